@@ -3,16 +3,18 @@
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::ops::RangeInclusive;
 
+use nix::errno::Errno;
+use nix::sys::stat::{SFlag, fstat};
 use plimsoll_report::screen::{COLUMNS, Screen};
 use plimsoll_report::{Style, printable};
 use terminal_size::{Width, terminal_size_of};
 
 /// Writes results to stdout: on a terminal with control characters written out, else unchanged. A
-/// closed pipe (`| head`) is not an error.
+/// closed pipe (`| head`) or terminal is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { printable(text) } else { text.into() };
-    ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    ignore_gone_reader(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
 /// Writes a line of results to stdout.
@@ -50,9 +52,8 @@ fn style_or(columns: usize) -> Style {
     if !stdout.is_terminal() {
         return Style { width: columns, color: false };
     }
-    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let width = terminal_size_of(stdout).map_or(columns, |(Width(columns), _)| columns.into());
-    Style { width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color: !colourless }
+    Style { width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color: !colourless() }
 }
 
 /// Prints a screen.
@@ -63,6 +64,11 @@ pub(crate) fn print_screen(screen: &Screen) -> io::Result<()> {
 /// Prints what stands below a full report: the files and the verdict.
 pub(crate) fn print_end(screen: &Screen) -> io::Result<()> {
     print(&format!("\n{}", screen.end(screen_style())))
+}
+
+/// Whether `NO_COLOR` is set.
+pub(crate) fn colourless() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Writes a line to stderr, with control characters written out: it may quote a file or the target.
@@ -79,9 +85,18 @@ pub(crate) fn eprint_labelled(label: &str, message: &str) {
     }
 }
 
-fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
+fn ignore_gone_reader(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        // A terminal that was closed; the files of a run must still be written.
+        Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) && is_device() => Ok(()),
         other => other,
     }
+}
+
+/// Whether stdout is a device, such as a terminal: one that is closed no longer says that it is
+/// one.
+fn is_device() -> bool {
+    fstat(io::stdout())
+        .is_ok_and(|stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFCHR)
 }

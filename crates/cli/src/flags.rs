@@ -10,6 +10,7 @@ use plimsoll_profile::Overrides;
 
 use crate::console::Show;
 use crate::exit::UsageError;
+use crate::progress::{Ui, UiFlag};
 use crate::run_dir::RunDirOptions;
 use crate::session::RunOptions;
 
@@ -204,13 +205,23 @@ impl ScreenFlags {
     }
 }
 
-/// The flag for progress.
+/// The flags for progress.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ProgressFlags {
+    /// What stderr shows while the load goes on
+    #[arg(long, value_enum, default_value_t)]
+    ui: UiFlag,
     /// Do not show progress on stderr
     #[arg(long, short)]
-    pub(crate) quiet: bool,
+    quiet: bool,
+}
+
+impl ProgressFlags {
+    /// The form of progress for this process.
+    pub(crate) fn ui(self) -> Ui {
+        Ui::of(self.ui, self.quiet)
+    }
 }
 
 /// Parses a rate: a number above 0.

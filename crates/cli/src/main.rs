@@ -58,6 +58,9 @@ fn main() -> ExitCode {
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),
         Command::Calibrate(flags) => command::calibrate::run(flags),
+        Command::TerminalGuard => {
+            plimsoll_live::guard_terminal().map(|()| exit::Exit::Pass).map_err(Into::into)
+        }
         Command::Completions(flags) => command::completions::run(flags),
     })
 }

@@ -1,47 +1,63 @@
-//! Progress of a run on stderr: a bar on a terminal, else a line every few seconds, or nothing.
+//! What stderr shows while something goes on: the live view, a bar, lines, or nothing.
+//!
+//! One mechanism for all commands: [`StatusOutput`] prints messages, [`ProgressView`] shows a run
+//! from its snapshots, and [`Steps`] shows whatever else takes long.
 
 mod figures;
-
-use std::io::IsTerminal as _;
+mod run;
+mod so_far;
+mod steps;
+mod ui;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_engine::{Control, Progress};
+use plimsoll_live::View;
 use plimsoll_measure::Nanos;
 
 use crate::console;
+use crate::signal::RunSignal;
 pub(crate) use figures::time;
+pub(crate) use run::{ENDING, ProgressView, Shown};
+pub(crate) use steps::Steps;
+pub(crate) use ui::{Ui, UiFlag};
 
-/// Interval of the lines where stderr is no terminal.
-const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
-
-/// The form of progress and messages on stderr. Clones share one bar.
+/// The form of progress and messages on stderr. Clones share one display.
 #[derive(Clone, Debug)]
 pub(crate) enum StatusOutput {
+    /// The whole terminal.
+    Full(View),
     /// A bar that is redrawn in place.
     Bar(ProgressBar),
     /// One line after another.
     Lines,
+    /// Messages without progress.
+    Messages,
     /// Warnings only.
     Quiet,
 }
 
 impl StatusOutput {
-    /// The form that suits stderr.
-    pub(crate) fn for_stderr(quiet: bool) -> Self {
-        if quiet {
-            Self::Quiet
-        } else if std::io::stderr().is_terminal() {
-            Self::Bar(ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()))
-        } else {
-            Self::Lines
+    /// The form that the user asked for, or that suits stderr.
+    pub(crate) fn open(ui: Ui) -> Self {
+        match ui {
+            Ui::Full => {
+                let exe = std::env::current_exe().ok();
+                Self::Full(View::new(exe, !console::colourless()))
+            }
+            Ui::Bar => {
+                Self::Bar(ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()))
+            }
+            Ui::Lines => Self::Lines,
+            Ui::None => Self::Messages,
+            Ui::Quiet => Self::Quiet,
         }
     }
 
     /// Prints a message above the bar; nothing with `--quiet`.
     pub(crate) fn info(&self, message: &str) {
         match self {
+            Self::Full(view) => say(view, message.to_owned()),
             Self::Bar(bar) => bar.suspend(|| console::eprint_line(message)),
-            Self::Lines => console::eprint_line(message),
+            Self::Lines | Self::Messages => console::eprint_line(message),
             Self::Quiet => {}
         }
     }
@@ -50,8 +66,11 @@ impl StatusOutput {
     pub(crate) fn warn(&self, message: &str) {
         let warn = || console::eprint_labelled("warning", message);
         match self {
+            Self::Full(view) => {
+                message.lines().for_each(|line| say(view, format!("warning: {line}")));
+            }
             Self::Bar(bar) => bar.suspend(warn),
-            Self::Lines | Self::Quiet => warn(),
+            Self::Lines | Self::Messages | Self::Quiet => warn(),
         }
     }
 
@@ -64,6 +83,25 @@ impl StatusOutput {
         bar.set_draw_target(ProgressDrawTarget::hidden());
         console::eprint_line(&format!("\n{message}"));
         bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+
+    /// Follows what happens to the terminal. A terminal that is closed does not end a run.
+    pub(crate) fn follow(&self, signal: RunSignal) {
+        let Some(view) = self.view() else { return };
+        match signal {
+            RunSignal::Interrupt => {}
+            RunSignal::HangUp => view.hang_up(),
+            RunSignal::Suspend => view.suspend(),
+            RunSignal::Continue => view.resume(),
+        }
+    }
+
+    /// The view of the whole terminal, if that is the form.
+    pub(crate) const fn view(&self) -> Option<&View> {
+        match self {
+            Self::Full(view) => Some(view),
+            _ => None,
+        }
     }
 
     fn begin(&self, duration: Nanos) {
@@ -81,99 +119,9 @@ impl StatusOutput {
     }
 }
 
-/// Shows the progress of one run.
-pub(crate) struct ProgressView {
-    status: StatusOutput,
-    control: Control,
-    stages: Vec<String>,
-    /// When the next line is due.
-    next_line: Nanos,
-}
-
-impl ProgressView {
-    /// Starts to show a run with these stages.
-    pub(crate) fn begin(
-        status: &StatusOutput,
-        control: &Control,
-        stages: Vec<String>,
-        duration: Nanos,
-    ) -> Self {
-        status.begin(duration);
-        let (status, control) = (status.clone(), control.clone());
-        Self { status, control, stages, next_line: Nanos::ZERO }
-    }
-
-    /// Shows the current progress.
-    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
-        match &self.status {
-            StatusOutput::Bar(bar) => {
-                bar.set_position(progress.elapsed.min(progress.duration).as_u64());
-                bar.set_prefix(self.stage_text(progress));
-                bar.set_message(figures::line(progress));
-                bar.tick();
-            }
-            StatusOutput::Lines if progress.elapsed >= self.next_line => {
-                self.next_line = progress.elapsed + LINE_INTERVAL;
-                console::eprint_line(&format!(
-                    "{}  {}",
-                    self.stage_text(progress),
-                    figures::line(progress)
-                ));
-            }
-            StatusOutput::Lines | StatusOutput::Quiet => {}
-        }
-    }
-
-    /// The stage and the time left.
-    fn stage_text(&self, progress: &Progress<'_>) -> String {
-        let index = progress.stage.index();
-        let name = self.stages.get(index).map_or("", String::as_str);
-        let stage = format!("stage {}/{} {name}", index + 1, self.stages.len());
-        if progress.elapsed >= progress.duration || self.control.is_interrupted() {
-            return format!("{stage}, waiting for {} responses", progress.in_flight);
-        }
-        let left = figures::clock(progress.duration.saturating_sub(progress.elapsed));
-        format!("{stage}, {left} left")
-    }
-}
-
-impl Drop for ProgressView {
-    fn drop(&mut self) {
-        if let StatusOutput::Bar(bar) = &self.status {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_measure::StageId;
-    use plimsoll_metrics::GroupStats;
-
-    fn stage_text(elapsed: u64, stage: u16, control: &Control) -> String {
-        let group = GroupStats::default();
-        let stages = vec!["w5:10s".to_owned(), "@7:80s".to_owned()];
-        let view = ProgressView::begin(&StatusOutput::Quiet, control, stages, Nanos::from_secs(90));
-        view.stage_text(&Progress {
-            elapsed: Nanos::from_secs(elapsed),
-            duration: Nanos::from_secs(90),
-            stage: StageId(stage),
-            interval: &group,
-            interval_length: Nanos::from_secs(1),
-            total: &group,
-            in_flight: 3,
-            taken_out: &[],
-        })
-    }
-
-    #[test]
-    fn the_stage_and_the_time_left_are_shown() {
-        let control = Control::new();
-        assert_eq!(stage_text(5, 0, &control), "stage 1/2 w5:10s, 1:25 left");
-        assert_eq!(stage_text(81, 1, &control), "stage 2/2 @7:80s, 0:09 left");
-        assert_eq!(stage_text(91, 1, &control), "stage 2/2 @7:80s, waiting for 3 responses");
-        control.interrupt();
-        assert_eq!(stage_text(81, 1, &control), "stage 2/2 @7:80s, waiting for 3 responses");
+/// Shows a message in the view, or where the view is not shown prints it.
+fn say(view: &View, message: String) {
+    if let Some(message) = view.say(message) {
+        console::eprint_line(&message);
     }
 }

@@ -23,11 +23,11 @@ use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
-use crate::progress::{ProgressView, StatusOutput};
+use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::report_notes;
 use crate::run_dir::{self, BlockWatcher, FILE_WIDTH, PairFile, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
-use crate::signal;
+use crate::signal::{self, RunSignal};
 
 /// The options of a run, besides its plan.
 pub(crate) struct RunOptions {
@@ -100,8 +100,8 @@ pub(crate) struct FinishedRun {
 
 impl Session {
     /// Raises the limits of the process, and finds out what the terminal can show.
-    pub(crate) fn open(quiet: bool) -> Self {
-        let status = StatusOutput::for_stderr(quiet);
+    pub(crate) fn open(ui: Ui) -> Self {
+        let status = StatusOutput::open(ui);
         let fd_limit = FdLimit::raise();
         if let Some(message) = fd_limit.and_then(FdLimit::raised_message) {
             status.info(&message);
@@ -144,7 +144,9 @@ impl Session {
         let secrets = Secrets::of(&plan);
         let (thresholds, bands) =
             (run_dir::thresholds(&plan.thresholds)?, run_dir::bands(&plan.bands)?);
+        let steps = Steps::passing(&self.status, "preparing the run");
         let mut run = Run::prepare(plan).map_err(plan_error)?;
+        drop(steps);
         run.watch(options.watch.clone());
         self.warn_about_fd_limit(run.plan());
         let mut metadata = run.metadata();
@@ -155,7 +157,11 @@ impl Session {
         let run_dir = output.map(|output| self.create_run_dir(output, &run, &metadata));
         let run_dir = run_dir.transpose()?;
         let discard = || run_dir.iter().for_each(RunDir::discard);
-        let probed = options.probe.then(|| probe(&run, &secrets)).transpose();
+        let probed = options.probe.then(|| {
+            let _shown = Steps::passing(&self.status, "sending a request to see that all is well");
+            probe(&run, &secrets)
+        });
+        let probed = probed.transpose();
         let probed = probed.inspect_err(|_| discard())?;
         let found = Probed { report: probed.as_ref(), status: &self.status };
         let watcher = before_load(&run, &found).inspect_err(|_| discard())?;
@@ -165,7 +171,8 @@ impl Session {
         if let (Some(run_dir), true) = (&run_dir, run.pairs().is_some()) {
             run.record_blocks(Box::new(PairFile::create(run_dir, &metadata, watcher)?));
         }
-        let mut result = self.load(run, sink.transpose()?.flatten())?;
+        let mut result = self.load(run, sink.transpose()?.flatten(), &thresholds)?;
+        let _shown = Steps::passing(&self.status, "adding up the results");
         let comparison = Comparison {
             taken_out: result.taken_out.clone(),
             tracks: result.tracks.clone(),
@@ -206,14 +213,17 @@ impl Session {
     }
 
     /// Runs the load, which Ctrl-C ends early.
-    fn load(&mut self, run: Run, sink: Option<Box<dyn SampleSink>>) -> Result<RunResult> {
+    fn load(
+        &mut self,
+        run: Run,
+        sink: Option<Box<dyn SampleSink>>,
+        thresholds: &[Threshold],
+    ) -> Result<RunResult> {
         self.handle_signals()?;
-        let stages = run.metadata().stages;
-        let duration = Nanos::from_secs_f64(stages.iter().map(|stage| stage.duration_s).sum());
-        let names = stages.into_iter().map(|stage| stage.name).collect();
+        let shown = Shown::of(&run, thresholds);
         let targets: Vec<_> = run.plan().targets.iter().map(|target| target.name.clone()).collect();
         let (status, mut told) = (self.status.clone(), 0);
-        let mut view = ProgressView::begin(&self.status, &self.control, names, duration);
+        let mut view = ProgressView::begin(&self.status, &self.control, shown);
         Ok(run.start(sink, &self.control, &mut |progress| {
             view.show(progress);
             let out = targets.iter().zip(progress.taken_out);
@@ -234,11 +244,12 @@ impl Session {
     pub(crate) fn handle_signals(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.handles_signals, true) {
             let (control, status) = (self.control.clone(), self.status.clone());
-            signal::on_interrupt(move || {
-                control.interrupt();
-                status.interrupted(
-                    "ending the load and writing the report; press Ctrl-C again to stop at once",
-                );
+            signal::on_run_signal(move |signal| match signal {
+                RunSignal::Interrupt => {
+                    control.interrupt();
+                    status.interrupted(ENDING);
+                }
+                signal => status.follow(signal),
             })?;
         }
         Ok(())

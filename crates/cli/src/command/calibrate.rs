@@ -13,6 +13,7 @@ use plimsoll_report::format::utc;
 use crate::console;
 use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
+use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
 const AFTER: &str = "\
 Examples:
@@ -70,16 +71,18 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let effort = Effort { full: flags.full, soak_minutes: flags.minutes };
     let runner = Runner::new(Some(exe), effort)?;
     let mut printed = Ok(());
+    let steps = Steps::begin(&StatusOutput::open(Ui::of(UiFlag::Auto, false)));
     let mut observe = |progress: Progress<'_>| match progress {
         Progress::Begun { experiment, number, of } => {
-            console::eprint_line(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
+            steps.step(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
         }
         Progress::Over(finding) if flags.full && !flags.json && printed.is_ok() => {
-            printed = console::print_line(&finding.to_string());
+            printed = steps.above(|| console::print_line(&finding.to_string()));
         }
         Progress::Over(_) => {}
     };
     let record = calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut observe);
+    drop(steps);
     printed?;
     flags.store(&record)?;
     Ok(exit_of(&record))

@@ -13,6 +13,7 @@ use plimsoll_report::format::utc_compact;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::ScreenFlags;
+use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 
 const AFTER: &str = "\
@@ -121,19 +122,24 @@ pub(super) const WIDTH: usize = 110;
 /// Compares the runs, prints the result and writes the files.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let show = flags.output.screen.show();
-    let base = read(&flags.base)?;
+    let status = StatusOutput::open(Ui::of(UiFlag::Auto, false));
+    let steps = Steps::passing(&status, "reading runs");
+    let base = read(&flags.base, &steps)?;
     let options = flags.rules.options();
     let history = flags.rules.history.as_deref().map(History::read).transpose();
     let mut history = history.map_err(compare_error)?;
     if flags.new.is_empty() {
+        steps.step("comparing");
         let ahead = ahead(&base, &options, history.as_ref()).map_err(compare_error)?;
+        drop(steps);
         match show {
             Show::Full => console::print(&ahead.text(console::full_style(WIDTH).width))?,
             Show::Screen | Show::Nothing => console::print_screen(&ahead.screen())?,
         }
         return Ok(if ahead.obstacles.is_empty() { Exit::Pass } else { Exit::Invalid });
     }
-    let new = read(&flags.new)?;
+    let new = read(&flags.new, &steps)?;
+    steps.step("comparing");
     let judge =
         |history: Option<&History>| compare(&base, &new, &options, history).map_err(compare_error);
     let mut comparison = judge(history.as_ref())?;
@@ -145,6 +151,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         }
         comparison = judge(Some(history))?;
     }
+    drop(steps);
     match show {
         Show::Full => console::print(&comparison.text(console::full_style(WIDTH).width))?,
         Show::Screen | Show::Nothing => {
@@ -171,9 +178,12 @@ const fn exit(comparison: &Comparison, inconclusive_passes: bool) -> Exit {
     }
 }
 
-fn read(folders: &[PathBuf]) -> Result<Vec<StoredRun>> {
-    let run = |folder: &PathBuf| StoredRun::read(folder).map_err(compare_error);
-    folders.iter().map(run).collect()
+fn read(folders: &[PathBuf], steps: &Steps) -> Result<Vec<StoredRun>> {
+    let run = |(index, folder): (usize, &PathBuf)| {
+        steps.step(&format!("reading {}/{} {}", index + 1, folders.len(), folder.display()));
+        StoredRun::read(folder).map_err(compare_error)
+    };
+    folders.iter().enumerate().map(run).collect()
 }
 
 impl Rules {

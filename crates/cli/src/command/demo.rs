@@ -52,7 +52,7 @@ pub(crate) struct Flags {
 
 /// Runs the demo.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let mut session = Session::open(flags.progress.quiet);
+    let mut session = Session::open(flags.progress.ui());
     let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mock = Mock::spawn(&mock::default_config()?, free_port)
         .context("the mock provider of the demo did not start")?;

@@ -6,6 +6,7 @@ use crate::console;
 use crate::doctor::{Finding, Severity, check_host};
 use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
+use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
 pub(crate) const AFTER: &str = "\
 Each line starts with `ok`, `warn` (may distort a measurement) or `bad` (will distort it), and a fix follows where one is needed. Takes about a second. Every command raises its own limit on open files up to the hard limit.
@@ -14,7 +15,10 @@ Exit codes: 0, or 3 if any line is `bad`.";
 
 /// Prints the findings.
 pub(crate) fn run() -> Result<Exit> {
+    let status = StatusOutput::open(Ui::of(UiFlag::Auto, false));
+    let steps = Steps::passing(&status, "checking this host");
     let findings = check_host(FdLimit::raise());
+    drop(steps);
     let lines: Vec<_> = findings.iter().map(line).collect();
     console::print(&lines.concat())?;
     let worst = findings.iter().map(|finding| finding.severity).max();

@@ -111,7 +111,7 @@ pub(crate) struct Request {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
     let plans = flags.urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
-    let mut session = Session::open(flags.progress.quiet);
+    let mut session = Session::open(flags.progress.ui());
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
     let mut options = flags.run.options(output);
     let several = flags.urls.len() > 1;

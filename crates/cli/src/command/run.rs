@@ -42,7 +42,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&flags.profile)?;
     let overrides = flags.target.overrides(&flags.settings);
     let plan = load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?;
-    let mut session = Session::open(flags.progress.quiet);
+    let mut session = Session::open(flags.progress.ui());
     let options = flags.run.options(Some(flags.output.options()));
     Ok(session.run_plan(plan, &options)?.exit)
 }

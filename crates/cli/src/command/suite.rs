@@ -21,9 +21,10 @@ use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::flags::{ProgressFlags, ScreenFlags, parse_rate, watched_process};
+use crate::progress::{StatusOutput, Steps};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::last_calibration;
-use crate::signal;
+use crate::signal::{self, RunSignal};
 
 const AFTER: &str = "\
 Examples:
@@ -185,11 +186,13 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();
     let interrupt = control.clone();
-    signal::on_interrupt(move || {
-        interrupt.interrupt();
-        console::eprint_line(
-            "ending the current measurement and writing the report; press Ctrl-C again to stop at once",
-        );
+    signal::on_run_signal(move |signal| {
+        if signal == RunSignal::Interrupt {
+            interrupt.interrupt();
+            console::eprint_line(
+                "ending the current measurement and writing the report; press Ctrl-C again to stop at once",
+            );
+        }
     })?;
     if cfg!(debug_assertions) {
         console::eprint_labelled(
@@ -197,13 +200,9 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
             "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`",
         );
     }
-    let quiet = flags.progress.quiet;
-    let mut show_progress = |message: &str| {
-        if !quiet {
-            console::eprint_line(message);
-        }
-    };
-    let report = suite.run(&options, &control, &mut show_progress);
+    let steps = Steps::begin(&StatusOutput::open(flags.progress.ui()));
+    let report = suite.run(&options, &control, &mut |message| steps.step(message));
+    drop(steps);
     let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
     let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
     print_and_store(&report, &run_dir, accepted, flags.screen.show())

@@ -146,7 +146,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let thresholds = thresholds(&plan)?;
     let mut options = flags.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
-    let mut session = Session::open(flags.progress.quiet);
+    let mut session = Session::open(flags.progress.ui());
     let upstream_log = flags.comparison.upstream_log.as_deref();
     let settings = rounds::Settings { thresholds, options, upstream_log };
     Ok(rounds::run(&mut session, &plan, &settings)?.exit)

@@ -6,11 +6,13 @@
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::Judgement;
 use plimsoll_stats::Looks;
+use plimsoll_stats::interval::Estimate;
 use plimsoll_stats::looks::FIRST_LOOK;
 
 use crate::batching::Batching;
 use crate::comparisons::{comparisons, headline};
 use crate::facts::Facts;
+use crate::figure::Figure;
 use crate::judge::judge;
 use crate::pairs::{Run, Two};
 
@@ -34,13 +36,34 @@ pub struct Decider {
     longest: Nanos,
     /// Seconds that there must be at the next look.
     next: u64,
+    so_far: Vec<DifferenceSoFar>,
+}
+
+/// What a target adds to another, request by request, at the last look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DifferenceSoFar {
+    /// Index of the target.
+    pub target: usize,
+    /// Index of the target that it is measured against.
+    pub reference: usize,
+    /// The time that is compared: the one that heads the report.
+    pub figure: Figure,
+    /// The median of the differences, and the ends of its interval, in nanoseconds. The interval
+    /// holds at all looks together at 95 %. `None` if there is too little.
+    pub added_ns: Option<[f64; 3]>,
 }
 
 impl Decider {
     /// For a run of which this is known before the load.
     pub fn new(facts: &Facts) -> Self {
         let facts = Facts { looks: Looks::Always, ..facts.clone() };
-        Self { facts, blocks: Vec::new(), longest: Nanos::ZERO, next: FIRST_LOOK.into() }
+        Self {
+            facts,
+            blocks: Vec::new(),
+            longest: Nanos::ZERO,
+            next: FIRST_LOOK.into(),
+            so_far: Vec::new(),
+        }
     }
 
     /// Adds blocks that ended. Tells when the run was decided, after its start, if it is: of each
@@ -60,7 +83,14 @@ impl Decider {
         self.next = seconds + (seconds / RARER).max(1);
         self.blocks.sort_by_key(|block| block.start);
         let seen = self.blocks.partition_point(|block| block.start.as_u64() < last);
-        decided(&self.facts, &self.blocks[..seen]).then_some(Nanos::new(last))
+        let (figure, found) = estimates(&self.facts, &self.blocks[..seen]);
+        self.so_far = found.iter().map(|(two, found)| so_far(*two, figure, *found)).collect();
+        decided(&self.facts, &self.blocks[..seen], figure, &found).then_some(Nanos::new(last))
+    }
+
+    /// How the targets differ, as of the last look; empty before the first.
+    pub fn so_far(&self) -> &[DifferenceSoFar] {
+        &self.so_far
     }
 
     /// From the first block to the end of the last second whose blocks have all ended.
@@ -73,21 +103,39 @@ impl Decider {
     }
 }
 
-fn decided(facts: &Facts, blocks: &[Block]) -> bool {
+/// What is added to each request, for every comparison, and by which figure.
+fn estimates(facts: &Facts, blocks: &[Block]) -> (Figure, Vec<(Two, Option<Estimate>)>) {
     let batching = Batching::of(blocks, Looks::Always);
     let run = Run { blocks, batching: &batching };
     let figure = headline(facts, blocks);
-    let comparisons = comparisons(facts);
+    let of = |two: Two| (two, run.added(two, figure).estimate(0.5).ok());
+    (figure, comparisons(facts).into_iter().map(of).collect())
+}
+
+fn so_far(two: Two, figure: Figure, found: Option<Estimate>) -> DifferenceSoFar {
+    let Two { target, reference } = two;
+    let added_ns = found.map(|found| [found.value, found.interval.low, found.interval.high]);
+    DifferenceSoFar { target, reference, figure, added_ns }
+}
+
+fn decided(
+    facts: &Facts,
+    blocks: &[Block],
+    figure: Figure,
+    estimates: &[(Two, Option<Estimate>)],
+) -> bool {
+    let batching = Batching::of(blocks, Looks::Always);
+    let run = Run { blocks, batching: &batching };
     // What holds at this level, holds among all sentences of the report.
-    let level = LEVEL / (SENTENCES * comparisons.len()).max(1) as f64;
-    let one = |two: &Two| {
-        let Ok(found) = run.added(*two, figure).estimate(0.5) else { return false };
+    let level = LEVEL / (SENTENCES * estimates.len()).max(1) as f64;
+    let one = |(two, found): &(Two, Option<Estimate>)| {
+        let Some(found) = found else { return false };
         let allowed = facts.margin.unwrap_or_default();
         let median = run.own(two.reference, figure).value(0.5).unwrap_or_default();
         let most = found.interval.low.abs().max(found.interval.high.abs());
         found.p_zero < level || most < allowed * median
     };
-    let all = !comparisons.is_empty() && comparisons.iter().all(one);
+    let all = !estimates.is_empty() && estimates.iter().all(one);
     let bounded = facts.margin.is_some() || !facts.thresholds.is_empty();
     all && (!bounded || bounds_are_judged(facts, blocks))
 }

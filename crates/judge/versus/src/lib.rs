@@ -48,7 +48,7 @@ mod unlike;
 pub use added_distribution::{AddedDistribution, added_bin_start_ns};
 pub use combine::combine;
 pub use csv::csv;
-pub use decider::Decider;
+pub use decider::{Decider, DifferenceSoFar};
 pub use facts::{CpuReading, Facts, Schedule, StageFacts, TakenOut, TargetFacts};
 pub use figure::Figure;
 pub use json::{VersusError, json, read_json};

@@ -72,7 +72,7 @@ pub use health::process::WatchedProcess;
 pub use health::process_tree::ProcessStat;
 pub use pairs::{BlockReport, BlockSink};
 pub use probe::{ProbeAnswer, ProbeFinding, ProbeReport};
-pub use progress::Progress;
+pub use progress::{ProcessNow, Progress};
 pub use response_headers::RecordedHeader;
 pub use result::{Cause, RunResult};
 pub use run::Run;

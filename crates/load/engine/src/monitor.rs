@@ -124,7 +124,6 @@ impl<'r> RunMonitor<'r> {
         if self.run.pairs.is_some() {
             self.take_out_failing(&counted, elapsed);
         }
-        self.total.append(counted);
         if gives_up(self.run.plan.limits.abort_on_error_rate, self.so_far.counters()) {
             self.control.give_up();
         }
@@ -140,8 +139,12 @@ impl<'r> RunMonitor<'r> {
             interval_length: length,
             total: &self.so_far,
             in_flight,
+            cells: &counted,
+            before: &self.total,
+            processes: self.processes.now(),
             taken_out: &self.taken_out,
         });
+        self.total.append(counted);
     }
 
     /// Takes targets out of the comparison that have been failing for long.

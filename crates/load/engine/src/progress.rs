@@ -1,7 +1,7 @@
 //! The progress of a run, for an observer such as the terminal display.
 
 use plimsoll_measure::{Nanos, StageId};
-use plimsoll_metrics::GroupStats;
+use plimsoll_metrics::{GroupStats, Snapshot};
 
 /// The progress of a run. An observer gets one about every second.
 #[derive(Debug)]
@@ -20,6 +20,23 @@ pub struct Progress<'a> {
     pub total: &'a GroupStats,
     /// Requests in flight.
     pub in_flight: u64,
+    /// Counts of the last interval, by stage, scenario and target.
+    pub cells: &'a Snapshot,
+    /// Counts since the start by stage, scenario and target, without those of the last interval.
+    pub before: &'a Snapshot,
+    /// The watched processes.
+    pub processes: Vec<ProcessNow>,
     /// By target: when it was taken out of the comparison, after the run's start.
     pub taken_out: &'a [Option<Nanos>],
+}
+
+/// What a watched process and its descendants use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessNow {
+    /// Its name in reports.
+    pub name: String,
+    /// CPU time divided by time, between the last two looks; `None` if it is gone.
+    pub cores: Option<f64>,
+    /// Resident memory.
+    pub rss_bytes: Option<u64>,
 }

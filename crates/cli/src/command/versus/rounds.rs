@@ -6,20 +6,21 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_engine::Control;
 use plimsoll_harness::facts::{self, After};
+use plimsoll_live::{Difference, View};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
 use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::screen::Screen;
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
-    AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, screen,
-    text,
+    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, csv, json, judge, outlook,
+    prometheus, screen, text,
 };
 
 use super::{WIDTH, upstream};
 use crate::console::{self, Show};
 use crate::exit::Exit;
-use crate::progress::StatusOutput;
+use crate::progress::{StatusOutput, Steps};
 use crate::run_dir::{BlockWatcher, FILE_WIDTH, PairFile, RunDir, file};
 use crate::session::{Measured, RunOptions, Session};
 use crate::sleep::sleep;
@@ -112,7 +113,10 @@ fn one(
         for line in &outlook(&known) {
             probed.status.info(line);
         }
-        Ok(versus.decide.then(|| ends_when_decided(&known, &control, &decided_at)))
+        let view = probed.status.view().cloned();
+        let watched = versus.decide || view.is_some();
+        let decided = versus.decide.then(|| (control.clone(), Arc::clone(&decided_at)));
+        Ok(watched.then(|| watcher(&known, decided, view)))
     })?;
     if measured.summary.metadata.run.ended == RunEnd::Decided {
         known.decided_at = decided_at.get().copied();
@@ -136,27 +140,43 @@ fn one(
             Err(error) => session.status().warn(&format!("--upstream-log: {error:#}")),
         }
     }
+    let shown = Steps::passing(session.status(), "comparing the targets");
     let mut result = judge(&known, &pairs.blocks);
+    drop(shown);
     facts::take_over(&measured.summary.validity, &mut result);
     Ok((measured, result))
 }
 
-/// Looks at the blocks as they come, and ends the run as soon as it is decided.
-fn ends_when_decided(
+/// Looks at the blocks as they come: shows how the targets differ so far, and with `decided` ends
+/// the run as soon as that is decided.
+fn watcher(
     known: &Facts,
-    control: &Control,
-    decided_at: &Arc<OnceLock<Nanos>>,
+    decided: Option<(Control, Arc<OnceLock<Nanos>>)>,
+    view: Option<View>,
 ) -> BlockWatcher {
-    let (mut decider, control, decided_at) =
-        (Decider::new(known), control.clone(), Arc::clone(decided_at));
+    // Only an end depends on thresholds, and they take long to judge.
+    let thresholds = if decided.is_some() { known.thresholds.clone() } else { Vec::new() };
+    let mut decider = Decider::new(&Facts { thresholds, ..known.clone() });
     Box::new(move |blocks| {
-        if decided_at.get().is_none()
-            && let Some(at) = decider.add(blocks)
-        {
+        let Some(at) = decider.add(blocks) else { return show_so_far(&decider, view.as_ref()) };
+        show_so_far(&decider, view.as_ref());
+        if let Some((control, decided_at)) = &decided {
             decided_at.get_or_init(|| at);
             control.decide();
         }
     })
+}
+
+fn show_so_far(decider: &Decider, view: Option<&View>) {
+    let Some(view) = view.filter(|_| !decider.so_far().is_empty()) else { return };
+    let difference = |found: &DifferenceSoFar| Difference {
+        target: found.target,
+        reference: found.reference,
+        figure: found.figure.title().to_owned(),
+        millis: found.added_ns.map(|all| all.map(|nanos| nanos / 1e6)),
+    };
+    let differences = decider.so_far().iter().map(difference).collect();
+    view.change(|model| model.compare(differences));
 }
 
 /// How targets differ from the reference, in words.

@@ -6,6 +6,7 @@ use plimsoll_measure::{Moment, Nanos};
 use plimsoll_metrics::{ProcessTrack, ProcessUse, Snapshot, StageInfo};
 
 use super::process_tree::{ProcessTree, TreeUse};
+use crate::progress::ProcessNow;
 
 /// Time between looks for new descendants of the watched processes. One that lives shorter and that
 /// its parent waits for counts all the same.
@@ -64,6 +65,25 @@ impl Processes {
             let readings = self.watched.iter_mut().map(|(_, tree)| tree.read()).collect();
             self.looks.push((now, readings));
         }
+    }
+
+    /// What each watched process uses, between the last two looks.
+    pub(crate) fn now(&self) -> Vec<ProcessNow> {
+        let last = self.looks.len().checked_sub(2).and_then(|first| self.looks.get(first..));
+        let Some([(from, before), (to, after)]) = last else { return Vec::new() };
+        let seconds = to.since(*from).as_secs_f64();
+        let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
+            let now = *after.get(index)?;
+            let used = now
+                .zip(*before.get(index)?)
+                .map(|(now, before)| now.cpu.saturating_sub(before.cpu));
+            Some(ProcessNow {
+                name: process.name.clone(),
+                cores: used.filter(|_| seconds > 0.0).map(|used| used.as_secs_f64() / seconds),
+                rss_bytes: now.map(|now| now.rss_bytes),
+            })
+        };
+        self.watched.iter().enumerate().filter_map(of_process).collect()
     }
 
     /// The CPU time of each watched process at every reading and look since `origin`.

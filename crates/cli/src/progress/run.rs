@@ -1,0 +1,223 @@
+//! Shows the progress of one run.
+
+use plimsoll_engine::{Control, ProcessStat, Progress, Run};
+use plimsoll_live::{ProcessNow, RunFacts, StageFacts, Update, View};
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{RunMetadata, Threshold};
+
+use super::so_far::Judge;
+use super::{StatusOutput, figures};
+use crate::console;
+
+/// Interval of the lines where stderr is no terminal.
+const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
+
+/// What is shown of a run that begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    facts: RunFacts,
+    metadata: RunMetadata,
+    thresholds: Vec<Threshold>,
+}
+
+impl Shown {
+    /// A run that is judged by these thresholds.
+    pub(crate) fn of(run: &Run, thresholds: &[Threshold]) -> Self {
+        let metadata = run.metadata();
+        let plans = run.schedule().stages().iter().zip(&metadata.stages);
+        let stage = |(plan, info): (&plimsoll_schedule::StagePlan, &_)| {
+            let plimsoll_metrics::StageInfo { name, warmup, .. } = info;
+            let (name, warmup) = (name.clone(), *warmup);
+            StageFacts { name, warmup, start: plan.start, end: plan.end, load: plan.load }
+        };
+        let facts = RunFacts {
+            name: metadata.run.name.clone(),
+            stages: plans.map(stage).collect(),
+            scenarios: metadata.scenarios.clone(),
+            targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
+            compares: run.pairs().is_some(),
+            time: metadata.headline_time(),
+        };
+        Self { facts, metadata, thresholds: thresholds.to_vec() }
+    }
+
+    fn duration(&self) -> Nanos {
+        self.facts.stages.last().map_or(Nanos::ZERO, |stage| stage.end)
+    }
+}
+
+/// Shows the progress of one run.
+pub(crate) struct ProgressView {
+    status: StatusOutput,
+    control: Control,
+    stages: Vec<String>,
+    /// When the next line is due.
+    next_line: Nanos,
+    full: Option<Full>,
+}
+
+/// What the view of the whole terminal needs besides.
+struct Full {
+    view: View,
+    judge: Judge,
+    /// CPU time of this process up to the last look.
+    own: Option<Nanos>,
+}
+
+impl ProgressView {
+    /// Starts to show a run.
+    pub(crate) fn begin(status: &StatusOutput, control: &Control, shown: Shown) -> Self {
+        status.begin(shown.duration());
+        let stages = shown.facts.stages.iter().map(|stage| stage.name.clone()).collect();
+        let full = status.view().map(|view| {
+            let (ending, told) = (control.clone(), view.clone());
+            view.begin(shown.facts, move || {
+                if !ending.is_interrupted() {
+                    ending.interrupt();
+                    // It is shown, so nothing comes back to be printed.
+                    let _ = told.say(ENDING.to_owned());
+                }
+            });
+            let judge = Judge::new(shown.metadata, shown.thresholds);
+            Full { view: view.clone(), judge, own: None }
+        });
+        let (status, control) = (status.clone(), control.clone());
+        Self { status, control, stages, next_line: Nanos::ZERO, full }
+    }
+
+    /// Shows the current progress.
+    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+        if let Some(full) = &mut self.full {
+            full.show(progress, self.control.is_interrupted());
+            return;
+        }
+        match &self.status {
+            StatusOutput::Bar(bar) => {
+                bar.set_position(progress.elapsed.min(progress.duration).as_u64());
+                bar.set_prefix(self.stage_text(progress));
+                bar.set_message(figures::line(progress));
+                bar.tick();
+            }
+            StatusOutput::Lines if progress.elapsed >= self.next_line => {
+                self.next_line = progress.elapsed + LINE_INTERVAL;
+                console::eprint_line(&format!(
+                    "{}  {}",
+                    self.stage_text(progress),
+                    figures::line(progress)
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    /// The stage and the time left.
+    fn stage_text(&self, progress: &Progress<'_>) -> String {
+        let index = progress.stage.index();
+        let name = self.stages.get(index).map_or("", String::as_str);
+        let stage = format!("stage {}/{} {name}", index + 1, self.stages.len());
+        if progress.elapsed >= progress.duration || self.control.is_interrupted() {
+            return format!("{stage}, waiting for {} responses", progress.in_flight);
+        }
+        let left = figures::clock(progress.duration.saturating_sub(progress.elapsed));
+        format!("{stage}, {left} left")
+    }
+}
+
+/// Said when the user ends a run.
+pub(crate) const ENDING: &str =
+    "ending the load and writing the report; press Ctrl-C again to stop at once";
+
+impl Full {
+    fn show(&mut self, progress: &Progress<'_>, ending: bool) {
+        let own = ProcessStat::of(std::process::id()).map(|stat| stat.cpu);
+        let used = own.zip(std::mem::replace(&mut self.own, own));
+        let seconds = progress.interval_length.as_secs_f64();
+        let used = used
+            .filter(|_| seconds > 0.0)
+            .map(|(now, before)| now.saturating_sub(before).as_secs_f64() / seconds);
+        let process = |process: &plimsoll_engine::ProcessNow| ProcessNow {
+            name: process.name.clone(),
+            cores: process.cores,
+            rss_bytes: process.rss_bytes,
+        };
+        let so_far = self.judge.look(progress);
+        self.view.change(|model| {
+            model.update(Update {
+                elapsed: progress.elapsed,
+                stage: progress.stage.index(),
+                length: progress.interval_length,
+                cells: progress.cells,
+                in_flight: progress.in_flight,
+                ending,
+                taken_out: progress.taken_out,
+                processes: progress.processes.iter().map(process).collect(),
+                own_cores: used,
+            });
+            if let Some(so_far) = so_far {
+                model.judge(so_far);
+            }
+        });
+    }
+}
+
+impl Drop for ProgressView {
+    fn drop(&mut self) {
+        if let Some(full) = &self.full {
+            full.view.finish().iter().for_each(|message| console::eprint_line(message));
+        } else if let StatusOutput::Bar(bar) = &self.status {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::StageId;
+    use plimsoll_metrics::{GroupStats, Metric, Snapshot};
+    use plimsoll_schedule::Load;
+
+    fn stage_text(elapsed: u64, stage: u16, control: &Control) -> String {
+        let (group, cells) = (GroupStats::default(), Snapshot::new());
+        let stage_facts = |name: &str, end: u64| StageFacts {
+            name: name.to_owned(),
+            warmup: false,
+            start: Nanos::ZERO,
+            end: Nanos::from_secs(end),
+            load: Load::Trace,
+        };
+        let facts = RunFacts {
+            name: String::new(),
+            stages: vec![stage_facts("w5:10s", 10), stage_facts("@7:80s", 90)],
+            scenarios: Vec::new(),
+            targets: Vec::new(),
+            compares: false,
+            time: Metric::ResponseTime,
+        };
+        let shown = Shown { facts, metadata: RunMetadata::default(), thresholds: Vec::new() };
+        let view = ProgressView::begin(&StatusOutput::Quiet, control, shown);
+        view.stage_text(&Progress {
+            elapsed: Nanos::from_secs(elapsed),
+            duration: Nanos::from_secs(90),
+            stage: StageId(stage),
+            interval: &group,
+            interval_length: Nanos::from_secs(1),
+            total: &group,
+            in_flight: 3,
+            cells: &cells,
+            before: &cells,
+            processes: Vec::new(),
+            taken_out: &[],
+        })
+    }
+
+    #[test]
+    fn the_stage_and_the_time_left_are_shown() {
+        let control = Control::new();
+        assert_eq!(stage_text(5, 0, &control), "stage 1/2 w5:10s, 1:25 left");
+        assert_eq!(stage_text(81, 1, &control), "stage 2/2 @7:80s, 0:09 left");
+        assert_eq!(stage_text(91, 1, &control), "stage 2/2 @7:80s, waiting for 3 responses");
+        control.interrupt();
+        assert_eq!(stage_text(81, 1, &control), "stage 2/2 @7:80s, waiting for 3 responses");
+    }
+}

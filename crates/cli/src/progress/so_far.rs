@@ -1,0 +1,104 @@
+//! What the verdict would be if the run ended now.
+
+use plimsoll_engine::Progress;
+use plimsoll_live::SoFar;
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
+use plimsoll_metrics::{
+    InstrumentHealth, Reason, RunEnd, RunMetadata, RunSummary, StageInfo, Threshold, Validity,
+};
+
+/// Time between two looks, at least.
+const LOOK: Nanos = Nanos::from_secs(2);
+/// A look takes at most one part in so many of the time: it must not take CPU from the load.
+const SHARE: u64 = 200;
+
+/// Judges what there is, by the rules of the report.
+pub(super) struct Judge {
+    metadata: RunMetadata,
+    thresholds: Vec<Threshold>,
+    clock: MonotonicClock,
+    /// When the next look is due, after the run's start.
+    next: Nanos,
+}
+
+impl Judge {
+    pub(super) fn new(mut metadata: RunMetadata, thresholds: Vec<Threshold>) -> Self {
+        metadata.run.ended = RunEnd::Interrupted;
+        Self { metadata, thresholds, clock: MonotonicClock::start(), next: LOOK }
+    }
+
+    /// Looks, if it is time. What happened in the last second is not in it.
+    pub(super) fn look(&mut self, progress: &Progress<'_>) -> Option<SoFar> {
+        if progress.elapsed < self.next || progress.before.cells().next().is_none() {
+            return None;
+        }
+        let began = self.clock.now();
+        let seen = progress.elapsed.saturating_sub(progress.interval_length);
+        let metadata = until(&self.metadata, seen.as_secs_f64());
+        let health = InstrumentHealth::default();
+        let summary = RunSummary::build(metadata, health, progress.before, &self.thresholds).ok();
+        let took = self.clock.now().since(began).as_u64();
+        self.next = progress.elapsed + LOOK.max(Nanos::new(took.saturating_mul(SHARE)));
+        summary.map(|summary| SoFar {
+            invalid: invalid(&summary.validity),
+            thresholds: summary.thresholds,
+        })
+    }
+}
+
+/// The stages as they would be if the run had ended at `seconds`.
+fn until(metadata: &RunMetadata, seconds: f64) -> RunMetadata {
+    let stage = |stage: &StageInfo| StageInfo {
+        duration_s: stage.duration_s.min((seconds - stage.start_s).max(0.0)),
+        ..stage.clone()
+    };
+    RunMetadata { stages: metadata.stages.iter().map(stage).collect(), ..metadata.clone() }
+}
+
+/// What the generator did to headline figures, and its own errors. Requests in flight are not
+/// accounted for before the end, which means nothing.
+fn invalid(validity: &Validity) -> Vec<String> {
+    let Validity::Invalid(reasons) = validity else { return Vec::new() };
+    let counts = |reason: &&Reason| reason.figure.is_some() || reason.what.starts_with("gen_");
+    let words = |reason: &Reason| {
+        format!("{}: {} (bound: {}); {}", reason.what, reason.measured, reason.bound, reason.fix)
+    };
+    reasons.iter().filter(counts).map(words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_that_has_not_begun_or_not_ended_is_as_long_as_it_lasted() {
+        let stage = |start_s, duration_s| StageInfo { start_s, duration_s, ..StageInfo::default() };
+        let stages = vec![stage(0.0, 2.0), stage(2.0, 10.0), stage(12.0, 5.0)];
+        let metadata = RunMetadata { stages, ..RunMetadata::default() };
+        let lengths = |seconds| -> Vec<f64> {
+            until(&metadata, seconds).stages.iter().map(|stage| stage.duration_s).collect()
+        };
+        assert_eq!(lengths(5.0), [2.0, 3.0, 0.0]);
+        assert_eq!(lengths(99.0), [2.0, 10.0, 5.0]);
+    }
+
+    #[test]
+    fn only_the_generators_own_part_makes_a_run_invalid_before_its_end() {
+        let reason = |what: &str, figure: Option<&str>| Reason {
+            what: what.to_owned(),
+            measured: "1".to_owned(),
+            bound: "2".to_owned(),
+            fix: "3".to_owned(),
+            causes: Vec::new(),
+            figure: figure.map(str::to_owned),
+        };
+        let reasons = vec![
+            reason("accounting", None),
+            reason("the median TTFT", Some("ttft")),
+            reason("gen_io", None),
+        ];
+        let found = invalid(&Validity::Invalid(reasons));
+        assert_eq!(found, ["the median TTFT: 1 (bound: 2); 3", "gen_io: 1 (bound: 2); 3"]);
+        assert!(invalid(&Validity::Valid).is_empty());
+    }
+}

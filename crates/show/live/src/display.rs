@@ -1,0 +1,238 @@
+//! The thread that draws the view and reads keys.
+
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Read as _};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::signal::{SigSet, Signal};
+use ratatui::buffer::Buffer;
+
+use crate::facts::RunFacts;
+use crate::keys::{Key, keys};
+use crate::model::{Look, Model};
+use crate::screen::{self, Gone};
+use crate::view::draw;
+
+/// Time between two pictures, in milliseconds.
+const FRAME_MS: u16 = 250;
+
+/// The live view. Clones are one view, which shows one run after another.
+#[derive(Clone)]
+pub struct View(Arc<Shared>);
+
+struct Shared {
+    /// The program that restores the terminal if this process is killed.
+    exe: Option<PathBuf>,
+    colour: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    model: Option<Model>,
+    /// The picture that stands still.
+    frozen: Option<Model>,
+    look: Look,
+    /// What was said while the view was shown.
+    said: Vec<String>,
+    /// Whether the terminal is lent to the shell.
+    away: bool,
+    thread: Option<(JoinHandle<()>, PipeWriter)>,
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").finish_non_exhaustive()
+    }
+}
+
+impl View {
+    /// A view on the terminal on stderr, not shown yet. `exe` is the program that restores the
+    /// terminal if this process is killed: it runs [`crate::guard_terminal`] as `terminal-guard`.
+    pub fn new(exe: Option<PathBuf>, colour: bool) -> Self {
+        Self(Arc::new(Shared { exe, colour, state: Mutex::default() }))
+    }
+
+    /// Shows a run. `end` is called when the user wants it to end.
+    pub fn begin(&self, facts: RunFacts, end: impl Fn() + Send + 'static) {
+        restore_on_panic();
+        let mut state = self.0.state();
+        state.model = Some(Model::new(facts));
+        (state.frozen, state.look) = (None, Look::default());
+        let Ok((stop, stopper)) = std::io::pipe() else { return };
+        let keys = self.0.enter(&state);
+        let shared = Arc::clone(&self.0);
+        let body = move || Drawing { shared, keys, stop, end: Box::new(end) }.go_on();
+        let thread = thread::Builder::new().name("plimsoll-view".to_owned()).spawn(body);
+        state.thread = thread.ok().map(|thread| (thread, stopper));
+    }
+
+    /// Changes what the view knows; nothing before a run begins.
+    pub fn change(&self, change: impl FnOnce(&mut Model)) {
+        if let Some(model) = &mut self.0.state().model {
+            change(model);
+        }
+    }
+
+    /// Shows a message, and keeps it for the time when the view is gone. Gives it back if no run is
+    /// shown.
+    #[must_use]
+    pub fn say(&self, message: String) -> Option<String> {
+        let mut state = self.0.state();
+        let Some(model) = &mut state.model else { return Some(message) };
+        model.say(&message);
+        state.said.push(message);
+        None
+    }
+
+    /// Restores the terminal. Gives what was said meanwhile.
+    #[must_use]
+    pub fn finish(&self) -> Vec<String> {
+        let thread = self.0.state().thread.take();
+        if let Some((thread, stopper)) = thread {
+            drop(stopper);
+            // A thread that panicked draws no more.
+            let _ = thread.join();
+        }
+        screen::leave();
+        let mut state = self.0.state();
+        state.model = None;
+        std::mem::take(&mut state.said)
+    }
+
+    /// Lends the terminal to the shell, before this process is stopped.
+    pub fn suspend(&self) {
+        let mut state = self.0.state();
+        state.away = true;
+        screen::leave();
+    }
+
+    /// Shows the run again, as soon as this process is in the foreground.
+    pub fn resume(&self) {
+        self.0.state().away = false;
+    }
+
+    /// Forgets the terminal, which is closed.
+    pub fn hang_up(&self) {
+        let mut state = self.0.state();
+        state.away = true;
+        screen::forget();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the terminal, unless it is lent.
+    fn enter(&self, state: &State) -> Option<File> {
+        if state.away { None } else { screen::enter(self.exe.as_deref(), self.colour) }
+    }
+}
+
+/// What the thread has.
+struct Drawing {
+    shared: Arc<Shared>,
+    /// Where keys come from; `None` while the view is not shown.
+    keys: Option<File>,
+    /// Ends when the run is over.
+    stop: PipeReader,
+    end: Box<dyn Fn() + Send>,
+}
+
+impl Drawing {
+    fn go_on(mut self) {
+        // In the background they would stop the whole process.
+        let mut mask = SigSet::empty();
+        mask.extend([Signal::SIGTTIN, Signal::SIGTTOU]);
+        let _ = mask.thread_block();
+        loop {
+            if self.draw().is_err() {
+                // Closed: the run goes on without it.
+                screen::forget();
+                return;
+            }
+            if self.wait() {
+                return;
+            }
+        }
+    }
+
+    /// Draws one picture.
+    fn draw(&mut self) -> Result<(), Gone> {
+        let Some(area) = screen::area() else {
+            let state = self.shared.state();
+            self.keys = self.shared.enter(&state);
+            return Ok(());
+        };
+        let mut picture = Buffer::empty(area);
+        {
+            let state = self.shared.state();
+            if let Some(model) = state.frozen.as_ref().or(state.model.as_ref()) {
+                draw(model, state.look, &mut picture);
+            }
+        }
+        screen::show(picture)
+    }
+
+    /// Waits for the next picture or a key. Tells whether the run is over.
+    fn wait(&mut self) -> bool {
+        let mut wanted = vec![PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
+        wanted.extend(self.keys.as_ref().map(|keys| PollFd::new(keys.as_fd(), PollFlags::POLLIN)));
+        let _ = poll(&mut wanted, FRAME_MS);
+        let happened = |index: usize| wanted.get(index).and_then(PollFd::any).unwrap_or(false);
+        let (over, pressed) = (happened(0), happened(1));
+        if pressed {
+            let mut bytes = [0; 1_024];
+            let read = self.keys.as_mut().and_then(|keys| keys.read(&mut bytes).ok());
+            match read.and_then(|length| bytes.get(..length)).unwrap_or_default() {
+                // Readable, and nothing to read: the terminal is closed, or was lent.
+                [] => self.keys = None,
+                bytes => keys(bytes).into_iter().for_each(|key| self.press(key)),
+            }
+        }
+        over
+    }
+
+    fn press(&self, key: Key) {
+        if key == Key::End {
+            (self.end)();
+            return;
+        }
+        let mut state = self.shared.state();
+        let parts = state.model.as_ref().map_or(1, Model::parts);
+        let look = &mut state.look;
+        match key {
+            Key::End => {}
+            Key::Freeze => look.frozen = !look.frozen,
+            Key::Next => look.part = (look.part + 1) % parts,
+            Key::Back => look.part = (look.part + parts - 1) % parts,
+            Key::Help => look.help = !look.help,
+            Key::Close => (look.help, look.frozen) = (false, false),
+        }
+        let frozen = look.frozen;
+        if !frozen {
+            state.frozen = None;
+        } else if state.frozen.is_none() {
+            let State { model, frozen, .. } = &mut *state;
+            frozen.clone_from(model);
+        }
+    }
+}
+
+/// A panic's message must be read on the usual screen.
+fn restore_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let next = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            screen::restore();
+            next(panic);
+        }));
+    });
+}

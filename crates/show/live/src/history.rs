@@ -1,0 +1,100 @@
+//! The last two minutes of a part of a run.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use plimsoll_measure::{ErrorClass, Nanos};
+use plimsoll_metrics::{Counters, Distribution, GroupStats, Metric};
+
+/// Seconds that are kept.
+pub(crate) const SECONDS: usize = 120;
+
+/// One second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Point {
+    /// After the run's start, in seconds.
+    pub(crate) at_s: f64,
+    /// Requests planned per second.
+    pub(crate) planned: f64,
+    /// Requests completed per second.
+    pub(crate) completed: f64,
+    /// Output tokens per second, of completed requests.
+    pub(crate) tokens: f64,
+    /// Median and 99th percentile of the run's time, in milliseconds.
+    pub(crate) time: Option<[f64; 2]>,
+    /// The same of the time to the first token.
+    pub(crate) ttft: Option<[f64; 2]>,
+}
+
+/// All requests, or those of one scenario or target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) points: VecDeque<Point>,
+    /// Counts since the start.
+    pub(crate) counters: Counters,
+    /// Failures since the start, by class.
+    pub(crate) errors: BTreeMap<ErrorClass, u64>,
+}
+
+/// One interval of a part of a run, while it is added up.
+#[derive(Default)]
+pub(crate) struct Interval {
+    pub(crate) counters: Counters,
+    time: Distribution,
+    ttft: Distribution,
+    errors: BTreeMap<ErrorClass, u64>,
+}
+
+impl Interval {
+    /// Adds the requests of one cell.
+    pub(crate) fn add(&mut self, cell: &GroupStats, time: Metric) {
+        self.counters.merge(cell.counters());
+        let pairs = [(time, &mut self.time), (Metric::Ttft, &mut self.ttft)];
+        for (metric, sum) in pairs {
+            if let Some(values) = cell.distribution(metric) {
+                sum.merge(values);
+            }
+        }
+        cell.errors().iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
+    }
+}
+
+impl History {
+    /// Adds an interval that ended at `at`.
+    pub(crate) fn add(&mut self, interval: &Interval, at: Nanos, length: Nanos) {
+        let seconds = length.as_secs_f64();
+        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let Counters {
+            scheduled,
+            completed,
+            output_tokens_reported_in_stage: reported,
+            output_tokens_estimated_in_stage: estimated,
+            ..
+        } = interval.counters;
+        self.counters.merge(&interval.counters);
+        for (class, n) in &interval.errors {
+            *self.errors.entry(*class).or_default() += n;
+        }
+        if self.points.len() >= SECONDS {
+            self.points.pop_front();
+        }
+        self.points.push_back(Point {
+            at_s: at.as_secs_f64(),
+            planned: per_s(scheduled),
+            completed: per_s(completed),
+            tokens: per_s(reported + estimated),
+            time: percentiles(&interval.time),
+            ttft: percentiles(&interval.ttft),
+        });
+    }
+
+    /// The last second.
+    pub(crate) fn last(&self) -> Point {
+        self.points.back().copied().unwrap_or_default()
+    }
+}
+
+/// Median and 99th percentile by nearest rank, in milliseconds.
+pub(crate) fn percentiles(values: &Distribution) -> Option<[f64; 2]> {
+    let at = |q| values.nearest_rank(q).map(Nanos::as_millis_f64);
+    Some([at(0.5)?, at(0.99)?])
+}

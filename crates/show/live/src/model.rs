@@ -1,0 +1,230 @@
+//! What the view knows of a run.
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{Counters, Distribution, GroupKey, Metric};
+use plimsoll_report::printable;
+use plimsoll_schedule::Load;
+
+use crate::facts::{Difference, ProcessNow, RunFacts, SoFar, StageFacts, Update};
+use crate::history::{History, Interval, percentiles};
+
+/// What the user looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The part: 0 is everything, then come scenarios, then targets.
+    pub part: usize,
+    /// Whether the picture stands still.
+    pub frozen: bool,
+    /// Whether the keys are explained.
+    pub help: bool,
+}
+
+/// What the view knows of a run.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub(crate) facts: RunFacts,
+    pub(crate) elapsed: Nanos,
+    pub(crate) stage: usize,
+    pub(crate) ending: bool,
+    /// Whether anything was counted yet.
+    pub(crate) begun: bool,
+    pub(crate) in_flight: u64,
+    /// Requests sent per second.
+    pub(crate) sent: f64,
+    /// Everything, each scenario if there are several, each target if there are several.
+    pub(crate) parts: Vec<Part>,
+    /// Median and 99th percentile of the generator's lateness in the last second, in milliseconds.
+    pub(crate) lag: Option<[f64; 2]>,
+    /// The largest 99th percentile of a second so far.
+    pub(crate) worst_lag: Option<f64>,
+    pub(crate) own_cores: Option<f64>,
+    pub(crate) processes: Vec<ProcessNow>,
+    pub(crate) taken_out: Vec<Option<Nanos>>,
+    pub(crate) verdict: Option<SoFar>,
+    pub(crate) differences: Vec<Difference>,
+    /// The latest message.
+    pub(crate) message: Option<String>,
+}
+
+/// A part of a run that can be looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Empty for all requests.
+    pub(crate) title: String,
+    pub(crate) which: Which,
+    pub(crate) history: History,
+}
+
+impl Part {
+    /// A title for what is shown of it.
+    pub(crate) fn titled(&self, what: &str) -> String {
+        if self.title.is_empty() { what.to_owned() } else { format!("{what}, {}", self.title) }
+    }
+}
+
+/// The requests of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    Scenario(usize),
+    Target(usize),
+}
+
+impl Which {
+    const fn has(self, key: GroupKey) -> bool {
+        match self {
+            Self::All => true,
+            Self::Scenario(index) => key.scenario.index() == index,
+            Self::Target(index) => key.target.index() == index,
+        }
+    }
+}
+
+impl Model {
+    /// A run of which nothing has happened yet. Names are made harmless: they may come from a file
+    /// of someone else.
+    pub fn new(mut facts: RunFacts) -> Self {
+        let names = facts.scenarios.iter_mut().chain(&mut facts.targets);
+        let names = names.chain(facts.stages.iter_mut().map(|stage| &mut stage.name));
+        names.chain([&mut facts.name]).for_each(|name| *name = harmless(name));
+        let part = |title: String, which| Part { title, which, history: History::default() };
+        let several = |names: &[String], what: &str, which: fn(usize) -> Which| {
+            let of = |(index, name): (usize, &String)| part(format!("{what} {name}"), which(index));
+            let named = names.iter().enumerate().filter(|_| names.len() > 1);
+            named.map(of).collect::<Vec<_>>()
+        };
+        let mut parts = vec![part(String::new(), Which::All)];
+        parts.extend(several(&facts.scenarios, "scenario", Which::Scenario));
+        parts.extend(several(&facts.targets, "target", Which::Target));
+        Self {
+            facts,
+            elapsed: Nanos::ZERO,
+            stage: 0,
+            ending: false,
+            begun: false,
+            in_flight: 0,
+            sent: 0.0,
+            parts,
+            lag: None,
+            worst_lag: None,
+            own_cores: None,
+            processes: Vec::new(),
+            taken_out: Vec::new(),
+            verdict: None,
+            differences: Vec::new(),
+            message: None,
+        }
+    }
+
+    /// Takes over what happened in the last interval.
+    pub fn update(&mut self, update: Update<'_>) {
+        self.begun = true;
+        (self.elapsed, self.stage, self.ending) = (update.elapsed, update.stage, update.ending);
+        let mut lag = Distribution::default();
+        let mut intervals: Vec<_> = self.parts.iter().map(|_| Interval::default()).collect();
+        for (key, cell) in update.cells.cells() {
+            let parts = self.parts.iter().zip(&mut intervals);
+            for (_, interval) in parts.filter(|(part, _)| part.which.has(key)) {
+                interval.add(cell, self.facts.time);
+            }
+            let late = cell.pacing_lag().or_else(|| cell.distribution(Metric::DispatchLag));
+            if let Some(late) = late {
+                lag.merge(late);
+            }
+        }
+        if let Some(all) = intervals.first() {
+            self.sent = self.sent_per_s(&all.counters, update.in_flight, update.length);
+        }
+        for (part, interval) in self.parts.iter_mut().zip(&intervals) {
+            part.history.add(interval, update.elapsed, update.length);
+        }
+        self.lag = percentiles(&lag);
+        self.worst_lag =
+            [self.worst_lag, self.lag.map(|[_, p99]| p99)].into_iter().flatten().reduce(f64::max);
+        self.in_flight = update.in_flight;
+        self.own_cores = update.own_cores;
+        self.taken_out = update.taken_out.to_vec();
+        self.processes = update.processes;
+        self.processes.iter_mut().for_each(|process| process.name = harmless(&process.name));
+    }
+
+    /// Requests sent in the last interval: those that ended in it, and what there are more in
+    /// flight than at its start.
+    fn sent_per_s(&self, ended: &Counters, in_flight: u64, length: Nanos) -> f64 {
+        let Counters { completed, rejected, failed, timed_out, cancelled, .. } = *ended;
+        let sent = completed + rejected + failed + timed_out + cancelled + in_flight;
+        let seconds = length.as_secs_f64();
+        if seconds > 0.0 { sent.saturating_sub(self.in_flight) as f64 / seconds } else { 0.0 }
+    }
+
+    /// Takes over what the verdict would be now.
+    pub fn judge(&mut self, mut so_far: SoFar) {
+        so_far.invalid.iter_mut().for_each(|why| *why = harmless(why));
+        self.verdict = Some(so_far);
+    }
+
+    /// Takes over how the targets differ so far.
+    pub fn compare(&mut self, differences: Vec<Difference>) {
+        self.differences = differences;
+    }
+
+    /// Shows a message until the next one.
+    pub fn say(&mut self, message: &str) {
+        self.message = Some(harmless(message));
+    }
+
+    /// The parts that can be looked at.
+    pub const fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The part that is looked at.
+    pub(crate) fn part(&self, look: Look) -> Option<&Part> {
+        self.parts.get(look.part).or_else(|| self.parts.first())
+    }
+
+    /// The present stage.
+    pub(crate) fn present(&self) -> Option<&StageFacts> {
+        self.facts.stages.get(self.stage)
+    }
+
+    /// The end of the last stage.
+    pub(crate) fn duration(&self) -> Nanos {
+        self.facts.stages.last().map_or(Nanos::ZERO, |stage| stage.end)
+    }
+
+    /// What the present stage plans now.
+    pub(crate) fn planned(&self) -> Planned {
+        let Some(stage) = self.present().filter(|stage| self.elapsed < stage.end && !self.ending)
+        else {
+            return Planned::Nothing;
+        };
+        let length = stage.end.saturating_sub(stage.start).as_secs_f64();
+        let gone = self.elapsed.saturating_sub(stage.start).as_secs_f64();
+        let share = if length > 0.0 { (gone / length).min(1.0) } else { 0.0 };
+        let between = |from: f64, to: f64| from + (to - from) * share;
+        match stage.load {
+            Load::Open { .. } | Load::Trace => Planned::Requests,
+            Load::Closed { from, to } => {
+                Planned::Users(between(f64::from(from), f64::from(to)).round())
+            }
+        }
+    }
+}
+
+/// What a stage plans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Planned {
+    /// Requests, each at its time.
+    Requests,
+    /// So many users, each with its next request when it has its answer.
+    Users(f64),
+    /// The stages are over.
+    Nothing,
+}
+
+/// A text without characters that a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    // What `printable` lets through are colours, line ends and tabs.
+    printable(text).replace(['\n', '\t'], " ").replace(char::is_control, "?")
+}

@@ -1,0 +1,171 @@
+//! The terminal's state, and the way back to it.
+//!
+//! There is one terminal on stderr, so the screen is one for the process: whoever ends the process
+//! can restore it. The terminal is opened again, because its own handle is shared with the shell
+//! and must not be switched to non-blocking.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Mutex, TryLockError};
+
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::ansi;
+use crate::guard::{Guard, is_foreground, viewing};
+
+/// How long a frame may wait for a terminal that takes no characters, in milliseconds.
+const PATIENCE_MS: u16 = 50;
+
+static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
+
+/// The terminal while it shows the view.
+struct Screen {
+    tty: File,
+    saved: Option<Termios>,
+    guard: Option<Guard>,
+    /// What the terminal has not taken yet.
+    pending: Vec<u8>,
+    shown: Buffer,
+    colour: bool,
+}
+
+/// The terminal is closed.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// Leaves the view, if it is on: the terminal is as it was before, and shows its cursor. For
+/// whoever is about to end the process; waits for nothing.
+pub fn restore() {
+    // Whoever panics may hold it.
+    for _ in 0..20 {
+        let mut screen = match SCREEN.try_lock() {
+            Ok(screen) => screen,
+            Err(TryLockError::Poisoned(screen)) => screen.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let _ = poll(&mut [], 10_u16);
+                continue;
+            }
+        };
+        if let Some(screen) = screen.take() {
+            screen.leave(false);
+        }
+        return;
+    }
+}
+
+/// The same for whoever goes on and writes to the terminal: waits as that would.
+pub(crate) fn leave() {
+    if let Some(screen) = take() {
+        screen.leave(true);
+    }
+}
+
+/// Forgets a terminal that is closed.
+pub(crate) fn forget() {
+    drop(take());
+}
+
+fn take() -> Option<Screen> {
+    SCREEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+}
+
+/// Begins to show the view, if this process may write to the terminal. Gives where to read keys.
+/// `exe` is the program that restores the terminal if this process is killed.
+pub(crate) fn enter(exe: Option<&Path>, colour: bool) -> Option<File> {
+    if !is_foreground() {
+        return None;
+    }
+    let mut screen = Screen::open(exe, colour).ok()?;
+    let keys = screen.tty.try_clone().ok()?;
+    screen.pending = ansi::ENTER.into();
+    let entered = screen.flush().is_ok();
+    *SCREEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(screen);
+    entered.then_some(keys)
+}
+
+/// The area of the terminal; `None` while the view is not shown.
+pub(crate) fn area() -> Option<Rect> {
+    let screen = SCREEN.lock().ok()?;
+    let (width, height) = terminal_size::terminal_size_of(&screen.as_ref()?.tty)
+        .map_or((80, 24), |(width, height)| (width.0, height.0));
+    Some(Rect::new(0, 0, width.clamp(1, 500), height.clamp(1, 200)))
+}
+
+/// Shows a picture, if the view is shown and the terminal has taken the one before.
+pub(crate) fn show(picture: Buffer) -> Result<(), Gone> {
+    let Ok(mut screen) = SCREEN.lock() else { return Ok(()) };
+    screen.as_mut().map_or(Ok(()), |screen| screen.show(picture))
+}
+
+impl Screen {
+    fn open(exe: Option<&Path>, colour: bool) -> io::Result<Self> {
+        let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+        let open = || {
+            OpenOptions::new().read(true).write(true).custom_flags(flags).open("/proc/self/fd/2")
+        };
+        let tty = open()?;
+        let saved = tcgetattr(&tty).ok();
+        let guard = exe.and_then(Guard::start);
+        if let Some(saved) = &saved {
+            tcsetattr(&tty, SetArg::TCSANOW, &viewing(saved))?;
+        }
+        let shown = Buffer::empty(Rect::ZERO);
+        Ok(Self { tty, saved, guard, pending: Vec::new(), shown, colour })
+    }
+
+    fn show(&mut self, picture: Buffer) -> Result<(), Gone> {
+        if self.pending.is_empty() {
+            if self.shown.area != picture.area {
+                self.pending.extend_from_slice(ansi::CLEAR.as_bytes());
+                self.shown = Buffer::empty(picture.area);
+            }
+            let change = ansi::difference(&self.shown, &picture, self.colour);
+            self.pending.extend_from_slice(change.as_bytes());
+            self.shown = picture;
+        }
+        self.flush()
+    }
+
+    /// Writes what the terminal takes; the rest waits for the next time.
+    fn flush(&mut self) -> Result<(), Gone> {
+        let mut waited = false;
+        while !self.pending.is_empty() {
+            match self.tty.write(&self.pending).map_err(|error| error.kind()) {
+                Ok(written) => drop(self.pending.drain(..written)),
+                Err(ErrorKind::Interrupted) => {}
+                Err(ErrorKind::WouldBlock) if waited => return Ok(()),
+                Err(ErrorKind::WouldBlock) => {
+                    let mut ready = [PollFd::new(self.tty.as_fd(), PollFlags::POLLOUT)];
+                    waited = poll(&mut ready, PATIENCE_MS).is_ok();
+                }
+                Err(_) => return Err(Gone),
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(mut self, patient: bool) {
+        // In the background the terminal belongs to another program, and asking for it would stop
+        // this one.
+        if is_foreground() {
+            self.pending.extend_from_slice(ansi::LEAVE.as_bytes());
+            let flushed = self.flush();
+            if patient && flushed.is_ok() && !self.pending.is_empty() {
+                let _ = io::stderr().write_all(&self.pending);
+            }
+            if let Some(saved) = &self.saved {
+                let _ = tcsetattr(&self.tty, SetArg::TCSANOW, saved);
+            }
+        }
+        if let Some(guard) = self.guard.take() {
+            guard.release();
+        }
+    }
+}

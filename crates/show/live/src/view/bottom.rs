@@ -1,0 +1,92 @@
+//! Outcomes, processes, and how Plimsoll itself does.
+
+use plimsoll_measure::Side;
+use plimsoll_report::format::{bytes, count, share};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::columns;
+use super::panel::{BAD, DIM, ODD, cut, figure, panel, time};
+use crate::model::{Look, Model, Part};
+
+/// With the frame.
+pub(super) const HEIGHT: u16 = 8;
+
+/// Lateness that is worth a colour, in milliseconds.
+const LATE_MS: f64 = 1.0;
+
+/// Draws the three panels.
+pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let [left, middle, right] = columns(area, [38, 31, 31]);
+    if let Some(part) = model.part(look) {
+        panel(&part.titled("outcomes so far"), &outcomes(part), left, buf);
+    }
+    panel("processes", &processes(model, usize::from(middle.width)), middle, buf);
+    panel("Plimsoll itself", &generator(model), right, buf);
+}
+
+/// How the requests ended that have ended.
+pub(super) fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
+    let counters = &part.history.counters;
+    let ended = counters.completed
+        + counters.rejected
+        + counters.failed
+        + counters.timed_out
+        + counters.cancelled
+        + counters.never_sent;
+    let ended = ended.max(1) as f64;
+    let row = |name: &str, number: u64, bad: Style| {
+        let style = if number > 0 { bad } else { DIM };
+        let value = format!("{:>12} {:>8}", count(number), share(number as f64 / ended));
+        figure(name, value, style).style(if number > 0 { Style::new() } else { DIM })
+    };
+    let mut lines = vec![
+        row("completed", counters.completed, Style::new()),
+        row("rejected", counters.rejected, ODD),
+        row("failed", counters.failed, BAD),
+        row("timed out", counters.timed_out, BAD),
+        row("not sent", counters.never_sent, BAD),
+    ];
+    let frequent = part.history.errors.iter().max_by_key(|(_, number)| **number);
+    lines.extend(frequent.map(|(class, number)| {
+        let whose = if class.side() == Side::Generator { " (Plimsoll's side)" } else { "" };
+        Line::styled(format!("most often: {} x{}{whose}", class.name(), count(*number)), BAD)
+    }));
+    lines
+}
+
+fn processes<'a>(model: &Model, width: usize) -> Vec<Line<'a>> {
+    if model.processes.is_empty() {
+        return ["none is watched", "", "--watch NAME=PID", "--watch NAME=:PORT"]
+            .map(|text| Line::styled(text, DIM))
+            .into();
+    }
+    let name = width.saturating_sub(4 + 18).max(4);
+    let line = |process: &crate::facts::ProcessNow| {
+        let cores = process.cores.map_or_else(|| "gone".to_owned(), cores);
+        let memory = process.rss_bytes.map(|memory| bytes(memory as f64)).unwrap_or_default();
+        let style = if process.cores.is_some() { Style::new() } else { BAD };
+        Line::styled(format!("{:<name$} {cores:>8} {memory:>8}", cut(&process.name, name)), style)
+    };
+    model.processes.iter().map(line).collect()
+}
+
+fn cores(cores: f64) -> String {
+    format!("{cores:.2} CPU")
+}
+
+fn generator<'a>(model: &Model) -> Vec<Line<'a>> {
+    let [p50, p99] = model.lag.map_or([None, None], |lag| lag.map(Some));
+    let style = |value: Option<f64>| {
+        if value.is_some_and(|late| late > LATE_MS) { ODD } else { Style::new() }
+    };
+    vec![
+        Line::styled("how late it sends", DIM),
+        figure(" p50 now", time(p50), style(p50)),
+        figure(" p99 now", time(p99), style(p99)),
+        figure(" worst p99", time(model.worst_lag), style(model.worst_lag)),
+        figure("CPU", model.own_cores.map_or_else(|| "-".to_owned(), cores), Style::new()),
+    ]
+}

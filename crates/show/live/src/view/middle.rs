@@ -1,0 +1,160 @@
+//! Stages and rates at the left, times over the last two minutes at the right.
+
+use plimsoll_measure::Nanos;
+use plimsoll_report::format::{count, digits, time as time_words};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget as _};
+
+use super::panel::{BOLD, DIM, P50, P99, clock, cut, figure, framed, panel, time};
+use super::{columns, rows};
+use crate::facts::StageFacts;
+use crate::history::{Point, SECONDS};
+use crate::model::{Look, Model, Planned};
+
+/// Lines of the panel of rates, with its frame.
+const RATES: u16 = 7;
+
+/// Draws the three panels.
+pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let [left, right] = columns(area, [38, 62]);
+    // Stages take the lines that they need, and leave the rest to the rates.
+    let wanted = u16::try_from(model.facts.stages.len() + 2).unwrap_or(u16::MAX);
+    let room = Some(left.height.saturating_sub(RATES)).filter(|room| *room > 2).unwrap_or(0);
+    let [stages, rates] = rows(left, [wanted.min(room), u16::MAX]);
+    draw_stages(model, stages, buf);
+    draw_rates(model, look, rates, buf);
+    draw_times(model, look, right, buf);
+}
+
+fn draw_stages(model: &Model, area: Rect, buf: &mut Buffer) {
+    let room = usize::from(area.height.saturating_sub(2));
+    let width = usize::from(area.width.saturating_sub(4));
+    let stages = &model.facts.stages;
+    // The present stage is always shown, with the one before it.
+    let first = model.stage.saturating_sub(1).min(stages.len().saturating_sub(room));
+    let shown = stages.iter().enumerate().skip(first).take(room);
+    let of = |(index, stage)| stage_line(model, index, stage, width);
+    let content: Vec<_> = shown.map(of).collect();
+    let title = match stages.len() {
+        count if count > room => format!("stages ({count})"),
+        _ => "stages".to_owned(),
+    };
+    panel(&title, &content, area, buf);
+}
+
+fn stage_line<'a>(model: &Model, index: usize, stage: &StageFacts, width: usize) -> Line<'a> {
+    let present = index == model.stage && model.elapsed < stage.end && model.begun;
+    let length = stage.end.saturating_sub(stage.start);
+    let warmup = if stage.warmup { "warm-up " } else { "" };
+    let (mark, state, style) = if model.begun && model.elapsed >= stage.end {
+        ("✓", String::new(), DIM)
+    } else if present {
+        let gone = model.elapsed.saturating_sub(stage.start);
+        ("▶", format!("{warmup}{} of {}", clock(gone), clock(length)), BOLD)
+    } else {
+        ("·", format!("{warmup}{}", clock(length)), DIM)
+    };
+    let name = cut(&stage.name, width.saturating_sub(state.chars().count() + 3));
+    let gap = width.saturating_sub(name.chars().count() + state.chars().count() + 2);
+    Line::styled(format!("{mark} {name}{}{state}", " ".repeat(gap)), style)
+}
+
+fn draw_rates(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let Some(part) = model.part(look) else { return };
+    let last = part.history.last();
+    let mut content = vec![];
+    if look.part == 0 {
+        content.push(planned(model, last.planned));
+        content.push(figure("sent", format!("{}/s", digits(model.sent)), BOLD));
+    }
+    content.push(figure("completed", format!("{}/s", digits(last.completed)), BOLD));
+    if look.part == 0 {
+        content.push(figure("in flight", count(model.in_flight), BOLD));
+    }
+    if last.tokens > 0.0 {
+        content.push(figure("tokens out", format!("{}/s", digits(last.tokens)), BOLD));
+    }
+    panel(&part.titled("last second"), &content, area, buf);
+}
+
+/// What the present stage plans.
+fn planned<'a>(model: &Model, rate: f64) -> Line<'a> {
+    match model.planned() {
+        Planned::Requests => figure("planned", format!("{}/s", digits(rate)), BOLD),
+        Planned::Users(users) => figure("planned", format!("{users} at once"), BOLD),
+        Planned::Nothing => figure("planned", "nothing more".to_owned(), DIM),
+    }
+}
+
+/// Draws times over time, and those of the last second in figures.
+pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let Some(part) = model.part(look).filter(|_| area.height > 5 && area.width > 30) else {
+        return;
+    };
+    let title = part.titled(&format!("{}, second by second", model.facts.time.title()));
+    let inner = framed(&cut(&title, usize::from(area.width).saturating_sub(6)), area, buf);
+    let [chart, last] = rows(inner, [u16::MAX, 1]);
+    let points: Vec<_> = part.history.points.iter().copied().collect();
+    let span = model.duration().as_secs_f64().clamp(20.0, SECONDS as f64);
+    draw_chart(&points, span, chart, buf);
+    let now = part.history.last();
+    let mut spans = vec![Span::styled(" ", DIM)];
+    spans.extend(percentile_spans("", now.time));
+    if now.ttft.is_some() {
+        spans.extend(percentile_spans("  TTFT ", now.ttft));
+    }
+    super::panel::lines(&[Line::from(spans)], last, buf);
+}
+
+fn percentile_spans<'a>(name: &str, values: Option<[f64; 2]>) -> [Span<'a>; 4] {
+    let [p50, p99] = values.map_or([None, None], |values| values.map(Some));
+    [
+        Span::styled(format!("{name}p50 "), DIM),
+        Span::styled(time(p50), P50),
+        Span::styled(" p99 ".to_owned(), DIM),
+        Span::styled(time(p99), P99),
+    ]
+}
+
+/// Lines of p50 and p99 on a logarithmic axis, the last second at the right.
+fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
+    let end = points.last().map_or(0.0, |point| point.at_s);
+    let line = |which: fn([f64; 2]) -> f64| -> Vec<(f64, f64)> {
+        let value = |point: &Point| Some((point.at_s - end, which(point.time?).max(1e-6).log10()));
+        points.iter().filter_map(value).collect()
+    };
+    let (p50, p99) = (line(|[p50, _]| p50), line(|[_, p99]| p99));
+    let values = || p50.iter().chain(&p99).map(|(_, value)| *value);
+    let Some((low, high)) = values().reduce(f64::min).zip(values().reduce(f64::max)) else {
+        let text = Line::styled("  no request was completed yet", DIM);
+        super::panel::lines(&[text], area, buf);
+        return;
+    };
+    // At least a factor of two, so that noise does not look like a change.
+    let middle = f64::midpoint(low, high);
+    let half = (f64::midpoint(high, -low) * 1.1).max(0.15);
+    let (low, high) = (middle - half, middle + half);
+    let label = |at: f64| Span::styled(format!("{:>6}", time_words(10_f64.powf(at))), DIM);
+    let set = |data, style| {
+        Dataset::default()
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(style)
+            .data(data)
+    };
+    let ago = |seconds: f64| format!("-{}", clock(Nanos::from_secs_f64(seconds)));
+    let labels = [ago(span), ago(span / 2.0), "now".to_owned()];
+    let labels = labels.map(|text| Span::styled(text, DIM));
+    Chart::new(vec![set(&p99, P99), set(&p50, P50)])
+        .x_axis(Axis::default().bounds([-span, 0.0]).labels(labels).style(DIM))
+        .y_axis(
+            Axis::default()
+                .bounds([low, high])
+                .labels([label(low), label(middle), label(high)])
+                .style(DIM),
+        )
+        .render(area, buf);
+}

@@ -1,0 +1,101 @@
+//! What the verdict would be if the run ended now.
+
+use plimsoll_metrics::{Judgement, ThresholdResult};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::panel::{BAD, DIM, GOOD, ODD, cut, panel};
+use crate::facts::SoFar;
+use crate::model::Model;
+
+/// With its frame.
+pub(super) const HEIGHT: u16 = 4;
+
+/// Draws the panel.
+pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
+    let (word, style, rest, why) = words(model);
+    let width = usize::from(area.width).saturating_sub(4);
+    let first = Line::from(vec![Span::styled(word, style), Span::raw(rest)]);
+    let why = Line::styled(cut(&why, width), DIM);
+    panel("verdict if it ended now", &[first, why], area, buf);
+}
+
+/// The word, its style, what follows it, and the reason.
+pub(super) fn words(model: &Model) -> (&'static str, Style, String, String) {
+    let Some(so_far) = &model.verdict else {
+        let why = "thresholds and Plimsoll's own part are judged every few seconds";
+        return ("not judged yet", DIM, String::new(), why.to_owned());
+    };
+    if let Some(why) = so_far.invalid.first() {
+        let more = match so_far.invalid.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let rest = ": Plimsoll itself changes a headline figure".to_owned();
+        return ("INVALID", BAD, rest, format!("{why}{more}"));
+    }
+    let counts = counts(&so_far.thresholds);
+    let (word, style) = match &counts {
+        Counts { broken: 1.., .. } => ("FAIL", BAD),
+        Counts { open: 1.., .. } => ("not decided", ODD),
+        Counts { kept: 1.., .. } => ("PASS", GOOD),
+        Counts { .. } => ("valid", GOOD),
+    };
+    (word, style, counts.words(), why(so_far))
+}
+
+/// How many thresholds are in which state.
+struct Counts {
+    kept: usize,
+    broken: usize,
+    open: usize,
+}
+
+impl Counts {
+    fn words(&self) -> String {
+        let Self { kept, broken, open } = *self;
+        if kept + broken + open == 0 {
+            return ": Plimsoll keeps up. The profile has no thresholds".to_owned();
+        }
+        let part = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
+        let parts =
+            [part(broken, "broken"), part(kept, "kept"), part(open, "not to be judged yet")];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        format!(": thresholds {}", parts.join(", "))
+    }
+}
+
+fn counts(thresholds: &[ThresholdResult]) -> Counts {
+    let count = |state: fn(&Judgement) -> bool| {
+        thresholds.iter().filter(|threshold| state(&threshold.judgement)).count()
+    };
+    Counts {
+        kept: count(|judgement| *judgement == Judgement::Pass),
+        broken: count(|judgement| *judgement == Judgement::Fail),
+        open: count(|judgement| matches!(judgement, Judgement::Inconclusive(_))),
+    }
+}
+
+/// The threshold that matters most, with what was measured.
+fn why(so_far: &SoFar) -> String {
+    let of = |threshold: &ThresholdResult| {
+        let measured = threshold.measured.map(|value| threshold.unit.value_words(value));
+        let measured = match (&threshold.judgement, measured) {
+            (Judgement::Inconclusive(why), _) => why.clone(),
+            (_, Some(measured)) => format!("{measured} so far"),
+            (_, None) => "-".to_owned(),
+        };
+        format!("{} {}: {measured}", threshold.metric, threshold.expression)
+    };
+    let rank = |threshold: &&ThresholdResult| match threshold.judgement {
+        Judgement::Fail => 0,
+        Judgement::Inconclusive(_) => 1,
+        Judgement::Pass => 2,
+    };
+    let mut sorted: Vec<_> = so_far.thresholds.iter().collect();
+    sorted.sort_by_key(rank);
+    let words: Vec<_> = sorted.into_iter().take(3).map(of).collect();
+    crate::model::harmless(&words.join("   "))
+}
