@@ -1,0 +1,9 @@
+//! Published tables: contradictions are found, and nothing that is true is accused.
+
+mod clean;
+mod planted;
+mod robust;
+mod seeds;
+mod shown;
+mod sources;
+mod support;
