@@ -13,22 +13,23 @@ use crate::record::{Record, Value};
 const SLACK: f64 = 1.1;
 
 /// What carries several requests on one connection, or several connections per client.
-const MULTIPLEXED: [&str; 7] =
-    ["http/2", "h2", "http2", "streams", "pipelin", "grpc", "per thread"];
+const MULTIPLEXED: [&str; 8] =
+    ["http/2", "http2", " h2 ", "h2c", "pipelin", "grpc", "per thread", "multiplex"];
 
 /// Reasons for clients that do not send all the time.
-const PAUSES: [&str; 12] = [
+const PAUSES: [&str; 13] = [
     "think",
     "sleep",
     "pause",
+    "pacing",
     "open loop",
     "open-loop",
-    "arrival",
+    "arrival rate",
+    "arrival-rate",
     "constant rate",
-    "rate limit",
-    "rate-limit",
-    "-q ",
-    "-r ",
+    "fixed rate",
+    " -q ",
+    " -r",
     "target rps",
 ];
 
