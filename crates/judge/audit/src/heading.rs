@@ -267,7 +267,7 @@ pub(crate) fn is_change(heading: &str) -> bool {
         "diff",
         "difference",
         "delta",
-        "\u{394}",
+        "\u{3b4}",
         "speedup",
         "gain",
         "reduction",

@@ -19,12 +19,15 @@ pub(super) fn apply(table: &mut Table, grid: &Grid, lines: &[Line]) {
         return;
     }
     let Some((line, found)) = beside(grid, lines) else { return };
+    // A number of requests may be that of all rows together.
+    let several = table.records.len() > 1;
     for record in &mut table.records {
         for condition in &found {
             let stated = record.values.iter().any(|value| value.quantity == condition.quantity);
             // The label names other connections than the command.
             let labelled = record.label.contains("conn");
-            if !(stated || labelled && condition.quantity == Quantity::Clients) {
+            let of_all = several && condition.quantity == Quantity::Requests;
+            if !(stated || of_all || labelled && condition.quantity == Quantity::Clients) {
                 record.values.push(stated_value(condition, line));
             }
         }

@@ -18,22 +18,32 @@ pub(super) fn read(text: &str, first: usize, document: &mut Document) -> Vec<Ran
     let mut taken = Vec::new();
     let mut at = 0;
     while let Some(cells) = lines.get(at) {
-        let header = is_header(cells);
-        let end = if header { rows_end(&lines, at) } else { at + 1 };
-        let rows: Vec<(usize, Vec<String>)> =
-            if header { body(&lines, at, end, first) } else { Vec::new() };
+        let end = if is_header(cells) { rows_end(&lines, at) } else { at + 1 };
+        // Above the labels there may be a heading, or nothing.
+        let (label, names) = headings(cells, lines.get(at + 1));
+        let rows = body(&lines, at + 1..end, names, first);
         if rows.is_empty() {
             at += 1;
             continue;
         }
-        let names =
-            std::iter::once(String::new()).chain(cells.iter().map(|cell| cell.text.clone()));
-        let header = names.collect();
+        let names = names.iter().map(|cell| cell.text.clone());
+        let header = std::iter::once(label).chain(names).collect();
         document.grid(Grid { line: first + at, header, rows, ..Grid::default() });
         taken.push(first + at..first + end);
         at = end;
     }
     taken
+}
+
+/// The heading of the labels, and those of the figures.
+fn headings<'row>(cells: &'row [Cell], row: Option<&Vec<Cell>>) -> (String, &'row [Cell]) {
+    let below = row.and_then(|row| row.first());
+    match cells.split_first().zip(below) {
+        Some(((name, rest), label)) if label.columns.start == name.columns.start => {
+            (name.text.clone(), rest)
+        }
+        _ => (String::new(), cells),
+    }
 }
 
 fn split(line: &str) -> Vec<Cell> {
@@ -75,21 +85,25 @@ fn rows_end(lines: &[Vec<Cell>], header: usize) -> usize {
 }
 
 /// Rows with their label first; a row whose cells do not lie below one header each is left out.
-fn body(lines: &[Vec<Cell>], header: usize, end: usize, first: usize) -> Vec<(usize, Vec<String>)> {
-    let Some(names) = lines.get(header) else { return Vec::new() };
+fn body(
+    lines: &[Vec<Cell>],
+    rows: Range<usize>,
+    names: &[Cell],
+    first: usize,
+) -> Vec<(usize, Vec<String>)> {
     let left = names.first().map_or(0, |cell| cell.columns.start);
-    let mut rows = Vec::new();
+    let mut body = Vec::new();
     let mut group = String::new();
-    for at in header + 1..end {
+    for at in rows {
         let Some(cells) = lines.get(at) else { continue };
         if let [only] = cells.as_slice() {
             group.clone_from(&only.text);
             continue;
         }
         let Some(row) = place(cells, names, left, &group) else { continue };
-        rows.push((first + at, row));
+        body.push((first + at, row));
     }
-    rows
+    body
 }
 
 fn place(cells: &[Cell], names: &[Cell], left: usize, group: &str) -> Option<Vec<String>> {

@@ -1,7 +1,7 @@
 //! Plain text: outputs of tools, pipe tables, tables in columns, `label: value`, and sentences.
 
 use super::{aligned, markdown, tools};
-use crate::document::Document;
+use crate::document::{Document, Tool};
 use crate::number::{Locale, Number};
 
 /// A whole file of plain text.
@@ -31,6 +31,12 @@ pub(super) fn read(text: &str) -> Document {
         document.line(number, line, false);
     }
     document.pairs(None, pairs);
+    // Our own report says how each of its tables was measured.
+    if text.starts_with("plimsoll ") {
+        for grid in &mut document.grids {
+            grid.tool = Some(Tool::Plimsoll);
+        }
+    }
     document
 }
 

@@ -55,7 +55,7 @@ fn bands_stages_and_few_samples_are_found() {
     );
     let samples = report.findings.iter().find(|finding| finding.rule == "samples").unwrap();
     assert!(samples.because.contains("6 lie beyond p99"), "{samples:?}");
-    assert!(samples.fix.contains("1000 samples"), "{samples:?}");
+    assert!(samples.fix.contains("1,000 samples"), "{samples:?}");
     assert_eq!(report.findings.len(), 4, "{}", report.text(true));
 }
 
