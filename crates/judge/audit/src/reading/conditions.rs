@@ -3,7 +3,7 @@
 use crate::document::{Grid, Line};
 use crate::heading::Quantity;
 use crate::number::{Bound, Locale, Number, short};
-use crate::record::{Table, Value};
+use crate::record::{Record, Table, Value};
 use crate::unit;
 
 /// A stated condition: `-c100` is 100 clients.
@@ -20,7 +20,8 @@ pub(super) fn apply(table: &mut Table, grid: &Grid, lines: &[Line]) {
     }
     let Some((line, found)) = beside(grid, lines) else { return };
     // A number of requests may be that of all rows together.
-    let several = table.records.len() > 1;
+    let is_measured = |record: &&Record| record.values.iter().any(|value| value.number.is_plain());
+    let several = table.records.iter().filter(is_measured).count() > 1;
     for record in &mut table.records {
         for condition in &found {
             let stated = record.values.iter().any(|value| value.quantity == condition.quantity);

@@ -22,7 +22,11 @@ fn one_contradiction_is_found_in_every_format() {
             "```\n  1 threads and 4 connections\nRunning 5s test @ http://x\n     50%    9.00ms\n     99%    5.00ms\n```\n",
             4,
         ),
-        ("a", "http_req_duration..: avg=7ms min=1ms med=9ms max=20ms p(90)=8ms p(95)=9ms\n", 1),
+        (
+            "a",
+            "http_req_duration..: avg=7ms min=1ms med=9.00ms max=20ms p(90)=8.00ms p(95)=9ms\n",
+            1,
+        ),
     ] {
         let report = audit_text(name, text);
         let found = of(&report, "order");
