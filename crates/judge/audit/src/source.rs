@@ -4,6 +4,7 @@ mod aligned;
 mod csv_table;
 mod html;
 mod markdown;
+mod parts;
 mod plain;
 mod summary;
 mod tools;

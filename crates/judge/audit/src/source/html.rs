@@ -2,7 +2,7 @@
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
-use super::plain;
+use super::parts;
 use crate::document::{Document, Grid, LineIndex};
 
 /// What is being read.
@@ -142,7 +142,7 @@ impl State {
         }
         let text = std::mem::take(&mut self.text);
         if self.code {
-            plain::read_code(&text, self.at, document);
+            parts::read_code(&text, self.at, document);
         } else {
             let words: Vec<&str> = text.split_whitespace().collect();
             document.line(self.at, &words.join(" "), false);

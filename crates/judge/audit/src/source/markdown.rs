@@ -2,7 +2,7 @@
 //! table may follow its sentence without a blank line, as on the pages of code hosts; a parser of
 //! CommonMark takes such a table for text (ADR 0065).
 
-use super::plain;
+use super::parts;
 use crate::document::{Document, Grid};
 
 pub(super) fn read(text: &str) -> Document {
@@ -12,7 +12,7 @@ pub(super) fn read(text: &str) -> Document {
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         let number = at + 1;
-        let pair = plain::pair(&plain_text(line));
+        let pair = parts::pair(&plain_text(line));
         let is_table = is_table(&lines, at);
         if pair.is_none() || is_table {
             document.pairs(None, std::mem::take(&mut pairs));
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Document {
         if let Some(fence) = fence(line) {
             let end = closing(&lines, at, fence);
             let code = lines.get(at + 1..end).unwrap_or_default();
-            plain::read_code(&code.join("\n"), number + 1, &mut document);
+            parts::read_code(&code.join("\n"), number + 1, &mut document);
             at = end + 1;
             continue;
         }
