@@ -207,12 +207,8 @@ fn compound(rest: &str, unit: Unit, interval: (f64, f64, f64)) -> (f64, f64, f64
 }
 
 /// The end of a range like `3-5ms`.
-fn range_end<'text>(
-    rest: &'text str,
-    locale: Locale,
-    unit: Option<Unit>,
-) -> Option<(f64, &'text str)> {
-    let body = rest.trim_start().strip_prefix(['-', '\u{2013}'])?;
+fn range_end(text: &str, locale: Locale, unit: Option<Unit>) -> Option<(f64, &str)> {
+    let body = text.trim_start().strip_prefix(['-', '\u{2013}'])?;
     let (digits, after) = split_digits(body)?;
     let (end, step, _) = read_digits(digits, locale)?;
     let (other, after) = unit::leading(after);

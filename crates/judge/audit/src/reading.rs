@@ -8,7 +8,7 @@ use crate::document::{Document, Grid, Line, Tool};
 use crate::heading::{self, Meaning, Quantity};
 use crate::number::{self, Bound, Locale, Number};
 use crate::record::{Table, Value};
-use crate::unit::Dimension;
+use crate::unit::{Dimension, Unit};
 
 /// A file as figures and sentences.
 #[derive(Debug, Default)]
@@ -94,9 +94,10 @@ struct Place {
 
 /// The figure of a cell below or beside a heading; `None` if they do not fit together.
 fn value(meaning: &Meaning, number: &Number, place: Place) -> Option<Value> {
+    let Place { line, cell } = place;
     let quantity = quantity_of(meaning, number)?;
-    let unit =
-        number.unit.or(meaning.unit.filter(|unit| Some(unit.dimension) == quantity.dimension()));
+    let fits = |unit: &Unit| Some(unit.dimension) == quantity.dimension();
+    let unit = number.unit.or_else(|| meaning.unit.filter(fits));
     let scale = unit.map_or(1.0, |unit| unit.scale);
     let mut number = number.scaled(scale);
     if matches!(number.rest.chars().next(), Some('?' | '!')) {
@@ -115,7 +116,7 @@ fn value(meaning: &Meaning, number: &Number, place: Place) -> Option<Value> {
     let per_second = matches!(quantity, Quantity::Rate | Quantity::OfferedRate);
     let has_unit = unit.is_some() || is_count || per_second;
     let sure = meaning.sure || unit.is_some();
-    let (line, cell) = (place.line, number::short(&place.cell));
+    let (line, cell) = (line, number::short(&cell));
     Some(Value { quantity, of: meaning.of.clone(), number, has_unit, sure, line, cell })
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::Report;
 use crate::finding::{Finding, Level};
+use crate::{Report, TableRead};
 
 /// Columns of the terminal.
 const WIDTH: usize = 80;
@@ -21,13 +21,7 @@ impl Report {
         }
         if understood {
             text.push('\n');
-            for table in &self.tables {
-                let head = format!("read       line {}: {} rows", table.line, table.measurements);
-                wrap(&format!("{head}; {}", table.read.join("; ")), 11, &mut text);
-                if !table.not_read.is_empty() {
-                    wrap(&format!("not read   {}", table.not_read.join("; ")), 11, &mut text);
-                }
-            }
+            self.tables.iter().for_each(|table| understood_table(table, &mut text));
         }
         for part in self.not_read.iter().filter(|_| understood) {
             wrap(&format!("not read   line {}: {}", part.line, part.what), 11, &mut text);
@@ -52,6 +46,15 @@ impl Report {
         } else {
             format!("{read}, {}", parts.join(", "))
         }
+    }
+}
+
+fn understood_table(table: &TableRead, text: &mut String) {
+    let head =
+        format!("line {}: {} rows; {}", table.line, table.measurements, table.read.join("; "));
+    wrap(&format!("read       {head}"), 11, text);
+    if !table.not_read.is_empty() {
+        wrap(&format!("not read   {}", table.not_read.join("; ")), 11, text);
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn table(grid: &Grid, locale: Locale) -> Table {
     let mut table = Table::default();
     for (line, row) in &grid.rows {
         let Some(heading) = row.first() else { continue };
-        change(grid, &roles, *line, row, locale, &mut table);
+        change(grid, &roles, (*line, row), locale, &mut table);
         let Some(meaning) = plain_meaning(heading) else {
             if !heading.is_empty() {
                 table.not_read.push(heading.clone());
@@ -90,7 +90,7 @@ pub(super) fn table(grid: &Grid, locale: Locale) -> Table {
             first.get_or_insert_with(|| figure.clone());
             record.values.push(figure);
         }
-        limits(grid, &roles, (*line, row), (&meaning, first), locale, &mut table);
+        limits(grid, &roles, (*line, row), (&meaning, first, locale), &mut table);
     }
     table.records = records.into_iter().filter(|record| !record.values.is_empty()).collect();
     table
@@ -106,8 +106,7 @@ fn limits(
     grid: &Grid,
     roles: &[Role],
     (line, row): (usize, &[String]),
-    (meaning, result): (&Meaning, Option<Value>),
-    locale: Locale,
+    (meaning, result, locale): (&Meaning, Option<Value>, Locale),
     table: &mut Table,
 ) {
     let limit = |role| {
@@ -137,8 +136,7 @@ fn limits(
 fn change(
     grid: &Grid,
     roles: &[Role],
-    line: usize,
-    row: &[String],
+    (line, row): (usize, &[String]),
     locale: Locale,
     table: &mut Table,
 ) {

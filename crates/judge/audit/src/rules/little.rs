@@ -135,10 +135,9 @@ impl Facts<'_> {
             digits(self.rate.number.value * mean.number.value),
             digits(clients)
         );
-        finding.fix =
-            "the think time, or a client that is not itself the limit; until then the rate \
-                       is not the capacity of the target"
-                .to_owned();
+        let fix = "the think time, or a client that is not itself the limit; until then the rate \
+                   is not the capacity of the target";
+        fix.clone_into(&mut finding.fix);
         Some(finding)
     }
 }

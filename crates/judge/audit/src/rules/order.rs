@@ -13,10 +13,8 @@ pub(super) fn check(reading: &Reading, findings: &mut Findings) {
     for record in records(reading) {
         for of in record.subjects() {
             let ranked = record.quantiles(of);
-            for two in ranked.windows(2) {
-                if let [(_, lower), (_, upper)] = two {
-                    compare(lower, upper, findings);
-                }
+            for ((_, lower), (_, upper)) in ranked.iter().zip(ranked.iter().skip(1)) {
+                compare(lower, upper, findings);
             }
             let Some(mean) = record.mean(of) else { continue };
             if let Some(max) = record.get(Quantity::Time(Stat::Max), of) {

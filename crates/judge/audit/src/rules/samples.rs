@@ -73,7 +73,7 @@ fn stated(reading: &Reading) -> Vec<(f64, f64, usize)> {
                 [time, "s" | "sec" | "seconds"] => plain(time),
                 _ => None,
             });
-            let count = samples.or(seconds.map(|seconds| seconds * rate));
+            let count = samples.or_else(|| seconds.map(|seconds| seconds * rate));
             if let Some(count) = count.filter(|_| !word.is_empty()) {
                 found.push((rate, count, line.number));
             }

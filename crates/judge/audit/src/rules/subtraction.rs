@@ -9,13 +9,12 @@ use crate::record::{Table, Value};
 
 pub(super) fn check(reading: &Reading, findings: &mut Findings) {
     for table in &reading.tables {
-        for record in &table.records {
-            for value in &record.values {
-                let in_row = is_overhead(&record.label);
-                if in_row || is_overhead(&value.of) {
-                    difference(table, value, in_row, findings);
-                }
-            }
+        let values = table.records.iter().flat_map(|record| {
+            let in_row = is_overhead(&record.label);
+            record.values.iter().map(move |value| (value, in_row))
+        });
+        for (value, in_row) in values.filter(|(value, in_row)| *in_row || is_overhead(&value.of)) {
+            difference(table, value, in_row, findings);
         }
     }
 }

@@ -84,7 +84,7 @@ fn count(value: &Value, table: &Table, parts: &[Record], findings: &mut Findings
     }
     let level = if value.number.high < low { Level::Contradicted } else { Level::CannotTell };
     let mut finding = at(value, &numbers, level, "whole");
-    finding.because = format!("the rows above add up to {}", digits((low + high) / 2.0));
-    finding.fix = format!("{}, or the rows that are missing", digits((low + high) / 2.0));
+    finding.because = format!("the rows above add up to {}", digits(low.midpoint(high)));
+    finding.fix = format!("{}, or the rows that are missing", digits(low.midpoint(high)));
     findings.add(finding);
 }

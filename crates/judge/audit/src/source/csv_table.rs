@@ -16,7 +16,7 @@ pub(super) fn read(text: &str) -> Document {
         .from_reader(text.as_bytes());
     let mut rows = Vec::new();
     for record in reader.records().filter_map(Result::ok) {
-        let line = record.position().map_or(1, |position| position.line());
+        let line = record.position().map_or(1, csv::Position::line);
         let cells: Vec<String> = record.iter().map(str::to_owned).collect();
         rows.push((usize::try_from(line).unwrap_or(usize::MAX), cells));
     }

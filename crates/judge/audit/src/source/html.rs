@@ -5,14 +5,22 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use super::parts;
 use crate::document::{Document, Grid, LineIndex};
 
+/// An element whose text is treated apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Inside {
+    #[default]
+    Page,
+    Hidden,
+    Code,
+}
+
 /// What is being read.
 #[derive(Debug, Default)]
 struct State {
     text: String,
     at: usize,
-    /// Inside of `script` or `style`.
-    hidden: bool,
-    code: bool,
+    /// Inside of `script`, `style` or `pre`.
+    inside: Inside,
     /// Inside of `td` or `th`.
     in_cell: bool,
     /// Tables may lie in each other: the outer ones are for layout.
@@ -36,7 +44,7 @@ pub(super) fn read(text: &str) -> Document {
                 state.start(&tag, lines.line(tag.span.start), &mut document);
             }
             Token::EndTag(tag) => state.end(&tag.name, &mut document),
-            Token::String(text) if !state.hidden => {
+            Token::String(text) if state.inside != Inside::Hidden => {
                 if state.text.trim().is_empty() {
                     state.at = lines.line(text.span.start);
                 }
@@ -70,12 +78,12 @@ impl State {
                 self.in_cell = true;
                 self.cells_that_span(tag, document);
             }
-            b"script" | b"style" => self.hidden = true,
+            b"script" | b"style" => self.inside = Inside::Hidden,
             b"pre" => {
                 self.flush(document);
-                self.code = true;
+                self.inside = Inside::Code;
             }
-            b"br" if self.tables.is_empty() && !self.code => self.flush(document),
+            b"br" if self.tables.is_empty() && self.inside != Inside::Code => self.flush(document),
             b"br" => self.text.push('\n'),
             b"p" | b"li" | b"div" | b"h1" | b"h2" | b"h3" | b"h4" if self.tables.is_empty() => {
                 self.flush(document);
@@ -95,10 +103,10 @@ impl State {
                 }
                 self.text.clear();
             }
-            b"script" | b"style" => self.hidden = false,
+            b"script" | b"style" => self.inside = Inside::Page,
             b"pre" => {
                 self.flush(document);
-                self.code = false;
+                self.inside = Inside::Page;
             }
             b"h1" | b"h2" | b"h3" | b"h4" => {
                 let text = std::mem::take(&mut self.text);
@@ -113,7 +121,7 @@ impl State {
     fn cells_that_span(&mut self, tag: &StartTag<usize>, document: &mut Document) {
         let spans =
             |name: &&[u8]| tag.attributes.get(*name).is_some_and(|value| value.as_slice() != b"1");
-        let wide = [&b"colspan"[..], &b"rowspan"[..]].iter().any(|name| spans(name));
+        let wide = [&b"colspan"[..], &b"rowspan"[..]].iter().any(spans);
         if let Some(table) = self.tables.last_mut().filter(|table| wide && !table.broken) {
             table.broken = true;
             document.not_read(table.line, "a table whose cells span rows or columns");
@@ -141,7 +149,7 @@ impl State {
             return;
         }
         let text = std::mem::take(&mut self.text);
-        if self.code {
+        if self.inside == Inside::Code {
             parts::read_code(&text, self.at, document);
         } else {
             let words: Vec<&str> = text.split_whitespace().collect();

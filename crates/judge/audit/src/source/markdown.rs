@@ -1,6 +1,6 @@
 //! Markdown, as far as tables, headings, lists of `label: value`, sentences and code need it. A
 //! table may follow its sentence without a blank line, as on the pages of code hosts; a parser of
-//! CommonMark takes such a table for text (ADR 0065).
+//! `CommonMark` takes such a table for text (ADR 0065).
 
 use super::parts;
 use crate::document::{Document, Grid};

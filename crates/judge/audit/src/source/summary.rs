@@ -76,9 +76,8 @@ fn counts(name: &str, group: &Value, document: &mut Document) {
     });
     let pairs: Vec<(usize, String, String)> = pairs.collect();
     document.pairs(Some(Tool::Plimsoll), pairs);
-    if let Some(grid) = document.grids.last_mut().filter(|grid| grid.header.len() == 2) {
-        if let Some(title) = grid.header.last_mut() {
-            name.clone_into(title);
-        }
+    let grid = document.grids.last_mut().filter(|grid| grid.header.len() == 2);
+    if let Some(title) = grid.and_then(|grid| grid.header.last_mut()) {
+        name.clone_into(title);
     }
 }

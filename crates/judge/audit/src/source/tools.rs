@@ -108,8 +108,6 @@ fn hey(block: &[(usize, &str)]) -> Pairs {
                 last = line;
             }
             ["Error", "distribution:"] => break,
-            // oha's parts of the connection have other statistics.
-            ["Details", ..] => {}
             _ => {}
         }
     }

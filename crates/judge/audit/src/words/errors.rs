@@ -33,11 +33,7 @@ pub(super) fn check(claim: &Claim<'_>, reading: &Reading, findings: &mut Finding
     let values = if here.is_empty() { values(reading, None) } else { here };
     let any = claim.has(&["all ", "any ", "every", "across", "throughout", "each "]);
     let is_some = |value: &&Value| value.number.low > 0.0;
-    let contradicted = if any {
-        values.iter().any(|value| is_some(value))
-    } else {
-        values.iter().all(|value| is_some(value))
-    };
+    let contradicted = if any { values.iter().any(is_some) } else { values.iter().all(is_some) };
     let Some(first) = values.iter().find(|value| is_some(value)).filter(|_| contradicted) else {
         return;
     };

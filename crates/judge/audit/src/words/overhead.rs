@@ -113,10 +113,7 @@ pub(super) fn cells(reading: &Reading, findings: &mut Findings) {
 
 /// `gateway (200)` is the base of `gateway + auth`.
 fn base<'tab>(table: &'tab Table, record: &Record) -> Option<&'tab Record> {
-    let stem = |label: &str| {
-        let stem = label.split('(').next().unwrap_or_default().trim().to_lowercase();
-        stem
-    };
+    let stem = |label: &str| label.split('(').next().unwrap_or_default().trim().to_lowercase();
     let own = stem(&record.label);
     let (base, _) = own.split_once('+')?;
     let mut found = table.records.iter().filter(|other| stem(&other.label) == base.trim());

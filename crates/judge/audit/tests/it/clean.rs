@@ -20,7 +20,7 @@ fn outputs_of_wrk_hey_oha_ab_k6_and_ours_are_clean() {
         assert_clean(&report);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let tool = name.split('-').next().unwrap().to_owned();
-        let read = report.tables.iter().filter_map(|table| table.tool).next();
+        let read = report.tables.iter().find_map(|table| table.tool);
         let known = read.map(str::to_lowercase);
         assert!(tool == "plimsoll" || known.as_deref() == Some(tool.as_str()), "{name}: {known:?}");
         *tools.entry(tool).or_default() += 1;

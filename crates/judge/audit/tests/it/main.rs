@@ -1,5 +1,7 @@
 //! Published tables: contradictions are found, and nothing that is true is accused.
 
+#![cfg(test)]
+
 mod clean;
 mod planted;
 mod robust;
