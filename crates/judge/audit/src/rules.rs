@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(show(21_989.0, Quantity::Rate), "21,989/s");
         assert_eq!(show(0.0005, Quantity::ErrorShare), "0.05%");
         assert_eq!(
-            (digits(0.0), digits(1234567.0), digits(999.96)),
+            (digits(0.0), digits(1_234_567.0), digits(999.96)),
             ("0".into(), "1,234,567".into(), "1000".into())
         );
     }
