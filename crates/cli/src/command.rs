@@ -1,5 +1,6 @@
 //! The command line, and one file per command.
 
+pub(crate) mod audit;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
+    /// Check published figures: can they be true?
+    Audit(audit::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed
     Report(report::Flags),
     /// Check this host for anything that would distort a measurement

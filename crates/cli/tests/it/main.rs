@@ -1,6 +1,7 @@
 //! Tests of the binary: exit codes, files, messages, signals.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
+mod audit;
 mod cache;
 mod compare;
 mod comparison;

@@ -1,0 +1,112 @@
+//! `plimsoll audit`: can published figures be true?
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueHint};
+use plimsoll_audit::{Audit, AuditError, LARGEST_FILE, Report, SCHEMA, audit, audit_claim};
+
+use crate::console;
+use crate::exit::{Exit, UsageError};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll audit benchmark.md                      a page with tables and sentences
+  plimsoll audit --understood page.html            also how each heading was understood
+  wrk -c100 -d30s --latency URL | plimsoll audit -          the output of a tool
+  plimsoll audit --claim 'conns=100 rps=21989 mean=4.59ms'  figures without a file
+  plimsoll audit --json findings.json report.txt summary.json
+
+Reads Markdown, HTML, CSV, plain text, the outputs of wrk, k6, oha, hey and ab, and report.txt and summary.json of Plimsoll. Every printed number stands for all values that its digits allow; a rule speaks only if none of them fits.
+
+What is checked:
+  order             min <= p50 <= p99 <= max, and the mean within them
+  mean              the mean against what the percentiles allow
+  little            rate x latency against the number of clients
+  total             rate x time against the number of requests
+  shares            error and success rates against counts, and as whole numbers of requests
+  samples           percentiles with fewer than 10 samples beyond them
+  changes           improvements in per cent or times against the figures beside them
+  targets, bands    a status or a band against the document's own limits
+  bytes             bytes per second against rate and size
+  upstream          a stack far below the upstream that it blames
+  whole             totals against their parts, means of percentiles
+  subtraction       an overhead that is a difference of percentiles
+  words             \"sub-millisecond\", \"scales\", \"2x faster\", \"no overhead\", \"zero errors\"
+  virtual users     stages of k6 that a comment calls requests per second
+
+Levels:
+  impossible        no measurement gives these figures together
+  contradicted      the document's words or limits do not agree with its own figures
+  cannot tell       the figures may be true; what is given does not carry them
+
+Figures that rounding, another unit or another reading of a heading could explain are not accused. That nothing is found does not make a figure true.
+
+Exit codes: 0 nothing is impossible or contradicted, 1 something is, 2 wrong usage or a file without figures.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    /// Files to audit, at most 8 MiB each; `-` is stdin
+    #[arg(value_name = "FILE", required_unless_present = "claims", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    /// Figures of one measurement, like `conns=100 rps=21989 mean=4.59ms` (repeatable)
+    #[arg(long = "claim", value_name = "FIGURES")]
+    claims: Vec<String>,
+    /// Print how each table and heading was understood, and what was not read
+    #[arg(long)]
+    understood: bool,
+    /// Exit with 1 also for what cannot be told
+    #[arg(long)]
+    strict: bool,
+    /// Write the findings as JSON; `-` is stdout, without the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    json: Option<PathBuf>,
+}
+
+/// Audits all files before anything is printed or written.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let mut files = Vec::new();
+    for path in &flags.files {
+        files.push(of_file(path)?);
+    }
+    for claim in &flags.claims {
+        files.push(audit_claim(claim).map_err(|error| UsageError(error.to_string()))?);
+    }
+    let found = files.iter().any(|report| report.has_findings(flags.strict));
+    let to_stdout = flags.json.as_deref() == Some(Path::new("-"));
+    if !to_stdout {
+        let texts: Vec<String> = files.iter().map(|report| report.text(flags.understood)).collect();
+        console::print(&texts.join("\n"))?;
+    }
+    if let Some(path) = &flags.json {
+        let json = serde_json::to_string_pretty(&Audit { schema: SCHEMA, files })? + "\n";
+        if to_stdout {
+            console::print(&json)?;
+        } else {
+            fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(if found { Exit::Fail } else { Exit::Pass })
+}
+
+fn of_file(path: &Path) -> Result<Report> {
+    let wrong = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", path.display()));
+    let bytes = read(path).map_err(|error| wrong(&error))?;
+    let report = audit(&path.to_string_lossy(), &bytes);
+    Ok(report.map_err(|error: AuditError| wrong(&error))?)
+}
+
+/// At most one byte more than is allowed: what is larger is refused, and not held.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let most = u64::try_from(LARGEST_FILE).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}

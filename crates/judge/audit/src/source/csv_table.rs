@@ -1,0 +1,29 @@
+//! CSV, with commas, semicolons or tabs.
+
+use csv::{ReaderBuilder, Trim};
+
+use crate::document::{Document, Grid};
+
+pub(super) fn read(text: &str) -> Document {
+    let first = text.lines().next().unwrap_or_default();
+    let count = |wanted: u8| first.bytes().filter(|byte| *byte == wanted).count();
+    let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|byte| count(*byte)).unwrap_or(b',');
+    let mut reader = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .trim(Trim::All)
+        .from_reader(text.as_bytes());
+    let mut rows = Vec::new();
+    for record in reader.records().filter_map(Result::ok) {
+        let line = record.position().map_or(1, csv::Position::line);
+        let cells: Vec<String> = record.iter().map(str::to_owned).collect();
+        rows.push((usize::try_from(line).unwrap_or(usize::MAX), cells));
+    }
+    let mut document = Document::default();
+    if rows.len() > 1 {
+        let (line, header) = rows.remove(0);
+        document.grid(Grid { line, header, rows, ..Grid::default() });
+    }
+    document
+}
