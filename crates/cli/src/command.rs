@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod http;
+pub(crate) mod join;
 pub(crate) mod mock;
 pub(crate) mod profile;
 pub(crate) mod report;
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
+    /// Match a run with the gateway's own log: what is missing, twice or different
+    Join(join::Flags),
     /// Print the report of a stored run, also of one that was killed
     Report(report::Flags),
     /// Check this host for anything that would distort a measurement

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Suite(command) => command::suite::run(command),
         Command::Profile(command) => command::profile::run(command),
         Command::Compare(flags) => command::compare::run(flags),
+        Command::Join(flags) => command::join::run(flags),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),
         Command::Calibrate(flags) => command::calibrate::run(flags),
