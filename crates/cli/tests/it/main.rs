@@ -13,6 +13,7 @@ mod gateway;
 mod host;
 mod http;
 mod interrupt;
+mod join;
 mod limits;
 mod mock;
 mod policy;

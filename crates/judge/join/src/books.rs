@@ -9,7 +9,7 @@ use crate::log_row::{LogRow, Quality};
 use crate::map::{LogOf, Map};
 use crate::progress::Progress;
 use crate::result::{Books, Disagreement, Examples};
-use crate::run::{Fate, Request, Run, Time};
+use crate::run::{Count, Fate, LogValues, Request, Run, Time};
 
 /// Ids that are named of each kind.
 const EXAMPLES: usize = 5;
@@ -86,8 +86,13 @@ impl<'r, 'p> Joiner<'r, 'p> {
         request.log_at = Time::of(row.at);
         request.log_total = Time::of(row.total);
         request.log_upstream = Time::of(row.upstream);
-        let found = disagreements(request, &row, self.map.log_of);
-        self.disagree(index, found);
+        request.log = LogValues {
+            status: Count::of(row.status),
+            prompt: Count::of(row.prompt),
+            completion: Count::of(row.completion),
+            stream: row.stream,
+            decision: row.decision.as_deref().and_then(decision_of),
+        };
     }
 
     fn foreign(&mut self, row: &LogRow<'_>) {
@@ -100,28 +105,9 @@ impl<'r, 'p> Joiner<'r, 'p> {
         }
     }
 
-    fn disagree(&mut self, index: usize, found: Vec<Found>) {
-        self.books.disagreeing += u64::from(!found.is_empty());
-        for Found { field, run, log } in found {
-            let known = self.disagreements.iter_mut().find(|known| known.field == field);
-            let entry = if let Some(entry) = known {
-                entry
-            } else {
-                self.disagreements.push(Disagreement { field, count: 0, examples: Vec::new() });
-                let Some(entry) = self.disagreements.last_mut() else { return };
-                entry
-            };
-            entry.count += 1;
-            if entry.examples.len() < EXAMPLES {
-                let id = quoted(self.run.id(index));
-                entry.examples.push(format!("{id}: the run {run}, the log {log}"));
-            }
-        }
-    }
-
     /// Counts what is known only at the end of the log.
     pub(crate) fn close(&mut self) {
-        let Self { run, books, examples, map, .. } = self;
+        let Self { run, books, examples, disagreements, map, .. } = self;
         books.in_run = run.requests.len() as u64;
         for (index, request) in run.requests.iter().enumerate() {
             if request.rows == 0 {
@@ -133,6 +119,11 @@ impl<'r, 'p> Joiner<'r, 'p> {
                 continue;
             }
             books.matched += 1;
+            let found = differences(request, map.log_of);
+            books.disagreeing += u64::from(!found.is_empty());
+            for difference in found {
+                note(disagreements, difference, || quoted(run.id(index)));
+            }
             books.never_sent_in_log += u64::from(request.fate == Fate::NeverSent);
             if request.rows > 1 {
                 books.rows_twice += u64::from(request.rows) - 1;
@@ -171,31 +162,42 @@ fn found(field: &str, run: impl ToString, log: impl ToString) -> Found {
     Found { field: field.to_owned(), run: run.to_string(), log: log.to_string() }
 }
 
+/// Counts a difference, and keeps the first few.
+fn note(all: &mut Vec<Disagreement>, found: Found, id: impl FnOnce() -> String) {
+    let Found { field, run, log } = found;
+    let known = all.iter().position(|known| known.field == field);
+    let index = known.unwrap_or_else(|| {
+        all.push(Disagreement { field, count: 0, examples: Vec::new() });
+        all.len() - 1
+    });
+    let Some(entry) = all.get_mut(index) else { return };
+    entry.count += 1;
+    if entry.examples.len() < EXAMPLES {
+        entry.examples.push(format!("{}: the run {run}, the log {log}", id()));
+    }
+}
+
 /// What both know and do not agree in. Tokens are compared where the target itself reported them to
-/// the client, and the answer is whole; behind a gateway, which may change texts, only there.
-fn disagreements(request: &Request, row: &LogRow<'_>, log_of: LogOf) -> Vec<Found> {
-    let mut all = Vec::new();
-    if let (Some(log), true) = (row.status, request.status > 0)
-        && log != u32::from(request.status)
-    {
-        all.push(found("status", request.status, log));
-    }
-    if let Some(log) = row.stream.filter(|log| *log != request.stream) {
-        let word = |stream| if stream { "a stream" } else { "no stream" };
-        all.push(found("stream", word(request.stream), word(log)));
-    }
-    let tokens = [
-        ("input tokens", request.prompt.get(), row.prompt),
-        ("output tokens", request.completion.get(), row.completion),
-    ];
-    for (field, run, log) in tokens.into_iter().filter(|_| request.completed) {
-        if let Some((run, log)) = run.zip(log).filter(|(run, log)| run != log) {
+/// the client, and the answer is whole; decisions only with the target's own log.
+fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
+    let (log, mut all) = (&request.log, Vec::new());
+    let status = (request.status > 0).then_some(u32::from(request.status));
+    let tokens = |count: Count| count.get().filter(|_| request.completed);
+    for (field, run, log) in [
+        ("status", status, log.status),
+        ("input tokens", tokens(request.prompt), log.prompt),
+        ("output tokens", tokens(request.completion), log.completion),
+    ] {
+        if let Some((run, log)) = run.zip(log.get()).filter(|(run, log)| run != log) {
             all.push(found(field, run, log));
         }
     }
-    let decision = row.decision.as_deref().filter(|_| log_of == LogOf::Gateway);
-    let known = decision.and_then(decision_of);
-    if let Some((run, log)) = request.decision.zip(known).filter(|(run, log)| run != log) {
+    if let Some(log) = log.stream.filter(|log| *log != request.stream) {
+        let word = |stream| if stream { "a stream" } else { "no stream" };
+        all.push(found("stream", word(request.stream), word(log)));
+    }
+    let decision = log.decision.filter(|_| log_of == LogOf::Gateway);
+    if let Some((run, log)) = request.decision.zip(decision).filter(|(run, log)| run != log) {
         all.push(found("decision", run.name(), log.name()));
     }
     all

@@ -37,7 +37,7 @@ pub struct Options {
 /// read, `tell` how far the reading is.
 ///
 /// # Memory
-/// About 160 bytes for each request of the run, and some 50 more at the end for each of those of
+/// About 220 bytes for each request of the run, and some 50 more at the end for each of those of
 /// its largest group of scenario and outcome; nothing for rows of the log.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The requests of a run, in about 160 bytes each with their id and its entry in the table.
+//! The requests of a run, in about 220 bytes each with their id and its entry in the table.
 
 use std::path::{Path, PathBuf};
 
@@ -38,8 +38,24 @@ impl Time {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count(u32);
 
+impl Default for Count {
+    fn default() -> Self {
+        Self::of(None)
+    }
+}
+
+/// What a row of the log says that the run knows too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LogValues {
+    pub(crate) status: Count,
+    pub(crate) prompt: Count,
+    pub(crate) completion: Count,
+    pub(crate) stream: Option<bool>,
+    pub(crate) decision: Option<PolicyDecision>,
+}
+
 impl Count {
-    const fn of(known: Option<u32>) -> Self {
+    pub(crate) const fn of(known: Option<u32>) -> Self {
         match known {
             Some(count) => Self(count),
             None => Self(NO_COUNT),
@@ -93,6 +109,8 @@ pub(crate) struct Request {
     pub(crate) log_at: Time,
     pub(crate) log_total: Time,
     pub(crate) log_upstream: Time,
+    /// What the log says else, of the same attempt.
+    pub(crate) log: LogValues,
     /// Where its id begins.
     id: usize,
 }
@@ -261,6 +279,7 @@ impl Run {
             log_at: Time::NONE,
             log_total: Time::NONE,
             log_upstream: Time::NONE,
+            log: LogValues::default(),
             id: self.ids.len(),
         })
     }

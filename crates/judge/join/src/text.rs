@@ -86,25 +86,21 @@ fn times(join: &Join) -> String {
         return paragraph("times - ", why);
     }
     let mut table =
-        Table::new(["p50 [95 %]", "requests", "client", "outside", "gateway", "upstream"]);
+        Table::new(["p50", "requests", "client", "outside [95 %]", "gateway", "upstream"]);
     let mut tails = Table::new(["p99", "requests", "client", "outside", "gateway", "upstream"]);
     for group in &join.times {
+        let GroupTimes { client, outside, gateway, upstream, .. } = group;
         let name = format!("{} {}", group.scenario, group.outcome);
-        let row = |shown: fn(&Quantiles) -> String| {
-            let optional =
-                |times: Option<Quantiles>| times.map_or_else(dash, |times| shown(&times));
-            let GroupTimes { client, outside, gateway, upstream, .. } = group;
-            [
-                name.clone(),
-                count(group.requests),
-                shown(client),
-                shown(outside),
-                optional(*gateway),
-                optional(*upstream),
-            ]
+        let head = || [name.clone(), count(group.requests)];
+        let of = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
+            times.as_ref().and_then(value).map_or_else(dash, time)
         };
-        table.row(row(median));
-        tails.row(row(|times| times.p99_ms.map_or_else(dash, time)));
+        let p50 = |times| of(times, |times| times.p50_ms);
+        let row = [p50(Some(*client)), with_interval(outside), p50(*gateway), p50(*upstream)];
+        table.row(head().into_iter().chain(row));
+        let row = [Some(*client), Some(*outside), *gateway, *upstream];
+        let row = row.map(|times| of(times, |times| times.p99_ms));
+        tails.row(head().into_iter().chain(row));
     }
     let layout = Layout::new(WIDTH);
     let mut out = format!("{}{}", table.text(&layout), tails.text(&layout));
@@ -124,7 +120,7 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-fn median(times: &Quantiles) -> String {
+fn with_interval(times: &Quantiles) -> String {
     let Some(value) = times.p50_ms else { return dash() };
     match (times.p50_low_ms, times.p50_high_ms) {
         (Some(low), Some(high)) => plimsoll_report::format::with_interval(value, low, high),

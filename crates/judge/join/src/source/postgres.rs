@@ -73,8 +73,8 @@ fn query(table: &Table, map: &Map, columns: &[Column], window: &Window) -> Strin
                 format!(" WHERE {name} BETWEEN to_timestamp({first}) AND to_timestamp({last})")
             }
             "timestamp without time zone" => format!(
-                " WHERE {name} BETWEEN to_timestamp({first}) AT TIME ZONE 'UTC' \
-                 AND to_timestamp({last}) AT TIME ZONE 'UTC'"
+                " WHERE {name} BETWEEN (to_timestamp({first}) AT TIME ZONE 'UTC') \
+                 AND (to_timestamp({last}) AT TIME ZONE 'UTC')"
             ),
             "bigint" | "integer" | "numeric" | "double precision" | "real" => {
                 format!(" WHERE {name} BETWEEN {first} AND {last}")
