@@ -158,7 +158,7 @@ struct Found {
     log: String,
 }
 
-fn found(field: &str, run: impl ToString, log: impl ToString) -> Found {
+fn found(field: &str, run: &impl ToString, log: &impl ToString) -> Found {
     Found { field: field.to_owned(), run: run.to_string(), log: log.to_string() }
 }
 
@@ -189,16 +189,16 @@ fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
         ("output tokens", tokens(request.completion), log.completion),
     ] {
         if let Some((run, log)) = run.zip(log.get()).filter(|(run, log)| run != log) {
-            all.push(found(field, run, log));
+            all.push(found(field, &run, &log));
         }
     }
     if let Some(log) = log.stream.filter(|log| *log != request.stream) {
         let word = |stream| if stream { "a stream" } else { "no stream" };
-        all.push(found("stream", word(request.stream), word(log)));
+        all.push(found("stream", &word(request.stream), &word(log)));
     }
     let decision = log.decision.filter(|_| log_of == LogOf::Gateway);
     if let Some((run, log)) = request.decision.zip(decision).filter(|(run, log)| run != log) {
-        all.push(found("decision", run.name(), log.name()));
+        all.push(found("decision", &run.name(), &log.name()));
     }
     all
 }

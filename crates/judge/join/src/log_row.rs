@@ -54,7 +54,8 @@ impl<'a> LogRow<'a> {
         let nanos: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.nanos(unit);
         let (mut at, ended) = (take(Field::At, nanos), take(Field::Ended, nanos));
         let mut total = take(Field::Total, nanos);
-        let upstream = take(Field::Upstream, |cell, unit| cell.sum_of_nanos(unit));
+        let sum: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.sum_of_nanos(unit);
+        let upstream = take(Field::Upstream, sum);
         // Two of the three make the third.
         match (at, total, ended) {
             (Some(at), None, Some(ended)) => total = Some(ended.saturating_sub(at)),

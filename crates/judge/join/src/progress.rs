@@ -31,7 +31,7 @@ impl<'a> Progress<'a> {
     }
 
     fn rows(&mut self, reading: Reading, rows: u64) {
-        if rows % EVERY == 0 {
+        if rows.is_multiple_of(EVERY) {
             (self.tell)(reading, rows);
         }
     }

@@ -140,6 +140,7 @@ pub struct GroupTimes {
 
 /// Median and 99th percentile in milliseconds; `None` with too few requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "keys of a file name their unit")]
 pub struct Quantiles {
     /// Median.
     pub p50_ms: Option<f64>,

@@ -82,6 +82,7 @@ pub(crate) enum Fate {
 
 /// A request of the run, and what the log says of it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of a row, in a byte each")]
 pub(crate) struct Request {
     /// When it was sent, since 1970 by the run's clock.
     pub(crate) sent: i64,

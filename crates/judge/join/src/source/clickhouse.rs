@@ -211,14 +211,12 @@ impl ResponseHandler for Answer<'_> {
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.rest.extend_from_slice(piece);
-            if piece.ends_with(b"\n") {
-                self.lines += 1;
-                let whole = self.rest.trim_ascii();
-                if !whole.is_empty() {
-                    (self.line)(self.lines, whole);
-                }
-                self.rest.clear();
+            if !piece.ends_with(b"\n") {
+                continue;
             }
+            self.lines += 1;
+            (self.line)(self.lines, self.rest.trim_ascii());
+            self.rest.clear();
         }
         if self.rest.len() > MAX_LINE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
