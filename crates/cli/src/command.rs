@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod http;
+pub(crate) mod join;
 pub(crate) mod knee;
 pub(crate) mod mock;
 pub(crate) mod profile;
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
+    /// Match a run with the gateway's own log: what is missing, twice or different
+    Join(join::Flags),
     /// Check published figures: can they be true?
     Audit(audit::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed

@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         Command::Profile(command) => command::profile::run(command),
         Command::Compare(flags) => command::compare::run(flags),
         Command::Audit(flags) => command::audit::run(flags),
+        Command::Join(flags) => command::join::run(flags),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),
         Command::Calibrate(flags) => command::calibrate::run(flags),

@@ -20,6 +20,7 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ProfileFlags, ProgressFlags, ScreenFlags, TargetFlags, parse_rate, parse_share,
 };
+use crate::progress::Steps;
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::Session;
 
@@ -141,7 +142,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let plan = plan(flags, &overrides)?;
     let provider = provider(flags, &overrides)?;
     let search = flags.search.settings(plan.seed.0)?;
-    let mut session = Session::open(flags.progress.quiet);
+    let mut session = Session::open(flags.progress.ui());
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: false, page: false };
     let run_dir = RunDir::create(&output, &started, &format!("knee-{}", plan.name))?;
@@ -183,21 +184,15 @@ fn find(
     let (objective, load) = (&flags.search.slo, flags.search.load());
     let prober = Prober { plan, objective, load, control: session.control() };
     let mut search = Search::new(settings);
+    let steps = Steps::begin(session.status());
     while let Some(planned) = search.next() {
-        session.status().info(&announcement(&search, planned, load, settings.budget_s));
+        steps.step(&announcement(&search, planned, load, settings.budget_s));
         let measured = prober.probe(planned, Some(&search)).map_err(probe_error)?;
         if session.control().is_interrupted() {
             search.interrupt();
             break;
         }
         search.record(measured);
-        if let Some(last) = search.probes().last() {
-            let kept = last.kept.map_or(0.0, |kept: KeptShare| kept.value * 1e2);
-            let why = last.invalid.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            session
-                .status()
-                .info(&format!("  kept {kept:.2} %: {:?}{why}", last.state).to_lowercase());
-        }
     }
     let interrupted = session.control().is_interrupted();
     let knee = search.found().cloned().unwrap_or_else(unknown);
@@ -208,7 +203,7 @@ fn find(
             let planned =
                 Planned { load: at * PROVIDER.0, seconds: PROVIDER.1, phase: Phase::Cliff };
             let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
-            session.status().info(&format!("the provider itself at {}", load.text(planned.load)));
+            steps.step(&format!("the provider itself at {}", load.text(planned.load)));
             let measured = Prober { plan, ..prober }.probe(planned, None).map_err(probe_error)?;
             let (kept, state) = KeptShare::judge(&measured.batches, objective.share());
             Ok::<_, anyhow::Error>(ProviderProbe {
@@ -247,7 +242,15 @@ fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) ->
         Phase::Confirm => "confirming",
     };
     let (spent, at) = (search.spent_s(), load.text(planned.load));
-    format!("{:>4.0} of {budget_s:.0} s: {what}: {at} for {:.0} s", spent.abs(), planned.seconds)
+    let last = search.probes().last().map_or_else(String::new, |last| {
+        let kept = last.kept.map_or(0.0, |kept| kept.value * 1e2);
+        format!("; before: {kept:.2} % kept at {}", load.text(last.load))
+    });
+    format!(
+        "{:>4.0} of {budget_s:.0} s: {what}: {at} for {:.0} s{last}",
+        spent.abs(),
+        planned.seconds
+    )
 }
 
 fn unknown() -> Found {

@@ -15,6 +15,7 @@ mod gateway;
 mod host;
 mod http;
 mod interrupt;
+mod join;
 mod limits;
 mod live_view;
 mod mock;

@@ -54,6 +54,7 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         path: "/v1/chat/completions",
         status: 200,
         latency_us: 1234,
+        upstream_us: Some(1100),
         request_bytes: 612,
         response_bytes: 843,
         client: Some([127, 0, 0, 1].into()),

@@ -33,6 +33,9 @@ pub struct Row<'a> {
     pub status: u16,
     /// From the first byte of the request to the last byte of the answer, in microseconds.
     pub latency_us: u64,
+    /// From the first attempt to send the request to an upstream to the last byte of its answer
+    /// that was read, in microseconds; with retries and their pauses. `None` where none was asked.
+    pub upstream_us: Option<u64>,
     /// Bytes of the request's body.
     pub request_bytes: u64,
     /// Bytes of the answer's body.
@@ -69,6 +72,9 @@ impl Row<'_> {
         text(line, "path", self.path.get(..end).unwrap_or_default(), PATH);
         count(line, "status", self.status.into());
         count(line, "latency_us", self.latency_us);
+        if let Some(upstream) = self.upstream_us {
+            count(line, "upstream_us", upstream);
+        }
         count(line, "request_bytes", self.request_bytes);
         count(line, "response_bytes", self.response_bytes);
         if let Some(client) = self.client {
@@ -223,6 +229,7 @@ mod tests {
             path: "/v1/chat",
             status: 200,
             latency_us: 1500,
+            upstream_us: Some(1400),
             request_bytes: 10,
             response_bytes: 20,
             client: Some("10.0.0.7".parse().unwrap()),
@@ -237,7 +244,7 @@ mod tests {
         };
         let expected = concat!(
             r#"{"timestamp":1763700000123,"tenant":"retail","route":"chat","method":"POST","#,
-            r#""path":"/v1/chat","status":200,"latency_us":1500,"request_bytes":10,"#,
+            r#""path":"/v1/chat","status":200,"latency_us":1500,"upstream_us":1400,"request_bytes":10,"#,
             r#""response_bytes":20,"client":"10.0.0.7","user_agent":"a \"b\"\n","#,
             r#""request_id":"r-1","policy_decision":"redact","rules":["pii.card","pii.mail"],"#,
             r#""model":"m","input_tokens":3,"output_tokens":4,"cache":"hit"}"#,
@@ -312,6 +319,7 @@ mod tests {
             path: &long,
             status: u16::MAX,
             latency_us: u64::MAX,
+            upstream_us: Some(u64::MAX),
             request_bytes: u64::MAX,
             response_bytes: u64::MAX,
             client: Some("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap()),

@@ -64,7 +64,9 @@ pub(crate) async fn send(
         };
         let spare = if attempts.has_more() { body.try_clone() } else { None };
         let request = build_request(&mut parts, in_flight.endpoint(), body, spare.is_some());
+        context.note_upstream_asked();
         let result = attempts.attempt(&worker.pool, in_flight, request).await;
+        context.note_upstream_read();
         if spare.is_none() || !is_retriable(&result) || !upstream.retry_budget.try_retry() {
             return result;
         }
@@ -233,6 +235,7 @@ impl UpstreamResponse {
         let limit = usize::try_from(context.config.server.response_bytes.0).unwrap_or(usize::MAX);
         let bounds = Bounds { bytes: limit, time: WHOLE_TIMEOUT };
         let body = whole_body::read(incoming, bounds, &context.worker.state.memory).await;
+        context.note_upstream_read();
         let body = body.map_err(|unread| match unread {
             Unread::TooSlow => {
                 ErrorResponse::upstream_timeout("the upstream's response did not end in time")

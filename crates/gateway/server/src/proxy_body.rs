@@ -190,6 +190,9 @@ impl ProxyBody {
             return self.idle.poll(context).map(|()| Some(Err(BodyError::IdleTimeout.into())));
         };
         self.idle.reset();
+        if let Some(context) = &self.context {
+            context.note_upstream_read();
+        }
         Poll::Ready(frame.map(|frame| match frame {
             Ok(frame) => Ok(frame.into_data().unwrap_or_default()),
             Err(error) => Err(error.into()),

@@ -1,5 +1,6 @@
 //! The context of one request, from its first byte to the last byte of its response.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub(crate) struct RequestContext {
     pub(crate) llm_info: Option<Box<LlmInfo>>,
     /// 0 where requests are not observed.
     started: u64,
+    /// When the upstream was asked first, and when the last of its answer was read; 0 for never.
+    upstream: Cell<(u64, u64)>,
     finished: bool,
 }
 
@@ -78,6 +81,7 @@ impl RequestContext {
             usage: None,
             llm_info: None,
             started: if config.observes_requests { clock::now() } else { 0 },
+            upstream: Cell::default(),
             finished: false,
         }
     }
@@ -97,6 +101,22 @@ impl RequestContext {
 
     pub(crate) fn llm_info(&mut self) -> &mut LlmInfo {
         self.llm_info.get_or_insert_default()
+    }
+
+    /// The upstream is asked now. Only the first attempt counts.
+    pub(crate) fn note_upstream_asked(&self) {
+        if self.worker.log.is_enabled() && self.upstream.get().0 == 0 {
+            let now = clock::now();
+            self.upstream.set((now, now));
+        }
+    }
+
+    /// A part of the upstream's answer was read now.
+    pub(crate) fn note_upstream_read(&self) {
+        let (asked, _) = self.upstream.get();
+        if asked > 0 {
+            self.upstream.set((asked, clock::now()));
+        }
     }
 
     /// Counts bytes of the response's body that went out.
@@ -145,6 +165,7 @@ impl RequestContext {
         };
         let info = self.llm_info.as_deref();
         let usage = self.usage.as_ref().and_then(|usage| usage.get());
+        let (asked, read) = self.upstream.get();
         Row {
             timestamp: clock::unix_ms().saturating_sub(latency_us / 1_000),
             tenant: self.identity.tenant.as_deref().unwrap_or_default(),
@@ -153,6 +174,7 @@ impl RequestContext {
             path: self.path.as_deref().unwrap_or_default(),
             status: self.status.as_u16(),
             latency_us,
+            upstream_us: (asked > 0).then(|| read.saturating_sub(asked) / 1_000),
             request_bytes: self.bytes_received,
             response_bytes: self.bytes_sent,
             client: Some(self.client.ip()),

@@ -83,6 +83,13 @@ audit: {{path: '{}'}}\naccess_log: {{path: '{}'}}",
     check_first(row, &body, &asked[0]);
     assert!(row["timestamp"].as_u64().unwrap() > 1_700_000_000_000);
     assert!(row["latency_us"].as_u64().unwrap() > 0);
+    // Only the first question and the first stream came to the upstream: the others were answered
+    // from the cache, refused, or of the gateway itself.
+    let asked_upstream: Vec<_> = field("upstream_us").iter().map(Value::is_u64).collect();
+    assert_eq!(asked_upstream, [true, false, true, false, false, false, false, false]);
+    for row in [&found[0], &found[2]] {
+        assert!(row["upstream_us"].as_u64() <= row["latency_us"].as_u64(), "{row}");
+    }
     assert!(!row["rules"].as_array().unwrap().is_empty());
     let sizes = [&asked[1], &stream, &again].map(|reply| reply.text().len());
     assert_eq!(json!(field("response_bytes")[1..4]), json!(sizes));

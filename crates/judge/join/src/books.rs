@@ -1,0 +1,210 @@
+//! Matches the rows of a log with the requests of a run, one after another. What a row says goes to
+//! its request; a row without one is only counted.
+
+use plimsoll_measure::PolicyDecision;
+
+use crate::error::quoted;
+use crate::json_row::Cells;
+use crate::log_row::{LogRow, Quality};
+use crate::map::{LogOf, Map};
+use crate::progress::Progress;
+use crate::result::{Books, Disagreement, Examples};
+use crate::run::{Count, Fate, LogValues, Request, Run, Time};
+
+/// Ids that are named of each kind.
+const EXAMPLES: usize = 5;
+
+/// The attempts that a request's rows are told apart by.
+const FIRST: u32 = 1;
+
+/// The state of a join while the log is read.
+pub(crate) struct Joiner<'r, 'p> {
+    pub(crate) run: &'r mut Run,
+    pub(crate) map: &'r Map,
+    progress: Progress<'p>,
+    pub(crate) quality: Quality,
+    pub(crate) books: Books,
+    pub(crate) disagreements: Vec<Disagreement>,
+    pub(crate) examples: Examples,
+    /// The first and the last time of the log.
+    pub(crate) span: Option<(i64, i64)>,
+    /// A row that is none, for a message.
+    pub(crate) unreadable: Option<String>,
+    pub(crate) without_id: u64,
+}
+
+impl<'r, 'p> Joiner<'r, 'p> {
+    pub(crate) fn new(run: &'r mut Run, map: &'r Map, progress: Progress<'p>) -> Self {
+        Self {
+            run,
+            map,
+            progress,
+            quality: Quality::default(),
+            books: Books::default(),
+            disagreements: Vec::new(),
+            examples: Examples::default(),
+            span: None,
+            unreadable: None,
+            without_id: 0,
+        }
+    }
+
+    /// A line that is no row.
+    pub(crate) fn add_unreadable(&mut self, number: u64, text: &str) {
+        self.books.unreadable += 1;
+        if self.unreadable.is_none() {
+            self.unreadable = Some(format!("line {number}: {}", quoted(text)));
+        }
+    }
+
+    /// A row.
+    pub(crate) fn add(&mut self, cells: &Cells<'_>) {
+        self.books.in_log += 1;
+        self.progress.log(self.books.in_log);
+        let row = LogRow::read(cells, self.map, &mut self.quality);
+        if let Some(at) = row.at {
+            let (first, last) = self.span.unwrap_or((at, at));
+            self.span = Some((first.min(at), last.max(at)));
+        }
+        let index = row.ids().find_map(|id| self.run.table.get(&id).copied());
+        let Some(index) = index.and_then(|index| usize::try_from(index).ok()) else {
+            self.foreign(&row);
+            return;
+        };
+        let Some(request) = self.run.requests.get_mut(index) else { return };
+        request.rows = request.rows.saturating_add(1);
+        let attempt = row.attempt.unwrap_or(FIRST);
+        let again = request.rows > 1;
+        // A row with another attempt is a retry of the gateway, and the last attempt counts.
+        if again && row.attempt.is_some() && attempt != request.attempt {
+            request.retried = true;
+        }
+        if again && attempt <= request.attempt {
+            return;
+        }
+        request.attempt = attempt;
+        request.log_at = Time::of(row.at);
+        request.log_total = Time::of(row.total);
+        request.log_upstream = Time::of(row.upstream);
+        request.log = LogValues {
+            status: Count::of(row.status),
+            prompt: Count::of(row.prompt),
+            completion: Count::of(row.completion),
+            stream: row.stream,
+            decision: row.decision.as_deref().and_then(decision_of),
+        };
+    }
+
+    fn foreign(&mut self, row: &LogRow<'_>) {
+        self.books.foreign += 1;
+        self.without_id += u64::from(row.id.is_none() && row.carried.is_none());
+        if let Some(id) = &row.id
+            && self.examples.foreign.len() < EXAMPLES
+        {
+            self.examples.foreign.push(quoted(id));
+        }
+    }
+
+    /// Counts what is known only at the end of the log.
+    pub(crate) fn close(&mut self) {
+        let Self { run, books, examples, disagreements, map, .. } = self;
+        books.in_run = run.requests.len() as u64;
+        for (index, request) in run.requests.iter().enumerate() {
+            if request.rows == 0 {
+                missing(request, map.log_of, books, || {
+                    if examples.lost.len() < EXAMPLES {
+                        examples.lost.push(quoted(run.id(index)));
+                    }
+                });
+                continue;
+            }
+            books.matched += 1;
+            let found = differences(request, map.log_of);
+            books.disagreeing += u64::from(!found.is_empty());
+            for difference in found {
+                note(disagreements, difference, || quoted(run.id(index)));
+            }
+            books.never_sent_in_log += u64::from(request.fate == Fate::NeverSent);
+            if request.rows > 1 {
+                books.rows_twice += u64::from(request.rows) - 1;
+                let count = if request.retried { &mut books.retried } else { &mut books.twice };
+                *count += 1;
+                if !request.retried && examples.twice.len() < EXAMPLES {
+                    examples.twice.push(quoted(run.id(index)));
+                }
+            }
+        }
+    }
+}
+
+/// Counts a request that the log does not have.
+fn missing(request: &Request, log_of: LogOf, books: &mut Books, lost: impl FnOnce()) {
+    match request.fate {
+        Fate::NeverSent => {}
+        Fate::InFlight => books.in_flight += 1,
+        Fate::Unanswered => books.unanswered += 1,
+        Fate::Answered if log_of == LogOf::Upstream && request.kept => books.kept += 1,
+        Fate::Answered => {
+            books.lost += 1;
+            lost();
+        }
+    }
+}
+
+/// A value that the run and the log do not agree in.
+struct Found {
+    field: String,
+    run: String,
+    log: String,
+}
+
+fn found(field: &str, run: &impl ToString, log: &impl ToString) -> Found {
+    Found { field: field.to_owned(), run: run.to_string(), log: log.to_string() }
+}
+
+/// Counts a difference, and keeps the first few.
+fn note(all: &mut Vec<Disagreement>, found: Found, id: impl FnOnce() -> String) {
+    let Found { field, run, log } = found;
+    let known = all.iter().position(|known| known.field == field);
+    let index = known.unwrap_or_else(|| {
+        all.push(Disagreement { field, count: 0, examples: Vec::new() });
+        all.len() - 1
+    });
+    let Some(entry) = all.get_mut(index) else { return };
+    entry.count += 1;
+    if entry.examples.len() < EXAMPLES {
+        entry.examples.push(format!("{}: the run {run}, the log {log}", id()));
+    }
+}
+
+/// What both know and do not agree in. Tokens are compared where the target itself reported them to
+/// the client, and the answer is whole; decisions only with the target's own log.
+fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
+    let (log, mut all) = (&request.log, Vec::new());
+    let status = (request.status > 0).then_some(u32::from(request.status));
+    let tokens = |count: Count| count.get().filter(|_| request.completed);
+    for (field, run, log) in [
+        ("status", status, log.status),
+        ("input tokens", tokens(request.prompt), log.prompt),
+        ("output tokens", tokens(request.completion), log.completion),
+    ] {
+        if let Some((run, log)) = run.zip(log.get()).filter(|(run, log)| run != log) {
+            all.push(found(field, &run, &log));
+        }
+    }
+    if let Some(log) = log.stream.filter(|log| *log != request.stream) {
+        let word = |stream| if stream { "a stream" } else { "no stream" };
+        all.push(found("stream", &word(request.stream), &word(log)));
+    }
+    let decision = log.decision.filter(|_| log_of == LogOf::Gateway);
+    if let Some((run, log)) = request.decision.zip(decision).filter(|(run, log)| run != log) {
+        all.push(found("decision", &run.name(), &log.name()));
+    }
+    all
+}
+
+/// The decision of that name; words that are not ours say nothing.
+fn decision_of(name: &str) -> Option<PolicyDecision> {
+    let name = name.to_ascii_lowercase();
+    PolicyDecision::ALL.into_iter().find(|decision| decision.name() == name)
+}

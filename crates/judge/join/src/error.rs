@@ -1,0 +1,45 @@
+//! Errors: each says the cause and the fix.
+
+/// Why a run cannot be matched with a log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// A wrong map, a log of another run, a database that does not answer. The text says what to
+    /// change.
+    #[error("{0}")]
+    Usage(String),
+    /// The files are as they should be, and yet nothing can be said.
+    #[error("{0}")]
+    Unjudged(String),
+}
+
+impl JoinError {
+    /// Whether the call was wrong, and not the data.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Usage(_))
+    }
+
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::Usage(text.into())
+    }
+}
+
+/// A text of a log or a database as part of one line: control characters written out, and cut.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let cut: String = text.chars().take(LONGEST).collect();
+    let more = if cut.len() < text.len() { "..." } else { "" };
+    let one_line = cut.replace('\n', "\\n").replace('\t', "\\t");
+    format!("{}{more}", plimsoll_report::printable(&one_line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn quoted_texts_are_short_and_control_nothing() {
+        assert_eq!(quoted("a\nb\x1b[2J"), "a\\nb\\u{1b}[2J");
+        assert_eq!(quoted(&"x".repeat(100)), format!("{}...", "x".repeat(60)));
+    }
+}

@@ -1,0 +1,89 @@
+//! Opens files, also compressed ones, and reads them line by line with bounded memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use plimsoll_report::MAX_LINE;
+
+use crate::error::JoinError;
+
+const BUFFER: usize = 256 << 10;
+
+/// A file, decompressed if it begins like a gzip file, whatever its name.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, JoinError> {
+    let failed = |error: io::Error| unreadable(path, 0, &error);
+    let mut file = BufReader::with_capacity(BUFFER, File::open(path).map_err(failed)?);
+    let is_gzip = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    Ok(if is_gzip {
+        Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    })
+}
+
+/// The error of a file that cannot be read further than its line of that number.
+pub(crate) fn unreadable(path: &Path, line: u64, error: &io::Error) -> JoinError {
+    let path = path.display();
+    JoinError::Usage(match error.kind() {
+        ErrorKind::UnexpectedEof => format!(
+            "{path} ends in the middle of its gzip data, after {line} lines: copy it again, whole"
+        ),
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+            format!("{path} has damaged gzip data after line {line} ({error}): copy it again")
+        }
+        ErrorKind::NotFound => format!("{path} does not exist: give the path of the log"),
+        _ => format!("cannot read {path} after line {line}: {error}"),
+    })
+}
+
+/// The lines of a file, each in the same buffer.
+pub(crate) struct Lines<'p> {
+    reader: Box<dyn BufRead>,
+    path: &'p Path,
+    number: u64,
+    line: Vec<u8>,
+}
+
+/// A line.
+pub(crate) struct Line<'a> {
+    /// From 1.
+    pub(crate) number: u64,
+    pub(crate) bytes: &'a [u8],
+    /// Whether it ends with a line feed, and so is whole.
+    pub(crate) whole: bool,
+}
+
+impl<'p> Lines<'p> {
+    pub(crate) fn open(path: &'p Path) -> Result<Self, JoinError> {
+        Ok(Self { reader: open(path)?, path, number: 0, line: Vec::new() })
+    }
+
+    /// The next line; `None` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read further, or a line is longer than [`MAX_LINE`].
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>, JoinError> {
+        self.line.clear();
+        let most = MAX_LINE as u64 + 1;
+        let mut limited = self.reader.by_ref().take(most);
+        let read = limited.read_until(b'\n', &mut self.line);
+        let read = read.map_err(|error| unreadable(self.path, self.number, &error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.line.len() > MAX_LINE {
+            return Err(JoinError::Usage(format!(
+                "line {} of {} is longer than {} MiB: it is no file of lines",
+                self.number,
+                self.path.display(),
+                MAX_LINE >> 20
+            )));
+        }
+        let whole = self.line.last() == Some(&b'\n');
+        let bytes = self.line.trim_ascii();
+        Ok(Some(Line { number: self.number, bytes, whole }))
+    }
+}

@@ -1,0 +1,142 @@
+//! A row of a log, its values read as the map says.
+
+use std::borrow::Cow;
+
+use crate::cell::{Cell, Read};
+use crate::id::IdHash;
+use crate::json_row::Cells;
+use crate::map::{FIELDS, Field, Map};
+use crate::time::Unit;
+
+/// Values that are not what their field needs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BadValues {
+    pub(crate) rows: u64,
+    pub(crate) example: String,
+}
+
+/// Values that could not be read, and where times end, by field.
+#[derive(Debug, Default)]
+pub(crate) struct Quality {
+    pub(crate) bad: [BadValues; FIELDS],
+    /// Rows with a value.
+    pub(crate) filled: [u64; FIELDS],
+    /// The smallest step of the log's times in nanoseconds.
+    pub(crate) step: Option<i64>,
+    /// The smallest step of the log's lengths in nanoseconds.
+    pub(crate) length_step: Option<i64>,
+}
+
+/// A row of a log.
+#[derive(Debug)]
+pub(crate) struct LogRow<'a> {
+    pub(crate) id: Option<Cow<'a, str>>,
+    /// The id that the prompt carries.
+    pub(crate) carried: Option<String>,
+    pub(crate) at: Option<i64>,
+    pub(crate) total: Option<i64>,
+    pub(crate) upstream: Option<i64>,
+    pub(crate) status: Option<u32>,
+    pub(crate) stream: Option<bool>,
+    pub(crate) prompt: Option<u32>,
+    pub(crate) completion: Option<u32>,
+    pub(crate) decision: Option<Cow<'a, str>>,
+    pub(crate) attempt: Option<u32>,
+}
+
+impl<'a> LogRow<'a> {
+    pub(crate) fn read(cells: &'a Cells<'a>, map: &Map, quality: &mut Quality) -> Self {
+        let cell = |field: Field| &cells[field as usize];
+        let mut take = |field, read: fn(&Cell<'_>, Unit) -> Read<i64>| {
+            let unit = map.unit(field).unwrap_or(Unit::Ns);
+            quality.note(field, cell(field), read(cell(field), unit))
+        };
+        let nanos: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.nanos(unit);
+        let (mut at, ended) = (take(Field::At, nanos), take(Field::Ended, nanos));
+        let mut total = take(Field::Total, nanos);
+        let sum: fn(&Cell<'_>, Unit) -> Read<i64> = |cell, unit| cell.sum_of_nanos(unit);
+        let upstream = take(Field::Upstream, sum);
+        // Two of the three make the third.
+        match (at, total, ended) {
+            (Some(at), None, Some(ended)) => total = Some(ended.saturating_sub(at)),
+            (None, Some(total), Some(ended)) => at = Some(ended.saturating_sub(total)),
+            _ => {}
+        }
+        let step = |field| map.unit(field).and_then(|unit| cell(field).step(unit));
+        if at.is_some() {
+            smallest(&mut quality.step, step(Field::At).or_else(|| step(Field::Ended)));
+        }
+        smallest(&mut quality.length_step, step(Field::Total).or_else(|| step(Field::Ended)));
+        let mut count = |field| quality.note(field, cell(field), cell(field).count());
+        let (status, attempt) = (count(Field::Status), count(Field::Attempt));
+        let (prompt, completion) = (count(Field::Prompt), count(Field::Completion));
+        let messages = count(Field::Messages);
+        let stream = quality.note(Field::Stream, cell(Field::Stream), cell(Field::Stream).flag());
+        Self {
+            id: cell(Field::Id).text(),
+            carried: cell(Field::Text).text().and_then(|text| carried(&text, messages)),
+            at,
+            total,
+            upstream,
+            status: status.filter(|status| *status > 0),
+            stream,
+            prompt,
+            completion,
+            decision: cell(Field::Decision).text(),
+            attempt,
+        }
+    }
+
+    /// What may be its request's id, the sent one first.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = IdHash> {
+        let sent = self.id.as_deref().map(IdHash::of);
+        sent.into_iter().chain(self.carried.as_deref().map(IdHash::of))
+    }
+}
+
+impl Quality {
+    fn note<T>(&mut self, field: Field, cell: &Cell<'_>, read: Read<T>) -> Option<T> {
+        self.filled[field as usize] += u64::from(*cell != Cell::Missing);
+        read.unwrap_or_else(|_| {
+            let bad = &mut self.bad[field as usize];
+            bad.rows += 1;
+            if bad.example.is_empty() {
+                bad.example = cell.shown();
+            }
+            None
+        })
+    }
+}
+
+fn smallest(known: &mut Option<i64>, step: Option<i64>) {
+    if let Some(step) = step {
+        *known = Some(known.map_or(step, |known| known.min(step)));
+    }
+}
+
+/// The id of a request by its prompt: Plimsoll's prompts begin with `[CONVERSATION]`, and turn `n`
+/// of a conversation has `2 n + 1` messages, or one more with a system prompt.
+fn carried(text: &str, messages: Option<u32>) -> Option<String> {
+    const ID: usize = 36;
+    let (_, rest) = text.split_once('[')?;
+    let (id, end) = rest.split_at_checked(ID)?;
+    let turn = messages.unwrap_or(1).saturating_sub(1) / 2;
+    end.starts_with(']').then(|| format!("{id}-{turn}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_carries_the_conversation_and_its_length_the_turn() {
+        let id = "01234567-89ab-4def-8011-223344556677";
+        let text = format!("[{id}]  hello");
+        for (messages, turn) in [(None, 0), (Some(1), 0), (Some(2), 0), (Some(3), 1), (Some(6), 2)]
+        {
+            assert_eq!(carried(&text, messages), Some(format!("{id}-{turn}")));
+        }
+        assert_eq!(carried("hello", Some(1)), None);
+        assert_eq!(carried("[short] hello", Some(1)), None);
+    }
+}

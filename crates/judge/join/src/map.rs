@@ -1,0 +1,231 @@
+//! Which column of a log means what.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{JoinError, quoted};
+use crate::time::Unit;
+
+/// What a column means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Id,
+    At,
+    Ended,
+    Total,
+    Upstream,
+    Status,
+    Stream,
+    Prompt,
+    Completion,
+    Decision,
+    Attempt,
+    Text,
+    Messages,
+}
+
+/// Number of fields.
+pub(crate) const FIELDS: usize = Field::ALL.len();
+
+impl Field {
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Id,
+        Self::At,
+        Self::Ended,
+        Self::Total,
+        Self::Upstream,
+        Self::Status,
+        Self::Stream,
+        Self::Prompt,
+        Self::Completion,
+        Self::Decision,
+        Self::Attempt,
+        Self::Text,
+        Self::Messages,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::At => "at",
+            Self::Ended => "ended",
+            Self::Total => "total",
+            Self::Upstream => "upstream",
+            Self::Status => "status",
+            Self::Stream => "stream",
+            Self::Prompt => "prompt",
+            Self::Completion => "completion",
+            Self::Decision => "decision",
+            Self::Attempt => "attempt",
+            Self::Text => "text",
+            Self::Messages => "messages",
+        }
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.name() == name)
+    }
+
+    /// Whether it is a length, whose unit must be known.
+    pub(crate) const fn is_length(self) -> bool {
+        matches!(self, Self::Total | Self::Upstream)
+    }
+
+    /// Whether it is a time, which may also be a date.
+    pub(crate) const fn is_time(self) -> bool {
+        matches!(self, Self::At | Self::Ended)
+    }
+}
+
+/// A column of a log and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) field: Field,
+    pub(crate) column: String,
+    /// Of times and lengths.
+    pub(crate) unit: Option<Unit>,
+}
+
+impl Entry {
+    /// As `--map` takes it.
+    pub(crate) fn shown(&self) -> String {
+        let unit = self.unit.map(|unit| format!(":{}", unit.name())).unwrap_or_default();
+        format!("{}={}{unit}", self.field.name(), quoted(&self.column))
+    }
+}
+
+/// Whose log it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogOf {
+    /// The target itself: every request of the run belongs into it.
+    #[default]
+    Gateway,
+    /// What is behind the target: it sees no request that the target answers by itself.
+    Upstream,
+}
+
+/// The columns of a log, and what they mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) log_of: LogOf,
+    /// Where the map came from, for the report.
+    pub(crate) origin: String,
+}
+
+impl Map {
+    /// The column and unit of a field.
+    pub(crate) fn entry(&self, field: Field) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.field == field)
+    }
+
+    pub(crate) fn unit(&self, field: Field) -> Option<Unit> {
+        self.entry(field)?.unit
+    }
+
+    /// As `--map` takes it.
+    pub fn shown(&self) -> String {
+        let entries: Vec<String> = self.entries.iter().map(Entry::shown).collect();
+        entries.join(" ")
+    }
+
+    /// Where the map came from.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+}
+
+/// One entry that the user wrote: `field=column` or `field=column:unit`, and `field=` for none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub(crate) field: Field,
+    pub(crate) column: Option<String>,
+    pub(crate) unit: Option<Unit>,
+}
+
+impl Mapping {
+    /// Parses `id=request_id` or `total=latency:ms`.
+    ///
+    /// # Errors
+    /// [`JoinError::Usage`] for an unknown field or a missing unit.
+    pub fn parse(text: &str) -> Result<Self, JoinError> {
+        let (name, column) = text.split_once('=').ok_or_else(|| {
+            JoinError::usage(format!("write field=column, like id=request_id, not `{text}`"))
+        })?;
+        let field = Field::parse(name.trim()).ok_or_else(|| {
+            let known: Vec<_> = Field::ALL.iter().map(|field| field.name()).collect();
+            JoinError::usage(format!("`{name}` is no field; there are {}", known.join(", ")))
+        })?;
+        let column = column.trim();
+        if column.is_empty() {
+            return Ok(Self { field, column: None, unit: None });
+        }
+        if !field.is_length() && !field.is_time() {
+            return Ok(Self { field, column: Some(column.to_owned()), unit: None });
+        }
+        let named = column.rsplit_once(':').and_then(|(column, unit)| {
+            Some((column, Unit::parse(unit)?)).filter(|(column, _)| !column.is_empty())
+        });
+        let (column, unit) = match named {
+            Some((column, unit)) => (column, Some(unit)),
+            None => (column, unit_of_name(column)),
+        };
+        let unit = unit.filter(|unit| field.is_time() || *unit != Unit::Iso).ok_or_else(|| {
+            let units = if field.is_time() { "ns, us, ms, s or iso" } else { "ns, us, ms or s" };
+            JoinError::usage(format!(
+                "the unit of {} is not known: write {}={column}:UNIT with {units}",
+                quoted(column),
+                field.name()
+            ))
+        })?;
+        Ok(Self { field, column: Some(column.to_owned()), unit: Some(unit) })
+    }
+}
+
+/// The unit that a column's name ends with.
+pub(crate) fn unit_of_name(column: &str) -> Option<Unit> {
+    let lower = column.to_ascii_lowercase();
+    let ends = [
+        ("_ns", Unit::Ns),
+        ("_nanos", Unit::Ns),
+        ("_us", Unit::Us),
+        ("_micros", Unit::Us),
+        ("_ms", Unit::Ms),
+        ("_millis", Unit::Ms),
+        ("_s", Unit::S),
+        ("_sec", Unit::S),
+        ("_secs", Unit::S),
+        ("_seconds", Unit::S),
+        ("_iso", Unit::Iso),
+        ("_iso8601", Unit::Iso),
+    ];
+    ends.into_iter().find(|(end, _)| lower.ends_with(end)).map(|(_, unit)| unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_names_a_field_a_column_and_a_unit() {
+        let parse = |text| Mapping::parse(text).map_err(|error| error.to_string());
+        let of =
+            |field, column: &str, unit| Mapping { field, column: Some(column.to_owned()), unit };
+        assert_eq!(parse("id=a.b:c"), Ok(of(Field::Id, "a.b:c", None)));
+        assert_eq!(parse("total=took:ms"), Ok(of(Field::Total, "took", Some(Unit::Ms))));
+        assert_eq!(parse("total=latency_us"), Ok(of(Field::Total, "latency_us", Some(Unit::Us))));
+        assert_eq!(parse("at=when:iso"), Ok(of(Field::At, "when", Some(Unit::Iso))));
+        let none = Mapping { field: Field::Upstream, column: None, unit: None };
+        assert_eq!(parse("upstream="), Ok(none));
+        for (text, part) in [
+            ("id", "field=column"),
+            ("ids=x", "there are id, at"),
+            ("total=latency", "total=latency:UNIT with ns, us, ms or s"),
+            ("total=latency:iso", "total=latency:UNIT"),
+            ("at=when:days", "ns, us, ms, s or iso"),
+        ] {
+            assert!(parse(text).unwrap_err().contains(part), "{text}: {:?}", parse(text));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The result of a join, as `join.json` holds it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::ClockBounds;
+use crate::map::LogOf;
+
+/// Layout of `join.json`.
+pub const SCHEMA: &str = "plimsoll.join/1";
+
+/// A run matched with a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Join {
+    /// Layout of the file: `plimsoll.join/1`.
+    pub schema: String,
+    /// The folder of the run.
+    pub run: String,
+    /// Where the log came from, without credentials.
+    pub log: String,
+    /// The columns that were used, as `--map` takes them.
+    pub map: String,
+    /// Where the map came from.
+    pub map_origin: String,
+    /// Whose log it is.
+    pub log_of: LogOf,
+    /// Whether run and log agree.
+    pub verdict: Verdict,
+    /// Counts.
+    pub books: Books,
+    /// What matched requests do not agree in.
+    pub disagreements: Vec<Disagreement>,
+    /// Some ids of each kind.
+    pub examples: Examples,
+    /// Times by scenario and outcome, without warm-up.
+    pub times: Vec<GroupTimes>,
+    /// Why there are no times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_refused: Option<String>,
+    /// Requests that took the log's side longer than the client waited.
+    pub impossible: u64,
+    /// The log's clock minus the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockBounds>,
+    /// Why there are no bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_refused: Option<String>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// Whether run and log agree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "word", content = "why")]
+pub enum Verdict {
+    /// Nothing is lost, twice or disagreeing.
+    Agree,
+    /// Something is.
+    Disagree,
+    /// It cannot be judged.
+    Unjudged(String),
+}
+
+/// Counts of requests and rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Books {
+    /// Requests of the run, those that were never sent included.
+    pub in_run: u64,
+    /// Rows of the log.
+    pub in_log: u64,
+    /// Requests with at least one row.
+    pub matched: u64,
+    /// Requests with an answer and without a row.
+    pub lost: u64,
+    /// Requests that the target answered by itself, and that a log behind it need not have.
+    pub kept: u64,
+    /// Requests without an answer and without a row: they may not have arrived.
+    pub unanswered: u64,
+    /// Requests in flight at the end and without a row.
+    pub in_flight: u64,
+    /// Rows of requests that are not of this run.
+    pub foreign: u64,
+    /// Requests with more than one row that nothing explains.
+    pub twice: u64,
+    /// Requests with more than one row, because they were sent or tried again.
+    pub retried: u64,
+    /// Rows beyond the first of their request.
+    pub rows_twice: u64,
+    /// Matched requests that differ in at least one value.
+    pub disagreeing: u64,
+    /// Requests that the run never sent, and that the log has.
+    pub never_sent_in_log: u64,
+    /// Lines of the log that are no rows.
+    pub unreadable: u64,
+}
+
+/// Values that differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Disagreement {
+    /// What differs.
+    pub field: String,
+    /// Requests.
+    pub count: u64,
+    /// Some of them.
+    pub examples: Vec<String>,
+}
+
+/// Some ids of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Examples {
+    /// Of requests that the log does not have.
+    pub lost: Vec<String>,
+    /// Of requests that it has more than once.
+    pub twice: Vec<String>,
+    /// Of rows that are not of the run.
+    pub foreign: Vec<String>,
+}
+
+/// Times of the requests of one scenario and outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupTimes {
+    /// Scenario.
+    pub scenario: String,
+    /// Outcome.
+    pub outcome: String,
+    /// Requests with a time on both sides.
+    pub requests: u64,
+    /// What the client waited, from sent to finished.
+    pub client: Quantiles,
+    /// Client minus log, request by request: the network, queues before the log's first clock
+    /// reading, TLS. For a log behind the target: all that is in front of it.
+    pub outside: Quantiles,
+    /// The log's total minus its upstream time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Quantiles>,
+    /// The log's upstream time; of a log behind the target, its total.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Quantiles>,
+}
+
+/// Median and 99th percentile in milliseconds; `None` with too few requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "keys of a file name their unit")]
+pub struct Quantiles {
+    /// Median.
+    pub p50_ms: Option<f64>,
+    /// Its 95 % interval, by batches of time: the lower end. `None` where it cannot be given.
+    pub p50_low_ms: Option<f64>,
+    /// The upper end.
+    pub p50_high_ms: Option<f64>,
+    /// 99th percentile.
+    pub p99_ms: Option<f64>,
+}

@@ -1,0 +1,329 @@
+//! The requests of a run, in about 220 bytes each with their id and its entry in the table.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
+use plimsoll_report::{ParsedRow, parse_row};
+
+use crate::error::{JoinError, quoted};
+use crate::id::{IdHash, IdTable};
+use crate::lines::Lines;
+use crate::progress::Progress;
+
+/// Stands for a time that is not known.
+const NO_TIME: i64 = i64::MIN;
+/// Stands for a count that is not known.
+const NO_COUNT: u32 = u32::MAX;
+
+/// A time or length in nanoseconds, in 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(i64);
+
+impl Time {
+    pub(crate) const NONE: Self = Self(NO_TIME);
+
+    pub(crate) const fn of(nanos: Option<i64>) -> Self {
+        match nanos {
+            Some(nanos) => Self(nanos),
+            None => Self::NONE,
+        }
+    }
+
+    pub(crate) const fn get(self) -> Option<i64> {
+        if self.0 == NO_TIME { None } else { Some(self.0) }
+    }
+}
+
+/// A count in 4 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count(u32);
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::of(None)
+    }
+}
+
+/// What a row of the log says that the run knows too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LogValues {
+    pub(crate) status: Count,
+    pub(crate) prompt: Count,
+    pub(crate) completion: Count,
+    pub(crate) stream: Option<bool>,
+    pub(crate) decision: Option<PolicyDecision>,
+}
+
+impl Count {
+    pub(crate) const fn of(known: Option<u32>) -> Self {
+        match known {
+            Some(count) => Self(count),
+            None => Self(NO_COUNT),
+        }
+    }
+
+    pub(crate) const fn get(self) -> Option<u32> {
+        if self.0 == NO_COUNT { None } else { Some(self.0) }
+    }
+}
+
+/// How far a request came, as far as a log is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It has an answer: a log must have it.
+    Answered,
+    /// It was sent and has no answer. It may not have arrived.
+    Unanswered,
+    /// It was in flight when the run ended.
+    InFlight,
+    /// It was never sent.
+    NeverSent,
+}
+
+/// A request of the run, and what the log says of it.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of a row, in a byte each")]
+pub(crate) struct Request {
+    /// When it was sent, since 1970 by the run's clock.
+    pub(crate) sent: i64,
+    /// From sent to finished.
+    pub(crate) service: Time,
+    pub(crate) prompt: Count,
+    pub(crate) completion: Count,
+    pub(crate) status: u16,
+    /// Scenario and outcome.
+    pub(crate) group: u16,
+    pub(crate) stage: u16,
+    pub(crate) fate: Fate,
+    pub(crate) decision: Option<PolicyDecision>,
+    pub(crate) completed: bool,
+    pub(crate) stream: bool,
+    pub(crate) warmup: bool,
+    /// The client or the gateway asked again.
+    pub(crate) retried: bool,
+    /// The target answered by itself: from its cache, or refused.
+    pub(crate) kept: bool,
+    /// Rows of the log with its id.
+    pub(crate) rows: u8,
+    /// The attempt that the log's values are of.
+    pub(crate) attempt: u32,
+    pub(crate) log_at: Time,
+    pub(crate) log_total: Time,
+    pub(crate) log_upstream: Time,
+    /// What the log says else, of the same attempt.
+    pub(crate) log: LogValues,
+    /// Where its id begins.
+    id: usize,
+}
+
+/// A scenario and an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupName {
+    pub(crate) scenario: String,
+    pub(crate) outcome: &'static str,
+}
+
+/// The requests of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) requests: Vec<Request>,
+    ids: String,
+    pub(crate) table: IdTable,
+    pub(crate) groups: Vec<GroupName>,
+    stages: Vec<String>,
+    targets: Vec<String>,
+    /// Rows that stand for more than one request.
+    pub(crate) sampled: bool,
+    /// The last line of the rows is cut: the run was killed.
+    pub(crate) cut: bool,
+    /// Requests without the id header that was asked for.
+    pub(crate) without_header: u64,
+    /// Names of recorded headers, of the first request that has any.
+    pub(crate) recorded: Vec<String>,
+}
+
+/// Which requests of a run are meant, and how they are called in the log.
+#[derive(Clone, Debug, Default)]
+pub struct RunChoice {
+    /// Of several targets, the one whose log it is.
+    pub target: Option<String>,
+    /// A recorded header of the answers that has the log's id, for gateways that make their own.
+    pub id_header: Option<String>,
+}
+
+impl Run {
+    /// Reads `results.jsonl` or `results.jsonl.gz` of a folder.
+    pub(crate) fn read(
+        folder: &Path,
+        choice: &RunChoice,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, JoinError> {
+        let path = rows_of(folder)?;
+        let mut lines = Lines::open(&path)?;
+        let mut run = Self::default();
+        while let Some(line) = lines.next()? {
+            if line.bytes.is_empty() {
+                continue;
+            }
+            match parse_row(line.bytes) {
+                Ok(row) => run.add(&row, choice)?,
+                // As a killed run leaves it.
+                Err(_) if !line.whole => run.cut = true,
+                Err(error) => {
+                    return Err(JoinError::Usage(format!(
+                        "line {} of {} is no row of a run: {error}",
+                        line.number,
+                        path.display()
+                    )));
+                }
+            }
+            progress.run(line.number);
+        }
+        run.check(&path, choice)?;
+        Ok(run)
+    }
+
+    fn check(&self, path: &Path, choice: &RunChoice) -> Result<(), JoinError> {
+        let path = path.display();
+        let names = || self.targets.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        match &choice.target {
+            None if self.targets.len() > 1 => Err(JoinError::Usage(format!(
+                "the run has the targets {}: say with --target whose log it is",
+                names()
+            ))),
+            Some(name) if !self.targets.contains(name) => {
+                Err(JoinError::Usage(format!("the run has no target `{name}`; it has {}", names())))
+            }
+            _ if self.requests.is_empty() => {
+                Err(JoinError::Unjudged(format!("{path} has no request: nothing can be matched")))
+            }
+            _ => self.check_header(choice),
+        }
+    }
+
+    fn check_header(&self, choice: &RunChoice) -> Result<(), JoinError> {
+        let Some(header) = &choice.id_header else { return Ok(()) };
+        if self.without_header < self.requests.len() as u64 {
+            return Ok(());
+        }
+        let recorded = if self.recorded.is_empty() {
+            "none".to_owned()
+        } else {
+            self.recorded.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+        };
+        Err(JoinError::Usage(format!(
+            "no answer of the run has the header `{header}` (recorded: {recorded}): name it in the \
+             profile, `response_headers: {{record: [{header}]}}`, and run again"
+        )))
+    }
+
+    fn add(&mut self, row: &ParsedRow, choice: &RunChoice) -> Result<(), JoinError> {
+        let target = usize::from(position(&mut self.targets, &row.target)?);
+        let name = self.targets.get(target);
+        if choice.target.is_some() && choice.target.as_ref() != name {
+            return Ok(());
+        }
+        if self.recorded.is_empty() {
+            self.recorded = row.response_headers.keys().cloned().collect();
+        }
+        self.sampled |= row.weight > 1;
+        let index = u32::try_from(self.requests.len())
+            .map_err(|_| JoinError::usage("the run has more than 4 billion rows"))?;
+        let request = self.request(row)?;
+        self.requests.push(request);
+        self.ids.push_str(&row.request_id);
+        let header = choice.id_header.as_ref().map(|name| {
+            let named = |(key, _): &(&String, &String)| key.eq_ignore_ascii_case(name);
+            row.response_headers.iter().find(named).map(|(_, value)| value.trim())
+        });
+        self.without_header += u64::from(header == Some(None));
+        let id = header.flatten().unwrap_or(&row.request_id);
+        self.table.insert(IdHash::of(id), index);
+        Ok(())
+    }
+
+    fn request(&mut self, row: &ParsedRow) -> Result<Request, JoinError> {
+        let outcome = row.outcome().map_err(|error| JoinError::usage(error.to_string()))?;
+        let nanos = |length: Nanos| i64::try_from(length.as_u64()).ok();
+        let reported = |count, source| (source == TokenSource::Reported).then_some(count);
+        let intended = i64::try_from(row.intended_unix_ns).unwrap_or(i64::MAX);
+        let fate = match outcome {
+            Outcome::NeverSent => Fate::NeverSent,
+            Outcome::InFlight => Fate::InFlight,
+            _ if row.status > 0 => Fate::Answered,
+            _ => Fate::Unanswered,
+        };
+        let refused = matches!(
+            row.policy_decision,
+            Some(PolicyDecision::Block | PolicyDecision::RateLimited)
+        );
+        let scenario = GroupName { scenario: row.scenario.clone(), outcome: outcome.name() };
+        Ok(Request {
+            sent: intended.saturating_add(row.dispatch_lag_ms.and_then(nanos).unwrap_or(0)),
+            service: Time::of(row.service_time_ms.and_then(nanos)),
+            prompt: Count::of(reported(row.prompt_tokens, row.prompt_tokens_source)),
+            completion: Count::of(reported(row.completion_tokens, row.completion_tokens_source)),
+            status: row.status,
+            group: position(&mut self.groups, &scenario)?,
+            stage: position(&mut self.stages, &row.stage)?,
+            fate,
+            decision: row.policy_decision,
+            completed: outcome == Outcome::Completed,
+            stream: row.stream,
+            warmup: row.warmup,
+            retried: row.retried_after_ms.is_some() || row.upstream_retries > 0,
+            kept: row.cache == Some(CacheState::Hit)
+                || refused
+                || matches!(outcome, Outcome::Rejected(_)),
+            rows: 0,
+            attempt: 0,
+            log_at: Time::NONE,
+            log_total: Time::NONE,
+            log_upstream: Time::NONE,
+            log: LogValues::default(),
+            id: self.ids.len(),
+        })
+    }
+
+    /// The id that was sent with a request.
+    pub(crate) fn id(&self, index: usize) -> &str {
+        let start = self.requests.get(index).map_or(0, |request| request.id);
+        let end = self.requests.get(index + 1).map_or(self.ids.len(), |request| request.id);
+        self.ids.get(start..end).unwrap_or_default()
+    }
+
+    /// When the first request was sent, and when the last was over.
+    pub(crate) fn span(&self) -> (i64, i64) {
+        let sent = self.requests.iter().map(|request| request.sent);
+        let over =
+            self.requests.iter().map(|r| r.sent.saturating_add(r.service.get().unwrap_or(0)));
+        (sent.min().unwrap_or(0), over.max().unwrap_or(0))
+    }
+}
+
+/// The file of rows in a folder.
+fn rows_of(folder: &Path) -> Result<PathBuf, JoinError> {
+    let found = ["results.jsonl", "results.jsonl.gz"].map(|name| folder.join(name));
+    found.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        let is_run = folder.join("plan.json").is_file();
+        let (folder, cause) = (folder.display(), if is_run {
+            "is a run without rows: run it again without --no-jsonl"
+        } else {
+            "is not the folder of a run: give the one that `plimsoll run` printed after `files:`"
+        });
+        JoinError::Usage(format!("{folder} {cause}"))
+    })
+}
+
+/// The place of a name in a list that it is added to if need be. The lists are short.
+fn position<N: PartialEq<S>, S: ToOwned<Owned = N> + ?Sized>(
+    names: &mut Vec<N>,
+    name: &S,
+) -> Result<u16, JoinError> {
+    let known = names.iter().rposition(|known| known == name);
+    let index = known.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    u16::try_from(index).map_err(|_| JoinError::usage("the run has more than 65,536 scenarios"))
+}

@@ -1,0 +1,151 @@
+//! The result for people, at most 80 columns wide where nothing is quoted.
+
+use std::fmt::Write as _;
+
+use plimsoll_report::format::{count, time, wrap};
+use plimsoll_report::table::{Layout, Table};
+
+use crate::clock::ClockBounds;
+use crate::map::LogOf;
+use crate::result::{Books, GroupTimes, Join, Quantiles, Verdict};
+
+const WIDTH: usize = 80;
+
+/// The result as text. Texts of the log have no control characters in it.
+pub fn text(join: &Join) -> String {
+    let mut out = headline(join);
+    out += &books(&join.books);
+    out += &examples(join);
+    out += &times(join);
+    out += &clock(join);
+    for note in &join.notes {
+        out += &paragraph("note: ", note);
+    }
+    plimsoll_report::printable(&out).into_owned()
+}
+
+fn headline(join: &Join) -> String {
+    let Books { in_run, matched, lost, foreign, twice, disagreeing, .. } = join.books;
+    let verdict = match &join.verdict {
+        Verdict::Agree => "the books agree".to_owned(),
+        Verdict::Disagree => "the books DISAGREE".to_owned(),
+        Verdict::Unjudged(_) => "cannot be judged".to_owned(),
+    };
+    let mut out = format!(
+        "join: {verdict}: {} requests, {} matched\n      {} lost by the log, {} twice, {} \
+         disagreeing, {} foreign\n",
+        count(in_run),
+        count(matched),
+        count(lost),
+        count(twice),
+        count(disagreeing),
+        count(foreign)
+    );
+    if let Verdict::Unjudged(why) = &join.verdict {
+        out += &paragraph("why: ", why);
+    }
+    let _ = writeln!(out, "run   {}\nlog   {}", join.run, join.log);
+    out + &paragraph("map   ", &format!("{} ({})", join.map, join.map_origin))
+}
+
+/// The counts that are not in the headline, where there are any.
+fn books(books: &Books) -> String {
+    let others = [
+        (books.retried, "matched by several rows, because they were tried again"),
+        (books.kept, "answered before they came to what is behind the target"),
+        (books.unanswered, "without an answer and not in the log: they may not have arrived"),
+        (books.in_flight, "in flight at the end of the run, and not in the log"),
+        (books.never_sent_in_log, "in the log although the run never sent them"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let lines = others.map(|(number, what)| format!("{:>9}  {what}\n", count(*number)));
+    lines.collect()
+}
+
+fn examples(join: &Join) -> String {
+    let kinds = [
+        ("lost", &join.examples.lost),
+        ("twice", &join.examples.twice),
+        ("foreign", &join.examples.foreign),
+    ];
+    let mut out = String::new();
+    for (kind, ids) in kinds.into_iter().filter(|(_, ids)| !ids.is_empty()) {
+        let _ = writeln!(out, "{kind}, like {}", ids.first().map_or("", String::as_str));
+    }
+    for found in &join.disagreements {
+        let _ = writeln!(out, "{} differ in {}, like", found.field, count(found.count));
+        for example in found.examples.iter().take(2) {
+            let _ = writeln!(out, "  {example}");
+        }
+    }
+    out
+}
+
+fn times(join: &Join) -> String {
+    if let Some(why) = &join.times_refused {
+        return paragraph("times - ", why);
+    }
+    let mut table =
+        Table::new(["p50", "requests", "client", "outside [95 %]", "gateway", "upstream"]);
+    let mut tails = Table::new(["p99", "requests", "client", "outside", "gateway", "upstream"]);
+    for group in &join.times {
+        let GroupTimes { client, outside, gateway, upstream, .. } = group;
+        let name = format!("{} {}", group.scenario, group.outcome);
+        let head = || [name.clone(), count(group.requests)];
+        let of = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
+            times.as_ref().and_then(value).map_or_else(dash, time)
+        };
+        let p50 = |times| of(times, |times| times.p50_ms);
+        let row = [p50(Some(*client)), with_interval(outside), p50(*gateway), p50(*upstream)];
+        table.row(head().into_iter().chain(row));
+        let row = [Some(*client), Some(*outside), *gateway, *upstream];
+        let row = row.map(|times| of(times, |times| times.p99_ms));
+        tails.row(head().into_iter().chain(row));
+    }
+    let layout = Layout::new(WIDTH);
+    let mut out = format!("{}{}", table.text(&layout), tails.text(&layout));
+    let outside = match join.log_of {
+        LogOf::Gateway => "outside = client - gateway's total, request by request.",
+        LogOf::Upstream => "outside = client - upstream, request by request.",
+    };
+    let _ = writeln!(out, "  {outside} Parts of a percentile\n  do not add up.");
+    if join.impossible > 0 {
+        let text = "requests took the log's side longer than the client waited";
+        let _ = writeln!(out, "  {} {text}", count(join.impossible));
+    }
+    out
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn with_interval(times: &Quantiles) -> String {
+    let Some(value) = times.p50_ms else { return dash() };
+    match (times.p50_low_ms, times.p50_high_ms) {
+        (Some(low), Some(high)) => plimsoll_report::format::with_interval(value, low, high),
+        _ => time(value),
+    }
+}
+
+fn clock(join: &Join) -> String {
+    let Some(bounds) = &join.clock else {
+        let why = join.clock_refused.as_deref().unwrap_or_default();
+        return paragraph("clock - ", why);
+    };
+    let ClockBounds { offset_low_ms, offset_high_ms, drift_low_ppm, drift_high_ppm, .. } = bounds;
+    format!(
+        "clock of the log minus the run's: {offset_low_ms:+.3} to {offset_high_ms:+.3} ms at half \
+         time,\n  drift {drift_low_ppm:+.1} to {drift_high_ppm:+.1} ppm (bounds, not estimates)\n"
+    )
+}
+
+/// A label and a text, its further lines indented.
+fn paragraph(label: &str, text: &str) -> String {
+    let lines = wrap(text, WIDTH - 8);
+    let mut out = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        let _ = writeln!(out, "{}{line}", if index == 0 { label } else { "      " });
+    }
+    out
+}

@@ -1,0 +1,129 @@
+//! What counts as lost, twice and foreign, and what does not.
+
+use plimsoll_join::{LogOf, MapChoice, Options, RunChoice, Source, Verdict};
+
+use crate::support::{Files, audit_row, id, ms, options, run_row, sent, total};
+
+/// Run rows that have no answer, were refused or never sent are not lost.
+#[test]
+fn only_answered_requests_can_be_lost() {
+    let answerless = |outcome: &str, rest: &str| format!(r#""outcome":"{outcome}"{rest}"#);
+    let plain = r#""status":200,"outcome":"completed""#;
+    let mut rows: Vec<_> = (0..100).map(run_row).collect();
+    rows[10] = rows[10].replace(plain, &answerless("in_flight", ""));
+    rows[11] = rows[11].replace(plain, &answerless("never_sent", ""));
+    rows[12] = rows[12].replace(plain, &answerless("timed_out", ""));
+    rows[13] = rows[13].replace(plain, &answerless("failed", r#","error":"connect_refused""#));
+    let files = Files::of(rows);
+    files.lines("log", (0..100).filter(|n| !(10..15).contains(n)).map(|n| audit_row(n, 0, 64)));
+    let books = files.join("log", &[]).unwrap().books;
+    assert_eq!((books.lost, books.in_flight, books.unanswered), (1, 1, 2), "{books:?}");
+    files.lines("log", (0..100).map(|n| audit_row(n, 0, 64)));
+    let join = files.join("log", &[]).unwrap();
+    assert_eq!((join.books.never_sent_in_log, join.verdict), (1, Verdict::Disagree));
+}
+
+#[test]
+fn what_the_target_answered_by_itself_is_not_lost_behind_it() {
+    let mut rows: Vec<_> = (0..100).map(run_row).collect();
+    let hit = r#""cache":"hit","bytes_out""#;
+    rows[3] = rows[3].replace(r#""bytes_out""#, hit);
+    rows[4] = rows[4].replace(r#""policy_decision":"allow""#, r#""policy_decision":"block""#);
+    let files = Files::of(rows);
+    files.lines("log", (0..100).filter(|n| !(3..6).contains(n)).map(|n| audit_row(n, 0, 64)));
+    let map = MapChoice { log_of: Some(LogOf::Upstream), ..MapChoice::default() };
+    let options = Options { map, ..Options::default() };
+    let books = files.join_with(&Source::File(files.path("log")), &options).unwrap().books;
+    assert_eq!((books.lost, books.kept, books.matched), (1, 2, 97));
+    assert_eq!(files.join("log", &[]).unwrap().books.lost, 3);
+}
+
+#[test]
+fn attempts_and_repeated_requests_are_retries() {
+    let mut rows: Vec<_> = (0..50).map(run_row).collect();
+    rows[8] = rows[8].replace(r#""bytes_out""#, r#""retried_after_ms":3.5,"bytes_out""#);
+    let files = Files::of(rows);
+    let row = |n: i64, attempt: u32, status: u32| {
+        format!(r#"{{"rid":"{}","try":{attempt},"code":{status}}}"#, id(n))
+    };
+    let mut log: Vec<_> = (0..50).map(|n| row(n, 1, 200)).collect();
+    log[7] = row(7, 1, 503);
+    log.extend([row(7, 2, 200), row(8, 1, 200), row(9, 1, 200)]);
+    files.lines("log", log);
+    let join = files.join("log", &["id=rid", "attempt=try", "status=code"]).unwrap();
+    let books = &join.books;
+    assert_eq!((books.retried, books.twice, books.rows_twice), (2, 1, 3), "{books:?}");
+    assert_eq!(join.examples.twice, [id(9)]);
+    // The first attempt failed at the gateway's upstream; the last one is what the client saw.
+    assert!(
+        join.disagreements.iter().all(|found| found.field != "status") || books.disagreeing == 1
+    );
+}
+
+#[test]
+fn a_log_of_half_the_run_is_not_judged() {
+    let files = Files::run(400);
+    files.lines("log", (200..400).map(|n| audit_row(n, 0, 64)));
+    let join = files.join("log", &[]).unwrap();
+    let Verdict::Unjudged(why) = &join.verdict else { panic!("{:?}", join.verdict) };
+    assert!(why.starts_with("200 of 200 missing requests"), "{why}");
+    // The same number, spread over the run, is a loss.
+    files.lines("log", (0..400).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
+    let join = files.join("log", &[]).unwrap();
+    assert_eq!((join.books.lost, join.verdict), (200, Verdict::Disagree));
+}
+
+#[test]
+fn of_several_targets_one_must_be_named() {
+    let target = |name: &str, n| {
+        run_row(n).replace(r#""target":"default""#, &format!(r#""target":"{name}""#))
+    };
+    let files = Files::of((0..100).map(|n| target(if n % 2 == 0 { "a" } else { "b" }, n)));
+    files.lines("log", (0..100).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
+    assert!(files.usage("log", &[]).contains("the targets a, b: say with --target"));
+    let of = |name: &str| {
+        let run = RunChoice { target: Some(name.to_owned()), ..RunChoice::default() };
+        files.join_with(&Source::File(files.path("log")), &Options { run, ..options(&[]) })
+    };
+    let books = of("a").unwrap().books;
+    assert_eq!((books.in_run, books.matched, books.lost), (50, 50, 0));
+    assert!(of("c").unwrap_err().to_string().contains("no target `c`"));
+}
+
+#[test]
+fn gateways_with_ids_of_their_own_are_matched_by_a_recorded_header() {
+    let header = |n: i64| format!(r#""response_headers":{{"x-call-id":"call-{n}"}},"bytes_out""#);
+    let files = Files::of((0..60).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n))));
+    files.lines("log", (0..60).map(|n| format!(r#"{{"call":"call-{n}"}}"#)));
+    let by = |name: &str| {
+        let run = RunChoice { id_header: Some(name.to_owned()), ..RunChoice::default() };
+        files.join_with(&Source::File(files.path("log")), &Options { run, ..options(&["id=call"]) })
+    };
+    assert_eq!(by("X-Call-Id").unwrap().books.matched, 60);
+    let error = by("x-other").unwrap_err().to_string();
+    assert!(error.contains("recorded: x-call-id"), "{error}");
+    assert!(files.usage("log", &["id=call"]).contains("--id-header"));
+}
+
+/// The mock's log behind a gateway that forwards no id: the prompt carries the conversation, and
+/// the number of messages its turn.
+#[test]
+fn the_mocks_log_is_matched_by_prompts() {
+    let conversation = |n: i64| id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned();
+    let own = |n: i64| format!("{}-{}", conversation(n), n % 2);
+    let files = Files::of((0..80).map(|n| run_row(n).replace(&id(n), &own(n))));
+    let row = |n: i64| {
+        let (arrived, messages) = (sent(n) + 200_000, n % 2 * 2 + 1);
+        format!(
+            r#"{{"sequence":{n},"request_id":null,"stream":true,"messages":{messages},"prompt_tokens":128,"prompt_hash":17446744073709551615,"prompt_head":"[{}]  some words","arrived":{arrived},"body_complete":{arrived},"status":200,"planned_tokens":64,"finished":{}}}"#,
+            conversation(n),
+            arrived + total(n)
+        )
+    };
+    files.lines("mock.jsonl", (0..80).filter(|n| *n != 33).map(row));
+    let join = files.join("mock.jsonl", &[]).unwrap();
+    assert_eq!((join.books.matched, join.books.lost, join.books.disagreeing), (79, 1, 0));
+    assert_eq!((join.log_of, &join.examples.lost), (LogOf::Upstream, &vec![own(33)]));
+    assert!(join.times[0].upstream.is_some() && join.times[0].gateway.is_none());
+    assert_eq!(ms(total(0)).len(), 9);
+}

@@ -1,0 +1,44 @@
+//! A million rows, and a million foreign ones: `scripts/test --all`.
+
+use std::fs;
+use std::time::Instant;
+
+use crate::planted::log;
+use crate::support::{Files, audit_row, id};
+
+/// The most memory that this process had, in MiB.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+}
+
+#[test]
+fn foreign_rows_take_no_memory() {
+    let files = Files::run(100);
+    let foreign = |n: i64| audit_row(n, 0, 64).replace(&id(n), &format!("other-{n}"));
+    files.lines("log", (0..100).map(|n| audit_row(n, 0, 64)).chain((0..20_000).map(foreign)));
+    let join = files.join("log", &[]).unwrap();
+    assert_eq!((join.books.matched, join.books.foreign), (100, 20_000));
+    assert_eq!((join.books.lost, join.examples.foreign.len()), (0, 5));
+}
+
+#[test]
+#[ignore = "a million rows take long in a debug build"]
+#[expect(clippy::disallowed_methods, reason = "a test measures itself")]
+fn a_million_rows_within_600_mb() {
+    let count = 1_000_000;
+    let files = Files::run(count);
+    let foreign = |n: i64| audit_row(n, 0, 64).replace(&id(n), &format!("other-{n}"));
+    files.lines("log", log(count).chain((0..count).map(foreign)));
+    let started = Instant::now();
+    let join = files.join("log", &[]).unwrap();
+    let (seconds, mib) = (started.elapsed().as_secs_f64(), peak());
+    let books = &join.books;
+    assert_eq!((books.lost, books.twice, books.disagreeing, books.foreign), (7, 5, 3, 1_000_000));
+    let clock = join.clock.unwrap();
+    // Half time of 10,000 s: 50 ppm are 250 ms.
+    assert!(clock.offset_low_ms <= 3_950.0 && 3_950.0 <= clock.offset_high_ms, "{clock:?}");
+    assert!(clock.drift_low_ppm <= 50.0 && 50.0 <= clock.drift_high_ppm, "{clock:?}");
+    assert!(mib <= 600 && seconds < 30.0, "{mib} MiB, {seconds} s");
+}

@@ -1,0 +1,11 @@
+//! Runs and logs that are made here, with planted differences.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+
+mod books;
+mod databases;
+mod files;
+mod large;
+mod planted;
+mod reference;
+mod support;
+mod wrong;

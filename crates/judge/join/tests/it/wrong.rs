@@ -1,0 +1,100 @@
+//! Logs in other units, of other runs, with other clocks: one clear message each.
+
+use std::fs;
+
+use crate::support::{Files, audit_row, id, sent, total};
+
+#[test]
+fn a_log_in_other_units_is_named_with_the_unit_it_seems_to_have() {
+    let files = Files::run(100);
+    let with = |digits: u32| {
+        let row = |n: i64| {
+            format!(
+                r#"{{"id":"{}","took":{:.9}}}"#,
+                id(n),
+                total(n) as f64 / 10_f64.powi(digits.try_into().unwrap())
+            )
+        };
+        files.lines("log", (0..100).map(row));
+    };
+    for (digits, given, seems) in [(9, "ms", "s"), (6, "us", "ms"), (6, "s", "ms"), (3, "ms", "us")]
+    {
+        with(digits);
+        let message = files.usage("log", &["id=id", &format!("total=took:{given}")]);
+        assert!(message.contains(&format!("read as {given}")), "{message}");
+        assert!(
+            message.ends_with(&format!("seems to be in {seems}: --map total=took:{seems}")),
+            "{message}"
+        );
+        let join = files.join("log", &["id=id", &format!("total=took:{seems}")]).unwrap();
+        assert_eq!((join.books.matched, join.times_refused), (100, None));
+    }
+}
+
+#[test]
+fn a_log_of_another_run_is_named() {
+    let files = Files::run(100);
+    let day = 86_400_000_000_000;
+    let other =
+        |apart| move |n: i64| audit_row(n, apart, 64).replace(&id(n), &format!("other-{n}"));
+    files.lines("log", (0..100).map(other(-day)));
+    let message = files.usage("log", &[]);
+    assert!(message.contains("none of the 100 rows"), "{message}");
+    assert!(message.contains("ids like other-0, the run like 00000000-0000"), "{message}");
+    assert!(message.contains("a log of another run, or its clock is hours away"), "{message}");
+    files.lines("log", (0..100).map(other(0)));
+    let message = files.usage("log", &[]);
+    assert!(!message.contains("another run, or") && message.contains("--id-header"), "{message}");
+}
+
+#[test]
+fn clocks_hours_apart_are_named() {
+    let files = Files::run(100);
+    files.lines("log", (0..100).map(|n| audit_row(n, 7_200_000_000_000, 64)));
+    let message = files.usage("log", &[]);
+    assert!(message.contains("clock is 2.00 h ahead of the run's"), "{message}");
+    files.lines("log", (0..100).map(|n| audit_row(n, -19_800_000_000_000, 64)));
+    assert!(files.usage("log", &[]).contains("5.50 h behind"));
+    let join = files.join("log", &["at="]).unwrap();
+    assert_eq!((join.books.matched, join.clock), (100, None));
+}
+
+#[test]
+fn times_that_are_not_part_of_the_clients_are_refused() {
+    let files = Files::run(100);
+    let row = |n: i64| {
+        format!(r#"{{"id":"{}","took":{}}}"#, id(n), (total(n) + n % 10 * 2_000_000) / 1_000)
+    };
+    files.lines("log", (0..100).map(row));
+    let join = files.join("log", &["id=id", "total=took:us"]).unwrap();
+    assert!(join.impossible > 50 && join.times.is_empty(), "{join:?}");
+    assert!(join.times_refused.unwrap().contains("not part of the client's"));
+    assert_eq!(join.books.matched, 100);
+}
+
+#[test]
+fn files_that_are_no_logs_are_named() {
+    let files = Files::run(30);
+    for (content, map, part) in [
+        ("", &[][..], "is empty"),
+        ("[{\"id\":1}]", &[], "jq -c '.[]'"),
+        ("{\"a\":1}\n", &[], "write --map id=COLUMN; the log has a"),
+        ("a,b\n", &["id=a"], "has no rows"),
+        ("{\"id\":1}\nx\ny\n", &["id=id"], "2 lines of"),
+        ("{\"id\":null,\"x\":1}\n", &["id=id"], "has an id in column id"),
+        ("id,took\n1,fast\n", &["id=id", "total=took:ms"], "cannot be read as total, like `fast`"),
+    ] {
+        fs::write(files.path("log"), content).unwrap();
+        let message = files.usage("log", map);
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(files.usage("absent", &[]).contains("does not exist"));
+    files.lines("log", (0..30).map(|n| audit_row(n, 0, 64)));
+    fs::rename(files.path("results.jsonl"), files.path("gone")).unwrap();
+    assert!(files.usage("log", &[]).contains("is not the folder of a run"));
+    fs::write(files.path("plan.json"), "{}").unwrap();
+    assert!(files.usage("log", &[]).contains("without --no-jsonl"));
+    fs::write(files.path("results.jsonl"), "").unwrap();
+    assert!(!files.join("log", &[]).unwrap_err().is_usage());
+    assert!(sent(1) > sent(0));
+}
