@@ -162,7 +162,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 }
 
 /// Columns of report.txt.
-const WIDTH: usize = 80;
+const WIDTH: usize = 110;
 
 fn plan(flags: &Flags, overrides: &Overrides) -> Result<Plan> {
     let profile = Profile::open(&flags.profile)?;

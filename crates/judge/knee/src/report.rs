@@ -108,13 +108,18 @@ impl AtLeast {
 impl KneeReport {
     /// The screen: probes near the knee, what stands out, and the knee as the last line.
     pub fn screen(&self, rest: Rest) -> Screen {
+        self.with_probes(rest, SHOWN)
+    }
+
+    fn with_probes(&self, rest: Rest, most: usize) -> Screen {
         let mut screen = Screen::new(rest);
         screen.title(&format!("knee: {} of {}", self.objective, self.target));
         let rows = Rows {
             table: self.table(),
             unit: "probes",
             first: self.by_nearness(),
-            most: SHOWN,
+            most,
+            drops_columns: true,
             ..Rows::default()
         };
         screen.rows("", rows);
@@ -136,7 +141,9 @@ impl KneeReport {
     /// The same with every probe, for a file of this width.
     pub fn text(&self, width: usize, rest: Rest) -> String {
         let lines = self.probes.len() + LINES;
-        self.screen(rest).with_lines(lines).text(Style { width, color: false })
+        self.with_probes(rest, self.probes.len())
+            .with_lines(lines)
+            .text(Style { width, color: false })
     }
 
     /// What was found, in a sentence.
@@ -196,17 +203,17 @@ impl KneeReport {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(["load", "for", "kept", "p50", "p99", "in flight", "good", ""]);
+        let mut table = Table::new(["load", "for", "kept", "", "p50", "p99", "in flight", "good"]);
         for probe in self.by_load() {
             table.row([
                 self.load.text(probe.load),
                 format!("{:.0} s", probe.seconds),
                 probe.kept.as_ref().map_or_else(|| "-".to_owned(), share),
+                word(probe).to_owned(),
                 time_or_dash(probe.figures.p50_ms),
                 time_or_dash(probe.figures.p99_ms),
                 or_dash(probe.figures.in_flight, digits),
                 or_dash(probe.figures.goodput, |good| format!("{}/s", digits(good))),
-                word(probe).to_owned(),
             ]);
         }
         table

@@ -2,3 +2,4 @@
 
 mod queue;
 mod search;
+mod shown;

@@ -3,10 +3,10 @@ use plimsoll_knee::{Counts, Found, Kind, Measured, Search, Settings};
 use crate::queue::{Queue, Service};
 
 /// Searches of each kind of queue. The bars are for 100.
-const SEARCHES: u64 = 40;
+const SEARCHES: u64 = 24;
 
 /// A whole search of a queue.
-fn search(queue: &mut Queue, settings: Settings) -> Search {
+pub(crate) fn search(queue: &mut Queue, settings: Settings) -> Search {
     let mut search = Search::new(settings);
     while let Some(planned) = search.next() {
         let batches = queue.probe(planned.load, planned.seconds);
