@@ -42,9 +42,9 @@ struct Fit {
 /// probes.
 ///
 /// Probes are the replicates, not requests: the machine drifts between them. So the covariance is
-/// the larger, at the root, of the leverage-corrected sandwich HC3 (`MacKinnon` and White, 1985) and
-/// the model's one times Pearson's dispersion (`McCullagh` and Nelder, 1989, 4.5). The interval is by
-/// the delta method.
+/// the larger, at the root, of the leverage-corrected sandwich HC3 (`MacKinnon` and White, 1985)
+/// and the model's one times Pearson's dispersion (`McCullagh` and Nelder, 1989, 4.5). The interval
+/// is by the delta method.
 pub(crate) fn root(points: &[Point], missed: f64) -> Option<Root> {
     if points.len() < LEAST_PROBES {
         return None;

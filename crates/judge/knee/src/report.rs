@@ -132,7 +132,9 @@ impl KneeReport {
             let kept = share(&confirmed.kept);
             screen.fact(&format!("confirmed: {:.0} s at {load} kept {kept}", confirmed.seconds));
         }
-        screen.fact(&format!("{} probes in {:.0} s", self.probes.len(), self.took_s));
+        let probes = self.probes.len();
+        let s = if probes == 1 { "" } else { "s" };
+        screen.fact(&format!("{probes} probe{s} in {:.0} s", self.took_s));
         let (tone, verdict) = self.verdict();
         screen.verdict(tone, &verdict);
         screen
@@ -168,12 +170,10 @@ impl KneeReport {
         if let Some(wanted) = self.at_least {
             let load = self.load.text(wanted.load);
             return match wanted.state {
-                State::Kept => (Tone::Good, format!("PASS: {knee}; at least {load} was asked for")),
-                State::Missed => {
-                    (Tone::Bad, format!("FAIL: {knee}; at least {load} was asked for"))
-                }
+                State::Kept => (Tone::Good, format!("PASS: it carries {load}: {knee}")),
+                State::Missed => (Tone::Bad, format!("FAIL: it does not carry {load}: {knee}")),
                 State::Unclear | State::Invalid => {
-                    (Tone::Unsure, format!("INCONCLUSIVE: {knee}; at least {load} was asked for"))
+                    (Tone::Unsure, format!("INCONCLUSIVE: {load} may be too much: {knee}"))
                 }
             };
         }

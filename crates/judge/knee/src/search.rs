@@ -460,8 +460,8 @@ impl Search {
         self.spent_s() + pair + self.settings.confirm_s + OVERHEAD_S <= self.settings.budget_s
     }
 
-    /// What the proven probes say: all up to the lower end kept the objective, all from the upper end
-    /// on missed it. Probes that contradict each other widen it.
+    /// What the proven probes say: all up to the lower end kept the objective, all from the upper
+    /// end on missed it. Probes that contradict each other widen it.
     fn from_bracket(&self, why: &str) -> Found {
         let judged = || self.probes.iter().filter(|probe| probe.state != State::Invalid);
         let of = |state| judged().filter(move |probe| probe.state == state).map(|probe| probe.load);

@@ -75,8 +75,8 @@ fn the_knee_of_a_queue_with_even_times_is_found() {
     bars(Service::Even, 0.01, Queue::new(Service::Even, 0.01, 7).knee(0.01), 0.03);
 }
 
-/// Misses come in bursts and grow slowly with the load, so that five minutes show it to some 7 %; the
-/// interval says so.
+/// Misses come in bursts and grow slowly with the load, so that five minutes show it to some 7 %;
+/// the interval says so.
 #[test]
 fn the_knee_of_a_queue_with_uneven_times_is_found() {
     bars(Service::Uneven, 0.01, Queue::new(Service::Uneven, 0.01, 7).knee(0.01), 0.1);

@@ -48,8 +48,8 @@ fn a_bound_is_kept_broken_or_neither() {
     assert!(matches!(unknown.judgement(), Judgement::Inconclusive(_)));
 }
 
-/// a adds 143 us, and the generator sent its requests 400 us late: the figure is refused, but it lies
-/// between 143 us (all of it the generator's) and 943 us.
+/// a adds 143 us, and the generator sent its requests 400 us late: the figure is refused, but it
+/// lies between 143 us (all of it the generator's) and 943 us.
 #[test]
 fn a_bound_far_from_what_is_refused_is_judged_all_the_same() {
     let late = Nanos::from_micros(400);
