@@ -21,7 +21,7 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
     let folder = tempfile::tempdir().unwrap();
     let (truth, audit) = (folder.path().join("mock.jsonl"), folder.path().join("audit.jsonl"));
     let fixture = Fixture::with(&format!(
-        "{{other_models: {{ttft: 5ms}}, log: '{}', log_text: true}}",
+        "{{other_models: {{ttft: 5ms}}, log: {{file: '{}'}}, log_text: true}}",
         truth.display()
     ));
     let config = format!(

@@ -1,5 +1,7 @@
 //! How a table was measured, from the command or the sentence beside it.
 
+use std::ops::Range;
+
 use crate::document::{Grid, Line};
 use crate::heading::Quantity;
 use crate::number::{Bound, Locale, Number, short};
@@ -56,19 +58,29 @@ fn stated_value(condition: &Condition, line: &Line) -> Value {
     Value { quantity, of, number, has_unit: true, sure: true, line: line.number, cell }
 }
 
-/// The line below or above the table, or the only one of its section, that states conditions.
+/// The line above or below the table, or the only one of its section, that states conditions. One
+/// that touches the table comes first; with one that touches it on each side, nobody knows which is
+/// its own.
 fn beside<'doc>(grid: &Grid, lines: &'doc [Line]) -> Option<(&'doc Line, Vec<Condition>)> {
-    let near = |line: &&Line| {
-        let below = (grid.end..grid.end + 3).contains(&line.number);
-        let above = (line.number + 2 >= grid.line) && line.number < grid.line;
-        line.section == grid.section && (below || above)
-    };
     let stated = |line: &'doc Line| {
         let found = read(&line.text);
         (!found.is_empty()).then_some((line, found))
     };
-    if let Some(found) = lines.iter().filter(near).find_map(stated) {
-        return Some(found);
+    let first_of = |range: Range<usize>| {
+        let near = |line: &&Line| line.section == grid.section && range.contains(&line.number);
+        lines.iter().filter(near).find_map(stated)
+    };
+    let above = first_of(grid.line.saturating_sub(1)..grid.line);
+    let below = first_of(grid.end..grid.end + 1);
+    match (above, below) {
+        (Some(above), Some(below)) if above.1 != below.1 => return None,
+        (Some(found), _) | (None, Some(found)) => return Some(found),
+        (None, None) => {}
+    }
+    let further = first_of(grid.line.saturating_sub(2)..grid.line)
+        .or_else(|| first_of(grid.end..grid.end + 3));
+    if further.is_some() {
+        return further;
     }
     let outside = |line: &&Line| !(grid.line..grid.end).contains(&line.number);
     let section = lines.iter().filter(|line| line.section == grid.section).filter(outside);

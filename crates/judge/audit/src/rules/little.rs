@@ -13,8 +13,17 @@ use crate::record::{Record, Value};
 const SLACK: f64 = 1.1;
 
 /// What carries several requests on one connection, or several connections per client.
-const MULTIPLEXED: [&str; 8] =
-    ["http/2", "http2", " h2 ", "h2c", "pipelin", "grpc", "per thread", "multiplex"];
+const MULTIPLEXED: [&str; 9] = [
+    "http/2",
+    "http2",
+    " h2 ",
+    "h2c",
+    "pipelining",
+    "pipelined",
+    "grpc",
+    "per thread",
+    "multiplex",
+];
 
 /// Reasons for clients that do not send all the time.
 const PAUSES: [&str; 13] = [

@@ -81,6 +81,6 @@ fn a_record_of_version_0_1_0_is_read() {
     assert_eq!(record.counts(), (1, 0));
     assert_eq!(
         record.quote(),
-        "1 tests passed; floor p50 20 us, at most 90000 requests/s per worker"
+        "1 test passed; floor p50 20 us, at most 90000 requests/s per worker"
     );
 }

@@ -157,7 +157,7 @@ impl Page {
 
     fn heading(&mut self, title: &str) {
         self.line("");
-        self.line(title);
+        self.hanging("", title);
     }
 
     /// A paragraph that starts after `lead`. Its further lines are indented by the width of `lead`.
