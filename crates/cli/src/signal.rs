@@ -90,6 +90,7 @@ pub(crate) fn on_run_signal(mut handle: impl FnMut(RunSignal) + Send + 'static) 
     drop(guard);
     let wait = move || {
         let mut interrupted = false;
+        #[expect(clippy::infinite_loop, reason = "as long as the process")]
         loop {
             let received = runtime.block_on(async {
                 tokio::select! {

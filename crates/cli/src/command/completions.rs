@@ -76,9 +76,8 @@ struct Found {
 /// Where a profile is expected, offers files too, and flags only after `-`.
 fn in_bash(script: &str, found: &Found) -> String {
     // The second word of a command of one word may be anything.
-    let pattern = |path: &String| match path.contains(' ') {
-        true => format!("\"{path}\""),
-        false => format!("\"{path} \"*"),
+    let pattern = |path: &String| {
+        if path.contains(' ') { format!("\"{path}\"") } else { format!("\"{path} \"*") }
     };
     let patterns = found.takers.iter().map(pattern).collect::<Vec<_>>().join("|");
     let wrapper = format!(

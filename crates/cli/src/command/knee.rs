@@ -271,9 +271,10 @@ fn exit(report: &KneeReport) -> Exit {
         return Exit::Interrupted;
     }
     match (report.at_least.map(|wanted| wanted.state), report.knee.kind) {
-        (Some(State::Kept), _) => Exit::Pass,
+        (None, Kind::Interval | Kind::Bracket | Kind::AtLeast) | (Some(State::Kept), _) => {
+            Exit::Pass
+        }
         (Some(State::Missed), _) | (_, Kind::NotEven) => Exit::Fail,
         (Some(_), _) | (None, Kind::Unstable | Kind::Unknown) => Exit::Invalid,
-        (None, Kind::Interval | Kind::Bracket | Kind::AtLeast) => Exit::Pass,
     }
 }

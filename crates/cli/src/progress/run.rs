@@ -64,6 +64,15 @@ struct Full {
     own: Option<Nanos>,
 }
 
+/// Ends the run, as Ctrl-C does.
+fn end(control: &Control, view: &View) {
+    if !control.is_interrupted() {
+        control.interrupt();
+        // It is shown, so nothing comes back to be printed.
+        let _ = view.say(ENDING.to_owned());
+    }
+}
+
 impl ProgressView {
     /// Starts to show a run.
     pub(crate) fn begin(status: &StatusOutput, control: &Control, shown: Shown) -> Self {
@@ -71,13 +80,7 @@ impl ProgressView {
         let stages = shown.facts.stages.iter().map(|stage| stage.name.clone()).collect();
         let full = status.view().map(|view| {
             let (ending, told) = (control.clone(), view.clone());
-            view.begin(shown.facts, move || {
-                if !ending.is_interrupted() {
-                    ending.interrupt();
-                    // It is shown, so nothing comes back to be printed.
-                    let _ = told.say(ENDING.to_owned());
-                }
-            });
+            view.begin(shown.facts, move || end(&ending, &told));
             let judge = Judge::new(shown.metadata, shown.thresholds);
             Full { view: view.clone(), judge, own: None }
         });

@@ -23,7 +23,9 @@ impl Steps {
     /// Shows steps that somebody may want to read later, too.
     pub(crate) fn begin(status: &StatusOutput) -> Self {
         let bar = spinner(status);
-        bar.iter().for_each(|bar| bar.enable_steady_tick(TICK));
+        if let Some(bar) = &bar {
+            bar.enable_steady_tick(TICK);
+        }
         Self { bar, lines: matches!(status, StatusOutput::Lines) }
     }
 

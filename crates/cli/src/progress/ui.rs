@@ -39,6 +39,7 @@ pub(crate) enum Ui {
 
 /// What decides.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of the terminal")]
 struct Stderr {
     terminal: bool,
     size: Option<(u16, u16)>,

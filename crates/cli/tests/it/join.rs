@@ -69,7 +69,10 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
     let output = fixture.plimsoll(&join).expect(1);
     assert!(output.stdout.contains("1 lost by the log, 0 twice"), "{}", output.stdout);
     assert!(output.stdout.contains(&ids[0]), "{}", output.stdout);
-    // A wrong call writes nothing.
+    a_wrong_call_writes_nothing(&fixture, &run, &join);
+}
+
+fn a_wrong_call_writes_nothing(fixture: &Fixture, run: &Path, join: &[&str]) {
     fs::remove_file(run.join("join.json")).unwrap();
     for (args, part) in [
         (["--map", "total=latency_us:s"], "seems to be in us"),
@@ -78,7 +81,7 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
         (["--allow-lost", "2"], ""),
     ] {
         let code = if part.is_empty() { 1 } else { 2 };
-        let output = fixture.plimsoll(&[&join[..], &args].concat());
+        let output = fixture.plimsoll(&[join, &args].concat());
         let output = if code == 2 { output.expect(2) } else { output };
         assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
         assert_eq!(run.join("join.json").exists(), part.is_empty(), "{args:?}");

@@ -16,6 +16,7 @@ mod host;
 mod http;
 mod interrupt;
 mod join;
+mod knee;
 mod limits;
 mod live_view;
 mod mock;

@@ -23,6 +23,14 @@ impl Counts {
         self.all += other.all;
     }
 
+    /// The counts of several stretches.
+    pub fn sum(counts: impl Iterator<Item = Self>) -> Self {
+        counts.fold(Self::default(), |mut sum, counts| {
+            sum.add(counts);
+            sum
+        })
+    }
+
     /// The counts without what may be the generator's fault.
     const fn certain(self) -> Self {
         Self { missed: self.missed - self.doubtful, doubtful: 0, all: self.all }
@@ -62,8 +70,7 @@ impl KeptShare {
     /// independent requests, the design effect (Kish, 1965), divides the number of requests.
     /// Correlation of neighbours widens it further, as it does everywhere (`docs/statistics.md`).
     pub fn of(batches: &[Counts]) -> Self {
-        let mut sum = Counts::default();
-        batches.iter().for_each(|batch| sum.add(*batch));
+        let sum = Counts::sum(batches.iter().copied());
         let all = sum.all as f64;
         if sum.all == 0 {
             return Self { value: f64::NAN, low: 0.0, high: 1.0 };

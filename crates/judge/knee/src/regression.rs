@@ -80,6 +80,7 @@ impl Fit {
 }
 
 /// The same line with both covariances.
+#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn fits(points: &[Point]) -> Option<(Fit, Fit)> {
     let n = |point: &Point| point.counts.all as f64;
     let total: f64 = points.iter().map(n).sum();
@@ -113,6 +114,7 @@ fn fits(points: &[Point]) -> Option<(Fit, Fit)> {
 }
 
 /// `inverse * meat * inverse` of symmetric 2 x 2 matrices.
+#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn sandwiched((a, b, c): (f64, f64, f64), (p, q, r): (f64, f64, f64)) -> (f64, f64, f64) {
     let row = |x: f64, y: f64| (x * p + y * q, x * q + y * r);
     let (first, second) = (row(a, b), row(b, c));
@@ -134,6 +136,7 @@ fn invert(parts: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64, f64)> {
 
 /// Iteratively reweighted least squares; `None` where it does not converge, as without any miss, or
 /// where a load separates kept from missed.
+#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn line(points: &[Point], centre: f64) -> Option<(f64, f64)> {
     const STEPS: usize = 60;
     const STEEPEST: f64 = 2_000.0;

@@ -179,7 +179,7 @@ impl Search {
     pub fn interrupt(&mut self) {
         self.next = None;
         if self.found.is_none() {
-            self.found = Some(self.from_bracket("the search was interrupted"));
+            self.found = Some(self.bracket("the search was interrupted"));
         }
     }
 
@@ -191,8 +191,7 @@ impl Search {
     /// Adds the result of the probe that was next.
     pub fn record(&mut self, measured: Measured) {
         let Some(planned) = self.next.take() else { return };
-        let mut counts = Counts::default();
-        measured.batches.iter().for_each(|batch| counts.add(*batch));
+        let counts = Counts::sum(measured.batches.iter().copied());
         let (kept, state) = KeptShare::judge(&measured.batches, self.settings.share);
         // What was kept was kept in spite of a generator that could not keep up.
         let state =
@@ -254,7 +253,7 @@ impl Search {
     }
 
     fn after_bracket(&mut self, planned: Planned, state: State) {
-        let tried = self.probes.iter().filter(|probe| probe.load == planned.load).count();
+        let tried = self.at(planned.load).count();
         if state == State::Unclear && tried < 2 {
             return self.plan(planned.load, planned.phase);
         }
@@ -285,12 +284,18 @@ impl Search {
         self.plan((planned.load * STEP).min(self.settings.to), Phase::Bracket);
     }
 
+    /// The probes at a load.
+    fn at(&self, load: f64) -> impl Iterator<Item = &Probe> {
+        self.probes.iter().filter(move |probe| same(probe.load, load))
+    }
+
+    fn counts_at(&self, load: f64) -> Counts {
+        Counts::sum(self.at(load).map(Probe::counts))
+    }
+
     /// Whether the probes at a load keep the objective by their counts alone.
     fn leans_to_kept(&self, load: f64) -> bool {
-        let mut counts = Counts::default();
-        for probe in self.probes.iter().filter(|probe| probe.load == load) {
-            counts.add(probe.counts());
-        }
+        let counts = self.counts_at(load);
         counts.missed as f64 <= counts.all as f64 * (1.0 - self.settings.share)
     }
 
@@ -325,10 +330,7 @@ impl Search {
     /// Whether the objective breaks at once between two loads.
     fn is_steep(&self, lower: f64, upper: f64) -> bool {
         let margin = |load: f64| {
-            let mut counts = Counts::default();
-            for probe in self.probes.iter().filter(|probe| probe.load == load) {
-                counts.add(probe.counts());
-            }
+            let counts = self.counts_at(load);
             let missed = (counts.missed as f64 + 0.5) / (counts.all as f64 + 1.0);
             logit(missed) - logit(1.0 - self.settings.share)
         };
@@ -338,12 +340,7 @@ impl Search {
     /// A bracket of a cliff holds if both its ends do it again.
     fn check_cliff(&mut self) {
         let (lower, upper) = self.bounds();
-        let made = |load: f64| {
-            self.probes
-                .iter()
-                .filter(|probe| probe.phase == Phase::Cliff && probe.load == load)
-                .count()
-        };
+        let made = |load: f64| self.at(load).filter(|probe| probe.phase == Phase::Cliff).count();
         let (of_lower, of_upper) = (made(lower), made(upper));
         if of_lower >= CLIFF_REPEATS && of_upper >= CLIFF_REPEATS {
             let why = "the objective breaks at once between these two".to_owned();
@@ -363,7 +360,7 @@ impl Search {
     fn after_cliff(&mut self, state: State) {
         let (lower, upper) = self.bounds();
         let load = self.probes.last().map_or(lower, |probe| probe.load);
-        let wanted = if load == lower { State::Kept } else { State::Missed };
+        let wanted = if same(load, lower) { State::Kept } else { State::Missed };
         if state == wanted {
             self.check_cliff();
         } else {
@@ -416,7 +413,7 @@ impl Search {
         if !self.has_time_for_pair() || (is_narrow && probes >= LEAST_PROBES) {
             let found = best.map_or_else(
                 || {
-                    self.from_bracket(
+                    self.bracket(
                         "no interval: the share of misses does not grow clearly with the load",
                     )
                 },
@@ -435,8 +432,7 @@ impl Search {
     }
 
     fn mostly_missed(&self, points: &[Point]) -> bool {
-        let mut counts = Counts::default();
-        points.iter().for_each(|point| counts.add(point.counts));
+        let counts = Counts::sum(points.iter().map(|point| point.counts));
         counts.missed as f64 > counts.all as f64 * (1.0 - self.settings.share)
     }
 
@@ -462,7 +458,7 @@ impl Search {
 
     /// What the proven probes say: all up to the lower end kept the objective, all from the upper
     /// end on missed it. Probes that contradict each other widen it.
-    fn from_bracket(&self, why: &str) -> Found {
+    fn bracket(&self, why: &str) -> Found {
         let judged = || self.probes.iter().filter(|probe| probe.state != State::Invalid);
         let of = |state| judged().filter(move |probe| probe.state == state).map(|probe| probe.load);
         let all_below = |load: f64, state| {
@@ -546,6 +542,11 @@ impl Search {
 
 /// Seconds of a probe besides its length: warm-up, drain and rest.
 const OVERHEAD_S: f64 = 2.2;
+
+/// Whether two loads are one: loads are rounded when they are planned.
+const fn same(load: f64, other: f64) -> bool {
+    load.to_bits() == other.to_bits()
+}
 
 /// Four significant digits: no setting is more exact.
 fn significant(load: f64) -> f64 {

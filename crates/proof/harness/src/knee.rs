@@ -74,7 +74,7 @@ impl Prober<'_> {
         if counted.good > 0 && !counted.applies {
             return Err(ProbeError::Objective(self.objective.to_string()));
         }
-        let invalid = self.why_invalid(planned, counted.requests.len()).filter(|_| ended.is_none());
+        let invalid = self.why_invalid(planned, counted.due.len()).filter(|_| ended.is_none());
         let figures = counted.figures(planned.seconds);
         // Queues are empty after the slowest answers, twice.
         let rest = figures.p99_ms.map_or(0.0, |p99| 2.0 * p99 / 1e3).clamp(1.0, 10.0);
@@ -132,7 +132,7 @@ struct Request {
 /// The requests of a probe so far.
 #[derive(Debug, Default)]
 struct Requests {
-    requests: Vec<Request>,
+    due: Vec<Request>,
     times_ms: Vec<f64>,
     kept: u64,
     good: u64,
@@ -145,11 +145,11 @@ impl Requests {
     /// Counts by batches of the intended start, of those due before `until`. The last batch has all
     /// that is due later than its start.
     fn batches(&self, until: Nanos) -> Vec<Counts> {
-        let Some(first) = self.requests.iter().map(|request| request.intended).min() else {
+        let Some(first) = self.due.iter().map(|request| request.intended).min() else {
             return Vec::new();
         };
         let mut batches: Vec<Counts> = Vec::new();
-        for request in &self.requests {
+        for request in &self.due {
             if request.intended.since(Moment::EPOCH) > until {
                 continue;
             }
@@ -200,7 +200,7 @@ impl SampleSink for Collector {
             let kept = self.objective.is_kept_by(sample);
             let doubtful = !kept && self.objective.may_be_kept_by(sample);
             let intended = sample.timeline.intended;
-            counted.requests.push(Request { intended, missed: !kept, doubtful });
+            counted.due.push(Request { intended, missed: !kept, doubtful });
             counted.kept += u64::from(kept);
             counted.tokens += sample.output_tokens().map_or(0, u64::from);
             counted.in_service += sample.timeline.service_time().unwrap_or_default();

@@ -1,6 +1,7 @@
-//! ClickHouse and Postgres: a scripted server in every run of the tests, the real ones in
+//! `ClickHouse` and Postgres: a scripted server in every run of the tests, the real ones in
 //! `scripts/test --all`.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -35,7 +36,7 @@ fn scripted(answers: Vec<String>) -> (u16, Arc<Mutex<Vec<String>>>) {
 fn chunked(body: &str) -> String {
     let mut out = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_owned();
     for piece in body.as_bytes().chunks(1_000) {
-        out += &format!("{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap());
+        write!(out, "{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap()).unwrap();
     }
     out + "0\r\n\r\n"
 }
@@ -50,11 +51,13 @@ fn clickhouse_is_asked_for_mapped_columns_of_the_time_of_the_run() {
         "request_bytes:UInt64",
         "response_bytes:UInt64",
     ];
-    let columns: String = columns
-        .iter()
-        .filter_map(|column| column.split_once(':'))
-        .map(|(name, kind)| format!("{{\"name\":\"{name}\",\"type\":\"{kind}\"}}\n"))
-        .collect();
+    let columns: String = columns.iter().filter_map(|column| column.split_once(':')).fold(
+        String::new(),
+        |mut text, (name, kind)| {
+            writeln!(text, "{{\"name\":\"{name}\",\"type\":\"{kind}\"}}").unwrap();
+            text
+        },
+    );
     let rows: String = (0..100).map(|n| audit_row(n, 0, 64) + "\n").collect();
     let (port, seen) = scripted(vec![chunked(&columns), chunked(&rows)]);
     let files = Files::run(100);

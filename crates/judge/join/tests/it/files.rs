@@ -1,5 +1,6 @@
 //! CSV, gzip, and files that are damaged.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use crate::support::{Files, audit_row, id, run_row, total};
@@ -11,7 +12,7 @@ fn csv_with_odd_quoting_is_read() {
     for n in 0..40_i64 {
         let note = ["plain", "\"a, b\"", "\"say \"\"hi\"\"\"", "\"two\nlines\"", ""]
             [usize::try_from(n % 5).unwrap()];
-        text += &format!("-,\"{}\",{note},{}\r\n", id(n), total(n) / 1_000);
+        write!(text, "-,\"{}\",{note},{}\r\n", id(n), total(n) / 1_000).unwrap();
     }
     fs::write(files.path("log.csv"), &text).unwrap();
     let join = files.join("log.csv", &["id=id", "total=took:us"]).unwrap();

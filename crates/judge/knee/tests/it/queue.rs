@@ -116,13 +116,13 @@ impl Queue {
     pub(crate) fn knee(&mut self, missed: f64) -> f64 {
         let (mut low, mut high) = (self.capacity * 0.3, self.capacity * 1.2);
         for _ in 0..11 {
-            let rate = (low + high) / 2.0;
+            let rate = f64::midpoint(low, high);
             let mut sum = Counts::default();
             self.probe(rate, 1_000.0).into_iter().for_each(|batch| sum.add(batch));
             let share = sum.missed as f64 / sum.all as f64;
             if share > missed { high = rate } else { low = rate }
         }
-        (low + high) / 2.0
+        f64::midpoint(low, high)
     }
 }
 

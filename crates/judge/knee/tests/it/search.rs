@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use plimsoll_knee::{Counts, Found, Kind, Measured, Search, Settings};
 
 use crate::queue::{Queue, Service};
@@ -43,8 +45,9 @@ fn bars(service: Service, drift: f64, truth: f64, within: f64) {
         near += u64::from(error.abs() < within);
         covered += u64::from(holds);
         longest = longest.max(search.spent_s());
-        log += &format!(
-            "{:?} {:.1?} [{:.1?}, {:.1?}] {:+.2} % {:.0} s {} probes, confirmed {:?}\n",
+        writeln!(
+            log,
+            "{:?} {:.1?} [{:.1?}, {:.1?}] {:+.2} % {:.0} s {} probes, confirmed {:?}",
             found.kind,
             found.load,
             found.low,
@@ -53,11 +56,9 @@ fn bars(service: Service, drift: f64, truth: f64, within: f64) {
             search.spent_s(),
             search.probes().len(),
             found.confirmed.map(|confirmed| confirmed.load),
-        );
+        )
+        .unwrap();
     }
-    println!(
-        "{service:?} drift {drift}: near {near}, covered {covered} of {SEARCHES}, longest {longest:.0} s\n{log}"
-    );
     let least = SEARCHES * 9 / 10;
     assert!(
         near >= least && covered >= least && longest <= 300.0,

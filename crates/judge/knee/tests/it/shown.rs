@@ -94,7 +94,7 @@ fn what_is_asked_for_is_judged_by_the_interval() {
     let state = |load| AtLeast::judge(load, &found).state;
     assert_eq!(state(low - 1.0), State::Kept);
     assert_eq!(state(high + 1.0), State::Missed);
-    assert_eq!(state((low + high) / 2.0), State::Unclear);
+    assert_eq!(state(f64::midpoint(low, high)), State::Unclear);
 }
 
 #[test]

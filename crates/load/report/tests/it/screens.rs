@@ -40,11 +40,11 @@ fn check(name: &str, summary: &RunSummary) {
 /// A run of plain HTTP, as `http` makes it: no thresholds, no streams.
 fn plain_http(change: impl Fn(usize, Sample) -> Sample) -> RunSummary {
     let mut metadata = metadata();
-    metadata.run.name = "http".to_owned();
+    "http".clone_into(&mut metadata.run.name);
     metadata.stages.remove(2);
     metadata.scenarios = vec!["get".to_owned()];
     (metadata.targets[0].model, metadata.notes) = (String::new(), Vec::new());
-    metadata.targets[0].url = "http://127.0.0.1:8080/health".to_owned();
+    "http://127.0.0.1:8080/health".clone_into(&mut metadata.targets[0].url);
     let mut recorder = Recorder::new(crate::support::stage_ends());
     for index in 0..4_000_usize {
         let service = 900 + (index as u64 * 577 % 1_000);
