@@ -161,12 +161,17 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(exit(&report))
 }
 
+/// Stages in place of the profile's, which may have none.
+const STAGES: &str = "1:1s";
+
 /// Columns of report.txt.
 const WIDTH: usize = 110;
 
 fn plan(flags: &Flags, overrides: &Overrides) -> Result<Plan> {
     let profile = Profile::open(&flags.profile)?;
-    Ok(load(&profile, &EnvVars::from_process(), overrides, Purpose::Run)?)
+    // A profile needs stages; each probe has its own.
+    let overrides = Overrides { stages: Some(STAGES.to_owned()), ..overrides.clone() };
+    Ok(load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?)
 }
 
 fn provider(flags: &Flags, overrides: &Overrides) -> Result<Option<Plan>> {

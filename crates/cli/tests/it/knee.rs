@@ -10,7 +10,10 @@ use crate::support::Fixture;
 fn a_load_that_is_kept_is_a_lower_bound_and_judged() {
     let fixture = Fixture::with("{other_models: {ttft: 1ms}, log: memory}");
     let target = fixture.target();
-    let args = ["knee", "minimal", "--target", &target, "--key", "k", "--slo"];
+    // A profile without stages will do.
+    let profile = "protocol: http\nhttp: {method: GET, path: /health}\n";
+    fs::write(fixture.folder.path().join("own.yaml"), profile).unwrap();
+    let args = ["knee", "own.yaml", "--target", &target, "--slo"];
     let search = ["response_time<9s : 60%", "--from", "20", "--to", "20", "--confirm", "0s", "-q"];
     let output = fixture.plimsoll(&[&args[..], &search, &["--at-least", "10"]].concat()).expect(0);
     assert!(output.expect_screen().starts_with("PASS: it carries 10.0/s: knee at 20.0/s or more"));

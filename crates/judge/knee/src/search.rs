@@ -99,6 +99,8 @@ const CLIFF_REPEATS: usize = 2;
 const SPREAD_LOGITS: f64 = 2.0;
 /// The least and the most of that distance, in logarithms, and the one while no slope is known.
 const SPREAD: (f64, f64, f64) = (0.02, 0.3, 0.05);
+/// The least distance where a load separates kept from missed: its ends are then known to 1 %.
+const LEAST_SPREAD: f64 = 0.005;
 /// The nearest of them, as a share of the distance.
 const NEAREST: f64 = 0.35;
 /// Probes within so many of these distances take part in the regression.
@@ -398,16 +400,23 @@ impl Search {
         }
         let missed = 1.0 - self.settings.share;
         let near = self.within(self.spread * NEAR);
+        let proven = self.bracket("");
+        let proven = proven.low.zip(proven.high);
         let best = root(&near, missed);
         let step = self.spread.exp();
-        self.centre = match (best, guess(&near, missed)) {
-            (Some(root), _) => root.x.exp(),
+        self.centre = match (best, guess(&near, missed), proven) {
+            (Some(root), ..) => root.x.exp(),
             // Not far beyond what was tried.
-            (None, Some((x, _))) => x.exp().clamp(self.centre / step, self.centre * step),
-            (None, None) if self.mostly_missed(&near) => self.centre / step,
-            (None, None) => self.centre * step,
+            (None, Some((x, _)), _) => x.exp().clamp(self.centre / step, self.centre * step),
+            // A load separates kept from missed, as a rate limit does.
+            (None, None, Some((low, high))) => (low * high).sqrt(),
+            (None, None, None) if self.mostly_missed(&near) => self.centre / step,
+            (None, None, None) => self.centre * step,
         };
         self.fit_spread();
+        if let (None, Some((low, high))) = (guess(&near, missed), proven) {
+            self.spread = self.spread.min((high / low).ln() / 2.0).max(LEAST_SPREAD);
+        }
         let probes = self.probes.iter().filter(|probe| probe.phase == Phase::Estimate).count();
         let is_narrow = best.is_some_and(|root| 2.0 * root.half <= self.settings.precision);
         if !self.has_time_for_pair() || (is_narrow && probes >= LEAST_PROBES) {
@@ -499,6 +508,11 @@ impl Search {
             found.confirmed = Some(Confirmed { load: planned.load, seconds, kept });
             return;
         }
+        if state == State::Missed && found.low.is_some_and(|low| planned.load <= low) {
+            let bracket = self.bracket("a longer probe below the estimate missed the objective");
+            self.found = Some(bracket);
+        }
+        let Some(found) = &mut self.found else { return };
         self.failed_confirmations += 1;
         let spent: f64 = self.probes.iter().map(|probe| probe.took_s).sum();
         let is_last = self.failed_confirmations >= CONFIRMATIONS;

@@ -136,3 +136,33 @@ fn an_interrupted_search_says_what_is_known() {
     let found = found(&search);
     assert_eq!((found.kind, found.low, found.high), (Kind::Bracket, Some(160.0), Some(256.0)));
 }
+
+/// Even arrivals at a limit of 500/s: none is refused up to it, and 1 % is at 500 / 0.99 = 505.05/s.
+/// Where nothing is refused on one side, there is no line to fit.
+#[test]
+fn a_hard_limit_is_bracketed() {
+    for seed in 0..10 {
+        let mut search = Search::new(Settings { seed, ..Settings::new(0.99, 50.0) });
+        while let Some(planned) = search.next() {
+            // Requests at a rate up to the end of a batch of a quarter second.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+            let upto = |rate: f64, index: u32| (rate * 0.25 * f64::from(index)).round() as u64;
+            let of = |rate: f64, index: u32| upto(rate, index) - upto(rate, index - 1);
+            let batch = |index| {
+                let all = of(planned.load, index);
+                Counts { missed: all.saturating_sub(of(500.0, index)), doubtful: 0, all }
+            };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+            let count = (planned.seconds / 0.25) as u32;
+            let batches = (1..=count).map(batch).collect();
+            search.record(Measured {
+                batches,
+                took_s: planned.seconds + 2.2,
+                ..Measured::default()
+            });
+        }
+        let found = found(&search);
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        assert!(low <= 505.1 && high >= 505.0 && high / low < 1.04, "{found:?}");
+    }
+}
