@@ -137,7 +137,7 @@ fn an_interrupted_search_says_what_is_known() {
     assert_eq!((found.kind, found.low, found.high), (Kind::Bracket, Some(160.0), Some(256.0)));
 }
 
-/// Even arrivals at a limit of 500/s: none is refused up to it, and 1 % is at 500 / 0.99 = 505.05/s.
+/// Even arrivals at a limit of 500/s: none is refused up to it, and 1 % at 500 / 0.99 = 505.05/s.
 /// Where nothing is refused on one side, there is no line to fit.
 #[test]
 fn a_hard_limit_is_bracketed() {
