@@ -44,6 +44,6 @@ th:first-child,td:first-child{text-align:left}
 dt{font-weight:600}dd{margin:0 0 .3em}code{overflow-wrap:anywhere}
 summary{cursor:pointer;color:var(--soft)}
 footer{margin-top:20px;font-size:.85rem}li,p,td{overflow-wrap:anywhere}
-@media(max-width:560px){svg text{font-size:18px}svg .spare{display:none}body{padding:8px}section{padding:10px}}
+@media(max-width:560px){svg text{font-size:16px}svg .spare{display:none}body{padding:8px}section{padding:10px}}
 @media print{body{max-width:none;padding:0}main{display:block}section{break-inside:avoid;margin-bottom:12px}}
 ";
