@@ -163,7 +163,8 @@ fn in_turns_the_mock_sees_one_target_at_a_time() {
     assert_eq!(owners.len(), 4);
     assert!(owners.values().all(|targets| targets.len() == 1), "{owners:?}");
     let (both, one): (Vec<_>, Vec<_>) = records.values().partition(|at| at.len() == 2);
-    assert!(both.len() > one.len(), "{} of both, {} of one", both.len(), one.len());
+    // How many each target answers in its windows is the host's doing.
+    assert!(both.len() >= 20, "{} of both, {} of one", both.len(), one.len());
     for at in both {
         let hashes: BTreeSet<_> = at.values().map(|record| record.content_hash).collect();
         assert_eq!(hashes.len(), 1);
@@ -200,7 +201,15 @@ fn the_probe_asks_every_target_for_the_same_prompt() {
     let run = Run::prepare(plan(&mock, "", "stages: '@10:20s'")).unwrap();
     let report = run.probe().unwrap();
     assert_eq!((report.requests, report.findings.len(), report.answers.len()), (3, 0, 3));
-    let log = mock.take_log();
+    // The mock notes a request after its answer.
+    let mut log = mock.take_log();
+    for _ in 0..10_000_000 {
+        if log.len() >= 3 {
+            break;
+        }
+        std::thread::yield_now();
+        log.extend(mock.take_log());
+    }
     let contents: BTreeSet<_> = log.iter().map(|record| record.content_hash).collect();
     let prompts: BTreeSet<_> = log.iter().map(|record| record.prompt_hash).collect();
     assert_eq!((log.len(), contents.len(), prompts.len()), (3, 1, 3));
