@@ -240,6 +240,12 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a share like 50% or 0.5".to_owned())
 }
 
+/// A percentage as a share, with or without the sign: `1.5%` and `1.5` are 0.015.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let percent: f64 = text.strip_suffix('%').unwrap_or(text).trim().parse().ok()?;
+    Some(percent / 100.0)
+}
+
 /// Parses an address to listen on. Host names are resolved.
 pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     let found = text

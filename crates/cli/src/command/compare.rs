@@ -12,7 +12,7 @@ use plimsoll_report::format::utc_compact;
 
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::flags::ScreenFlags;
+use crate::flags::{ScreenFlags, percent};
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 
@@ -253,11 +253,8 @@ fn parse_gate(text: &str) -> Result<(String, String), String> {
 
 /// Parses a percentage above 0, with or without the sign: 1.5% and 1.5 are 0.015.
 fn parse_percent(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
-    let percent = number.filter(|percent| *percent > 0.0 && *percent < 100.0);
-    percent
-        .map(|percent| percent / 100.0)
-        .ok_or_else(|| "write a percentage between 0 and 100, like 1.5%".to_owned())
+    let share = percent(text).filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| "write a percentage between 0 and 100, like 1.5%".to_owned())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
+use crate::flags::percent;
 
 const AFTER: &str = "\
 Examples:
@@ -196,11 +197,8 @@ fn parse_mapping(text: &str) -> Result<Mapping, String> {
 
 /// Parses a percentage from 0 to 100, with or without the sign.
 fn parse_percent(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
-    let percent = number.filter(|percent| (0.0..=100.0).contains(percent));
-    percent
-        .map(|percent| percent / 100.0)
-        .ok_or_else(|| "write a percentage from 0 to 100, like 0.01%".to_owned())
+    let share = percent(text).filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "write a percentage from 0 to 100, like 0.01%".to_owned())
 }
 
 #[cfg(test)]

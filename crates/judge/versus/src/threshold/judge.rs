@@ -4,7 +4,7 @@ use plimsoll_metrics::{Judgement, ThresholdResult, Unit};
 use plimsoll_report::format;
 
 use super::{AddedThreshold, PREFIX};
-use crate::result::{Difference, Kind, Versus};
+use crate::result::{Kind, Versus};
 
 impl AddedThreshold {
     /// Judges the differences of `versus`.
@@ -25,25 +25,25 @@ impl AddedThreshold {
         let two = (target, versus.reference());
         let found = versus.difference(two, self.figure, Kind::Added, self.quantile);
         let metric = format!("{PREFIX}{}{{target:{target}}}", self.figure.name());
-        let in_ms = |nanos: f64| nanos / 1e6;
-        let Some((low, high)) = found.and_then(Difference::lies_between) else {
+        let Some((found, between)) = found.and_then(|found| Some((found, found.lies_between()?)))
+        else {
             let why = found.and_then(|found| found.refused.clone());
             let why = why.unwrap_or_else(|| "no pair has a value".to_owned());
             return self.result(metric, None, Judgement::Inconclusive(why));
         };
-        let (low, high) = (in_ms(low), in_ms(high));
-        let value = found.and_then(|found| found.value_ns).map(in_ms);
-        let refused = found.and_then(|found| found.refused.clone());
+        let in_ms = |nanos: f64| nanos / 1e6;
+        let (low, high, value) = (in_ms(between.0), in_ms(between.1), found.value_ns.map(in_ms));
         let judgement = match (self.bound.keeps(low), self.bound.keeps(high)) {
             (true, true) => Judgement::Pass,
             (false, false) => Judgement::Fail,
-            _ => Judgement::Inconclusive(refused.unwrap_or_else(|| match value {
-                Some(value) => format!(
-                    "the bound lies in the interval {}",
-                    format::with_interval(value, low, high)
-                ),
-                None => "the bound lies in the interval".to_owned(),
-            })),
+            // What has no value is refused.
+            _ => Judgement::Inconclusive(value.map_or_else(
+                || found.refused.clone().unwrap_or_default(),
+                |value| {
+                    let interval = format::with_interval(value, low, high);
+                    format!("the bound lies in the interval {interval}")
+                },
+            )),
         };
         self.result(metric, value, judgement)
     }

@@ -9,6 +9,7 @@ use plimsoll_report::printable;
 use crate::axis::Axis;
 use crate::over_time::second;
 use crate::plot::{WIDTH, place};
+use crate::table::Table;
 
 const TOP: f64 = 4.0;
 const SIDE: f64 = 6.0;
@@ -125,6 +126,28 @@ pub(super) fn outcome(request: &ExemplarRequest) -> String {
         None if request.outcome == "rejected" => format!("{words}: {}", request.status),
         None => words,
     }
+}
+
+/// A row for each request: what it was, then its figures below `head`.
+pub(super) fn table<const N: usize>(
+    requests: &[&ExemplarRequest],
+    head: [&str; N],
+    figures: impl Fn(&ExemplarRequest) -> [String; N],
+) -> Table {
+    let about = ["request", "target", "stage", "second", "outcome"];
+    let mut table = Table::new(&[&about[..], &head].concat());
+    for r in requests {
+        let text = |text: &str| printable(text).to_string();
+        let about = [
+            r.request_id.clone(),
+            text(&r.target),
+            text(&r.stage),
+            second(r.intended_s),
+            outcome(r),
+        ];
+        table.rows.push(about.into_iter().chain(figures(r)).collect());
+    }
+    table
 }
 
 /// A time, with the mark of figures that must not be used where Plimsoll itself may have added more

@@ -5,11 +5,9 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
-use plimsoll_report::printable;
 
-use super::exemplar_rows::{Rows, is_completed, label, marked, outcome};
+use super::exemplar_rows::{self, Rows, is_completed, label, marked};
 use crate::drawn_chart::Chart;
-use crate::over_time::second;
 use crate::plot::{legend, place};
 use crate::table::Table;
 
@@ -163,12 +161,7 @@ fn ticks(rows: &Rows, row: usize, request: &ExemplarRequest) -> String {
 }
 
 fn table(requests: &[&ExemplarRequest]) -> Table {
-    let mut table = Table::new(&[
-        "request",
-        "target",
-        "stage",
-        "second",
-        "outcome",
+    let head = [
         "first token",
         "last token",
         "end",
@@ -177,18 +170,20 @@ fn table(requests: &[&ExemplarRequest]) -> Table {
         "longest gap",
         "it ended at",
         "reads not shown",
-    ]);
-    for r in requests {
-        let text = |text: &str| printable(text).to_string();
+    ];
+    exemplar_rows::table(requests, head, |r| {
         let longest = gaps(r).max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
-        let mut row = vec![r.request_id.clone(), text(&r.target), text(&r.stage)];
-        row.extend([second(r.intended_s), outcome(r)]);
-        row.extend([r.ttft_ms, r.last_token_ms, r.service_time_ms].map(|ms| or_dash(ms, time)));
         let reads = r.read_ms.len() as u64 + u64::from(r.reads_left_out);
-        row.extend([count(r.events.into()), count(reads), or_dash(r.gap_max_ms, time)]);
         let ended = longest.filter(|_| r.reads_left_out == 0).map(|(_, to)| to);
-        row.extend([or_dash(ended, time), count(r.reads_left_out.into())]);
-        table.rows.push(row);
-    }
-    table
+        [
+            or_dash(r.ttft_ms, time),
+            or_dash(r.last_token_ms, time),
+            or_dash(r.service_time_ms, time),
+            count(r.events.into()),
+            count(reads),
+            or_dash(r.gap_max_ms, time),
+            or_dash(ended, time),
+            count(r.reads_left_out.into()),
+        ]
+    })
 }

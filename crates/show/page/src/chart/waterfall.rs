@@ -3,11 +3,9 @@
 use maud::{Markup, html};
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
-use plimsoll_report::printable;
 
-use super::exemplar_rows::{Rows, end_ms, is_completed, label, marked, outcome};
+use super::exemplar_rows::{self, Rows, end_ms, is_completed, label, marked};
 use crate::drawn_chart::Chart;
-use crate::over_time::second;
 use crate::plot::legend;
 use crate::table::Table;
 
@@ -123,12 +121,7 @@ fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
 }
 
 fn table(requests: &[&ExemplarRequest]) -> Table {
-    let mut table = Table::new(&[
-        "request",
-        "target",
-        "stage",
-        "second",
-        "outcome",
+    let head = [
         "response time",
         "before dispatch",
         "of it Plimsoll",
@@ -140,30 +133,22 @@ fn table(requests: &[&ExemplarRequest]) -> Table {
         "first token",
         "end",
         "said by the target",
-    ]);
-    for r in requests {
-        let text = |text: &str| printable(text).to_string();
-        let mut row = vec![r.request_id.clone(), text(&r.target), text(&r.stage)];
-        row.extend([
-            second(r.intended_s),
-            outcome(r),
+    ];
+    exemplar_rows::table(requests, head, |r| {
+        [
             or_dash(r.response_time_ms, |ms| marked(ms, r.generator_ms)),
-        ]);
-        row.extend([time(r.dispatch_lag_ms), time(r.late_by_generator_ms)]);
-        let rest = [
-            r.dns_ms,
-            r.connect_ms,
-            r.tls_ms,
-            r.sent_ms,
-            r.ttfb_ms,
-            r.ttft_ms,
-            r.service_time_ms,
-            r.server_time_ms,
-        ];
-        row.extend(rest.map(|ms| or_dash(ms, time)));
-        table.rows.push(row);
-    }
-    table
+            time(r.dispatch_lag_ms),
+            time(r.late_by_generator_ms),
+            or_dash(r.dns_ms, time),
+            or_dash(r.connect_ms, time),
+            or_dash(r.tls_ms, time),
+            or_dash(r.sent_ms, time),
+            or_dash(r.ttfb_ms, time),
+            or_dash(r.ttft_ms, time),
+            or_dash(r.service_time_ms, time),
+            or_dash(r.server_time_ms, time),
+        ]
+    })
 }
 
 #[cfg(test)]
