@@ -78,6 +78,8 @@ pub struct Measured {
     pub invalid: Option<String>,
     /// Why it ended before its time, if so.
     pub ended: Option<String>,
+    /// Length of the part that counts, in seconds.
+    pub seconds: f64,
     /// Seconds that it took in all, with warm-up, drain and rest.
     pub took_s: f64,
     /// Further figures, for the reader.
@@ -204,7 +206,7 @@ impl Search {
         });
         self.probes.push(Probe {
             load: planned.load,
-            seconds: planned.seconds,
+            seconds: measured.seconds,
             phase: planned.phase,
             missed: counts.missed,
             doubtful: counts.doubtful,
@@ -237,18 +239,33 @@ impl Search {
             return;
         }
         let why = self.probes.last().and_then(|probe| probe.invalid.clone()).unwrap_or_default();
+        // A confirmation that shows nothing takes nothing back.
+        if let (Phase::Confirm, Some(found)) = (planned.phase, &mut self.found) {
+            found.why = Some(format!("not confirmed at {:.0}: {why}", planned.load));
+            return;
+        }
         let why = format!("the generator is the limit from {:.0} on: {why}", planned.load);
         self.found = Some(self.at_least(why));
     }
 
+    /// The highest load that was kept, below all that were missed.
     fn at_least(&self, why: String) -> Found {
-        let kept = self.probes.iter().filter(|probe| probe.state == State::Kept);
-        let highest = kept.map(|probe| probe.load).reduce(f64::max);
+        let of = |state| {
+            let probes = self.probes.iter().filter(move |probe| probe.state == state);
+            probes.map(|probe| probe.load)
+        };
+        let missed = of(State::Missed).reduce(f64::min);
+        let kept = of(State::Kept).filter(|load| missed.is_none_or(|missed| *load < missed));
+        let highest = kept.reduce(f64::max);
         Found {
-            kind: if highest.is_some() { Kind::AtLeast } else { Kind::Unknown },
+            kind: match (highest, missed) {
+                (Some(_), None) => Kind::AtLeast,
+                (Some(_), Some(_)) => Kind::Bracket,
+                (None, _) => Kind::Unknown,
+            },
             load: highest,
             low: highest,
-            high: None,
+            high: missed,
             why: Some(why),
             confirmed: None,
         }
@@ -502,6 +519,7 @@ impl Search {
     }
 
     fn after_confirm(&mut self, planned: Planned, state: State, kept: KeptShare) {
+        let spent = self.spent_s();
         let Some(found) = &mut self.found else { return };
         if state == State::Kept {
             let seconds = planned.seconds;
@@ -514,7 +532,6 @@ impl Search {
         }
         let Some(found) = &mut self.found else { return };
         self.failed_confirmations += 1;
-        let spent: f64 = self.probes.iter().map(|probe| probe.took_s).sum();
         let is_last = self.failed_confirmations >= CONFIRMATIONS;
         if is_last || spent + planned.seconds + OVERHEAD_S > self.settings.budget_s {
             let share = kept.value * 1e2;

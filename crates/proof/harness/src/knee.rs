@@ -52,39 +52,43 @@ impl Prober<'_> {
     pub fn probe(&self, planned: Planned, search: Option<&Search>) -> Result<Measured, ProbeError> {
         let clock = MonotonicClock::start();
         let (kept, own) = (Counted::default(), Control::new());
-        let mut run = Run::prepare(self.at(planned))?;
-        run.watch(Vec::new());
+        let run = Run::prepare(self.at(planned))?;
         let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
         let mut ended = None;
-        run.start(Some(sink), &own, &mut |progress: &Progress<'_>| {
+        run.start(Some(sink), &own, &mut |_: &Progress<'_>| {
             if self.control.is_interrupted() {
                 own.interrupt();
             }
             if let Some(search) = search
                 && planned.may_end_early()
                 && ended.is_none()
-                && progress.elapsed > WARMUP + BATCH
-                && search.is_missed(&kept.lock().batches(progress.elapsed))
+                && search.is_missed(&kept.lock().batches())
             {
                 ended = Some("the objective was missed".to_owned());
                 own.interrupt();
             }
         })?;
-        let counted = kept.lock();
+        let mut counted = kept.lock();
+        if ended.is_some() {
+            // They were cut off by us.
+            counted.due.retain(|request| !request.cut_off);
+        }
         if counted.good > 0 && !counted.applies {
             return Err(ProbeError::Objective(self.objective.to_string()));
         }
         let invalid = self.why_invalid(planned, counted.due.len()).filter(|_| ended.is_none());
-        let figures = counted.figures(planned.seconds);
+        let seconds = if ended.is_some() { counted.span_s() } else { planned.seconds };
+        let figures = counted.figures(seconds);
         // Queues are empty after the slowest answers, twice.
         let rest = figures.p99_ms.map_or(0.0, |p99| 2.0 * p99 / 1e3).clamp(1.0, 10.0);
         if !self.control.is_interrupted() {
             sleep(Nanos::from_secs_f64(rest).to_duration());
         }
         Ok(Measured {
-            batches: counted.batches(Nanos::from_secs_f64(1e9)),
+            batches: counted.batches(),
             invalid,
             ended,
+            seconds,
             took_s: clock.now().since(Moment::EPOCH).as_secs_f64(),
             figures,
         })
@@ -125,8 +129,9 @@ impl Prober<'_> {
 #[derive(Clone, Copy, Debug)]
 struct Request {
     intended: Moment,
-    missed: bool,
-    doubtful: bool,
+    counts: Counts,
+    /// Whether the end of the run cut it off.
+    cut_off: bool,
 }
 
 /// The requests of a probe so far.
@@ -142,24 +147,29 @@ struct Requests {
 }
 
 impl Requests {
-    /// Counts by batches of the intended start, of those due before `until`. The last batch has all
-    /// that is due later than its start.
-    fn batches(&self, until: Nanos) -> Vec<Counts> {
-        let Some(first) = self.due.iter().map(|request| request.intended).min() else {
-            return Vec::new();
-        };
+    /// The first and the last intended start.
+    fn ends(&self) -> Option<(Moment, Moment)> {
+        let intended = || self.due.iter().map(|request| request.intended);
+        intended().min().zip(intended().max())
+    }
+
+    /// Seconds between the first and the last intended start; not zero.
+    fn span_s(&self) -> f64 {
+        let span = self.ends().map_or(Nanos::ZERO, |(first, last)| last.since(first));
+        span.max(BATCH).as_secs_f64()
+    }
+
+    /// Counts by batches of the intended start.
+    fn batches(&self) -> Vec<Counts> {
+        let Some((first, _)) = self.ends() else { return Vec::new() };
         let mut batches: Vec<Counts> = Vec::new();
         for request in &self.due {
-            if request.intended.since(Moment::EPOCH) > until {
-                continue;
-            }
             let index = request.intended.since(first).as_u64() / BATCH.as_u64();
             let Ok(index) = usize::try_from(index) else { continue };
             if batches.len() <= index {
                 batches.resize(index + 1, Counts::default());
             }
-            let (missed, doubtful) = (u64::from(request.missed), u64::from(request.doubtful));
-            batches[index].add(Counts { missed, doubtful, all: 1 });
+            batches[index].add(request.counts);
         }
         batches
     }
@@ -200,7 +210,10 @@ impl SampleSink for Collector {
             let kept = self.objective.is_kept_by(sample);
             let doubtful = !kept && self.objective.may_be_kept_by(sample);
             let intended = sample.timeline.intended;
-            counted.due.push(Request { intended, missed: !kept, doubtful });
+            let cut_off = matches!(sample.outcome, Outcome::InFlight | Outcome::NeverSent);
+            let (missed, doubtful) = (u64::from(!kept), u64::from(doubtful));
+            let counts = Counts { missed, doubtful, all: 1 };
+            counted.due.push(Request { intended, counts, cut_off });
             counted.kept += u64::from(kept);
             counted.tokens += sample.output_tokens().map_or(0, u64::from);
             counted.in_service += sample.timeline.service_time().unwrap_or_default();
@@ -213,5 +226,29 @@ impl SampleSink for Collector {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 requests in two seconds, one in four missed, of a probe that was to take longer.
+    #[test]
+    fn rates_of_a_probe_that_ended_early_are_of_its_own_length() {
+        let mut requests = Requests::default();
+        for index in 0..=100 {
+            let intended = Moment::EPOCH + WARMUP + Nanos::from_millis(20 * index);
+            let missed = u64::from(index % 4 == 0);
+            let counts = Counts { missed, doubtful: 0, all: 1 };
+            requests.due.push(Request { intended, counts, cut_off: false });
+            requests.kept += 1 - missed;
+        }
+        assert!((requests.span_s() - 2.0).abs() < 1e-9);
+        let goodput = requests.figures(requests.span_s()).goodput.unwrap();
+        assert!((goodput - 37.5).abs() < 1e-9, "{goodput}");
+        let batches = requests.batches();
+        assert_eq!((batches.len(), batches[0].all, batches[8].all), (9, 13, 1));
+        assert_eq!(Counts::sum(batches.into_iter()).missed, 26);
     }
 }

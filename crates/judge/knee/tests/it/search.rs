@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use plimsoll_knee::{Counts, Found, Kind, Measured, Search, Settings};
+use plimsoll_knee::{Counts, Found, Kind, Measured, Phase, Search, Settings};
 
 use crate::queue::{Queue, Service};
 
@@ -19,6 +19,7 @@ pub(crate) fn search(queue: &mut Queue, settings: Settings) -> Search {
         search.record(Measured {
             took_s: 2.2 + kept.len() as f64 * 0.25,
             ended: ends.filter(|count| *count < batches.len()).map(|_| "missed".to_owned()),
+            seconds: kept.len() as f64 * 0.25,
             batches: kept.to_vec(),
             ..Measured::default()
         });
@@ -97,7 +98,12 @@ fn a_generator_that_cannot_keep_up_gives_no_knee() {
             let late = planned.load > 700.0;
             let missed = if late { 100 } else { 0 };
             let batches = vec![Counts { missed, doubtful: missed, all: 200 }; 16];
-            search.record(Measured { batches, took_s: 6.0, ..Measured::default() });
+            search.record(Measured {
+                batches,
+                took_s: 6.0,
+                seconds: planned.seconds,
+                ..Measured::default()
+            });
         }
         let found = found(&search);
         assert_eq!(found.kind, Kind::AtLeast, "{found:?}");
@@ -157,6 +163,7 @@ fn a_hard_limit_is_bracketed() {
             let batches = (1..=count).map(batch).collect();
             search.record(Measured {
                 batches,
+                seconds: planned.seconds,
                 took_s: planned.seconds + 2.2,
                 ..Measured::default()
             });
@@ -165,4 +172,22 @@ fn a_hard_limit_is_bracketed() {
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!(low <= 505.1 && high >= 505.0 && high / low < 1.04, "{found:?}");
     }
+}
+
+/// A confirmation that the generator spoils twice leaves what was found.
+#[test]
+fn an_invalid_confirmation_takes_nothing_back() {
+    let mut queue = Queue::new(Service::Exponential, 0.0, 3);
+    let mut search = Search::new(Settings { seed: 3, ..Settings::new(0.99, 100.0) });
+    while let Some(planned) = search.next() {
+        let mut batches = queue.probe(planned.load, planned.seconds);
+        if planned.phase == Phase::Confirm {
+            batches = vec![Counts { missed: 100, doubtful: 100, all: 200 }; 16];
+        }
+        let (seconds, took_s) = (planned.seconds, planned.seconds + 2.2);
+        search.record(Measured { batches, seconds, took_s, ..Measured::default() });
+    }
+    let found = found(&search);
+    assert_eq!((found.kind, found.confirmed), (Kind::Interval, None));
+    assert!(found.why.unwrap().starts_with("not confirmed at"));
 }

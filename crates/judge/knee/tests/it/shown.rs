@@ -54,9 +54,10 @@ fn of_queue() -> Search {
 
 fn constant(missed: u64, to: f64) -> Search {
     let mut search = Search::new(Settings { to, ..Settings::new(0.99, 100.0) });
-    while search.next().is_some() {
+    while let Some(planned) = search.next() {
         let batches = vec![Counts { missed, doubtful: 0, all: 200 }; 16];
-        search.record(Measured { batches, took_s: 5.0, ..Measured::default() });
+        let seconds = planned.seconds;
+        search.record(Measured { batches, seconds, took_s: 5.0, ..Measured::default() });
     }
     search
 }
