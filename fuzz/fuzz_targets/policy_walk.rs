@@ -40,7 +40,7 @@ fn plant(value: &mut Value, at: &mut usize) -> bool {
 fuzz_target!(|input: &[u8]| {
     let Some((&seed, rest)) = input.split_first() else { return };
     let Ok(document) = str::from_utf8(rest) else { return };
-    for source in [Source::Protocol, Source::Data] {
+    for source in [Source::Protocol, Source::Tool, Source::Data] {
         let Ok(judgement) = INSPECTOR.document(document, source) else { continue };
         let Some(redacted) = judgement.document else { continue };
         if serde_json::from_str::<Value>(document).is_ok() {

@@ -17,6 +17,7 @@ pub(crate) mod run;
 pub(crate) mod suite;
 mod suite_page;
 pub(crate) mod versus;
+pub(crate) mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
+    /// What limited the load of a run: generator, gateway, provider, network, store, or nothing
+    Why(why::Flags),
     /// Match a run with the gateway's own log: what is missing, twice or different
     Join(join::Flags),
     /// Check published figures: can they be true?

@@ -1,18 +1,16 @@
 //! The properties of this machine that reports show, read from the kernel.
 
-mod cgroup;
 mod cpu;
-mod steal;
 
 use std::collections::BTreeMap;
 use std::fs;
 
+use plimsoll_engine::{CpuTicks, cpu_quota};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::Environment;
 
 use crate::fd_limit::FdLimit;
 use crate::sleep::sleep;
-use steal::CpuTicks;
 
 pub(crate) use cpu::count as processor_count;
 
@@ -42,7 +40,9 @@ impl EnvironmentScan {
     /// The whole environment. Waits until the stolen CPU time was measured for long enough.
     pub(crate) fn finish(self) -> Environment {
         sleep(STEAL_INTERVAL.saturating_sub(self.clock.now().since(Moment::EPOCH)));
-        Environment { steal_share: CpuTicks::share_since(self.before), ..self.environment }
+        let ticks = self.before.zip(CpuTicks::read());
+        let steal_share = ticks.and_then(|(before, after)| after.stolen_since(&before));
+        Environment { steal_share, ..self.environment }
     }
 }
 
@@ -55,7 +55,7 @@ fn read_files(fd_limit: Option<FdLimit>) -> Environment {
     Environment {
         cpu_model: file("/proc/cpuinfo").and_then(|text| cpu::model(&text)),
         cpu_count: file("/sys/devices/system/cpu/online").and_then(|text| cpu::count(&text)),
-        cpu_quota: cgroup::quota(),
+        cpu_quota: cpu_quota(),
         cpu_affinity: file("/proc/self/status").and_then(|text| cpu::affinity(&text)),
         cpu_governor: file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memory_bytes: memory("MemTotal"),

@@ -1,18 +1,21 @@
 //! Flags that several commands share.
 
+mod export;
+
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use plimsoll_engine::{ProcessStat, WatchedProcess, listener};
+use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
 use plimsoll_profile::Overrides;
 
 use crate::console::Show;
 use crate::exit::UsageError;
 use crate::progress::{Ui, UiFlag};
 use crate::run_dir::RunDirOptions;
-use crate::session::RunOptions;
+use crate::session::{RunOptions, Watch};
+pub(crate) use export::{ExportFlags, PushFlags};
 
 /// The flag for the only target of a run.
 #[derive(Args, Debug)]
@@ -35,7 +38,7 @@ pub(crate) struct ProfileFlags {
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
-    /// anthropic-messages, http [default: the profile's]
+    /// anthropic-messages, websocket, http [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub(crate) protocol: Option<String>,
     /// Load [default: the profile's]: `10:30s` is 10 virtual users for 30 s, `@50:30s` 50 arrivals
@@ -161,11 +164,25 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     allow_invalid: bool,
     /// Report the CPU and memory use of a process on this host and its children, by its ID like
-    /// `gateway=4711` or by the port that it listens on like `gateway=:8080` (repeatable)
-    #[arg(long, value_name = "NAME=PID|:PORT", value_parser = watched_process)]
-    watch: Vec<WatchedProcess>,
+    /// `gateway=4711` or by the port that it listens on like `gateway=:8080`; on another host its
+    /// CPU use, by a page of metrics like `gateway=http://10.0.0.2:9100/metrics` (repeatable). For
+    /// `plimsoll why`, name the parts gateway, provider and store
+    #[arg(long, value_name = "NAME=PID|:PORT|URL", value_parser = watch)]
+    watch: Vec<Watch>,
     #[command(flatten)]
     screen: ScreenFlags,
+}
+
+/// Reads `NAME=PID`, `NAME=:PORT` or `NAME=URL`.
+fn watch(text: &str) -> Result<Watch, String> {
+    match text.split_once('=').filter(|(_, place)| place.contains("://")) {
+        Some(("", _)) => Err("the name is empty; write NAME=URL".to_owned()),
+        Some((name, url)) => {
+            let page = url.parse().map_err(|error: MetricsPageError| error.to_string())?;
+            Ok(Watch::Page(WatchedPage { name: name.to_owned(), page }))
+        }
+        None => watched_process(text).map(Watch::Process),
+    }
 }
 
 /// Reads `NAME=PID` or `NAME=:PORT`.
@@ -327,6 +344,11 @@ mod tests {
             (closed.as_str(), "nothing listens on port"),
         ] {
             assert!(watched_process(text).unwrap_err().contains(part), "{text}");
+        }
+        let page = watch("gw=http://10.0.0.2:9100/metrics#cpus=4").unwrap();
+        assert!(matches!(page, Watch::Page(page) if page.name == "gw"));
+        for text in ["=http://h/metrics", "gw=ftp://h/metrics", "gw=http://h/#cpus=many"] {
+            assert!(watch(text).unwrap_err().contains("write "), "{text}");
         }
     }
 }

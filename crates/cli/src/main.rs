@@ -13,6 +13,7 @@ mod console;
 mod doctor;
 mod environment;
 mod exit;
+mod export;
 mod fd_limit;
 mod flags;
 mod progress;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Profile(command) => command::profile::run(command),
         Command::Compare(flags) => command::compare::run(flags),
         Command::Audit(flags) => command::audit::run(flags),
+        Command::Why(flags) => command::why::run(flags),
         Command::Join(flags) => command::join::run(flags),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),

@@ -28,6 +28,8 @@ pub(crate) use rows::RowFile;
 pub(crate) mod file {
     pub(crate) const PLAN: &str = "plan.json";
     pub(crate) const ROWS: &str = "results.jsonl";
+    /// The tasks of agents, one row each.
+    pub(crate) const TASKS: &str = "tasks.jsonl";
     pub(crate) const SUMMARY: &str = "summary.json";
     pub(crate) const TEXT: &str = "report.txt";
     pub(crate) const PAGE: &str = "report.html";
@@ -47,8 +49,16 @@ pub(crate) mod file {
     pub(crate) const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
     pub(crate) const SUITE: &str = "suite.json";
+    /// The requests with what a gateway's log tells of them.
+    pub(crate) const JOINED: &str = "joined.jsonl";
+    /// The result of `knee`.
+    pub(crate) const KNEE: &str = "knee.json";
+    /// The profile of a run with every default, without credentials.
+    pub(crate) const PROFILE: &str = "profile.yaml";
     /// The result of `compare`.
     pub(crate) const COMPARISON: &str = "comparison.json";
+    /// What limited the load.
+    pub(crate) const WHY: &str = "why.json";
     /// Holds the space of the summary while the rows are written.
     pub(crate) const RESERVED: &str = ".reserved";
 }
@@ -173,16 +183,9 @@ impl RunDir {
         Ok(())
     }
 
-    /// Replaces a file atomically: a reader sees the old one or the new one.
+    /// Replaces a file of the folder.
     pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<()> {
-        let path = self.path.join(file);
-        let new = self.path.join(format!(".{file}.new"));
-        let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
-        if written.is_err() {
-            // It may be half written.
-            let _ = fs::remove_file(&new);
-        }
-        written.with_context(|| format!("cannot write {}", path.display()))
+        replace(&self.path, file, content)
     }
 
     /// Writes the summary in every format.
@@ -226,6 +229,18 @@ impl RunDir {
         // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Replaces a file of a folder atomically: a reader sees the old one or the new one.
+pub(crate) fn replace(folder: &Path, file: &str, content: &[u8]) -> Result<()> {
+    let path = folder.join(file);
+    let new = folder.join(format!(".{file}.new"));
+    let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
+    if written.is_err() {
+        // It may be half written.
+        let _ = fs::remove_file(&new);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Wall-clock time, after which folders are named, in nanoseconds since 1970 UTC.

@@ -1,9 +1,12 @@
 //! Removes credentials from texts of the target: an error message may quote the key that it
 //! refuses.
 
+use anyhow::Result;
 use plimsoll_profile::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
+
+use crate::exit::UsageError;
 
 /// Shorter values are no credentials, and replacing them would garble other words.
 const SHORTEST: usize = 4;
@@ -61,6 +64,19 @@ impl Secrets {
         let text = self.known.iter().fold(text.to_owned(), known);
         self.by_place.iter().fold(text, |text, secret| replace_words(&text, secret))
     }
+}
+
+/// Refuses a plan from a stored profile whose credentials were not given again: the target would be
+/// sent the word that stands for them.
+pub(crate) fn are_given(plan: &Plan) -> Result<()> {
+    let secrets = Secrets::of(plan);
+    if secrets.known.iter().chain(&secrets.by_place).any(|secret| secret == REDACTED) {
+        let why = format!(
+            "a credential of the profile is `{REDACTED}`: stored profiles have none; give it with --key KEY or --header NAME=VALUE"
+        );
+        return Err(UsageError(why).into());
+    }
+    Ok(())
 }
 
 /// The longest first, so that a shorter one does not leave half a key behind.

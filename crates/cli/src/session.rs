@@ -4,30 +4,42 @@ use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{
-    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess,
+    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
+    listener,
 };
 use plimsoll_harness::facts::FAILING;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
     CalibrationQuote, Exemplars, InstrumentHealth, ProcessTrack, RunExemplars, RunMetadata,
-    RunSummary, Threshold, TimeRecord,
+    RunSummary, Snapshot, Threshold, TimeRecord,
 };
 use plimsoll_profile::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
-use plimsoll_report::{run_screen, text};
+use plimsoll_report::{prometheus, run_screen, text};
 use plimsoll_schedule::Load;
+use plimsoll_why::why;
 use plimsoll_workload::{conversation_id, request_id};
 
 use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
 use crate::exit::{Exit, UsageError};
+use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::report_notes;
 use crate::run_dir::{self, BlockWatcher, FILE_WIDTH, PairFile, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal::{self, RunSignal};
+
+/// A process that is watched.
+#[derive(Clone, Debug)]
+pub(crate) enum Watch {
+    /// On this host.
+    Process(WatchedProcess),
+    /// On another host, through its page of metrics.
+    Page(WatchedPage),
+}
 
 /// The options of a run, besides its plan.
 pub(crate) struct RunOptions {
@@ -38,7 +50,7 @@ pub(crate) struct RunOptions {
     /// Whether the exit code ignores that the run is invalid.
     pub(crate) allow_invalid: bool,
     /// Processes whose CPU and memory use is reported.
-    pub(crate) watch: Vec<WatchedProcess>,
+    pub(crate) watch: Vec<Watch>,
     /// How much of the result is printed.
     pub(crate) show: Show,
 }
@@ -49,6 +61,7 @@ pub(crate) struct Session {
     control: Control,
     fd_limit: Option<FdLimit>,
     handles_signals: bool,
+    export: Export,
 }
 
 /// What is known before the load.
@@ -106,7 +119,37 @@ impl Session {
         if let Some(message) = fd_limit.and_then(FdLimit::raised_message) {
             status.info(&message);
         }
-        Self { status, control: Control::new(), fd_limit, handles_signals: false }
+        let (control, export) = (Control::new(), Export::default());
+        Self { status, control, fd_limit, handles_signals: false, export }
+    }
+
+    /// Serves and pushes metrics, as flags say.
+    ///
+    /// # Errors
+    /// [`UsageError`] where the address to serve at cannot be used.
+    pub(crate) fn export(&mut self, options: ExportOptions) -> Result<(), UsageError> {
+        self.export = Export::open(options)?;
+        if let Some(address) = self.export.address() {
+            self.status.info(&format!("metrics are served at http://{address}/metrics"));
+        }
+        Ok(())
+    }
+
+    /// Pushes the figures of a run that is over, if that is wanted. They are in its files, too, so
+    /// a failure is only told.
+    pub(crate) fn push_metrics(&self, run: &str, page: &str) {
+        if let Err(error) = self.export.push(run, page) {
+            self.status.warn(&error.to_string());
+        }
+    }
+
+    /// Waits until somebody has read the last metrics, as long as flags say.
+    pub(crate) fn linger(&self) {
+        let control = &self.control;
+        if self.export.is_waited_for() && !control.is_interrupted() {
+            self.status.info("waiting until the last metrics are read; Ctrl-C ends that");
+            self.export.linger(|| control.is_interrupted());
+        }
     }
 
     /// The output for messages to the user.
@@ -147,7 +190,8 @@ impl Session {
         let steps = Steps::passing(&self.status, "preparing the run");
         let mut run = Run::prepare(plan).map_err(plan_error)?;
         drop(steps);
-        run.watch(options.watch.clone());
+        watch(&mut run, &options.watch)?;
+        run.target_is(target_process(run.plan()));
         self.warn_about_fd_limit(run.plan());
         let mut metadata = run.metadata();
         metadata.environment = machine.so_far();
@@ -179,7 +223,9 @@ impl Session {
             error: result.blocks.error.clone(),
         };
         let kept = std::mem::take(&mut result.exemplars);
-        let (summary, record) = summarize(result, metadata, &thresholds, &secrets)?;
+        let whole = std::mem::take(&mut result.snapshot);
+        let (summary, record) = summarize((result, &whole), metadata, &thresholds, &secrets)?;
+        self.export.end(&whole, &summary);
         let exemplars = name_exemplars(&kept, &summary.metadata);
         let summary = summary.with_bands(&bands);
         Ok(Measured { summary, record, exemplars, run_dir, comparison })
@@ -223,7 +269,8 @@ impl Session {
         let shown = Shown::of(&run, thresholds);
         let targets: Vec<_> = run.plan().targets.iter().map(|target| target.name.clone()).collect();
         let (status, mut told) = (self.status.clone(), 0);
-        let mut view = ProgressView::begin(&self.status, &self.control, shown);
+        let live = self.export.begin(run.metadata());
+        let mut view = ProgressView::begin(&self.status, &self.control, shown, live);
         Ok(run.start(sink, &self.control, &mut |progress| {
             view.show(progress);
             let out = targets.iter().zip(progress.taken_out);
@@ -270,9 +317,11 @@ impl Session {
             run_dir.write_exemplars(&exemplars)?;
             let (timeline, exemplars) = (Some(&record.timeline), Some(&exemplars));
             let summary = &summary;
-            let page = plimsoll_page::Input { summary, timeline, exemplars, versus: None };
+            let page =
+                plimsoll_page::Input { summary, timeline, exemplars, versus: None, server: &[] };
             run_dir.write_page(&page)?;
         }
+        self.push_metrics(&summary.metadata.run.name, &prometheus(&summary));
         if options.show == Show::Full {
             console::print_end(&run_screen(&summary, rest.clone()))?;
         }
@@ -282,6 +331,30 @@ impl Session {
         let exit = Exit::of_run(&summary, options.allow_invalid);
         Ok(FinishedRun { summary, exit, rest })
     }
+}
+
+/// Has the processes watched that flags name. A page that cannot be read is found before the load.
+fn watch(run: &mut Run, watched: &[Watch]) -> Result<(), UsageError> {
+    let (mut processes, mut pages) = (Vec::new(), Vec::new());
+    for watch in watched.iter().cloned() {
+        match watch {
+            Watch::Process(process) => processes.push(process),
+            Watch::Page(page) => pages.push(page),
+        }
+    }
+    for page in &pages {
+        let read = page.check();
+        read.map_err(|error| UsageError(format!("--watch {}: {error}", page.name)))?;
+    }
+    run.watch(processes);
+    run.watch_pages(pages);
+    Ok(())
+}
+
+/// The process of this host that listens at the address of the run's only target.
+fn target_process(plan: &Plan) -> Option<u32> {
+    let [target] = plan.targets.as_slice() else { return None };
+    target.url.is_loopback().then(|| listener(target.url.port()).ok()).flatten()
 }
 
 /// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
@@ -328,7 +401,8 @@ fn create_sink(
     if !run_dir.keeps_rows() {
         return Ok(None);
     }
-    Ok(Some(Box::new(RowFile::create(run_dir, metadata.clone())?)))
+    let has_agents = run.plan().scenarios.iter().any(|scenario| scenario.agent.is_some());
+    Ok(Some(Box::new(RowFile::create(run_dir, metadata.clone(), has_agents)?)))
 }
 
 /// The result of the last calibration on this host; `None` also where its record cannot be read.
@@ -355,7 +429,7 @@ fn name_exemplars(kept: &Exemplars, metadata: &RunMetadata) -> RunExemplars {
 }
 
 fn summarize(
-    result: RunResult,
+    (result, whole): (RunResult, &Snapshot),
     planned: RunMetadata,
     thresholds: &[Threshold],
     secrets: &Secrets,
@@ -368,8 +442,12 @@ fn summarize(
     metadata.notes.extend(truncated);
     metadata.notes.extend(report_notes::for_failures(&result.causes, secrets));
     let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
-    let summary = RunSummary::build(metadata, health, &result.snapshot, thresholds)?;
+    let summary = RunSummary::build(metadata, health, whole, thresholds)?;
+    let summary = summary.with_tasks(&result.tasks)?;
     let (metadata, health) = (&summary.metadata, &summary.health);
     let record = TimeRecord::build(&result.series, metadata, health, &result.tracks)?;
-    Ok((RunSummary { processes: result.processes, ..summary }, record))
+    let (processes, resources) = (result.processes, result.resources);
+    let mut summary = RunSummary { processes, resources, ..summary };
+    summary.bottleneck = Some(why(&summary).bottleneck());
+    Ok((summary, record))
 }

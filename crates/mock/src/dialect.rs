@@ -13,6 +13,7 @@ mod error_body;
 mod messages;
 mod responses;
 mod stream_encoder;
+mod websocket;
 mod write;
 
 pub(crate) use error_body::error_body;
@@ -30,6 +31,8 @@ pub enum Dialect {
     OpenaiEmbeddings,
     /// `POST /v1/messages`.
     AnthropicMessages,
+    /// Messages over a WebSocket at `/ws/chat`.
+    Websocket,
 }
 
 impl Dialect {
@@ -39,6 +42,7 @@ impl Dialect {
             Self::OpenaiChat => Some(Box::<chat::ChatEncoder>::default()),
             Self::OpenaiResponses => Some(Box::<responses::ResponsesEncoder>::default()),
             Self::AnthropicMessages => Some(Box::<messages::MessagesEncoder>::default()),
+            Self::Websocket => Some(Box::<websocket::WebSocketEncoder>::default()),
             Self::OpenaiEmbeddings => None,
         }
     }
@@ -50,6 +54,8 @@ impl Dialect {
             Self::OpenaiResponses => responses::full_response(output),
             Self::AnthropicMessages => messages::full_response(output),
             Self::OpenaiEmbeddings => embeddings::full_response(output),
+            // Its answers are always streams.
+            Self::Websocket => Vec::new(),
         }
     }
 }

@@ -1,17 +1,33 @@
 //! The endpoints: their paths and their content.
 
+use hyper::HeaderMap;
+use hyper::header::CONTENT_TYPE;
+
 use crate::dialect::Dialect;
 use crate::prometheus;
 use crate::state::MockState;
+use crate::websocket;
 
 /// The MIME type of JSON.
 pub(crate) const JSON: &str = "application/json";
+
+/// Whether a request says that its body is JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
+}
 
 /// An endpoint that the mock serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// An endpoint of a provider; `POST` only.
     Api(Dialect),
+    /// The MCP server; `POST`, `GET` and `DELETE`.
+    Mcp,
+    /// An A2A agent, `POST` only, or its card, `GET` only.
+    A2a,
+    /// The chat over a WebSocket.
+    WebSocket,
     /// A page of the mock itself; any method.
     Page(Page),
 }
@@ -26,7 +42,7 @@ pub(crate) enum Page {
 }
 
 /// Every endpoint: path, endpoint and meaning.
-pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 9] = [
+pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 15] = [
     (
         "/v1/chat/completions",
         Endpoint::Api(Dialect::OpenaiChat),
@@ -43,6 +59,20 @@ pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 9] = [
         Endpoint::Api(Dialect::OpenaiEmbeddings),
         "OpenAI embeddings, as lists of numbers (`encoding_format` is ignored)",
     ),
+    ("/mcp", Endpoint::Mcp, "an MCP server over Streamable HTTP, with and without sessions"),
+    ("/a2a", Endpoint::A2a, "the default agent over A2A 1.0 and 0.3"),
+    ("/a2a/{agent}", Endpoint::A2a, "another agent"),
+    (
+        "/.well-known/agent-card.json",
+        Endpoint::A2a,
+        "the default agent's card; of others below `/a2a/{agent}`",
+    ),
+    ("/.well-known/agent.json", Endpoint::A2a, "the same, at its old path"),
+    (
+        websocket::PATH,
+        Endpoint::WebSocket,
+        "a chat: `{\"message\": \"...\"}` as text frames, answered by `delta` and `done`",
+    ),
     ("/v1/models", Endpoint::Page(Page::Models), "the configured models"),
     ("/", Endpoint::Page(Page::Ok), "`ok` and a line end, for plain HTTP load"),
     ("/echo", Endpoint::Page(Page::Ok), "the same"),
@@ -53,14 +83,18 @@ pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 9] = [
 impl Endpoint {
     /// The endpoint at a path.
     pub(crate) fn at_path(path: &str) -> Option<Self> {
-        ENDPOINTS.iter().find(|(known, ..)| *known == path).map(|(_, endpoint, _)| *endpoint)
+        let found = ENDPOINTS.iter().find(|(known, ..)| *known == path);
+        found
+            .map(|(_, endpoint, _)| *endpoint)
+            .or_else(|| path.starts_with("/a2a/").then_some(Self::A2a))
     }
 
     /// The wire format of an API endpoint.
     pub(crate) const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Api(dialect) => Some(dialect),
-            Self::Page(_) => None,
+            Self::WebSocket => Some(Dialect::Websocket),
+            Self::Mcp | Self::A2a | Self::Page(_) => None,
         }
     }
 }

@@ -9,9 +9,11 @@ use crate::counters::ModelCounters;
 use crate::dialect::Dialect;
 use crate::fault::Fault;
 use crate::hash::TextHash;
-use crate::log::{ChunkRecord, LogRecord, RequestEnd};
+use crate::log::{ChunkRecord, LogRecord, RequestEnd, RpcRecord, ToolTurnRecord, WebSocketRecord};
 use crate::request::ApiRequest;
 use crate::rng::RequestRng;
+use crate::tool_loop::ToolTurn;
+use crate::websocket;
 use crate::worker::Worker;
 
 /// A request in flight. If it is dropped before [`Exchange::complete`] or [`Exchange::abort`], the
@@ -53,6 +55,65 @@ impl Exchange {
         dialect: Option<Dialect>,
         head: &Parts,
     ) -> Self {
+        let request_id = head.headers.get("x-request-id").map(HeaderValue::as_bytes);
+        let mut exchange = Self::open(worker, reception, dialect, request_id);
+        if let Some(record) = &mut exchange.record {
+            record.version = format!("{:?}", head.version);
+            head.method.as_str().clone_into(&mut record.method);
+            head.uri.path().clone_into(&mut record.path);
+        }
+        exchange
+    }
+
+    /// Counts a message that has come over a WebSocket: a request of its own.
+    pub(crate) fn begin_turn(
+        worker: Rc<Worker>,
+        reception: Reception,
+        request_id: Option<&str>,
+        turn: WebSocketRecord,
+    ) -> Self {
+        let id = request_id.map(str::as_bytes);
+        let mut exchange = Self::open(worker, reception, Some(Dialect::Websocket), id);
+        exchange.websocket(turn);
+        exchange
+    }
+
+    /// Records the end of a WebSocket, which is no request.
+    pub(crate) fn log_end(
+        worker: &Worker,
+        connection: u64,
+        request_id: Option<&str>,
+        end: WebSocketRecord,
+    ) {
+        let state = worker.state();
+        if !state.log.is_on() {
+            return;
+        }
+        let now = state.clock.unix(state.clock.now());
+        let mut record = Box::new(LogRecord {
+            sequence: state.next_sequence(),
+            request_id: request_id.map(str::to_owned),
+            connection,
+            dialect: Some(Dialect::Websocket),
+            arrived: now,
+            received: now,
+            head_complete: now,
+            body_complete: now,
+            finished: now,
+            end: Some(RequestEnd::Completed),
+            ..LogRecord::default()
+        });
+        describe_websocket(&mut record, end);
+        state.log.add(record);
+    }
+
+    /// A request that has been received, of which only this is known.
+    fn open(
+        worker: Rc<Worker>,
+        reception: Reception,
+        dialect: Option<Dialect>,
+        request_id: Option<&[u8]>,
+    ) -> Self {
         let state = worker.state();
         state.counters.requests.increment();
         state.counters.in_flight.increment();
@@ -60,15 +121,11 @@ impl Exchange {
             state.counters.api_in_flight.increment();
         }
         let sequence = state.next_sequence();
-        let request_id = head.headers.get("x-request-id").map(HeaderValue::as_bytes);
         let record = state.log.is_on().then(|| {
             Box::new(LogRecord {
                 sequence,
                 request_id: request_id.map(|id| String::from_utf8_lossy(id).into_owned()),
                 connection: reception.connection,
-                version: format!("{:?}", head.version),
-                method: head.method.as_str().to_owned(),
-                path: head.uri.path().to_owned(),
                 dialect,
                 arrived: state.clock.unix(reception.arrived),
                 received: state.clock.unix(reception.first_read),
@@ -125,6 +182,29 @@ impl Exchange {
         let keeps_text = self.worker.state().log.keeps_text();
         if let Some(record) = &mut self.record {
             describe_prompt(record, request, keeps_text);
+        }
+    }
+
+    /// Records the turn of a model with a tool loop.
+    pub(crate) fn tool_turn(&mut self, turn: &ToolTurn) {
+        if let Some(record) = &mut self.record {
+            let calls = u32::try_from(turn.calls.len()).unwrap_or(u32::MAX);
+            let (round, steps) = (turn.round, turn.steps);
+            record.tool_turn = Some(ToolTurnRecord { round, steps, calls });
+        }
+    }
+
+    /// Records a JSON-RPC message, or what is now known about it.
+    pub(crate) fn rpc(&mut self, describe: impl FnOnce(&mut RpcRecord)) {
+        if let Some(record) = &mut self.record {
+            describe(record.rpc.get_or_insert_default());
+        }
+    }
+
+    /// Records what a WebSocket does.
+    pub(crate) fn websocket(&mut self, websocket: WebSocketRecord) {
+        if let Some(record) = &mut self.record {
+            describe_websocket(record, websocket);
         }
     }
 
@@ -232,6 +312,14 @@ impl Drop for Exchange {
             self.end(self.planned_end.unwrap_or(unplanned), now);
         }
     }
+}
+
+/// All that happens on a WebSocket has the handshake's request line.
+fn describe_websocket(record: &mut LogRecord, websocket: WebSocketRecord) {
+    record.websocket = Some(Box::new(websocket));
+    "HTTP/1.1".clone_into(&mut record.version);
+    "GET".clone_into(&mut record.method);
+    websocket::PATH.clone_into(&mut record.path);
 }
 
 fn describe_prompt(record: &mut LogRecord, request: &ApiRequest<'_>, keeps_text: bool) {

@@ -79,6 +79,17 @@ impl Fault {
     }
 }
 
+/// A fault and its frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FaultShare {
+    /// The fault, like `503` or `cut@5`.
+    pub fault: Fault,
+    /// Share of the requests, 0 to 1; the shares of one model or tool add up to at most 1.
+    pub share: f64,
+}
+
 /// The text is not a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

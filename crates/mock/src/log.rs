@@ -13,7 +13,10 @@ mod file;
 mod record;
 
 use file::FileLog;
-pub use record::{ChunkRecord, LogRecord, RequestEnd};
+pub use record::{
+    CallRecord, ChunkRecord, LogRecord, RequestEnd, RpcOutcome, RpcRecord, ToolTurnRecord,
+    WebSocketEvent, WebSocketRecord,
+};
 
 /// The destination of the records.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! The output of the model: how many tokens of which kind, and their words.
 
+use std::ops::Range;
+
 use crate::rng::{Purpose, RequestRng, Rng};
 
 /// The content of a section.
@@ -15,6 +17,29 @@ pub(crate) enum ContentKind {
 pub(crate) struct Section {
     pub(crate) kind: ContentKind,
     pub(crate) tokens: u32,
+    /// Of a tool call: its index among the calls.
+    pub(crate) call: u32,
+}
+
+/// A tool call of the output.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolCall {
+    /// Identifies it in the response.
+    pub(crate) id: u64,
+    /// The tool's name as a JSON string, quotes included.
+    pub(crate) name: String,
+    /// The arguments as JSON; without them they are an object with the section's words.
+    pub(crate) arguments: Option<String>,
+}
+
+/// The tool that is called where no other is configured.
+const LOOKUP: &str = "\"lookup\"";
+
+impl ToolCall {
+    /// The call of a model without a tool loop.
+    pub(crate) fn lookup(rng: RequestRng) -> Self {
+        Self { id: rng.id(), name: LOOKUP.to_owned(), arguments: None }
+    }
 }
 
 /// Why the output ends.
@@ -35,6 +60,8 @@ pub(crate) struct ModelOutput {
     pub(crate) prompt_tokens: u64,
     /// Empty for embeddings.
     pub(crate) sections: Vec<Section>,
+    /// One for each section that is a tool call.
+    pub(crate) calls: Vec<ToolCall>,
     pub(crate) finish_reason: FinishReason,
     /// Whether usage is reported.
     pub(crate) usage: bool,
@@ -61,15 +88,55 @@ impl ModelOutput {
         self.sections.iter().any(|section| section.kind == ContentKind::ToolCall)
     }
 
-    /// The text of each section.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (ContentKind, Vec<u8>)> {
+    /// The call that a section is.
+    pub(crate) fn call(&self, section: Section) -> Option<&ToolCall> {
+        let calls = (section.kind == ContentKind::ToolCall).then_some(&self.calls)?;
+        calls.get(section.call as usize)
+    }
+
+    /// The text of each section; of a tool call: its arguments as JSON.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (Section, Vec<u8>)> {
         let mut words = Words::new(self.rng);
         self.sections.iter().map(move |section| {
             let mut text = Vec::with_capacity(section.tokens as usize * WORD_BYTES);
-            words.write(section.tokens, &mut text);
-            (section.kind, text)
+            self.write_text(*section, 0..section.tokens, &mut words, &mut text);
+            (*section, text)
         })
     }
+
+    /// Writes some tokens of a section. `words` must have written those before them.
+    pub(crate) fn write_text(
+        &self,
+        section: Section,
+        tokens: Range<u32>,
+        words: &mut Words,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(call) = self.call(section) else {
+            return words.write(tokens.end - tokens.start, out);
+        };
+        if let Some(arguments) = &call.arguments {
+            let end = if tokens.end == section.tokens { u32::MAX } else { tokens.end };
+            out.extend_from_slice(&arguments.as_bytes()[bytes_of(arguments, tokens.start..end)]);
+            return;
+        }
+        out.extend_from_slice(if tokens.start == 0 { ARGUMENTS_OPEN } else { b"" });
+        words.write(tokens.end - tokens.start, out);
+        out.extend_from_slice(if tokens.end == section.tokens { ARGUMENTS_CLOSE } else { b"" });
+    }
+}
+
+/// What encloses the words of arguments that are not given.
+const ARGUMENTS_OPEN: &[u8] = br#"{"query":""#;
+const ARGUMENTS_CLOSE: &[u8] = br#""}"#;
+
+/// The bytes of some tokens of a text: four for each, but no character is cut.
+fn bytes_of(text: &str, tokens: Range<u32>) -> Range<usize> {
+    let place = |token: u32| {
+        let at = (token as usize).saturating_mul(WORD_BYTES).min(text.len());
+        (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+    };
+    place(tokens.start)..place(tokens.end)
 }
 
 /// Splits `tokens` output tokens into sections: first `reasoning` tokens of reasoning, then text or
@@ -80,12 +147,27 @@ pub(crate) fn sections(tokens: u32, reasoning: u32, tool_call: bool) -> Vec<Sect
     let kind = if tool_call && rest > 0 { ContentKind::ToolCall } else { ContentKind::Text };
     let mut sections = Vec::with_capacity(2);
     if reasoning > 0 {
-        sections.push(Section { kind: ContentKind::Reasoning, tokens: reasoning });
+        sections.push(Section { kind: ContentKind::Reasoning, tokens: reasoning, call: 0 });
     }
     if rest > 0 || reasoning == 0 {
-        sections.push(Section { kind, tokens: rest });
+        sections.push(Section { kind, tokens: rest, call: 0 });
     }
     sections
+}
+
+/// The sections of tool calls whose arguments are given: first `reasoning` tokens of reasoning.
+pub(crate) fn call_sections(reasoning: u32, calls: &[ToolCall]) -> Vec<Section> {
+    let tokens = |call: &ToolCall| {
+        let bytes = call.arguments.as_ref().map_or(0, String::len);
+        u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX)
+    };
+    let reasoning = Section { kind: ContentKind::Reasoning, tokens: reasoning, call: 0 };
+    let calls = calls.iter().zip(0..).map(|(call, index)| Section {
+        kind: ContentKind::ToolCall,
+        tokens: tokens(call),
+        call: index,
+    });
+    (reasoning.tokens > 0).then_some(reasoning).into_iter().chain(calls).collect()
 }
 
 /// Bytes of a word with its blank. It is the prompt's bytes per token, so an output that is sent
@@ -122,6 +204,16 @@ impl Words {
     }
 }
 
+/// So many bytes of words.
+pub(crate) fn word_text(rng: RequestRng, bytes: usize) -> String {
+    let mut out = Vec::with_capacity(bytes + WORD_BYTES);
+    let count = u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX);
+    Words::new(rng).write(count, &mut out);
+    out.truncate(bytes);
+    // Words are ASCII.
+    String::from_utf8(out).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +232,44 @@ mod tests {
                 sections(tokens, reasoning, tool).iter().map(|s| (s.kind, s.tokens)).collect();
             assert_eq!(found, expected, "{tokens} {reasoning} {tool}");
         }
+    }
+
+    #[test]
+    fn pieces_of_arguments_are_whole_characters_and_join_to_the_arguments() {
+        let rng = RequestRng::new(1, Some(b"id"), 0);
+        for text in [r#"{"a":"é世界\n\"","b":[1,2]}"#, "{}", r#"{"a":""}"#] {
+            let call = ToolCall { id: 1, name: String::new(), arguments: Some(text.to_owned()) };
+            let calls = vec![call];
+            let sections = call_sections(0, &calls);
+            let section = sections[0];
+            assert_eq!(section.tokens as usize, text.len().div_ceil(4));
+            let output = ModelOutput {
+                rng,
+                model: String::new(),
+                prompt_tokens: 0,
+                sections,
+                calls,
+                finish_reason: FinishReason::Stop,
+                usage: false,
+                stream_usage: false,
+                vectors: 0,
+                dimensions: 0,
+            };
+            (1..4).for_each(|step| assert_eq!(joined(&output, section, step), text, "{step}"));
+        }
+    }
+
+    /// A section, written `step` tokens at a time; each piece must be text.
+    fn joined(output: &ModelOutput, section: Section, step: u32) -> String {
+        let (mut words, mut joined, mut start) = (Words::new(output.rng), String::new(), 0);
+        while start < section.tokens {
+            let end = section.tokens.min(start + step);
+            let mut piece = Vec::new();
+            output.write_text(section, start..end, &mut words, &mut piece);
+            joined.push_str(std::str::from_utf8(&piece).unwrap());
+            start = end;
+        }
+        joined
     }
 
     #[test]

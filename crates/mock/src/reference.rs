@@ -8,14 +8,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::a2a::{A2aSpec, AgentAnswer, AgentSpec, CallSpec};
 use crate::dialect::Dialect;
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::endpoint::{ENDPOINTS, Endpoint};
 use crate::fault::Fault;
-use crate::log::{LogRecord, RequestEnd};
+use crate::log::{LogRecord, RequestEnd, RpcOutcome, WebSocketEvent};
+use crate::mcp::{AnswerMode, McpSpec, PromptSpec, ResourceSpec, ToolSpec};
 use crate::overrides::HEADERS;
 use crate::spec::{DrawBy, LogTarget, MockConfig, ModelSpec, OutputLength};
+use crate::tool_loop::{ToolArguments, ToolLoop};
 
 /// Implements [`JsonSchema`] for types with their own notation; the title is the type's name on the
 /// page.
@@ -46,6 +49,12 @@ named! {
     Dialect => one_of(ENDPOINTS.iter().filter_map(|(_, endpoint, _)| endpoint.dialect())),
     RequestEnd => one_of(RequestEnd::ALL),
     DrawBy => one_of(DrawBy::ALL),
+    AnswerMode => one_of(AnswerMode::ALL),
+    AgentAnswer => one_of(AgentAnswer::ALL),
+    RpcOutcome => one_of(RpcOutcome::ALL),
+    WebSocketEvent => one_of(WebSocketEvent::ALL),
+    Distribution<u32> => "number or distribution",
+    ToolArguments => "number or object",
 }
 
 fn one_of(values: impl IntoIterator<Item = impl Serialize>) -> String {
@@ -101,7 +110,8 @@ const HEADERS_INTRODUCTION: &str = "
 ## Request headers
 
 A request can override the configuration for itself. The values are exact: neither prefill nor slowdown is added. An
-unknown `x-mock-` header gets status 400. Pages heed `x-mock-ttft`, `x-mock-status` and `x-mock-fault`.
+unknown `x-mock-` header gets status 400. Pages, `/mcp` and `/a2a` heed `x-mock-ttft`, `x-mock-status` and
+`x-mock-fault`.
 
 | header | example | meaning |
 |---|---|---|
@@ -128,8 +138,16 @@ Of durations, and of numbers of tokens (without units).
 const ENDPOINTS_INTRODUCTION: &str = "
 ## Endpoints
 
-API endpoints accept `POST` only; pages accept any method. With `api_key`, paths below `/v1/` need the key. Other paths
-get status 404. `x-request-id` is echoed. Bodies over 64 MiB get status 413, malformed ones 400.
+API endpoints accept `POST` only; pages accept any method. With `api_key`, paths below `/v1/` and
+`/mcp` and `/a2a` need the key, but for cards. Other paths get status 404. `x-request-id` is echoed. Bodies over 64 MiB
+(at `/mcp` and `/a2a`: `max_body`) get status 413, malformed ones 400.
+
+`/mcp` speaks MCP 2025-06-18 and 2025-11-25 with sessions (`initialize`, `Mcp-Session-Id`, `DELETE`) and 2026-07-28
+without; other versions are refused with the list of these. Its errors are JSON-RPC errors.
+
+`/a2a` speaks A2A 1.0 (header `A2A-Version: 1.0`, methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`,
+`CancelTask`, `SubscribeToTask`) and 0.3 (no header or `0.3`, methods `message/send`, `message/stream`, `tasks/get`,
+`tasks/cancel`, `tasks/resubscribe`). Its errors are JSON-RPC errors with status 200, also for what is no message.
 
 | path | kind | content |
 |---|---|---|
@@ -145,14 +163,34 @@ fn page() -> String {
         let Row { path, kind, default, meaning } = row;
         writeln!(page, "| `{path}` | {kind} | {default} | {meaning} |").unwrap();
     }
-    let model = schema_for!(ModelSpec);
-    let order = serde_json::to_string(&ModelSpec::default()).unwrap();
-    page.push_str("\n## A model\n\nThe keys of `other_models`, and of each entry of `models`.\n\n");
-    page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
-    for row in rows(model.as_value(), &order) {
-        let Row { path, kind, default, meaning } = row;
-        writeln!(page, "| `{path}` | {kind} | {default} | {meaning} |").unwrap();
-    }
+    write_keys::<ModelSpec>(
+        &mut page,
+        "A model",
+        "The keys of `other_models`, and of each entry of `models`.",
+    );
+    write_keys::<ToolLoop>(
+        &mut page,
+        "A tool loop",
+        "The keys of `tool_loop` of a model. Calls are sent whole, whatever limit of tokens a \
+         request sets.",
+    );
+    write_keys::<McpSpec>(&mut page, "The MCP server", "The keys of `mcp`.");
+    write_keys::<ToolSpec>(&mut page, "A tool", "The keys of each entry of `mcp.tools`.");
+    write_keys::<ResourceSpec>(
+        &mut page,
+        "A resource",
+        "The keys of each entry of `mcp.resources`.",
+    );
+    write_keys::<PromptSpec>(&mut page, "A prompt", "The keys of each entry of `mcp.prompts`.");
+    write_keys::<A2aSpec>(&mut page, "The A2A agents", "The keys of `a2a`.");
+    write_keys::<AgentSpec>(&mut page, "An agent", "The keys of each entry of `a2a.agents`.");
+    write_keys::<CallSpec>(
+        &mut page,
+        "A call of another agent",
+        "The keys of `calls` of an agent. It calls another one before it answers, with the text \
+         of the client's message and the headers `x-agent-path` and `traceparent` as they came. \
+         An answer that is no stream says in `metadata.called` what came of it.",
+    );
     page.push_str(DISTRIBUTIONS_INTRODUCTION);
     for (example, meaning) in DISTRIBUTIONS {
         writeln!(page, "| `{example}` | {meaning} |").unwrap();
@@ -167,12 +205,33 @@ fn page() -> String {
         writeln!(page, "| `x-mock-{key}` | `{example}` | {meaning} |").unwrap();
     }
     page.push_str(ENDPOINTS_INTRODUCTION);
-    for (path, endpoint, meaning) in ENDPOINTS {
-        let kind = if matches!(endpoint, Endpoint::Api(_)) { "API" } else { "page" };
-        writeln!(page, "| `{path}` | {kind} | {meaning} |").unwrap();
-    }
+    write_endpoints(&mut page);
     write_log(&mut page);
     page
+}
+
+fn write_endpoints(page: &mut String) {
+    for (path, endpoint, meaning) in ENDPOINTS {
+        let kind = match endpoint {
+            Endpoint::Api(_) => "API",
+            Endpoint::Mcp => "MCP",
+            Endpoint::A2a => "A2A",
+            Endpoint::WebSocket => "WebSocket",
+            Endpoint::Page(_) => "page",
+        };
+        writeln!(page, "| `{path}` | {kind} | {meaning} |").unwrap();
+    }
+}
+
+/// A section with the keys of a type.
+fn write_keys<T: JsonSchema + Serialize + Default>(page: &mut String, title: &str, about: &str) {
+    let order = serde_json::to_string(&T::default()).unwrap();
+    write!(page, "\n## {title}\n\n{about}\n\n").unwrap();
+    page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
+    for row in rows(schema_for!(T).as_value(), &order) {
+        let Row { path, kind, default, meaning } = row;
+        writeln!(page, "| `{path}` | {kind} | {default} | {meaning} |").unwrap();
+    }
 }
 
 fn write_log(page: &mut String) {
@@ -224,15 +283,39 @@ fn collect_rows(root: &Value, object: &Value, prefix: &str, rows: &mut Vec<Row>)
     }
 }
 
-/// The object that a schema refers to; models have their own table.
+/// Objects that have their own table, and what they are called.
+const WITH_TABLE: [(&str, &str); 9] = [
+    ("ModelSpec", "model"),
+    ("ToolLoop", "tool loop"),
+    ("McpSpec", "MCP server"),
+    ("ToolSpec", "tool"),
+    ("ResourceSpec", "resource"),
+    ("PromptSpec", "prompt"),
+    ("A2aSpec", "A2A agents"),
+    ("AgentSpec", "agent"),
+    ("CallSpec", "call"),
+];
+
+/// The name of the object that a schema refers to.
+fn referred(schema: &Value) -> Option<&str> {
+    let reference = schema["$ref"].as_str().or_else(|| schema["anyOf"][0]["$ref"].as_str());
+    reference?.strip_prefix("#/$defs/")
+}
+
+fn with_table(name: &str) -> Option<&'static str> {
+    WITH_TABLE.iter().find(|(known, _)| *known == name).map(|(_, called)| *called)
+}
+
+/// The object that a schema refers to, if it has no table of its own.
 fn definition<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
-    let name = schema["$ref"].as_str()?.strip_prefix("#/$defs/")?;
-    (name != "ModelSpec").then(|| &root["$defs"][name])
+    let name = referred(schema).filter(|name| with_table(name).is_none())?;
+    Some(&root["$defs"][name])
 }
 
 fn kind_of(property: &Value) -> String {
-    if let Some(reference) = property["$ref"].as_str() {
-        return if reference.ends_with("ModelSpec") { "model" } else { "object" }.to_owned();
+    if let Some(name) = referred(property) {
+        let or_null = if property.get("anyOf").is_some() { " or null" } else { "" };
+        return format!("{}{or_null}", with_table(name).unwrap_or("object"));
     }
     if let Some(title) = property["title"].as_str() {
         let is_optional = property["type"].is_array();
@@ -256,14 +339,23 @@ fn kind_of(property: &Value) -> String {
 }
 
 fn default_of(property: &Value) -> String {
-    let is_model = kind_of(property) == "model";
+    let has_table = referred(property).and_then(with_table).is_some();
     match &property["default"] {
         Value::Null if property.get("default").is_none() => "required".to_owned(),
         Value::Null => "none".to_owned(),
-        Value::Object(_) if is_model => "see below".to_owned(),
+        Value::Object(_) if has_table => "see below".to_owned(),
+        Value::Object(object) if by_name(property) && !object.is_empty() => {
+            object.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        }
         Value::Object(object) if object.contains_key("constant") => code(&object["constant"]),
+        Value::String(text) if text.is_empty() => "empty".to_owned(),
         value => code(value),
     }
+}
+
+/// Whether a schema is one of objects by name.
+fn by_name(property: &Value) -> bool {
+    property.get("additionalProperties").is_some_and(|value| referred(value).is_some())
 }
 
 fn code(value: &Value) -> String {

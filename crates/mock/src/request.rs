@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::dialect::Dialect;
 use crate::hash::fnv1a;
+use crate::tool_loop::ToolTurn;
 
 mod prompt;
 
@@ -28,6 +29,8 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) messages: u32,
     /// All texts of the prompt, in order.
     pub(crate) texts: Vec<Cow<'a, str>>,
+    /// What a model with a tool loop does; the request's text alone does not say it.
+    pub(crate) tool_turn: Option<ToolTurn>,
     /// Input tokens that came as numbers (embeddings).
     token_ids: u64,
 }
@@ -60,6 +63,26 @@ impl<'a> ApiRequest<'a> {
         }
     }
 
+    /// Parses a message that came over a WebSocket. It may name a model and limit the answer.
+    ///
+    /// # Errors
+    /// The problem, as a message for the client.
+    pub(crate) fn parse_message(text: &'a str) -> Result<Self, String> {
+        let ChatMessage { message, model, max_tokens } = serde_json::from_str(text)
+            .map_err(|error| format!("A message must be an object with a `message`: {error}"))?;
+        Ok(Self {
+            dialect: Dialect::Websocket,
+            model: model.unwrap_or_default(),
+            stream: true,
+            stream_usage: true,
+            max_tokens,
+            messages: 1,
+            texts: vec![message],
+            token_ids: 0,
+            tool_turn: None,
+        })
+    }
+
     /// The hash of the last text without the id before it.
     pub(crate) fn content_hash(&self) -> u64 {
         self.texts.last().map_or(0, |text| fnv1a(behind_id(text).as_bytes()))
@@ -73,7 +96,7 @@ impl<'a> ApiRequest<'a> {
 }
 
 /// The part of a text behind the last `[UUID]` in it; all of it where there is none.
-fn behind_id(text: &str) -> &str {
+pub(crate) fn behind_id(text: &str) -> &str {
     const UUID: usize = 36;
     let is_id = |end: &usize| {
         let Some(start) = end.checked_sub(UUID) else { return false };
@@ -109,6 +132,16 @@ struct Members<'a> {
     input: Option<Input<'a>>,
 }
 
+/// A message of a WebSocket's client; unknown members are skipped.
+#[derive(Deserialize)]
+struct ChatMessage<'a> {
+    #[serde(borrow)]
+    message: Cow<'a, str>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    max_tokens: Option<u32>,
+}
+
 #[derive(Deserialize)]
 struct StreamOptions {
     #[serde(default)]
@@ -133,6 +166,7 @@ impl<'a> Members<'a> {
             max_tokens: self.max_output_tokens.or(self.max_completion_tokens).or(self.max_tokens),
             messages: u32::try_from(count).unwrap_or(u32::MAX),
             texts,
+            tool_turn: None,
             token_ids: input.token_ids,
         }
     }

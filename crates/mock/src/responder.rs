@@ -1,18 +1,24 @@
 //! Sends the response to one request: complete, streamed, truncated or not at all.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use hyper::{Response, StatusCode};
+use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::dialect::{Dialect, error_body};
 use crate::duration::HumanDuration;
 use crate::endpoint::JSON;
+use crate::event_plan::EventPlan;
 use crate::exchange::Exchange;
 use crate::response_body::{Aborted, ResponseBody, ServiceResult, StreamingBody, TruncatedBody};
-use crate::stream_plan::{StreamEnd, StreamPlan};
+use crate::stop::Stop;
+use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
+use crate::timed_plan::StreamEnd;
 use crate::worker::Worker;
 
 /// A response that is not streamed.
@@ -32,6 +38,8 @@ pub(crate) struct Responder {
     pub(crate) dialect: Option<Dialect>,
     /// Echoed in the response.
     pub(crate) request_id: Option<HeaderValue>,
+    /// Further headers of the response.
+    pub(crate) headers: HeaderMap,
 }
 
 impl Responder {
@@ -40,7 +48,7 @@ impl Responder {
     }
 
     fn response(
-        &self,
+        &mut self,
         status: u16,
         content_type: &'static str,
         body: ResponseBody,
@@ -49,6 +57,7 @@ impl Responder {
         // All statuses are valid: they come from the mock itself or from a fault (400 to 599).
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         let headers = response.headers_mut();
+        *headers = std::mem::take(&mut self.headers);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         if let Some(id) = &self.request_id {
             headers.insert("x-request-id", id.clone());
@@ -65,16 +74,20 @@ impl Responder {
 
     /// Sends the error response of a fault.
     pub(crate) fn injected_error(
-        self,
+        mut self,
         status: u16,
         retry_after: Option<HumanDuration>,
     ) -> Response<ResponseBody> {
-        let mut response = self.error(status, "The mock was asked to answer with this status");
-        if let Some(pause) = retry_after {
+        self.ask_to_wait(retry_after);
+        self.error(status, "The mock was asked to answer with this status")
+    }
+
+    /// Adds the header `retry-after`, in whole seconds, to the response.
+    pub(crate) fn ask_to_wait(&mut self, pause: Option<HumanDuration>) {
+        if let Some(pause) = pause {
             let seconds = pause.as_nanos().div_ceil(1_000_000_000);
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            self.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        response
     }
 
     /// Sends nothing until the client disconnects or the mock shuts down.
@@ -89,6 +102,62 @@ impl Responder {
         self.times.reset_on_close();
         self.exchange.abort();
         Err(Aborted)
+    }
+
+    /// Sends a response with any status at once.
+    pub(crate) fn answer(self, status: u16, body: Vec<u8>) -> Response<ResponseBody> {
+        self.answer_due(status, body, 0)
+    }
+
+    /// Sends a response at once that was due `offset` nanoseconds after the request.
+    pub(crate) fn answer_due(
+        self,
+        status: u16,
+        body: Vec<u8>,
+        offset: u64,
+    ) -> Response<ResponseBody> {
+        let due = self.due(offset);
+        self.send(status, FullResponse { content_type: JSON, body, tokens: 0 }, due)
+    }
+
+    /// Sends a response without a body at once.
+    pub(crate) fn empty(self, status: u16) -> Response<ResponseBody> {
+        let mut response = self.answer(status, Vec::new());
+        response.headers_mut().remove(CONTENT_TYPE);
+        response
+    }
+
+    /// Makes the connection a WebSocket.
+    pub(crate) fn switch(mut self) -> Response<ResponseBody> {
+        self.exchange.response_started(101);
+        let mut response = self.response(101, JSON, ResponseBody::Full(None));
+        response.headers_mut().remove(CONTENT_TYPE);
+        self.times.complete_when_written(self.exchange);
+        response
+    }
+
+    /// Waits until `offset` nanoseconds after the request, or until the call is stopped. Returns
+    /// whether it was stopped.
+    pub(crate) async fn wait(&self, offset: u64, stop: &mut Option<Stop>) -> bool {
+        let mut waiting = pin!(self.worker.wait_until(self.due(offset)));
+        poll_fn(|cx| {
+            if stop.as_mut().is_some_and(|stop| stop.poll(cx)) {
+                return Poll::Ready(true);
+            }
+            waiting.as_mut().poll(cx).map(|()| false)
+        })
+        .await
+    }
+
+    /// Streams JSON-RPC messages. The head is sent at once.
+    pub(crate) fn stream_events(mut self, plan: EventPlan) -> Response<ResponseBody> {
+        self.exchange.response_started(200);
+        self.exchange.stream_started();
+        let mut response = self.response(200, "text/event-stream", ResponseBody::Full(None));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+        let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
+        response.map(|_| ResponseBody::Events(Box::new(body)))
     }
 
     /// Sends a response after `offset` nanoseconds. If `end` breaks it off, only about `sent_share`

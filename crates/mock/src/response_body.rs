@@ -8,9 +8,12 @@ use bytes::Bytes;
 use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 
+use crate::event_plan::EventPlan;
 use crate::exchange::Exchange;
-use crate::stream_plan::{StreamEnd, StreamPlan};
+use crate::log::RpcRecord;
+use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
+use crate::timed_plan::{StreamEnd, TimedPlan};
 use crate::timer::Alarm;
 use crate::worker::Worker;
 
@@ -29,8 +32,10 @@ pub(crate) enum ResponseBody {
     Full(Option<Bytes>),
     /// The first part of a body whose `content-length` is longer.
     Truncated(TruncatedBody),
-    /// A stream of events.
-    Streaming(Box<StreamingBody>),
+    /// A model's stream of events.
+    Streaming(Box<StreamingBody<StreamPlan>>),
+    /// A stream of JSON-RPC messages.
+    Events(Box<StreamingBody<EventPlan>>),
 }
 
 type PolledFrame = Poll<Option<Result<Frame<Bytes>, Aborted>>>;
@@ -44,6 +49,7 @@ impl Body for ResponseBody {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Truncated(body) => body.poll(cx),
             Self::Streaming(body) => body.poll(cx),
+            Self::Events(body) => body.poll(cx),
         }
     }
 
@@ -52,6 +58,7 @@ impl Body for ResponseBody {
             Self::Full(bytes) => bytes.is_none(),
             Self::Truncated(_) => false,
             Self::Streaming(body) => body.exchange.is_none(),
+            Self::Events(body) => body.exchange.is_none(),
         }
     }
 
@@ -59,7 +66,7 @@ impl Body for ResponseBody {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Self::Truncated(body) => SizeHint::with_exact(body.announced),
-            Self::Streaming(_) => SizeHint::default(),
+            Self::Streaming(_) | Self::Events(_) => SizeHint::default(),
         }
     }
 }
@@ -117,10 +124,10 @@ const LARGEST_WRITE: usize = 64 * 1024;
 
 /// A stream: each step of its plan is sent at its due time, in its own write.
 #[derive(Debug)]
-pub(crate) struct StreamingBody {
+pub(crate) struct StreamingBody<P> {
     worker: Rc<Worker>,
     times: Rc<ConnectionTimes>,
-    plan: StreamPlan,
+    plan: P,
     alarm: Alarm,
     /// `None` after the last chunk has been handed over.
     exchange: Option<Exchange>,
@@ -130,11 +137,11 @@ pub(crate) struct StreamingBody {
     flush_mark: Option<u64>,
 }
 
-impl StreamingBody {
+impl<P: TimedPlan> StreamingBody<P> {
     pub(crate) fn new(
         worker: Rc<Worker>,
         times: Rc<ConnectionTimes>,
-        plan: StreamPlan,
+        plan: P,
         exchange: Exchange,
     ) -> Self {
         let alarm = Alarm::new(worker.timer());
@@ -142,7 +149,14 @@ impl StreamingBody {
         Self { worker, times, plan, alarm, exchange: Some(exchange), start, flush_mark: None }
     }
 
-    fn poll(&mut self, cx: &Context<'_>) -> PolledFrame {
+    fn poll(&mut self, cx: &mut Context<'_>) -> PolledFrame {
+        if self.exchange.is_none() {
+            return Poll::Ready(None);
+        }
+        if self.plan.poll_stopped(cx) {
+            ready!(self.poll_written(cx));
+            return self.stop();
+        }
         let Some(due) = self.plan.due().map(|offset| self.start.saturating_add(offset)) else {
             return Poll::Ready(None);
         };
@@ -154,6 +168,18 @@ impl StreamingBody {
             return abort(&self.times, self.exchange.take(), reset);
         }
         self.next_chunk(due)
+    }
+
+    /// Ends the stream without what was still to come.
+    fn stop(&mut self) -> PolledFrame {
+        let Some(mut exchange) = self.exchange.take() else { return Poll::Ready(None) };
+        exchange.rpc(RpcRecord::cancelled);
+        let farewell = self.plan.farewell();
+        if !farewell.is_empty() {
+            exchange.chunk_handed(self.worker.state().clock.now(), farewell.len(), 0);
+        }
+        self.times.complete_when_written(exchange);
+        Poll::Ready((!farewell.is_empty()).then(|| Ok(Frame::data(farewell.into()))))
     }
 
     /// Waits until the previous chunk has been written. Otherwise hyper would join chunks when the
@@ -191,7 +217,7 @@ impl StreamingBody {
 }
 
 /// If a stream ends early, its last chunk may still have been written.
-impl Drop for StreamingBody {
+impl<P> Drop for StreamingBody<P> {
     fn drop(&mut self) {
         if let (Some(mark), Some(exchange)) = (self.flush_mark, &mut self.exchange)
             && self.times.flush_mark() > mark

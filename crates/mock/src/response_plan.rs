@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::dialect::Dialect;
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
-use crate::fault::Fault;
-use crate::model_output::{FinishReason, ModelOutput, sections};
+use crate::fault::{Fault, FaultShare};
+use crate::model_output::{FinishReason, ModelOutput, ToolCall, call_sections, sections};
 use crate::overrides::RequestOverrides;
 use crate::request::ApiRequest;
 use crate::rng::{Purpose, RequestRng, Rng};
+use crate::round::round;
 use crate::spec::{ModelSpec, OutputLength};
 
 /// A planned response. Times are nanoseconds from the complete request.
@@ -34,7 +35,7 @@ impl ResponsePlan {
         in_flight: u64,
     ) -> Self {
         let output = plan_output(request, model, overrides, rng);
-        let fault = overrides.fault.or(|| sample_fault(model, rng));
+        let fault = overrides.fault.or(|| sample_fault(&model.faults, rng));
         let preamble = plan_preamble(model, overrides, rng);
         let ttft = plan_ttft(model, overrides, (rng, output.prompt_tokens), in_flight);
         Self {
@@ -57,12 +58,19 @@ fn plan_output(
     let (tokens, finish_reason) = output_length(request, model, overrides, rng);
     let reasoning =
         overrides.reasoning_tokens.unwrap_or_else(|| share(tokens, model.reasoning_share));
-    let tool_call = overrides
-        .tool_call
-        .unwrap_or_else(|| rng.fork(Purpose::ToolCall).uniform() < model.tool_call_share);
-    let sections = match request.dialect {
-        Dialect::OpenaiEmbeddings => Vec::new(),
-        _ => sections(tokens, reasoning, tool_call),
+    let turn = request.tool_turn.as_ref().filter(|turn| !turn.calls.is_empty());
+    let (sections, calls, finish_reason) = if let Some(turn) = turn {
+        // Calls are sent whole, whatever the limit.
+        (call_sections(reasoning, &turn.calls), turn.calls.clone(), FinishReason::Stop)
+    } else if request.dialect == Dialect::OpenaiEmbeddings {
+        (Vec::new(), Vec::new(), finish_reason)
+    } else {
+        let drawn = || rng.fork(Purpose::ToolCall).uniform() < model.tool_call_share;
+        // The messages of a WebSocket have no form for a tool call.
+        let may_call = request.dialect != Dialect::Websocket;
+        let tool_call = may_call && overrides.tool_call.unwrap_or_else(drawn);
+        let calls = tool_call.then(|| ToolCall::lookup(rng)).into_iter().collect();
+        (sections(tokens, reasoning, tool_call), calls, finish_reason)
     };
     ModelOutput {
         rng,
@@ -70,6 +78,7 @@ fn plan_output(
         model: serde_json::to_string(&request.model).unwrap_or_default(),
         prompt_tokens: request.prompt_tokens(),
         sections,
+        calls,
         finish_reason,
         usage: model.usage,
         stream_usage: request.stream_usage,
@@ -104,12 +113,12 @@ fn output_length(
     }
 }
 
-fn sample_fault(model: &ModelSpec, rng: RequestRng) -> Option<Fault> {
-    if model.faults.is_empty() {
+pub(crate) fn sample_fault(faults: &[FaultShare], rng: RequestRng) -> Option<Fault> {
+    if faults.is_empty() {
         return None;
     }
     let mut left = rng.fork(Purpose::Fault).uniform();
-    let chosen = model.faults.iter().find(|candidate| {
+    let chosen = faults.iter().find(|candidate| {
         left -= candidate.share;
         left < 0.0
     });
@@ -142,17 +151,6 @@ fn share(tokens: u32, share: f64) -> u32 {
 
 fn sample_time(distribution: &Distribution<HumanDuration>, rng: &mut Rng, factor: f64) -> u64 {
     round(distribution.sample(rng) * factor)
-}
-
-/// Rounds a number that is not negative. (`f64::round` calls the C library on plain x86-64, and
-/// this runs for every token.)
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "float-to-int casts saturate, and distributions give nothing below zero"
-)]
-fn round(number: f64) -> u64 {
-    (number + 0.5) as u64
 }
 
 /// The gaps between content events, one sample for each.
@@ -193,7 +191,7 @@ impl ResponsePlan {
 mod tests {
     use super::*;
     use crate::model_output::ContentKind;
-    use crate::spec::{FaultShare, Slowdown};
+    use crate::spec::Slowdown;
 
     const BODY: &[u8] = br#"{"model":"m","messages":[{"content":"12345678"}],"max_tokens":20}"#;
 

@@ -27,6 +27,9 @@ pub(crate) enum Purpose {
     ToolCall,
     Words,
     Vector,
+    Outcome,
+    Steps,
+    Input,
 }
 
 /// The generators of one request.
@@ -61,7 +64,7 @@ impl RequestRng {
     }
 }
 
-const fn mixed(seed: u64, key: u64) -> u64 {
+pub(crate) const fn mixed(seed: u64, key: u64) -> u64 {
     mix(mix(seed.wrapping_add(GOLDEN)) ^ key)
 }
 

@@ -1,11 +1,14 @@
 //! The event loop of a worker thread: serves the connections that it is given.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::TcpStream as StdTcpStream;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hyper::server::conn::http1;
+use hyper::rt::Write as _;
+use hyper::server::conn::http1::{self, Parts};
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -17,6 +20,7 @@ use crate::service;
 use crate::state::MockState;
 use crate::timed_io::{ConnectionTimes, TimedStream};
 use crate::timer::Timer;
+use crate::websocket::Chat;
 use crate::worker::Worker;
 
 /// Nanoseconds between two looks at the requests in flight during shutdown.
@@ -104,7 +108,16 @@ async fn serve_connection(worker: Rc<Worker>, stream: StdTcpStream) {
     let service =
         service_fn(|request| service::serve(Rc::clone(&worker), Rc::clone(&times), request));
     // One buffer for each write: copying small chunks is cheaper than a vectored write.
+    let served = http1::Builder::new().writev(false).serve_connection(io, service);
     // Errors are ignored: the client caused them or the mock injected them, and the exchange has
     // logged its end.
-    let _ = http1::Builder::new().writev(false).serve_connection(io, service).await;
+    let Ok(Parts { mut io, read_buf, .. }) = served.without_shutdown().await else { return };
+    match times.take_switch() {
+        Some(accepted) => {
+            Chat::new(Rc::clone(&worker), Rc::clone(&times), accepted, io, &read_buf).run().await;
+        }
+        None => {
+            let _ = poll_fn(|cx| Pin::new(&mut io).poll_shutdown(cx)).await;
+        }
+    }
 }

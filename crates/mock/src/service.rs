@@ -9,18 +9,24 @@ use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 
+use crate::a2a;
 use crate::dialect::{Dialect, SilentEncoder};
 use crate::endpoint::{Endpoint, JSON, Page};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
+use crate::hash::fnv1a;
+use crate::mcp;
 use crate::overrides::RequestOverrides;
-use crate::request::ApiRequest;
+use crate::request::{ApiRequest, behind_id};
 use crate::responder::{FullResponse, Responder};
 use crate::response_body::{Aborted, ServiceResult};
 use crate::response_plan::ResponsePlan;
 use crate::spec::DrawBy;
-use crate::stream_plan::{StreamEnd, StreamPlan};
+use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
+use crate::timed_plan::{StreamEnd, TimedPlan as _};
+use crate::tool_loop::{Conversation, ToolTurn};
+use crate::websocket;
 use crate::worker::Worker;
 
 /// Larger request bodies are refused.
@@ -37,27 +43,35 @@ pub(crate) async fn serve(
     let dialect = endpoint.and_then(Endpoint::dialect);
     let mut exchange = Exchange::begin(Rc::clone(&worker), times.reception(), dialect, &head);
     let request_id = head.headers.get("x-request-id").cloned();
-    let body = read_body(body).await?;
+    let limit = match endpoint {
+        Some(Endpoint::Mcp) => worker.state().mcp.max_body as usize,
+        Some(Endpoint::A2a) => worker.state().a2a.max_body as usize,
+        _ => BODY_LIMIT,
+    };
+    let body = read_body(body, limit).await?;
     exchange.request_complete(times.end_request());
-    let responder = Responder { worker, times, exchange, dialect, request_id };
+    let headers = HeaderMap::new();
+    let responder = Responder { worker, times, exchange, dialect, request_id, headers };
     match body {
         Some(body) => dispatch(responder, endpoint, &head, &body).await,
+        None if endpoint == Some(Endpoint::Mcp) => Ok(mcp::too_large(responder)),
+        None if endpoint == Some(Endpoint::A2a) => Ok(a2a::too_large(responder)),
         None => Ok(responder.error(413, "the request's body is larger than 64 MiB")),
     }
 }
 
-/// The whole body; `None` if it is too large.
+/// The whole body; `None` if it has more than `limit` bytes.
 ///
 /// # Errors
 /// The client disconnected before its end.
-async fn read_body(body: Incoming) -> Result<Option<Bytes>, Aborted> {
+async fn read_body(body: Incoming, limit: usize) -> Result<Option<Bytes>, Aborted> {
     if body.is_end_stream() {
         return Ok(Some(Bytes::new()));
     }
-    if body.size_hint().lower() > BODY_LIMIT as u64 {
+    if body.size_hint().lower() > limit as u64 {
         return Ok(None);
     }
-    match Limited::new(body, BODY_LIMIT).collect().await {
+    match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(Some(collected.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Ok(None),
         Err(_) => Err(Aborted),
@@ -74,7 +88,12 @@ async fn dispatch(
         Ok(overrides) => overrides,
         Err(problem) => return Ok(responder.error(400, &problem)),
     };
-    let needs_key = head.uri.path().starts_with("/v1/");
+    let path = head.uri.path();
+    let needs_key = match endpoint {
+        Some(Endpoint::Mcp | Endpoint::WebSocket) => true,
+        Some(Endpoint::A2a) => !a2a::is_card(path),
+        _ => path.starts_with("/v1/"),
+    };
     if needs_key && !is_authorised(responder.worker.state().api_key.as_deref(), &head.headers) {
         return Ok(responder.error(401, "Incorrect API key provided"));
     }
@@ -83,6 +102,9 @@ async fn dispatch(
             serve_api(responder, dialect, body, &overrides).await
         }
         Some(Endpoint::Api(_)) => Ok(responder.error(405, "Only POST requests are accepted here")),
+        Some(Endpoint::Mcp) => mcp::serve(responder, head, body, &overrides).await,
+        Some(Endpoint::A2a) => a2a::serve(responder, head, body, &overrides).await,
+        Some(Endpoint::WebSocket) => Ok(websocket::accept(responder, head, &overrides)),
         Some(Endpoint::Page(page)) => serve_page(responder, page, &overrides).await,
         None => {
             let problem = format!("Unknown request URL: {} {}", head.method, head.uri.path());
@@ -105,7 +127,7 @@ async fn serve_api(
     body: &Bytes,
     overrides: &RequestOverrides,
 ) -> ServiceResult {
-    let request = match ApiRequest::parse(dialect, body) {
+    let mut request = match ApiRequest::parse(dialect, body) {
         Ok(request) => request,
         Err(problem) => return Ok(responder.error(400, &problem)),
     };
@@ -116,8 +138,15 @@ async fn serve_api(
     if state.draw == DrawBy::Prompt {
         responder.exchange.draw_by(request.content_hash());
     }
-    let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng(), in_flight);
     responder.exchange.parsed(&request, index);
+    match tool_turn(&responder, &request, body, overrides) {
+        Ok(turn) => request.tool_turn = turn,
+        Err(problem) => return Ok(responder.error(400, &problem)),
+    }
+    if let Some(turn) = &request.tool_turn {
+        responder.exchange.tool_turn(turn);
+    }
+    let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng(), in_flight);
     let fault = plan.fault;
     if let Some(fault) = fault {
         responder.exchange.fault_planned(fault);
@@ -130,6 +159,31 @@ async fn serve_api(
         Some(Fault::Reset { at: None }) => responder.reset(),
         _ => respond(responder, &request, plan).await,
     }
+}
+
+/// What a model with a tool loop does, unless the request's headers say it.
+///
+/// # Errors
+/// The conversation is none that a provider accepts.
+fn tool_turn(
+    responder: &Responder,
+    request: &ApiRequest<'_>,
+    body: &[u8],
+    overrides: &RequestOverrides,
+) -> Result<Option<ToolTurn>, String> {
+    let state = responder.worker.state();
+    let (_, model) = state.model(&request.model);
+    let is_chat = request.dialect != Dialect::OpenaiEmbeddings;
+    let decides = is_chat && overrides.tool_call.is_none();
+    let Some(tool_loop) = model.tool_loop.as_ref().filter(|_| decides) else { return Ok(None) };
+    let conversation = Conversation::read(request.dialect, body)?;
+    let task = match state.draw {
+        DrawBy::Request => conversation.task.as_str(),
+        DrawBy::Prompt => behind_id(&conversation.task),
+    };
+    let rng = responder.exchange.rng();
+    let task = rng.drawn_by(state.seed, fnv1a(task.as_bytes()));
+    Ok(Some(ToolTurn::new(tool_loop, &conversation, task, rng)))
 }
 
 async fn respond(

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::{Distribution, Quantity};
+use crate::a2a::A2aSpec;
+use crate::check::{check_distribution, check_faults, check_share};
+use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::error::MockError;
-use crate::fault::Fault;
+use crate::fault::FaultShare;
+use crate::mcp::McpSpec;
+use crate::tool_loop::ToolLoop;
 
 /// The configuration of a mock, in YAML or JSON. Every key has a default; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,8 +28,8 @@ pub struct MockConfig {
     /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning
     /// gains some microseconds of precision and keeps a core busy.
     pub spin: HumanDuration,
-    /// The key that requests below `/v1/` must carry, as `Authorization: Bearer KEY` or
-    /// `x-api-key: KEY`.
+    /// The key that requests below `/v1/` and to `/mcp` and `/a2a` must carry, as
+    /// `Authorization: Bearer KEY` or `x-api-key: KEY`. Agent cards need none.
     pub api_key: Option<String>,
     /// The ground-truth log.
     pub log: LogTarget,
@@ -41,6 +45,10 @@ pub struct MockConfig {
     pub models: BTreeMap<String, ModelSpec>,
     /// The behaviour of all other model names.
     pub other_models: ModelSpec,
+    /// The MCP server at `/mcp`.
+    pub mcp: McpSpec,
+    /// The A2A agents at `/a2a`.
+    pub a2a: A2aSpec,
 }
 
 impl Default for MockConfig {
@@ -57,6 +65,8 @@ impl Default for MockConfig {
             drain: HumanDuration::from_millis(1_000),
             models: BTreeMap::new(),
             other_models: ModelSpec::default(),
+            mcp: McpSpec::default(),
+            a2a: A2aSpec::default(),
         }
     }
 }
@@ -121,6 +131,9 @@ pub struct ModelSpec {
     pub reasoning_share: f64,
     /// Share of the responses that are a tool call in place of text, 0 to 1.
     pub tool_call_share: f64,
+    /// Makes the model call tools until the conversation holds so many rounds of their results, and
+    /// then answer with text. Calls without results, and results without calls, get status 400.
+    pub tool_loop: Option<ToolLoop>,
     /// Whether token usage is reported.
     pub usage: bool,
     /// Numbers in each embedding.
@@ -143,6 +156,7 @@ impl Default for ModelSpec {
             tokens_per_event: 1,
             reasoning_share: 0.0,
             tool_call_share: 0.0,
+            tool_loop: None,
             usage: true,
             dimensions: 8,
             faults: Vec::new(),
@@ -197,17 +211,6 @@ impl Default for OutputLength {
     }
 }
 
-/// A fault and its frequency.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct FaultShare {
-    /// The fault, like `503` or `cut@5`.
-    pub fault: Fault,
-    /// Share of the requests, 0 to 1; the shares of one model add up to at most 1.
-    pub share: f64,
-}
-
 impl MockConfig {
     /// Reads YAML; JSON is a subset of it.
     ///
@@ -236,6 +239,8 @@ impl MockConfig {
             model.check(&format!("models.{name}"), &mut problems);
         }
         self.other_models.check("other_models", &mut problems);
+        self.mcp.check(&mut problems);
+        self.a2a.check(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(MockError::Config(problems)) }
     }
 }
@@ -256,35 +261,20 @@ impl ModelSpec {
         }
         check_share(self.reasoning_share, path, "reasoning_share", problems);
         check_share(self.tool_call_share, path, "tool_call_share", problems);
-        self.faults.iter().for_each(|fault| check_share(fault.share, path, "faults", problems));
-        check_share(
-            self.faults.iter().map(|fault| fault.share).sum(),
-            path,
-            "faults, added up",
-            problems,
-        );
-    }
-}
-
-fn check_distribution<T: Quantity>(
-    distribution: &Distribution<T>,
-    path: &str,
-    key: &str,
-    problems: &mut Vec<String>,
-) {
-    problems.extend(distribution.problem().map(|problem| format!("{path}.{key}: {problem}")));
-}
-
-fn check_share(share: f64, path: &str, key: &str, problems: &mut Vec<String>) {
-    // Rounding may move the sum of shares slightly above 1.
-    if !(0.0..=1.0 + 1e-9).contains(&share) {
-        problems.push(format!("{path}.{key}: {share} is not a share from 0 to 1"));
+        if let Some(tool_loop) = &self.tool_loop {
+            tool_loop.check(&format!("{path}.tool_loop"), problems);
+            if self.tool_call_share > 0.0 {
+                problems.push(format!("{path}.tool_call_share: not together with tool_loop"));
+            }
+        }
+        check_faults(&self.faults, path, problems);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Fault;
 
     #[test]
     fn an_empty_file_is_the_default_and_the_default_is_valid() {
@@ -344,6 +334,8 @@ models:
 other_models:
   reasoning_share: 2
   slowdown: {knee: 1, slope: -1}
+  tool_call_share: 0.5
+  tool_loop: {parallel: 0}
   faults: [{fault: '500', share: 0.6}, {fault: hang, share: 0.6}]
 ";
         let message = MockConfig::from_yaml(text).unwrap_err().to_string();
@@ -353,6 +345,8 @@ other_models:
             "models.a.tokens_per_event",
             "other_models.reasoning_share: 2 is not",
             "other_models.slowdown.slope",
+            "other_models.tool_loop.parallel: from 1",
+            "other_models.tool_call_share: not together",
             "other_models.faults, added up: 1.2",
         ] {
             assert!(message.contains(part), "{part} in {message}");

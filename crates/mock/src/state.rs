@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::a2a::{A2aSpec, Tasks};
 use crate::clock::Clock;
 use crate::counter::Counter;
 use crate::counters::{Counters, Stats};
 use crate::error::MockError;
 use crate::log::Log;
+use crate::mcp::{McpSpec, Sessions};
 use crate::spec::{DrawBy, MockConfig, ModelSpec};
 
 /// The resolved configuration, the counters and the log.
@@ -20,6 +22,12 @@ pub(crate) struct MockState {
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) log: Log,
+    pub(crate) mcp: McpSpec,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) a2a: A2aSpec,
+    pub(crate) tasks: Arc<Tasks>,
+    /// Calls of other agents in flight.
+    pub(crate) agent_calls: Counter,
     /// Indices in `models` by name.
     index_by_name: HashMap<String, usize>,
     /// The configured models in order, then the one for all other names: the same indices as in
@@ -40,6 +48,19 @@ impl MockState {
             clock,
             counters: Counters::new(config.models.keys()),
             log: Log::open(config, clock)?,
+            sessions: Arc::new(Sessions::new(
+                clock,
+                config.mcp.max_sessions as usize,
+                config.mcp.session_timeout.as_nanos(),
+            )),
+            mcp: config.mcp.clone(),
+            tasks: Arc::new(Tasks::new(
+                clock,
+                config.a2a.max_tasks as usize,
+                config.a2a.task_timeout.as_nanos(),
+            )),
+            a2a: config.a2a.clone(),
+            agent_calls: Counter::default(),
             index_by_name: config.models.keys().cloned().zip(0..).collect(),
             models: all.cloned().map(Arc::new).collect(),
             sequence: Counter::default(),

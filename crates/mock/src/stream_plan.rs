@@ -1,22 +1,12 @@
 //! A streamed response as a sequence of steps, each with its due time. No clock, no socket.
 
+use std::task::Context;
+
 use crate::dialect::{Delta, StreamEncoder};
 use crate::fault::Fault;
 use crate::model_output::{ModelOutput, Words};
 use crate::response_plan::{Gaps, ResponsePlan};
-
-/// How a stream ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StreamEnd {
-    /// All content and the final events were sent.
-    Complete,
-    /// With an error event.
-    Error,
-    /// The body ends properly, but the dialect's final events are missing.
-    Truncated,
-    /// The connection is closed, or reset.
-    Disconnected { reset: bool },
-}
+use crate::timed_plan::{StreamEnd, TimedPlan};
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,46 +57,15 @@ impl StreamPlan {
         }
     }
 
-    /// When the next step is due; `None` after the last one.
-    pub(crate) fn due(&self) -> Option<u64> {
-        (self.step != Step::Done).then_some(self.due)
-    }
-
-    /// Output tokens sent so far.
-    pub(crate) const fn tokens_sent(&self) -> u32 {
-        self.sent
-    }
-
     /// The output that is being sent.
     pub(crate) const fn output(&self) -> &ModelOutput {
         &self.output
     }
 
-    /// Whether the next step closes or resets the connection.
-    pub(crate) const fn disconnects(&self) -> bool {
-        matches!(self.step, Step::End(StreamEnd::Disconnected { .. }))
-    }
-
-    /// Takes the next step and writes its events; the last step returns the stream's end.
-    /// `in_flight`: API requests in flight.
-    pub(crate) fn advance(&mut self, in_flight: u64, out: &mut Vec<u8>) -> Option<StreamEnd> {
-        match self.step {
-            Step::Preamble => self.write_preamble(out),
-            Step::Content => self.write_content(in_flight, out),
-            Step::End(end) => {
-                self.write_end(end, out);
-                self.step = Step::Done;
-                return Some(end);
-            }
-            Step::Done => {}
-        }
-        None
-    }
-
     fn write_preamble(&mut self, out: &mut Vec<u8>) {
         self.encoder.start_stream(&self.output, out);
         if let Some(first) = self.output.sections.first() {
-            self.encoder.start_section(&self.output, first.kind, out);
+            self.encoder.start_section(&self.output, *first, out);
         }
         self.due = self.ttft;
         self.choose_next();
@@ -114,20 +73,19 @@ impl StreamPlan {
 
     fn write_content(&mut self, in_flight: u64, out: &mut Vec<u8>) {
         let Some(section) = self.output.sections.get(self.section).copied() else { return };
-        let first = self.sent_of_section == 0;
-        if first && self.section > 0 {
-            self.encoder.start_section(&self.output, section.kind, out);
+        let sent = self.sent_of_section;
+        if sent == 0 && self.section > 0 {
+            self.encoder.start_section(&self.output, section, out);
         }
-        let tokens = self.tokens_per_event.min(section.tokens - self.sent_of_section);
+        let tokens = self.tokens_per_event.min(section.tokens - sent);
         self.text.clear();
-        self.words.write(tokens, &mut self.text);
+        self.output.write_text(section, sent..sent + tokens, &mut self.words, &mut self.text);
         self.sent_of_section += tokens;
         self.sent += tokens;
-        let last = self.sent_of_section == section.tokens;
-        let delta = Delta { kind: section.kind, first, last, text: &self.text };
+        let delta = Delta { section, text: &self.text };
         self.encoder.delta(&self.output, delta, out);
-        if last {
-            self.encoder.end_section(&self.output, section.kind, out);
+        if self.sent_of_section == section.tokens {
+            self.encoder.end_section(&self.output, section, out);
             (self.section, self.sent_of_section) = (self.section + 1, 0);
         }
         if self.sent < self.output.tokens() {
@@ -141,7 +99,7 @@ impl StreamPlan {
             StreamEnd::Complete => {
                 // An output of no tokens has one empty section, which no delta has closed.
                 if let Some(empty) = self.output.sections.get(self.section) {
-                    self.encoder.end_section(&self.output, empty.kind, out);
+                    self.encoder.end_section(&self.output, *empty, out);
                 }
                 self.encoder.end_stream(&self.output, out);
             }
@@ -178,6 +136,43 @@ impl StreamPlan {
             }
             discarded.clear();
         }
+    }
+}
+
+/// `in_flight` are the API requests in flight.
+impl TimedPlan for StreamPlan {
+    fn due(&self) -> Option<u64> {
+        (self.step != Step::Done).then_some(self.due)
+    }
+
+    fn tokens_sent(&self) -> u32 {
+        self.sent
+    }
+
+    fn disconnects(&self) -> bool {
+        matches!(self.step, Step::End(StreamEnd::Disconnected { .. }))
+    }
+
+    fn advance(&mut self, in_flight: u64, out: &mut Vec<u8>) -> Option<StreamEnd> {
+        match self.step {
+            Step::Preamble => self.write_preamble(out),
+            Step::Content => self.write_content(in_flight, out),
+            Step::End(end) => {
+                self.write_end(end, out);
+                self.step = Step::Done;
+                return Some(end);
+            }
+            Step::Done => {}
+        }
+        None
+    }
+
+    fn poll_stopped(&mut self, _cx: &mut Context<'_>) -> bool {
+        false
+    }
+
+    fn farewell(&mut self) -> Vec<u8> {
+        Vec::new()
     }
 }
 

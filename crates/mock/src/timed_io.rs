@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use crate::clock::Clock;
 use crate::exchange::{Exchange, Reception};
 use crate::rx_timestamp;
+use crate::websocket::Accepted;
 
 /// The times of one connection, shared by its socket, its service and its response bodies.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(crate) struct ConnectionTimes {
     /// Exchanges whose last bytes have been handed over, but not yet written.
     unwritten: RefCell<Vec<Exchange>>,
     reset: Cell<bool>,
+    /// A handshake that was accepted: frames follow.
+    switch: RefCell<Option<Accepted>>,
 }
 
 impl ConnectionTimes {
@@ -51,7 +54,23 @@ impl ConnectionTimes {
             waiting: RefCell::default(),
             unwritten: RefCell::default(),
             reset: Cell::new(false),
+            switch: RefCell::default(),
         }
+    }
+
+    /// The connection's number.
+    pub(crate) const fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// The response that is sent now makes the connection a WebSocket.
+    pub(crate) fn switch_to(&self, accepted: Accepted) {
+        *self.switch.borrow_mut() = Some(accepted);
+    }
+
+    /// The handshake that has made it a WebSocket, if it is one.
+    pub(crate) fn take_switch(&self) -> Option<Accepted> {
+        self.switch.borrow_mut().take()
     }
 
     /// When the current request was received so far. If a pipelined request came in the same read

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
-use plimsoll_audit::{Audit, AuditError, LARGEST_FILE, Report, SCHEMA, audit, audit_claim};
+use plimsoll_audit::{
+    Audit, AuditError, LARGEST_FILE, Mapping, Report, SCHEMA, Vocabulary, audit_claim, audit_with,
+};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
@@ -16,10 +18,13 @@ Examples:
   plimsoll audit benchmark.md                      a page with tables and sentences
   plimsoll audit --understood page.html            also how each heading was understood
   wrk -c100 -d30s --latency URL | plimsoll audit -          the output of a tool
+  plimsoll audit --map 'Antwortzeit=mean:ms' --map 'Kosten=' seite.html   headings that it does not know
   plimsoll audit --claim 'conns=100 rps=21989 mean=4.59ms'  figures without a file
   plimsoll audit --json findings.json report.txt summary.json
 
 Reads Markdown, HTML, CSV, plain text, the outputs of wrk, k6, oha, hey and ab, and report.txt and summary.json of Plimsoll. Every printed number stands for all values that its digits allow; a rule speaks only if none of them fits.
+
+A heading that it does not know is explained by --map HEADING=MEANING, with a unit behind a colon: p50, p99.9, mean, min, max, rps, requests, errors, error rate, success rate, conns, threads, duration, transfer, size. Headings are printed by --understood.
 
 What is checked:
   order             min <= p50 <= p99 <= max, and the mean within them
@@ -55,6 +60,10 @@ pub(crate) struct Flags {
     /// Figures of one measurement, like `conns=100 rps=21989 mean=4.59ms` (repeatable)
     #[arg(long = "claim", value_name = "FIGURES")]
     claims: Vec<String>,
+    /// What a heading means that is not known, like `Antwortzeit=mean:ms`; `HEADING=` leaves it out
+    /// (repeatable)
+    #[arg(long = "map", value_name = "HEADING=MEANING", value_parser = parse_mapping)]
+    map: Vec<Mapping>,
     /// Print how each table and heading was understood, and what was not read
     #[arg(long)]
     understood: bool,
@@ -69,9 +78,11 @@ pub(crate) struct Flags {
 /// Audits all files before anything is printed or written.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut files = Vec::new();
+    let vocabulary = Vocabulary::new(flags.map.clone());
     for path in &flags.files {
-        files.push(of_file(path)?);
+        files.push(of_file(path, &vocabulary)?);
     }
+    check_map(&flags.map, &files)?;
     for claim in &flags.claims {
         files.push(audit_claim(claim).map_err(|error| UsageError(error.to_string()))?);
     }
@@ -92,10 +103,30 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(if found { Exit::Fail } else { Exit::Pass })
 }
 
-fn of_file(path: &Path) -> Result<Report> {
+/// An explanation of a heading that no file has is a slip.
+fn check_map(map: &[Mapping], files: &[Report]) -> Result<(), UsageError> {
+    let is_used = |entry: &&Mapping| {
+        files.iter().any(|report| report.mapped.iter().any(|heading| heading == entry.heading()))
+    };
+    let Some(entry) = map.iter().find(|entry| !is_used(entry)) else { return Ok(()) };
+    let unknown = files.iter().flat_map(|report| &report.tables).flat_map(|table| &table.not_read);
+    let unknown: Vec<&str> = unknown.map(String::as_str).take(10).collect();
+    let others = if unknown.is_empty() {
+        "every heading is known".to_owned()
+    } else {
+        format!("not understood are: {}", unknown.join(", "))
+    };
+    Err(UsageError(format!("--map: no table has the heading `{}`; {others}", entry.heading())))
+}
+
+fn parse_mapping(text: &str) -> Result<Mapping, String> {
+    Mapping::parse(text).map_err(|error| error.to_string())
+}
+
+fn of_file(path: &Path, vocabulary: &Vocabulary) -> Result<Report> {
     let wrong = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", path.display()));
     let bytes = read(path).map_err(|error| wrong(&error))?;
-    let report = audit(&path.to_string_lossy(), &bytes);
+    let report = audit_with(&path.to_string_lossy(), &bytes, vocabulary);
     Ok(report.map_err(|error: AuditError| wrong(&error))?)
 }
 

@@ -11,7 +11,7 @@ use plimsoll_measure::Nanos;
 
 use crate::console::{self, Show};
 use crate::exit::Exit;
-use crate::flags::{LimitFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate};
+use crate::flags::{ExportFlags, LimitFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate};
 use crate::run_dir::RunDirOptions;
 use crate::session::Session;
 
@@ -47,6 +47,8 @@ pub(crate) struct Flags {
     out: Option<PathBuf>,
     #[command(flatten)]
     run: RunFlags,
+    #[command(flatten)]
+    export: ExportFlags,
     #[command(flatten)]
     progress: ProgressFlags,
 }
@@ -112,6 +114,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
     let plans = flags.urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
     let mut session = Session::open(flags.progress.ui());
+    session.export(flags.export.options())?;
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
     let mut options = flags.run.options(output);
     let several = flags.urls.len() > 1;
@@ -135,5 +138,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if several && !finished.is_empty() {
         console::print_screen(&table::side_by_side(&flags.urls, &finished))?;
     }
+    session.linger();
     failed.map_or(Ok(exit), Err)
 }

@@ -65,6 +65,9 @@ struct Rules {
     /// Whose log it is [default: the gateway's; the mock's is an upstream's]
     #[arg(long, value_enum)]
     log_of: Option<Place>,
+    /// How long a database may be silent before it is given up
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    timeout: Nanos,
     /// Match by this recorded header of the answers, instead of the id that was sent
     #[arg(long, value_name = "HEADER")]
     id_header: Option<String>,
@@ -79,10 +82,15 @@ struct Rules {
 /// The files of a join.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Output {
     /// Print join.json instead of the text; it is written to the run's folder anyway
     #[arg(long)]
     json: bool,
+    /// Also write joined.jsonl to the run's folder: a line for each request, with what became of it
+    /// and the parts of its time
+    #[arg(long)]
+    rows: bool,
     /// No progress on stderr
     #[arg(short, long)]
     quiet: bool,
@@ -101,6 +109,9 @@ enum Place {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let Flags { run, log, rules, output } = flags;
     let source = Source::parse(log, credentials).map_err(join_error)?;
+    let source = source.with_patience(rules.timeout.to_duration());
+    let mut options = rules.options();
+    options.rows = output.rows.then(|| run.join(ROWS));
     let mut told = Told::new(!output.quiet);
     let mut shown = |map: &Map| {
         if !output.quiet {
@@ -108,7 +119,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         }
     };
     let mut tell = |reading, rows| told.tell(reading, rows);
-    let joined = join(run, &source, &rules.options(), &mut shown, &mut tell).map_err(join_error)?;
+    let joined = join(run, &source, &options, &mut shown, &mut tell).map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
     write(&run.join(FILE), &json)?;
     console::print(&if output.json { json } else { text(&joined) })?;
@@ -117,6 +128,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// The file of the result in the run's folder.
 const FILE: &str = "join.json";
+
+/// The requests, with `--rows`.
+const ROWS: &str = "joined.jsonl";
 
 /// Replaces the file as a whole: a reader sees the old one or the new one.
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -159,7 +173,7 @@ impl Rules {
         });
         let run = RunChoice { target: self.target.clone(), id_header: self.id_header.clone() };
         let map = MapChoice { preset: self.preset.clone(), entries: self.map.clone(), log_of };
-        Options { run, map, allow_lost: self.allow_lost }
+        Options { run, map, allow_lost: self.allow_lost, rows: None }
     }
 }
 
@@ -193,6 +207,11 @@ impl Told {
 
 fn parse_mapping(text: &str) -> Result<Mapping, String> {
     Mapping::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_time(text: &str) -> Result<Nanos, String> {
+    let parsed = text.parse::<Nanos>().ok().filter(|time| time.as_u64() > 0);
+    parsed.ok_or_else(|| "write a duration like 60s or 5m".to_owned())
 }
 
 /// Parses a percentage from 0 to 100, with or without the sign.

@@ -1,5 +1,6 @@
 //! `plimsoll knee`: how much load a target carries within an objective.
 
+use std::env;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -7,19 +8,20 @@ use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_harness::knee::{ProbeError, Prober};
 use plimsoll_knee::{
-    AtLeast, FORMAT, Found, KeptShare, Kind, KneeReport, Load, Objective, Phase, Planned,
-    ProviderProbe, Search, Settings, State,
+    FORMAT, KeptShare, Kind, KneeReport, Load, Objective, Phase, Planned, ProviderProbe, Search,
+    Settings, State, TargetKnee, in_turns,
 };
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{
+    EnvVars, Overrides, Plan, Profile, Purpose, Target, TargetRole, load, redacted_path,
+};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 
+use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::flags::{
-    ProfileFlags, ProgressFlags, ScreenFlags, TargetFlags, parse_rate, parse_share,
-};
+use crate::flags::{ProfileFlags, ProgressFlags, ScreenFlags, parse_rate, parse_share};
 use crate::progress::Steps;
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::Session;
@@ -29,18 +31,22 @@ Examples:
   plimsoll knee realistic --target http://127.0.0.1:8080 --slo 'ttft<500ms : 99%'
   plimsoll knee chat.yaml --slo 'ttft<500ms & tpot<30ms : 99%' --at-least 200 --direct http://127.0.0.1:9000
   plimsoll knee minimal --target http://127.0.0.1:8080 --slo 'response_time<1s : 95%' --users --from 1
+  plimsoll knee chat.yaml --slo 'ttft<500ms : 99%' --target a=http://127.0.0.1:8080 \\
+      --target b=https://b.example,key=B_KEY --direct http://127.0.0.1:9000
 
 An objective bounds times of each request (response_time, service_time, ttfb, ttft, response_ttft, tpot, longest_gap) and says what share of all requests must keep every bound. `p99 < 20 ms` is `response_time<20ms : 99%`. Requests that fail, are refused or are never sent miss it.
 
 The search steps up to a load that misses the objective, bisects, and then makes longer probes on both sides of the best guess, until the 95 % interval is as narrow as --precision or --budget is spent. A longer probe below the interval must keep the objective. A probe in which Plimsoll itself could not keep up counts neither way; if it is the limit, the result is \"at least\".
 
-The folder contains knee.json and report.txt. Ctrl-C ends the search and reports what is known.
+Several targets take turns, probe by probe, so that what changes on the machine meanwhile reaches all of them; --budget is for each. Of a target, `key=` names an environment variable that holds its key.
+
+The folder contains knee.json, report.txt and report.html; `plimsoll report FOLDER` shows it again. Ctrl-C ends the search and reports what is known.
 
 Exit codes:
-    0  found; with --at-least: the whole interval is above it
-    1  not even the lowest load keeps the objective, or --at-least is above the interval
+    0  found, of every target; with --at-least: the whole interval is above it
+    1  not even the lowest load keeps the objective, or --at-least is above the interval, of any
     2  wrong usage
-    3  no knee could be told, it was not stable, or --at-least is within the interval
+    3  no knee could be told, it was not stable, or --at-least is within the interval, of any
   130  interrupted";
 
 #[derive(Args, Debug)]
@@ -49,8 +55,11 @@ pub(crate) struct Flags {
     /// Profile file, or name of a built-in profile; its stages are not used
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
-    #[command(flatten)]
-    target: TargetFlags,
+    /// A target [default: the profile's]. Of several each has a name; and if needed its `key` (name
+    /// of a variable), `model` and `protocol`
+    #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
+    #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
+    targets: Vec<TargetFlag>,
     #[command(flatten)]
     search: SearchFlags,
     #[command(flatten)]
@@ -59,6 +68,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Output")]
     out: PathBuf,
+    /// Do not write report.html, the page with charts
+    #[arg(long, help_heading = "Output")]
+    no_html: bool,
     #[command(flatten)]
     screen: ScreenFlags,
     #[command(flatten)]
@@ -85,7 +97,7 @@ struct SearchFlags {
     /// Width of the interval at which the search ends
     #[arg(long, value_name = "SHARE", default_value = "4%", value_parser = parse_share)]
     precision: f64,
-    /// Time for everything
+    /// Time for everything, for each target
     #[arg(long, value_name = "TIME", default_value = "5m")]
     budget: Nanos,
     /// Length of the confirmation; 0s for none
@@ -94,9 +106,10 @@ struct SearchFlags {
     /// The load that it must carry: exit code 1 if it does not
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     at_least: Option<f64>,
-    /// The upstream itself, which is tried at 1.2 times the knee: is the limit its own?
-    #[arg(long, value_name = "URL")]
-    direct: Option<String>,
+    /// The upstream itself, which is tried at 1.2 times the knee of each target: is the limit its
+    /// own? Options as for --target
+    #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
+    direct: Option<TargetFlag>,
 }
 
 impl SearchFlags {
@@ -136,18 +149,20 @@ const LEAST_SEARCH_S: f64 = 30.0;
 /// The provider is tried at so many times the knee, for so many seconds.
 const PROVIDER: (f64, f64) = (1.2, 10.0);
 
-/// Searches the knee.
+/// Searches the knees.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let overrides = flags.target.overrides(&flags.settings);
-    let plan = plan(flags, &overrides)?;
-    let provider = provider(flags, &overrides)?;
-    let search = flags.search.settings(plan.seed.0)?;
+    let targets = subjects(flags)?;
+    let first = targets.first().map(|target| &target.plan);
+    let (name, seed) = first.map_or(("", 1), |plan| (&*plan.name, plan.seed.0));
+    let direct = flags.search.direct.as_ref().map(|direct| plan_of(flags, direct)).transpose()?;
+    let settings = flags.search.settings(seed)?;
     let mut session = Session::open(flags.progress.ui());
     let started = utc_compact(unix_nanos());
-    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: false };
-    let run_dir = RunDir::create(&output, &started, &format!("knee-{}", plan.name))?;
+    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
+    let run_dir = RunDir::create(&output, &started, &format!("knee-{name}"))?;
     session.handle_signals()?;
-    let report = find(flags, &session, (&plan, provider.as_ref()), (search, started));
+    let finder = Finder { flags, session: &session, targets: &targets, settings };
+    let report = finder.report(direct.as_ref(), name, started);
     let report = report.inspect_err(|_| run_dir.discard())?;
     let rest = Rest::Folder(run_dir.path().display().to_string());
     match flags.screen.show() {
@@ -156,8 +171,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let mut json = serde_json::to_vec_pretty(&report)?;
     json.push(b'\n');
-    run_dir.write("knee.json", &json)?;
+    run_dir.write(file::KNEE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH, rest).as_bytes())?;
+    run_dir.write_html(|| plimsoll_page::knee_page(&report))?;
     Ok(exit(&report))
 }
 
@@ -165,7 +181,71 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 const STAGES: &str = "1:1s";
 
 /// Columns of report.txt.
-const WIDTH: usize = 110;
+pub(super) const WIDTH: usize = 110;
+
+/// A target whose knee is searched.
+struct Subject {
+    /// Its name; empty where it has none.
+    name: String,
+    plan: Plan,
+}
+
+impl Subject {
+    fn url(&self) -> String {
+        url(&self.plan)
+    }
+}
+
+fn url(plan: &Plan) -> String {
+    plan.targets.first().map(|target| redacted_path(&target.url.to_string())).unwrap_or_default()
+}
+
+/// The targets of the command line, else those of the profile.
+fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
+    if flags.targets.is_empty() {
+        let plan = plan(flags, &flags.settings.overrides())?;
+        let several = plan.targets.len() > 1;
+        let of = |target: &Target| {
+            let name = if several { target.name.clone() } else { String::new() };
+            let targets = vec![target.clone()];
+            Subject { name, plan: Plan { targets, versus: None, ..plan.clone() } }
+        };
+        let own = plan.targets.iter().filter(|target| target.role != TargetRole::Control);
+        return Ok(own.map(of).collect());
+    }
+    for (index, target) in flags.targets.iter().enumerate() {
+        let name = &target.name;
+        if flags.targets.len() > 1 && name.is_empty() {
+            let why = "several targets need names: write --target NAME=URL for each";
+            return Err(UsageError(why.to_owned()).into());
+        }
+        if flags.targets[..index].iter().any(|other| other.name == *name) {
+            return Err(UsageError(format!("two targets have the name `{name}`")).into());
+        }
+    }
+    let of = |target: &TargetFlag| {
+        Ok(Subject { name: target.name.clone(), plan: plan_of(flags, target)? })
+    };
+    flags.targets.iter().map(of).collect()
+}
+
+/// The plan of a target of the command line, with its own key, model and protocol.
+fn plan_of(flags: &Flags, target: &TargetFlag) -> Result<Plan> {
+    if target.option("watch").is_some() {
+        let why = "`knee` watches no process: leave `watch=` out";
+        return Err(UsageError(format!("--target {}: {why}", target.name)).into());
+    }
+    let shared = flags.settings.overrides();
+    let own = |key: &str| target.option(key).map(str::to_owned);
+    let overrides = Overrides {
+        target: Some(target.url.clone()),
+        key: target.key(|name| env::var(name).ok())?.or(shared.key),
+        model: own("model").or(shared.model),
+        protocol: own("protocol").or(shared.protocol),
+        ..flags.settings.overrides()
+    };
+    plan(flags, &overrides)
+}
 
 fn plan(flags: &Flags, overrides: &Overrides) -> Result<Plan> {
     let profile = Profile::open(&flags.profile)?;
@@ -174,67 +254,78 @@ fn plan(flags: &Flags, overrides: &Overrides) -> Result<Plan> {
     Ok(load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?)
 }
 
-fn provider(flags: &Flags, overrides: &Overrides) -> Result<Option<Plan>> {
-    let Some(direct) = &flags.search.direct else { return Ok(None) };
-    let overrides = Overrides { target: Some(direct.clone()), ..overrides.clone() };
-    plan(flags, &overrides).map(Some)
+/// The searches, carried out.
+struct Finder<'f> {
+    flags: &'f Flags,
+    session: &'f Session,
+    targets: &'f [Subject],
+    settings: Settings,
 }
 
-fn find(
-    flags: &Flags,
-    session: &Session,
-    (plan, provider): (&Plan, Option<&Plan>),
-    (settings, started): (Settings, String),
-) -> Result<KneeReport> {
-    let (objective, load) = (&flags.search.slo, flags.search.load());
-    let prober = Prober { plan, objective, load, control: session.control() };
-    let mut search = Search::new(settings);
-    let steps = Steps::begin(session.status());
-    while let Some(planned) = search.next() {
-        steps.step(&announcement(&search, planned, load, settings.budget_s));
-        let measured = prober.probe(planned, Some(&search)).map_err(probe_error)?;
-        if session.control().is_interrupted() {
-            search.interrupt();
-            break;
+impl Finder<'_> {
+    fn report(&self, direct: Option<&Plan>, profile: &str, started: String) -> Result<KneeReport> {
+        let steps = Steps::begin(self.session.status());
+        let mut searches: Vec<_> =
+            self.targets.iter().map(|_| Search::new(self.settings)).collect();
+        let control = self.session.control();
+        in_turns(&mut searches, |index, planned, search| {
+            let target = &self.targets[index];
+            steps.step(&self.announcement(target, search, planned));
+            let measured = self.prober(&target.plan).probe(planned, Some(search));
+            let measured = measured.map_err(probe_error)?;
+            Ok::<_, anyhow::Error>((!control.is_interrupted()).then_some(measured))
+        })?;
+        let (load, wanted) = (self.flags.search.load(), self.flags.search.at_least);
+        let mut knees = Vec::new();
+        for (target, search) in self.targets.iter().zip(&searches) {
+            let hash = plan_hash(&serde_json::to_value(&target.plan)?);
+            let named = (&*target.name, target.url(), hash);
+            let mut knee = TargetKnee::of(search, (load, wanted), named);
+            if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
+                knee.provider = self.provider(&steps, plan, &knee)?;
+            }
+            knees.push(knee);
         }
-        search.record(measured);
-    }
-    let interrupted = session.control().is_interrupted();
-    let knee = search.found().cloned().unwrap_or_else(unknown);
-    let provider = provider
-        .filter(|_| !interrupted)
-        .and_then(|plan| Some((plan, knee.load.or(knee.high)?)))
-        .map(|(plan, at)| {
-            let planned =
-                Planned { load: at * PROVIDER.0, seconds: PROVIDER.1, phase: Phase::Cliff };
-            let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
-            steps.step(&format!("the provider itself at {}", load.text(planned.load)));
-            let measured = Prober { plan, ..prober }.probe(planned, None).map_err(probe_error)?;
-            let (kept, state) = KeptShare::judge(&measured.batches, objective.share());
-            Ok::<_, anyhow::Error>(ProviderProbe {
-                url,
-                load: planned.load,
-                kept: Some(kept),
-                state,
-            })
+        Ok(KneeReport {
+            format: FORMAT.to_owned(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started,
+            profile: profile.to_owned(),
+            objective: self.flags.search.slo.to_string(),
+            load,
+            interrupted: control.is_interrupted(),
+            budget_s: Some(self.settings.budget_s),
+            knees,
         })
-        .transpose()?;
-    Ok(KneeReport {
-        format: FORMAT.to_owned(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started,
-        profile: plan.name.clone(),
-        target: plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default(),
-        plan_hash: plan_hash(&serde_json::to_value(plan)?),
-        objective: objective.to_string(),
-        load,
-        at_least: flags.search.at_least.map(|wanted| AtLeast::judge(wanted, &knee)),
-        knee,
-        provider,
-        interrupted,
-        took_s: search.spent_s(),
-        probes: search.probes().to_vec(),
-    })
+    }
+
+    fn prober<'p>(&'p self, plan: &'p Plan) -> Prober<'p> {
+        let (objective, load) = (&self.flags.search.slo, self.flags.search.load());
+        Prober { plan, objective, load, control: self.session.control() }
+    }
+
+    /// Tries the provider itself at more than the knee of a target.
+    fn provider(
+        &self,
+        steps: &Steps,
+        plan: &Plan,
+        knee: &TargetKnee,
+    ) -> Result<Option<ProviderProbe>> {
+        let Some(at) = knee.knee.load.or(knee.knee.high) else { return Ok(None) };
+        let planned = Planned { load: at * PROVIDER.0, seconds: PROVIDER.1, phase: Phase::Cliff };
+        let text = self.flags.search.load().text(planned.load);
+        steps.step(&format!("the provider itself at {text}"));
+        let measured = self.prober(plan).probe(planned, None).map_err(probe_error)?;
+        let (kept, state) = KeptShare::judge(&measured.batches, self.flags.search.slo.share());
+        Ok(Some(ProviderProbe { url: url(plan), load: planned.load, kept: Some(kept), state }))
+    }
+
+    fn announcement(&self, target: &Subject, search: &Search, planned: Planned) -> String {
+        let name = &target.name;
+        let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        let load = self.flags.search.load();
+        format!("{of}{}", announcement(search, planned, load, self.settings.budget_s))
+    }
 }
 
 fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) -> String {
@@ -258,24 +349,31 @@ fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) ->
     )
 }
 
-fn unknown() -> Found {
-    let why = Some("the search ended before a probe".to_owned());
-    Found { kind: Kind::Unknown, load: None, low: None, high: None, why, confirmed: None }
-}
-
 /// A profile that cannot be carried out, and an objective that bounds nothing, are wrong usage.
 fn probe_error(error: ProbeError) -> anyhow::Error {
     match error {
         ProbeError::Engine(error) => crate::session::plan_error(error),
         error @ ProbeError::Objective(_) => UsageError(error.to_string()).into(),
+        error @ ProbeError::Metrics(_) => error.into(),
     }
 }
 
+/// The worst of all targets.
 fn exit(report: &KneeReport) -> Exit {
     if report.interrupted {
         return Exit::Interrupted;
     }
-    match (report.at_least.map(|wanted| wanted.state), report.knee.kind) {
+    let exits: Vec<_> = report.knees.iter().map(exit_of).collect();
+    let has = |exit: Exit| exits.contains(&exit);
+    [Exit::Fail, Exit::Invalid].into_iter().find(|exit| has(*exit)).unwrap_or(Exit::Pass)
+}
+
+const fn exit_of(target: &TargetKnee) -> Exit {
+    let wanted = match target.at_least {
+        Some(wanted) => Some(wanted.state),
+        None => None,
+    };
+    match (wanted, target.knee.kind) {
         (None, Kind::Interval | Kind::Bracket | Kind::AtLeast) | (Some(State::Kept), _) => {
             Exit::Pass
         }

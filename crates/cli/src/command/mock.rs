@@ -23,7 +23,7 @@ Examples:
   plimsoll mock --ttft '{lognormal: {median: 300ms, p95: 900ms}}' --log truth.jsonl
   curl http://127.0.0.1:9000/v1/models
 
-The mock serves OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not streamed. Without --config the model `mock-fast` responds at once, and every other model like a fast real one. Counters are at /metrics. Request headers override settings for one request: `x-mock-ttft: 50ms`, `x-mock-status: 503`. Ctrl-C stops the mock and prints what it served.";
+The mock serves OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not streamed. It is an MCP server at /mcp and has A2A agents at /a2a. Without --config the model `mock-fast` responds at once, `mock-agent` calls the tools that it is offered three times before it answers, and every other model is like a fast real one. Counters are at /metrics. Request headers override settings for one request: `x-mock-ttft: 50ms`, `x-mock-status: 503`. Ctrl-C stops the mock and prints what it served.";
 
 /// The default configuration.
 const MODELS: &str = include_str!("mock/models.yaml");

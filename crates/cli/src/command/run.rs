@@ -1,11 +1,17 @@
 //! `plimsoll run`: runs a profile against a target.
 
-use anyhow::Result;
-use clap::{Args, ValueHint};
-use plimsoll_profile::{EnvVars, Profile, Purpose, load};
+use std::fs;
+use std::path::Path;
 
-use crate::exit::Exit;
-use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueHint};
+use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
+use plimsoll_report::screen::Rest;
+
+use crate::exit::{Exit, UsageError};
+use crate::flags::{ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
+use crate::run_dir::file;
+use crate::secrets;
 use crate::session::Session;
 
 const AFTER: &str = "\
@@ -13,16 +19,19 @@ Examples:
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
   PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
   plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
+  plimsoll run runs/20260102T030405Z-realistic --key KEY   a run of the past again
   export PLIMSOLL_RUN_ID=big-42; plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
 
 Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSOLL_TLS__CA_FILE (`__` for the dot). Flags override variables, and variables override the file. `plimsoll profile show PROFILE` prints the result.
 
-The run's folder contains plan.json, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv and metrics.prom. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
+The folder of a run in place of a profile means its profile.yaml: the profile with every default and all that flags and variables had set, without credentials.
+
+The run's folder contains plan.json, profile.yaml, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv and metrics.prom. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Profile file, or name of a built-in profile (`plimsoll profile list`)
+    /// Profile file, name of a built-in profile (`plimsoll profile list`), or folder of a run
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
@@ -34,15 +43,73 @@ pub(crate) struct Flags {
     #[command(flatten)]
     run: RunFlags,
     #[command(flatten)]
+    export: ExportFlags,
+    #[command(flatten)]
     progress: ProgressFlags,
 }
 
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let profile = Profile::open(&flags.profile)?;
+    let profile = Profile::open(&profile_of(&flags.profile)?)?;
     let overrides = flags.target.overrides(&flags.settings);
-    let plan = load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?;
+    let overrides = flags.export.label(overrides);
+    let variables = EnvVars::from_process();
+    let plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+    secrets::are_given(&plan)?;
+    let again = show(&profile, &variables, &overrides)?;
     let mut session = Session::open(flags.progress.ui());
+    session.export(flags.export.options())?;
     let options = flags.run.options(Some(flags.output.options()));
-    Ok(session.run_plan(plan, &options)?.exit)
+    let finished = session.run_plan(plan, &options)?;
+    if let Rest::Folder(folder) = &finished.rest {
+        let path = Path::new(folder).join(file::PROFILE);
+        fs::write(&path, again).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    session.linger();
+    Ok(finished.exit)
+}
+
+/// The profile that is meant: of the folder of a run, or of its plan.json, the profile in it.
+fn profile_of(named: &str) -> Result<String> {
+    let path = Path::new(named);
+    let is_plan = path.file_name().is_some_and(|name| name == file::PLAN);
+    let folder = match path.parent() {
+        _ if path.is_dir() => path,
+        Some(parent) if is_plan && path.is_file() => parent,
+        _ => return Ok(named.to_owned()),
+    };
+    let stored = folder.join(file::PROFILE);
+    if stored.is_file() {
+        return Ok(stored.display().to_string());
+    }
+    let why = format!(
+        "{named} is no profile, and beside it is no {}: `plimsoll run` writes it since version 0.2.0, when a run has ended; give the profile that was run",
+        file::PROFILE
+    );
+    Err(UsageError(why).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_or_its_plan_means_the_profile_in_it() {
+        let run = tempfile::tempdir().unwrap();
+        let (folder, plan) = (run.path().to_str().unwrap(), run.path().join("plan.json"));
+        fs::write(&plan, "{}").unwrap();
+        let plan = plan.to_str().unwrap();
+        for named in [folder, plan] {
+            let error = profile_of(named).unwrap_err();
+            assert!(error.is::<UsageError>() && error.to_string().contains("no profile.yaml"));
+        }
+        let profile = run.path().join("profile.yaml");
+        fs::write(&profile, "").unwrap();
+        let profile = profile.to_str().unwrap();
+        assert_eq!(profile_of(folder).unwrap(), profile);
+        assert_eq!(profile_of(plan).unwrap(), profile);
+        // Names of built-in profiles and of other files stay what they are.
+        assert_eq!(profile_of("minimal").unwrap(), "minimal");
+        assert_eq!(profile_of("absent/plan.json").unwrap(), "absent/plan.json");
+    }
 }

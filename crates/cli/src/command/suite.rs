@@ -12,6 +12,7 @@ use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_suite::{
     Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
+    prometheus,
 };
 
 use crate::command::suite_page;
@@ -19,8 +20,9 @@ use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_no
 use crate::console::{self, Show};
 use crate::environment;
 use crate::exit::{Exit, UsageError};
+use crate::export;
 use crate::fd_limit::FdLimit;
-use crate::flags::{ProgressFlags, ScreenFlags, parse_rate, watched_process};
+use crate::flags::{ProgressFlags, PushFlags, ScreenFlags, parse_rate, watched_process};
 use crate::progress::{StatusOutput, Steps};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::last_calibration;
@@ -61,8 +63,8 @@ pub(crate) enum SuiteCommand {
     /// Measure GET /metrics under closed-model load: 100 connections for 30s, then 200 for 60s
     #[command(after_help = AFTER)]
     Quick(Flags),
-    /// Measure chats of three sizes, streamed and not, at rising rates up to the knee, and the cost
-    /// of each feature
+    /// Measure chats of three sizes, streamed and not, at rising rates, the knee of each, and the
+    /// cost of each feature
     #[command(after_help = AFTER)]
     Tiers(Flags),
     /// Run as a child process of a suite
@@ -115,6 +117,10 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
+    /// With `tiers`: time for the search of each knee; 0s for none [default: 150s; with --quick
+    /// none]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    knee_budget: Option<Nanos>,
     /// Number of times each measurement is repeated; the median is shown [default: the suite's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(help_heading = "Load")]
@@ -142,6 +148,8 @@ pub(crate) struct Flags {
     /// the report still says so
     #[arg(long, help_heading = "Output", requires = "targets")]
     allow_missing: bool,
+    #[command(flatten)]
+    push: PushFlags,
     #[command(flatten)]
     screen: ScreenFlags,
     #[command(flatten)]
@@ -205,7 +213,14 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     drop(steps);
     let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
     let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
-    print_and_store(&report, &run_dir, accepted, flags.screen.show())
+    let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
+    if let Some(target) = &flags.push.push_metrics {
+        let name = format!("suite-{}", suite.name());
+        if let Err(error) = export::push(target, &name, &prometheus(&report)) {
+            console::eprint_labelled("warning", &error.to_string());
+        }
+    }
+    Ok(exit)
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.
@@ -224,6 +239,7 @@ fn print_and_store(
     json.push(b'\n');
     run_dir.write(file::SUITE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH).as_bytes())?;
+    run_dir.write(file::PROMETHEUS, prometheus(report).as_bytes())?;
     run_dir.write_html(|| suite_page::page(report))?;
     if show == Show::Full {
         console::print_end(&screen)?;
@@ -270,6 +286,7 @@ impl Flags {
             environment: environment::read(fd_limit),
             calibration: last_calibration(),
             baseline: self.baseline.clone(),
+            knee_budget: self.knee_budget,
             size_for: self.size_for,
             command: shown_command(env::args()),
             started,

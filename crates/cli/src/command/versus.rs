@@ -14,7 +14,9 @@ use plimsoll_profile::Plan;
 use plimsoll_report::screen::Screen;
 
 use crate::exit::Exit;
-use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags, parse_rate, parse_share};
+use crate::flags::{
+    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, parse_rate, parse_share,
+};
 use crate::session::{RunOptions, Session};
 use target::{TargetFlag, parse_direct, parse_target};
 
@@ -65,6 +67,8 @@ pub(crate) struct Flags {
     output: OutputFlags,
     #[command(flatten)]
     run: RunFlags,
+    #[command(flatten)]
+    export: ExportFlags,
     #[command(flatten)]
     progress: ProgressFlags,
 }
@@ -147,7 +151,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut options = flags.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
     let mut session = Session::open(flags.progress.ui());
+    session.export(flags.export.options())?;
     let upstream_log = flags.comparison.upstream_log.as_deref();
     let settings = rounds::Settings { thresholds, options, upstream_log };
-    Ok(rounds::run(&mut session, &plan, &settings)?.exit)
+    let exit = rounds::run(&mut session, &plan, &settings)?.exit;
+    session.linger();
+    Ok(exit)
 }

@@ -1,7 +1,8 @@
 //! Shows the progress of one run.
 
 use plimsoll_engine::{Control, ProcessStat, Progress, Run};
-use plimsoll_live::{ProcessNow, RunFacts, StageFacts, Update, View};
+use plimsoll_export::{LiveMetrics, Verdict};
+use plimsoll_live::{ProcessNow, RunFacts, SoFar, StageFacts, Update, View};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{RunMetadata, Threshold};
 
@@ -54,12 +55,15 @@ pub(crate) struct ProgressView {
     /// When the next line is due.
     next_line: Nanos,
     full: Option<Full>,
+    /// What is served besides.
+    live: Option<LiveMetrics>,
+    /// Where somebody looks at the verdict.
+    judge: Option<Judge>,
 }
 
 /// What the view of the whole terminal needs besides.
 struct Full {
     view: View,
-    judge: Judge,
     /// CPU time of this process up to the last look.
     own: Option<Nanos>,
 }
@@ -75,23 +79,36 @@ fn end(control: &Control, view: &View) {
 
 impl ProgressView {
     /// Starts to show a run.
-    pub(crate) fn begin(status: &StatusOutput, control: &Control, shown: Shown) -> Self {
+    pub(crate) fn begin(
+        status: &StatusOutput,
+        control: &Control,
+        shown: Shown,
+        live: Option<LiveMetrics>,
+    ) -> Self {
         status.begin(shown.duration());
+        let watched = status.view().is_some() || live.is_some();
+        let judge = watched.then(|| Judge::new(shown.metadata, shown.thresholds));
         let stages = shown.facts.stages.iter().map(|stage| stage.name.clone()).collect();
         let full = status.view().map(|view| {
             let (ending, told) = (control.clone(), view.clone());
             view.begin(shown.facts, move || end(&ending, &told));
-            let judge = Judge::new(shown.metadata, shown.thresholds);
-            Full { view: view.clone(), judge, own: None }
+            Full { view: view.clone(), own: None }
         });
         let (status, control) = (status.clone(), control.clone());
-        Self { status, control, stages, next_line: Nanos::ZERO, full }
+        Self { status, control, stages, next_line: Nanos::ZERO, full, live, judge }
     }
 
     /// Shows the current progress.
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+        let so_far = self.judge.as_mut().and_then(|judge| judge.look(progress));
+        if let Some(live) = &self.live {
+            live.update(of_interval(progress));
+            if let Some(so_far) = &so_far {
+                live.judge(Verdict::of(so_far.invalid.is_empty(), &so_far.thresholds));
+            }
+        }
         if let Some(full) = &mut self.full {
-            full.show(progress, self.control.is_interrupted());
+            full.show(progress, so_far, self.control.is_interrupted());
             return;
         }
         match &self.status {
@@ -130,8 +147,26 @@ impl ProgressView {
 pub(crate) const ENDING: &str =
     "ending the load and writing the report; press Ctrl-C again to stop at once";
 
+/// What is served of an interval.
+fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {
+    let process = |process: &plimsoll_engine::ProcessNow| plimsoll_export::ProcessNow {
+        name: process.name.clone(),
+        cores: process.cores,
+        rss_bytes: process.rss_bytes,
+    };
+    plimsoll_export::Update {
+        elapsed: progress.elapsed,
+        stage: progress.stage.index(),
+        cells: progress.cells,
+        in_flight: progress.in_flight,
+        taken_out: progress.taken_out.iter().map(Option::is_some).collect(),
+        processes: progress.processes.iter().map(process).collect(),
+        own_cpu: ProcessStat::of(std::process::id()).map(|stat| stat.cpu),
+    }
+}
+
 impl Full {
-    fn show(&mut self, progress: &Progress<'_>, ending: bool) {
+    fn show(&mut self, progress: &Progress<'_>, so_far: Option<SoFar>, ending: bool) {
         let own = ProcessStat::of(std::process::id()).map(|stat| stat.cpu);
         let used = own.zip(std::mem::replace(&mut self.own, own));
         let seconds = progress.interval_length.as_secs_f64();
@@ -143,7 +178,6 @@ impl Full {
             cores: process.cores,
             rss_bytes: process.rss_bytes,
         };
-        let so_far = self.judge.look(progress);
         self.view.change(|model| {
             model.update(Update {
                 elapsed: progress.elapsed,
@@ -198,7 +232,7 @@ mod tests {
             time: Metric::ResponseTime,
         };
         let shown = Shown { facts, metadata: RunMetadata::default(), thresholds: Vec::new() };
-        let view = ProgressView::begin(&StatusOutput::Quiet, control, shown);
+        let view = ProgressView::begin(&StatusOutput::Quiet, control, shown, None);
         view.stage_text(&Progress {
             elapsed: Nanos::from_secs(elapsed),
             duration: Nanos::from_secs(90),

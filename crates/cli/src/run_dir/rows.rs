@@ -1,4 +1,4 @@
-//! `results.jsonl`, written during the run.
+//! `results.jsonl` and `tasks.jsonl`, written during the run.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -7,17 +7,18 @@ use anyhow::{Context as _, Result};
 use plimsoll_engine::{RecordedHeader, SampleBatch, SampleSink};
 use plimsoll_measure::{IdSeed, Moment, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
-use plimsoll_report::{RowContext, RowNames, write_row};
+use plimsoll_report::{RowContext, RowNames, write_row, write_task_row};
 use plimsoll_workload::{conversation_id, request_id};
 
 use super::{RunDir, file};
 
-/// The file of rows.
+/// The file of rows, and that of tasks where there are agents.
 ///
 /// Each batch of samples is one unbuffered write of whole lines. Even if the process is killed,
 /// every line except possibly the last is complete.
 pub(crate) struct RowFile {
     file: File,
+    tasks: Option<File>,
     metadata: RunMetadata,
     ids: IdSeed,
     names: RowNameCache,
@@ -25,13 +26,26 @@ pub(crate) struct RowFile {
 }
 
 impl RowFile {
-    /// Creates the file before the load, so that an error shows before any request.
-    pub(crate) fn create(run_dir: &RunDir, metadata: RunMetadata) -> Result<Self> {
-        let path = run_dir.path().join(file::ROWS);
-        let file =
-            File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    /// Creates the files before the load, so that an error shows before any request.
+    pub(crate) fn create(
+        run_dir: &RunDir,
+        metadata: RunMetadata,
+        has_agents: bool,
+    ) -> Result<Self> {
+        let file = create(run_dir, file::ROWS)?;
+        let tasks = has_agents.then(|| create(run_dir, file::TASKS)).transpose()?;
         let ids = metadata.run.id_seed();
-        Ok(Self { file, metadata, ids, names: RowNameCache::default(), lines: Vec::new() })
+        Ok(Self { file, tasks, metadata, ids, names: RowNameCache::default(), lines: Vec::new() })
+    }
+
+    fn write_tasks(&mut self, batch: &SampleBatch) -> io::Result<()> {
+        let Self { tasks: Some(file), metadata, ids, lines, .. } = self else { return Ok(()) };
+        lines.clear();
+        for task in &batch.tasks {
+            let conversation = conversation_id(*ids, task.conversation);
+            write_task_row(task, conversation.as_str(), metadata, lines);
+        }
+        file.write_all(lines)
     }
 
     fn add(
@@ -64,8 +78,14 @@ impl SampleSink for RowFile {
         for (sample, events, headers) in batch.rows() {
             self.add(sample, events, headers, batch.sampling_rate.weight(sample));
         }
-        self.file.write_all(&self.lines)
+        self.file.write_all(&self.lines)?;
+        self.write_tasks(batch)
     }
+}
+
+fn create(run_dir: &RunDir, name: &str) -> Result<File> {
+    let path = run_dir.path().join(name);
+    File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The number of its block, where several targets are compared.

@@ -152,7 +152,8 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
         let folder = folder.to_str().unwrap();
         runs.fixture.plimsoll(&[&["report", folder], args].concat())
     };
-    assert_eq!(report(&[]).expect(0).stdout, file("report.txt"));
+    assert_eq!(report(&["--full"]).expect(0).stdout, file("report.txt"));
+    assert_eq!(report(&[]).expect(0).stdout.lines().next(), Some(first));
     assert_eq!(report(&["--html"]).expect(0).stdout, page);
     assert_eq!(report(&["--format", "json"]).expect(0).stdout, json);
     let refused = report(&["--format", "csv"]).expect(2);

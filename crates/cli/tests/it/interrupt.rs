@@ -89,6 +89,6 @@ fn a_killed_run_leaves_whole_rows_for_a_report() {
     assert_eq!(summary.results.accounting().scheduled, rows);
     assert_eq!(summary.metadata.run.ended, RunEnd::Unfinished);
     assert!(matches!(summary.validity, Validity::Invalid(_)));
-    let shown = fixture.plimsoll(&["report", folder]).expect(3).stdout;
+    let shown = fixture.plimsoll(&["report", folder, "--full"]).expect(3).stdout;
     assert!(shown.contains("rebuilt from results.jsonl"), "{shown}");
 }

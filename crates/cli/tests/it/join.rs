@@ -1,7 +1,9 @@
 //! `plimsoll join` of real runs: with the audit rows of our gateway, and with the log of our mock.
 
 use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -62,13 +64,14 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
     }
     // A row is taken away: one request is lost.
     let text = fs::read_to_string(&audit).unwrap();
-    let kept = text.lines().filter(|line| !line.contains(&ids[0])).map(|line| format!("{line}\n"));
+    let taken = &ids[ids.len() / 2];
+    let kept = text.lines().filter(|line| !line.contains(taken)).map(|line| format!("{line}\n"));
     let less = folder.path().join("less.jsonl");
     fs::write(&less, kept.collect::<String>()).unwrap();
     let join = ["join", run.to_str().unwrap(), "--log", less.to_str().unwrap()];
     let output = fixture.plimsoll(&join).expect(1);
     assert!(output.stdout.contains("1 lost by the log, 0 twice"), "{}", output.stdout);
-    assert!(output.stdout.contains(&ids[0]), "{}", output.stdout);
+    assert!(output.stdout.contains(taken), "{}", output.stdout);
     a_wrong_call_writes_nothing(&fixture, &run, &join);
 }
 
@@ -85,5 +88,116 @@ fn a_wrong_call_writes_nothing(fixture: &Fixture, run: &Path, join: &[&str]) {
         let output = if code == 2 { output.expect(2) } else { output };
         assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
         assert_eq!(run.join("join.json").exists(), part.is_empty(), "{args:?}");
+    }
+}
+
+/// A real nginx in front of the mock: one server that forwards no id, one that puts its own in the
+/// place of ours, and one that returns its own by another header and forwards none.
+struct Nginx(Child);
+
+impl Nginx {
+    /// `None` where nginx is not installed.
+    fn start(folder: &Path, mock: SocketAddr, ports: [u16; 3]) -> Option<Self> {
+        let home = folder.display();
+        let ways = [
+            "proxy_set_header X-Request-Id '';",
+            "proxy_set_header X-Request-Id $request_id; add_header X-Request-Id $request_id always;",
+            "proxy_set_header X-Request-Id ''; add_header X-Call-Id $request_id always;",
+        ];
+        let servers: String = ports.into_iter().zip(ways).enumerate().fold(
+            String::new(),
+            |text, (number, (port, way))| {
+                format!(
+                    "{text}server {{ listen 127.0.0.1:{port}; access_log {home}/log-{number} rows; \
+                     location / {{ proxy_pass http://mock; proxy_http_version 1.1; \
+                     proxy_set_header Connection ''; proxy_buffering off; \
+                     proxy_hide_header X-Request-Id; {way} }} }}\n"
+                )
+            },
+        );
+        let config = format!(
+            "daemon off; pid {home}/pid; error_log {home}/errors crit; worker_processes 1;
+             events {{ worker_connections 256; }}
+             http {{
+               log_format rows escape=json '{{\"msec\":\"$msec\",\"request_time\":\"$request_time\",\"upstream_response_time\":\"$upstream_response_time\",\"request_id\":\"$request_id\",\"status\":\"$status\"}}';
+               client_body_temp_path {home}/b; proxy_temp_path {home}/p; fastcgi_temp_path {home}/f;
+               uwsgi_temp_path {home}/u; scgi_temp_path {home}/s;
+               upstream mock {{ server {mock}; keepalive 16; }}
+               {servers}
+             }}"
+        );
+        fs::write(folder.join("nginx.conf"), config).unwrap();
+        let mut command = Command::new("nginx");
+        command.arg("-p").arg(folder).args(["-c", "nginx.conf"]).stderr(Stdio::null());
+        let nginx = Self(command.spawn().ok()?);
+        assert!(wait_until(|| TcpStream::connect(("127.0.0.1", ports[0])).is_ok()));
+        Some(nginx)
+    }
+}
+
+/// SIGTERM, so that its worker ends, too.
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let pid = i32::try_from(self.0.id()).unwrap();
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM);
+        let _ = self.0.wait();
+    }
+}
+
+fn free_ports() -> [u16; 3] {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+#[test]
+fn ids_that_a_real_proxy_strips_or_replaces_are_matched_all_the_same() {
+    let (folder, ports) = (tempfile::tempdir().unwrap(), free_ports());
+    let truth = folder.path().join("mock.jsonl");
+    let fixture = Fixture::with(&format!(
+        "{{other_models: {{ttft: 5ms}}, log: {{file: '{}'}}, log_text: true}}",
+        truth.display()
+    ));
+    let Some(_nginx) = Nginx::start(folder.path(), fixture.mock.addr(), ports) else { return };
+    let mut joined = Vec::new();
+    for (way, port) in ports.into_iter().enumerate() {
+        let (target, before) = (format!("http://127.0.0.1:{port}"), fixture.runs());
+        let args = ["run", "realistic", "--model", "some", "--key", "any", "-q", "--allow-invalid"];
+        let record = "response_headers.record=[x-request-id,x-call-id]";
+        let more = ["--target", &target, "--stages", "4:400ms", "--set", record];
+        fixture.plimsoll(&[&args[..], &more].concat());
+        let run = fixture.runs().into_iter().find(|run| !before.contains(run)).unwrap();
+        let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
+        let answered = rows.lines().filter(|row| row.contains(r#""status":200"#)).count();
+        assert!(answered > 10, "{answered}");
+        joined.push((way, run, answered));
+    }
+    let logged = |path: &Path| fs::read_to_string(path).unwrap_or_default().lines().count();
+    let all: usize = joined.iter().map(|(.., answered)| answered).sum();
+    assert!(wait_until(|| logged(&truth) >= all));
+    for (way, run, answered) in joined {
+        let log = folder.path().join(format!("log-{way}"));
+        assert!(wait_until(|| logged(&log) >= answered));
+        let join = |log: &Path, header: Option<&str>, code: i32| {
+            let mut args =
+                vec!["join", run.to_str().unwrap(), "--log", log.to_str().unwrap(), "--json"];
+            args.extend(header.iter().flat_map(|header| ["--id-header", header]));
+            let output = fixture.plimsoll(&args).expect(code);
+            let json = serde_json::from_str::<Value>(&output.stdout).ok();
+            json.map_or(Value::Null, |json| json["books"].clone())
+        };
+        let header = ["x-other", "X-Request-Id", "x-call-id"][way];
+        // What the prompt carries reaches the mock whatever the proxy does with ids.
+        let mut books = vec![join(&truth, None, 0)];
+        if way == 0 {
+            // No header: neither log nor answer has an id that both sides know.
+            join(&log, None, 2);
+            join(&log, Some(header), 2);
+        } else {
+            books.extend([join(&log, Some(header), 0), join(&truth, Some(header), 0)]);
+        }
+        for books in books {
+            assert_eq!(books["matched"], answered, "{way}: {books}");
+            assert_eq!((&books["lost"], &books["twice"]), (&0.into(), &0.into()), "{way}: {books}");
+        }
     }
 }

@@ -19,7 +19,7 @@ fn a_load_that_is_kept_is_a_lower_bound_and_judged() {
     assert!(output.expect_screen().starts_with("PASS: it carries 10.0/s: knee at 20.0/s or more"));
     let run = fixture.only_run();
     let json = fs::read_to_string(run.join("knee.json")).unwrap();
-    let knee: Value = serde_json::from_str(&json).unwrap();
+    let knee = &serde_json::from_str::<Value>(&json).unwrap()["knees"][0];
     assert_eq!(
         (&knee["knee"]["kind"], &knee["at_least"]["state"]),
         (&"at_least".into(), &"kept".into())
@@ -33,7 +33,52 @@ fn a_load_that_is_kept_is_a_lower_bound_and_judged() {
         .sum();
     let seen = fixture.mock.take_log().len() as u64;
     assert!((70..=90).contains(&counted) && seen > counted, "{counted} of {seen}");
-    assert!(fs::read_to_string(run.join("report.txt")).unwrap().contains("20.0/s"));
+    let point = &knee["curve"][0];
+    let figure = |key: &str| point[key].as_f64().unwrap();
+    assert!((19.0..21.0).contains(&figure("offered_per_s")), "{point}");
+    assert!(figure("in_flight") < 5.0 && figure("goodput_per_s") <= 21.0, "{point}");
+    assert_eq!((&point["ttft_p50_ms"], &point["tokens_per_s"]), (&Value::Null, &Value::Null));
+    let file = |name: &str| fs::read_to_string(run.join(name)).unwrap();
+    assert!(file("report.txt").contains("20.0/s"));
+    // The page, and everything again from the folder.
+    let report = |args: &[&str]| {
+        let args = [&["report", run.to_str().unwrap()], args].concat();
+        fixture.plimsoll(&args).expect(0).stdout
+    };
+    let page = report(&["--html"]);
+    assert_eq!(page, file("report.html"));
+    assert!(page.contains("<section id=\"kept\"") && page.contains("carries 10.0/s"));
+    assert_eq!(report(&["--format", "json"]), json);
+    assert!(report(&["--full"]).contains("20.0/s"));
+    let folder = format!("{}/", fixture.folder.path().display());
+    assert_eq!(report(&[]).replace(&folder, ""), output.stdout);
+}
+
+/// Two mocks, one of which is too slow for the objective: they take turns, and each has its knee.
+#[test]
+fn several_targets_take_turns() {
+    let fast = Fixture::with("{other_models: {ttft: 1ms}, log: memory}");
+    let slow = Fixture::with("{other_models: {ttft: 900ms}, log: memory}");
+    let profile = "protocol: openai-chat\nstream: true\nmodel: m\nkey: k\nmax_tokens: 4\ncontent: {mode: sized, approx_input_tokens: 8}\n";
+    fs::write(fast.folder.path().join("own.yaml"), profile).unwrap();
+    let targets = [format!("fast={}", fast.target()), format!("slow={}", slow.target())];
+    let args = ["knee", "own.yaml", "--target", &targets[0], "--target", &targets[1], "--slo"];
+    let search = ["ttft<500ms : 60%", "--from", "20", "--to", "20", "--confirm", "0s", "-q"];
+    let output = fast.plimsoll(&[&args[..], &search].concat()).expect(1);
+    let last = output.expect_screen();
+    assert!(last.starts_with("FAIL: not even the lowest load is carried by slow"), "{last}");
+    let json = fs::read_to_string(fast.only_run().join("knee.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let kinds: Vec<_> = json["knees"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|knee| (knee["name"].as_str().unwrap(), knee["knee"]["kind"].as_str().unwrap()))
+        .collect();
+    assert_eq!(kinds, [("fast", "at_least"), ("slow", "not_even")]);
+    let point = &json["knees"][0]["curve"][0];
+    assert!(point["tokens_per_s"].as_f64().unwrap() > 1.0, "{point}");
+    assert!(!fast.mock.take_log().is_empty() && !slow.mock.take_log().is_empty());
 }
 
 #[test]
@@ -45,6 +90,7 @@ fn wrong_usage_names_the_fix() {
         ("ttft<1s", &[], "has no share of requests"),
         ("ttft<1s : 99%", &["--from", "9", "--to", "3"], "--to 3 is below --from 9"),
         ("ttft<1s : 99%", &["--budget", "10s"], "too short for a search"),
+        ("ttft<1s : 99%", &["--target", "http://127.0.0.1:1"], "several targets need names"),
     ] {
         let args = ["knee", "minimal", "--target", &target, "--key", "k", "--slo", slo];
         let output = fixture.plimsoll(&[&args[..], flags].concat()).expect(2);

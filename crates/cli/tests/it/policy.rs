@@ -109,9 +109,15 @@ fn a_correct_gateway_passes_and_the_report_matches_its_log() {
         assert_eq!(processes, ["gate", "plimsoll"]);
         assert!(summary.processes.iter().all(|p| p.rss_bytes > 0 && !p.gone && p.wall_s >= 1.0));
         let page = fs::read_to_string(fixture.only_run().join("metrics.prom")).unwrap();
-        let line =
-            format!("load_test_requests_total{{status=\"blocked\",client=\"ci\"}} {blocked}\n");
-        assert!(page.contains(&line), "{line}");
+        let mut by_category = BTreeMap::new();
+        for (key, n) in &truth {
+            *by_category.entry(&key.0).or_insert(0) += if key.2 == "block" { *n } else { 0 };
+        }
+        for (category, blocked) in by_category {
+            let labels = format!("status=\"blocked\",test_type=\"{category}\",client=\"ci\"");
+            let line = format!("load_test_requests_total{{{labels}}} {blocked}\n");
+            assert!(page.contains(&line), "{line}");
+        }
     }
 }
 

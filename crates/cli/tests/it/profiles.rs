@@ -37,7 +37,8 @@ macro_rules! profiles {
         fn every_built_in_profile_has_a_test() {
             let tried = [$($name),+];
             // Those for policy gateways are tested in `policy.rs`.
-            let names = plimsoll_profile::builtin_names().filter(|name| !name.starts_with("policy"));
+            let elsewhere = |name: &&str| name.starts_with("policy");
+            let names = plimsoll_profile::builtin_names().filter(|name| !elsewhere(name));
             assert_eq!(names.collect::<Vec<_>>(), tried);
         }
     };
@@ -53,6 +54,9 @@ profiles! {
     perf_550_stream: "perf-550-stream", "w2:300ms,5:700ms";
     perf_hotpath_nonstream: "perf-hotpath-nonstream", "w2:300ms,5:700ms";
     perf_hotpath_stream: "perf-hotpath-stream", "w2:300ms,5:700ms";
+    mcp_tools: "mcp-tools", "w2:300ms,5:1s";
+    a2a: "a2a", "w2:300ms,5:1s";
+    agent_loop: "agent-loop", "w@5:300ms,@20:700ms";
     azure_trace: "azure-trace", "w@5:300ms,trace:1s", "trace.time_scale=60";
     mooncake_trace: "mooncake-trace", "w@2:300ms,trace:1s", "trace.time_scale=60";
 }

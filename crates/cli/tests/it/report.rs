@@ -7,9 +7,13 @@ use crate::support::{FAST, Fixture};
 #[test]
 fn every_format_prints_the_file_that_the_run_wrote() {
     let fixture = Fixture::with(FAST);
-    fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
+    let ended = fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
     let run = fixture.only_run();
     let folder = run.to_str().unwrap();
+    // Without a format, what the command ended with.
+    let screen = fixture.plimsoll(&["report", folder]).expect(0);
+    assert_eq!(screen.stdout.lines().last(), ended.stdout.lines().last());
+    assert!(screen.stdout.lines().count() <= 23, "{}", screen.stdout);
     for (format, file) in [
         ("text", "report.txt"),
         ("json", "summary.json"),
@@ -21,6 +25,8 @@ fn every_format_prints_the_file_that_the_run_wrote() {
         assert_eq!(shown.stdout, fs::read_to_string(run.join(file)).unwrap(), "{format}");
         assert_eq!(shown.stderr, "");
     }
+    let full = fixture.plimsoll(&["report", folder, "--full"]).expect(0);
+    assert_eq!(full.stdout, fs::read_to_string(run.join("report.txt")).unwrap());
     let page = fixture.plimsoll(&["report", folder, "--html"]).expect(0);
     assert_eq!(page.stdout, fs::read_to_string(run.join("report.html")).unwrap());
 }
@@ -42,7 +48,7 @@ fn of_a_folder_of_runs_the_latest_is_shown_and_named() {
     copy("20010102T030405Z-earlier", "earlier");
     for args in [&["report"][..], &["report", "runs"]] {
         let output = fixture.plimsoll(args).expect(0);
-        assert!(output.stdout.contains(": later"), "{}", output.stdout);
+        assert!(output.stdout.contains("later"), "{}", output.stdout);
         let note = "showing runs/20990102T030405Z-later, the latest of 3 runs\n";
         assert_eq!(output.stderr, note);
     }
@@ -87,7 +93,7 @@ fn killed_run(fixture: &Fixture) -> std::path::PathBuf {
 fn the_report_of_a_killed_run_is_printed_and_does_not_exit_with_0() {
     let fixture = Fixture::with(FAST);
     let run = killed_run(&fixture);
-    let output = fixture.plimsoll(&["report", run.to_str().unwrap()]).expect(3);
+    let output = fixture.plimsoll(&["report", run.to_str().unwrap(), "--full"]).expect(3);
     assert!(output.stdout.contains("the run did not finish"), "{}", output.stdout);
 }
 
@@ -122,7 +128,7 @@ fn control_characters_of_files_do_not_reach_the_terminal() {
         fs::write(&path, text.replacen("\"notes\": []", "\"notes\": [\"\\u001b[2J\"]", 1)).unwrap();
     }
     let folder = run.to_str().unwrap();
-    let output = fixture.plimsoll(&["report", folder]).expect(3);
+    let output = fixture.plimsoll(&["report", folder, "--full"]).expect(3);
     assert!(output.stdout.contains("\\u{1b}]0;owned\\u{7}"), "{}", output.stdout);
     // A name that the plan does not have is quoted in an error.
     let rows = run.join("results.jsonl");
@@ -133,4 +139,50 @@ fn control_characters_of_files_do_not_reach_the_terminal() {
     for text in [output.stdout, output.stderr, refused.stdout, refused.stderr] {
         assert!(!text.contains(['\x1b', '\x07']), "{text:?}");
     }
+}
+
+#[test]
+fn a_run_is_made_again_from_its_folder_and_needs_its_key_again() {
+    let fixture = Fixture::with(FAST);
+    let first = ["minimal", "--stages", "2:300ms", "--set", "labels.of=this", "--name", "again"];
+    fixture.run(&first).expect(0);
+    let run = fixture.only_run();
+    let folder = run.to_str().unwrap();
+    let plan = run.join("plan.json");
+    for named in [folder, plan.to_str().unwrap()] {
+        let refused = fixture.plimsoll(&["run", named, "--out", "second"]).expect(2);
+        assert!(refused.stderr.contains("stored profiles have none"), "{}", refused.stderr);
+    }
+    let again = ["run", folder, "--key", "k", "--out", "second", "--quiet", "--allow-invalid"];
+    fixture.plimsoll(&again).expect(0);
+    let second = fs::read_dir(fixture.folder.path().join("second")).unwrap().next().unwrap();
+    let plans = [plan, second.unwrap().path().join("plan.json")].map(|path| {
+        let plan: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        ["name", "stages", "scenarios", "targets", "seed", "labels", "limits"]
+            .map(|key| plan["plan"][key].clone())
+    });
+    assert_eq!(plans[0], plans[1]);
+}
+
+/// The file as `join --rows` writes it.
+#[test]
+fn what_a_log_tells_of_a_request_is_in_the_page() {
+    let fixture = Fixture::with(FAST);
+    fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
+    let run = fixture.only_run();
+    let exemplars = fs::read(run.join("exemplars.json")).unwrap();
+    let exemplars: serde_json::Value = serde_json::from_slice(&exemplars).unwrap();
+    let id = exemplars["requests"][0]["request_id"].as_str().unwrap();
+    let line = format!(
+        "{{\"request_id\":\"{id}\",\"state\":\"matched\",\"outside_ms\":0.111,\"gateway_ms\":0.222,\"upstream_ms\":0.333}}\n{{\"request_id\":\"x\",\"state\":\"lost\"}}\n"
+    );
+    let page = || fixture.plimsoll(&["report", run.to_str().unwrap(), "--html"]);
+    assert!(!page().expect(0).stdout.contains("log: outside"));
+    fs::write(run.join("joined.jsonl"), line).unwrap();
+    let told = page().expect(0).stdout;
+    assert!(
+        ["log: outside", ">111us<", ">222us<", ">333us<"].iter().all(|part| told.contains(part))
+    );
+    fs::write(run.join("joined.jsonl"), "{").unwrap();
+    assert!(page().expect(3).stderr.contains("joined.jsonl"));
 }

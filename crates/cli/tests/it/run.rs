@@ -8,11 +8,12 @@ use plimsoll_report::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "exemplars.json",
     "histograms.hlog",
     "metrics.prom",
     "plan.json",
+    "profile.yaml",
     "report.csv",
     "report.html",
     "report.txt",

@@ -73,7 +73,8 @@ fn the_suite_is_shown_again(fixture: &Fixture, folder: &Path) {
     let folder = folder.to_str().unwrap();
     let shown =
         |args: &[&str]| fixture.plimsoll(&[&["report", folder], args].concat()).expect(0).stdout;
-    assert_eq!(shown(&[]), file("report.txt"));
+    assert_eq!(shown(&["--full"]), file("report.txt"));
+    assert!(shown(&[]).lines().count() <= 23, "the screen of the command");
     assert_eq!(shown(&["--html"]), page);
     assert_eq!(shown(&["--format", "json"]), file("suite.json"));
 }

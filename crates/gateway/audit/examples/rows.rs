@@ -66,6 +66,8 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         input_tokens: Some(128),
         output_tokens: Some(128),
         cache: "miss",
+        tool: "",
+        outcome: "",
     }
 }
 

@@ -58,6 +58,10 @@ pub struct Row<'a> {
     pub output_tokens: Option<u64>,
     /// Cache state, like `hit`.
     pub cache: &'a str,
+    /// The tool that was called, as `SERVER/TOOL`.
+    pub tool: &'a str,
+    /// What became of the call, like `ok`.
+    pub outcome: &'a str,
 }
 
 impl Row<'_> {
@@ -96,6 +100,8 @@ impl Row<'_> {
             count(line, "output_tokens", tokens);
         }
         known(line, "cache", self.cache);
+        known(line, "tool", self.tool);
+        known(line, "outcome", self.outcome);
         line.extend_from_slice(b"}\n");
     }
 }
@@ -241,13 +247,16 @@ mod tests {
             input_tokens: Some(3),
             output_tokens: Some(4),
             cache: "hit",
+            tool: "search/find",
+            outcome: "ok",
         };
         let expected = concat!(
             r#"{"timestamp":1763700000123,"tenant":"retail","route":"chat","method":"POST","#,
             r#""path":"/v1/chat","status":200,"latency_us":1500,"upstream_us":1400,"request_bytes":10,"#,
             r#""response_bytes":20,"client":"10.0.0.7","user_agent":"a \"b\"\n","#,
             r#""request_id":"r-1","policy_decision":"redact","rules":["pii.card","pii.mail"],"#,
-            r#""model":"m","input_tokens":3,"output_tokens":4,"cache":"hit"}"#,
+            r#""model":"m","input_tokens":3,"output_tokens":4,"cache":"hit","#,
+            r#""tool":"search/find","outcome":"ok"}"#,
             "\n"
         );
         assert_eq!(line(&row), expected);
@@ -331,6 +340,8 @@ mod tests {
             input_tokens: Some(u64::MAX),
             output_tokens: Some(u64::MAX),
             cache: &long,
+            tool: &long,
+            outcome: &long,
         };
         let text = line(&row);
         assert!(text.len() <= 8 << 10, "{}", text.len());

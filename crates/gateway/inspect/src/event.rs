@@ -200,13 +200,15 @@ struct Reader<'a, 'd> {
     open: usize,
     kind: u64,
     ends_all: bool,
+    /// Whether it is a message of JSON-RPC.
+    rpc: bool,
 }
 
 impl<'a, 'd> Reader<'a, 'd> {
     fn new(data: &'d Data<'a>) -> Self {
         let mut nodes = Vec::with_capacity(8);
         nodes.push(Node { skipped: true, ..Node::default() });
-        Self { data, nodes, open: 0, kind: 0, ends_all: false }
+        Self { data, nodes, open: 0, kind: 0, ends_all: false, rpc: false }
     }
 
     fn read(mut self, event: &mut Event) -> Result<(), Unreadable> {
@@ -265,6 +267,8 @@ impl<'a, 'd> Reader<'a, 'd> {
         let Some(node) = self.nodes.get_mut(self.open) else { return };
         match name {
             "finish_reason" if json != "null" => node.ends = true,
+            "lastChunk" if json == "true" => node.ends = true,
+            "jsonrpc" if top => self.rpc = true,
             "type" if top => {
                 self.kind = hash(json);
                 node.ends |= json.ends_with("_stop");
@@ -280,7 +284,9 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn text(&self, leaf: &Leaf<'_>, node: usize) -> EventText {
         let form = if leaf.kind == Kind::Number { Form::Number } else { Form::String };
-        let continues = leaf.kind == Kind::String;
+        // Of what agents and tool servers send, only the pieces of an artifact go on.
+        let goes_on = !self.rpc || self.around(node).any(|around| around.name == hash("artifact"));
+        let continues = leaf.kind == Kind::String && goes_on;
         let copies = self.node(node).copies.into_iter().zip(["null", "[]"]);
         let copies = copies.filter_map(|(range, json)| {
             let (start, end) = range?;

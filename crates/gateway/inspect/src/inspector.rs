@@ -357,6 +357,7 @@ mod tests {
             let builtin = Arc::clone(&BUILTIN);
             let inspector = Inspector::new(builtin, Actions::default(), FileRule::default());
             agree(&inspector, &document, Source::Protocol)?;
+            agree(&inspector, &document, Source::Tool)?;
             agree(&inspector, &document, Source::Data)?;
         }
     }

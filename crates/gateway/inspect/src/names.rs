@@ -38,10 +38,46 @@ pub(crate) fn is_identifier(key: &str, value: &str) -> bool {
         // A chat template shows the role to the model.
         "role" => matches!(
             value,
-            "assistant" | "developer" | "function" | "model" | "system" | "tool" | "user"
+            "ROLE_AGENT"
+                | "ROLE_USER"
+                | "agent"
+                | "assistant"
+                | "developer"
+                | "function"
+                | "model"
+                | "system"
+                | "tool"
+                | "user"
         ),
-        _ => is_identifier_name(key) && value.bytes().all(is_identifier_byte),
+        _ if is_identifier_name(key) => value.bytes().all(is_identifier_byte),
+        _ => is_agent_word(key, value),
     }
+}
+
+/// Whether a member's value is a word of JSON-RPC or of A2A. They stand in every event of a stream,
+/// one after the other: as texts, "2.0" and "2.0" would be the beginning of a long number.
+fn is_agent_word(key: &str, value: &str) -> bool {
+    match key {
+        "jsonrpc" => value == "2.0",
+        "artifactId" | "contextId" | "messageId" | "taskId" => {
+            value.bytes().all(is_identifier_byte)
+        }
+        "kind" | "state" => {
+            value.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
+        }
+        "timestamp" => is_timestamp(value.as_bytes()),
+        _ => false,
+    }
+}
+
+/// Whether a value is a time of RFC 3339, with no more digits than one has.
+fn is_timestamp(value: &[u8]) -> bool {
+    let is_mark = |byte: &u8| matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+');
+    (20..=30).contains(&value.len())
+        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':')]
+            .iter()
+            .all(|(at, mark)| value[*at] == *mark)
+        && value.iter().all(|byte| byte.is_ascii_digit() || is_mark(byte))
 }
 
 /// Identifiers are one word of letters, digits and a few marks. Opaque data in base64 is, too.

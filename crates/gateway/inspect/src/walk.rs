@@ -15,7 +15,10 @@ pub enum Source {
     /// A request, an answer or an event of an LLM's API: identifiers and the words of the protocol
     /// are no texts.
     Protocol,
-    /// Anything else, such as the arguments of a tool: every string is a text.
+    /// The arguments or the result of a tool: every string is a text, and those of one member at
+    /// the top are parts of one text, too.
+    Tool,
+    /// Anything else: every string is a text.
     Data,
 }
 
@@ -100,7 +103,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_data(&self) -> bool {
-        self.source == Source::Data || self.data.is_some()
+        self.source != Source::Protocol || self.data.is_some()
     }
 
     fn open(&mut self, name: Option<&'a str>, object: bool, at: usize) -> Step<'a> {
@@ -142,7 +145,7 @@ impl<'a> Walk<'a> {
         if !data && name.is_some_and(|name| is_identifier(name, inside)) {
             return Step::Other { name, json: inside };
         }
-        let group = (!data).then_some(self.group);
+        let group = (!data || self.source == Source::Tool).then_some(self.group);
         Step::Text(Leaf { kind: Kind::String, inside, range, name, group })
     }
 

@@ -40,7 +40,7 @@ async fn handle(routed: &RoutedRequest, handler: &Handler) -> HandlerResult {
     let wanted = if matches!(handler, Handler::Reload) { Method::POST } else { Method::GET };
     expect_method(method, &wanted)?;
     match handler {
-        Handler::Health => Ok(health(config)),
+        Handler::Health => Ok(health(state, config)),
         Handler::Ready => Ok(ready(config)),
         Handler::Metrics => Ok(metrics(state, config)),
         Handler::Build => Ok(build(state, config)),
@@ -70,12 +70,15 @@ fn with_media_type(body: ResponseBody, media_type: &'static str) -> Response<Res
 }
 
 /// The health of the process itself: plain text if the configured error format is plain text.
-fn health(config: &Config) -> Response<ResponseBody> {
+fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     if config.error_format == ErrorFormat::Plain {
         return with_media_type(ResponseBody::text("OK"), "text/plain; charset=utf-8");
     }
-    let body =
+    let mut body =
         json!({"status": "ok", "service": config.name, "version": env!("CARGO_PKG_VERSION")});
+    if config.tools.is_some() {
+        body["mcp_servers"] = state.tools.registry().servers().len().into();
+    }
     json_response(StatusCode::OK, body.to_string())
 }
 

@@ -8,6 +8,7 @@ use hyper::header::HeaderName;
 use ring::digest::{SHA256, digest};
 
 use crate::admin::AdminGate;
+use crate::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
 use crate::auth::Auth;
 use crate::budget::Budgets;
 use crate::config_check::Check;
@@ -21,6 +22,7 @@ use crate::router::{Route, Router};
 use crate::scrub::Scrub;
 use crate::spec::{FaultSpec, ServerSpec, Spec};
 use crate::tenant::TenantRule;
+use crate::tool_server::ToolLayer;
 use crate::upstream::Upstream;
 
 /// The configuration in force.
@@ -44,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) budgets: Option<Arc<Budgets>>,
     pub(crate) policy: Option<PolicyLayer>,
     pub(crate) scrub: Option<Scrub>,
+    pub(crate) agents: Option<Arc<AgentLayer>>,
+    pub(crate) tools: Option<ToolLayer>,
     /// Digest of what policy and scrub do with texts. Cached answers of other rules are not served.
     pub(crate) text_rules: [u8; 32],
     pub(crate) router: Router,
@@ -126,30 +130,27 @@ impl Config {
             .iter()
             .filter_map(|(name, spec)| check.keep(Upstream::new(name, spec)).map(Arc::new))
             .collect();
-        let request_id = spec.request_id.as_ref().and_then(|id| {
-            let name = HeaderName::try_from(&id.header);
-            check.keep(name.map_err(|_| "request_id: `header` is not a header name".to_owned()))
-        });
+        let request_id = spec.request_id.as_ref();
+        let request_id = request_id.and_then(|id| check.header("request_id: `header`", &id.header));
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
         let budgets = check.keep(spec.budgets.as_ref().map(Budgets::new).transpose()).flatten();
         let layer = |spec_policy| PolicyLayer::new(spec_policy, spec.faults.policy_off);
         let policy = check.keep(spec.policy.as_ref().map(layer).transpose()).flatten();
         let scrub = check.keep(spec.scrub.as_ref().map(Scrub::new).transpose()).flatten();
+        let agents = spec.agents.as_ref().map(|agents| AgentLayer::new(agents, &upstreams));
+        let agents = check.keep(agents.transpose()).flatten();
+        let tools = check.keep(spec.tools.as_ref().map(ToolLayer::new).transpose()).flatten();
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
-        let bypass = spec.cache.as_ref().and_then(|cache| {
-            let name = HeaderName::try_from(&cache.bypass_header);
-            check.keep(name.map_err(|_| "cache: `bypass_header` is not a header name".to_owned()))
-        });
+        let bypass = spec.cache.as_ref().map(|cache| &cache.bypass_header);
+        let bypass = bypass.and_then(|name| check.header("cache: `bypass_header`", name));
         let own = [auth.as_ref().map(Auth::header), tenant.as_ref().map(TenantRule::header)];
         let own = own.into_iter().flatten().cloned();
+        let own = own.chain(agents.iter().flat_map(|_| [&PATH_HEADER, &VERSION_HEADER]).cloned());
         let owned_headers = OwnedHeaders::new(own.chain(request_id.clone()).chain(bypass));
         check.finish()?;
         let Some(admin) = admin else { return Err(GatewayError::Config(Vec::new())) };
-        // One waits, one is read into, and one is for what allocators round up.
-        let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(3));
-        let upstream_buffer = buffers.max().unwrap_or(0);
         Ok(Self {
             admin,
             owned_headers,
@@ -167,11 +168,13 @@ impl Config {
             budgets: budgets.map(Arc::new),
             policy,
             scrub,
+            agents: agents.map(Arc::new),
+            tools,
             router,
             admin_router,
             not_found_route: Arc::new(Route::not_found()),
             upstreams,
-            upstream_buffer: usize::try_from(upstream_buffer).unwrap_or(usize::MAX),
+            upstream_buffer: upstream_buffer(spec),
             faults: spec.faults,
             observes_requests: spec.metrics.is_some()
                 || spec.audit.is_some()
@@ -187,6 +190,13 @@ impl Config {
             || self.scrub.is_some()
             || self.policy.is_some()
     }
+}
+
+/// Three of the largest buffer of the upstreams: one waits, one is read into, and one is for what
+/// allocators round up.
+fn upstream_buffer(spec: &Spec) -> usize {
+    let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(3));
+    usize::try_from(buffers.max().unwrap_or(0)).unwrap_or(usize::MAX)
 }
 
 /// SHA-256 of the configuration's debug form, cut to 16 digits. Secrets show as `[redacted]`.

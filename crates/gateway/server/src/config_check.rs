@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
+use hyper::header::{HeaderName, HeaderValue};
 
+use crate::agent_route::AgentRoute;
 use crate::error::GatewayError;
 use crate::normal_form::is_normal_template;
-use crate::router::{FixedResponse, Handler, Proxy, Route, Router, covers};
+use crate::router::{FixedResponse, Handler, Proxy, Route, Router, WebSocketChat, covers};
 use crate::spec::{Per, RespondSpec, RouteSpec, Spec};
+use crate::tool_route::ToolRoute;
 use crate::upstream::Upstream;
 
 /// The problems found so far.
@@ -22,6 +24,12 @@ impl Check {
     /// Unwraps a result; a problem is kept for later.
     pub(crate) fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
         result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// The name of a header; `key` is where it stands.
+    pub(crate) fn header(&mut self, key: &str, name: &str) -> Option<HeaderName> {
+        let name = HeaderName::try_from(name);
+        self.keep(name.map_err(|_| format!("{key} is not a header name")))
     }
 
     fn require(&mut self, holds: bool, problem: &str) {
@@ -69,6 +77,12 @@ impl Check {
             spec.budgets.is_none() || spec.tenant.is_some(),
             "budgets: belong to tenants, so they need the section `tenant`",
         );
+        let lists =
+            spec.tools.as_ref().is_some_and(|tools| tools.allow.keys().any(|name| name != "*"));
+        self.require(
+            !lists || spec.tenant.is_some(),
+            "tools: `allow` has lists of tenants, so it needs the section `tenant`",
+        );
     }
 
     /// Builds the router of the built-in and the configured routes.
@@ -79,6 +93,12 @@ impl Check {
             self.require(
                 !(spends && covers(&spec.open, path)),
                 &format!("open: it covers `{path}`, but its budget needs to know who asks"),
+            );
+            let asks = spec.auth.is_some() || spec.tenant.is_some();
+            let belongs = matches!(handler, Handler::Agents(route) if route.belongs_to_somebody());
+            self.require(
+                !(asks && belongs && covers(&spec.open, path)),
+                &format!("open: it covers `{path}`, but what is there belongs to who asks"),
             );
             if spec.admin.listen.is_none() || !is_apart(&handler) {
                 self.keep(router.add(builtin_route(spec, path, handler)));
@@ -158,17 +178,26 @@ fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
         ("/v1/budget/{tenant}", Handler::Budget, spec.budgets.is_some()),
         ("/api/request", Handler::Policy, policy),
     ];
-    routes.into_iter().filter(|(_, _, on)| *on).map(|(path, handler, _)| (path, handler)).collect()
+    let routes = routes.into_iter().filter(|(_, _, on)| *on);
+    let routes = routes.map(|(path, handler, _)| (path, handler));
+    let agents = AgentRoute::of(spec).into_iter();
+    let agents = agents.map(|(path, route)| (path, Handler::Agents(route)));
+    let tools = ToolRoute::PATHS.into_iter().filter(|_| spec.tools.is_some());
+    let tools = tools.map(|(path, route)| (path, Handler::Tools(route)));
+    routes.chain(agents).chain(tools).collect()
 }
 
 /// Whether a route is served only at the address of the administration, if there is one.
 const fn is_apart(handler: &Handler) -> bool {
-    matches!(handler, Handler::Metrics | Handler::Build | Handler::Reload)
+    matches!(
+        handler,
+        Handler::Metrics | Handler::Build | Handler::Reload | Handler::Tools(ToolRoute::Servers)
+    )
 }
 
 fn builtin_route(spec: &Spec, path: &str, handler: Handler) -> Route {
     let is_administration = match handler {
-        Handler::Build | Handler::Reload => true,
+        Handler::Build | Handler::Reload | Handler::Tools(ToolRoute::Servers) => true,
         Handler::Metrics => spec.metrics.is_some_and(|metrics| !metrics.open),
         _ => false,
     };
@@ -196,13 +225,23 @@ fn handler(route: &RouteSpec, upstreams: &[Arc<Upstream>]) -> Result<Handler, St
                     known.join(", ")
                 )
             })?;
-            Ok(Handler::Proxy(Proxy {
+            let proxy = Proxy {
                 upstream: Arc::clone(upstream),
                 strip: route.strip.clone(),
                 timeout: route.timeout.unwrap_or(upstream.timeout),
                 llm: route.llm,
                 websocket: route.websocket,
-            }))
+            };
+            if !(route.llm && route.websocket) {
+                return Ok(Handler::Proxy(proxy));
+            }
+            let model = route.model.as_deref().ok_or_else(|| {
+                format!(
+                    "route `{name}`: a chat over WebSockets needs `model`, for messages without"
+                )
+            })?;
+            let proxy = Proxy { strip: None, websocket: false, ..proxy };
+            Ok(Handler::WebSocketChat(WebSocketChat { proxy, model: Arc::from(model) }))
         }
         _ => Err(format!("route `{name}` needs either `upstream` or `respond`")),
     }

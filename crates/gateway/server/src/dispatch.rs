@@ -10,6 +10,8 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 
+use crate::agent_route::AgentRoute;
+use crate::agent_routes;
 use crate::builtin_routes;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
@@ -26,6 +28,9 @@ use crate::respond::{Header, respond_error, with_headers};
 use crate::response_body::ResponseBody;
 use crate::router::{Handler, Route, Router};
 use crate::smuggling::ConnectionFlags;
+use crate::tool_route::ToolRoute;
+use crate::tools;
+use crate::websocket_chat;
 use crate::worker::{Serves, Worker};
 
 /// Responds to a request.
@@ -137,10 +142,17 @@ async fn admit(
         identify(&config, &route, request).map(Some)
     };
     let identity = identity.or_else(|error| {
-        // Who administrates need not be a tenant to see a budget.
-        let administrates = matches!(route.handler, Handler::Budget)
-            && error.status == StatusCode::UNAUTHORIZED
-            && config.admin.admit(routed.context.client.ip(), &routed.request).is_ok();
+        // Who administrates need not be a tenant to see a budget or a policy, or to name an agent.
+        let method = routed.request.method();
+        let may = match &route.handler {
+            Handler::Budget | Handler::Tools(ToolRoute::Policies) => {
+                error.status == StatusCode::UNAUTHORIZED
+            }
+            Handler::Agents(route) => *route == AgentRoute::Agents && *method == Method::POST,
+            _ => false,
+        };
+        let administrates =
+            may && config.admin.admit(routed.context.client.ip(), &routed.request).is_ok();
         if administrates { Ok(None) } else { Err(error) }
     });
     let known = identity.as_ref().ok().and_then(Option::as_ref);
@@ -180,7 +192,10 @@ async fn handle(routed: RoutedRequest, format: ErrorFormat) -> Response<Response
     match &route.handler {
         Handler::Proxy(proxy) if proxy.llm => Box::pin(llm::serve(routed, proxy, format)).await,
         Handler::Proxy(proxy) => proxy::serve(routed, proxy, format).await,
+        Handler::WebSocketChat(chat) => websocket_chat::serve(routed, chat, format),
         Handler::Policy => Box::pin(policy_endpoint::serve(routed)).await,
+        Handler::Agents(route) => Box::pin(agent_routes::serve(routed, *route)).await,
+        Handler::Tools(tool_route) => Box::pin(tools::serve(routed, *tool_route, format)).await,
         handler => builtin_routes::serve(routed, handler, format).await,
     }
 }

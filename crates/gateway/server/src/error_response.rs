@@ -65,8 +65,21 @@ error_responses! {
     insufficient_scope => FORBIDDEN, "insufficient_scope";
     forbidden => FORBIDDEN, "forbidden";
     policy_blocked => FORBIDDEN, "policy_blocked";
+    content_blocked => FORBIDDEN, "content_blocked";
+    agent_denied => FORBIDDEN, "agent_denied";
+    tool_denied => FORBIDDEN, "tool_denied";
     not_found => NOT_FOUND, "not_found";
+    session_not_found => NOT_FOUND, "session_not_found";
+    approval_not_found => NOT_FOUND, "approval_not_found";
+    agent_not_found => NOT_FOUND, "agent_not_found";
+    run_not_found => NOT_FOUND, "run_not_found";
+    tool_not_found => NOT_FOUND, "tool_not_found";
+    already_decided => CONFLICT, "already_decided";
+    agent_loop => CONFLICT, "agent_loop";
+    agent_depth => CONFLICT, "agent_depth";
+    step_limit => CONFLICT, "step_limit";
     method_not_allowed => METHOD_NOT_ALLOWED, "method_not_allowed";
+    name_collision => CONFLICT, "name_collision";
     request_timeout => REQUEST_TIMEOUT, "request_timeout";
     request_too_large => PAYLOAD_TOO_LARGE, "request_too_large";
     path_too_long => URI_TOO_LONG, "path_too_long";
@@ -74,13 +87,16 @@ error_responses! {
     unsupported_media_type => UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type";
     rate_limited => TOO_MANY_REQUESTS, "rate_limited";
     budget_exceeded => TOO_MANY_REQUESTS, "budget_exceeded";
+    tool_call_limit => TOO_MANY_REQUESTS, "tool_call_limit";
     internal_error => INTERNAL_SERVER_ERROR, "internal_error";
     injected_fault => INTERNAL_SERVER_ERROR, "planted_fault";
     bad_gateway => BAD_GATEWAY, "upstream_error";
     response_unreadable => BAD_GATEWAY, "response_unreadable";
+    agent_error => BAD_GATEWAY, "agent_error";
     upstream_unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
     store_unavailable => SERVICE_UNAVAILABLE, "store_unavailable";
     overloaded => SERVICE_UNAVAILABLE, "overloaded";
+    store_full => SERVICE_UNAVAILABLE, "store_full";
     upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
 }
 
@@ -89,6 +105,13 @@ impl ErrorResponse {
     pub(crate) fn after_upstream(mut self) -> Self {
         self.reached_upstream = true;
         self
+    }
+
+    /// The route needs one of these methods.
+    pub(crate) fn wrong_methods(allowed: &'static str) -> Self {
+        let mut error = Self::method_not_allowed(format!("use one of {allowed}"));
+        error.headers.push((ALLOW, HeaderValue::from_static(allowed)));
+        error
     }
 
     /// The route needs another method.

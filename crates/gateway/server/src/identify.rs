@@ -61,6 +61,7 @@ fn check_route(consumer: &Consumer, route: &Route) -> Result<(), ErrorResponse> 
 fn counts_tenants(config: &Config, route: &Route) -> bool {
     let spends = match &route.handler {
         Handler::Proxy(proxy) => proxy.llm,
+        Handler::Agents(route) => route.spends(),
         handler => matches!(handler, Handler::Policy),
     };
     config.limits.iter().any(RateLimit::counts_tenants) || (spends && config.budgets.is_some())

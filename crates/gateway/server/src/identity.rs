@@ -29,6 +29,16 @@ impl Identity {
         self.tenant.as_deref().map_or(ANONYMOUS, |tenant| LimitKey::new("tenant", tenant))
     }
 
+    /// Whose the sessions, approvals and runs are that the request makes: the tenant's, without one
+    /// the consumer's, otherwise everybody's.
+    pub(crate) fn owner(&self) -> String {
+        match (&self.tenant, &self.consumer) {
+            (Some(tenant), _) => format!("t:{tenant}"),
+            (None, Some(consumer)) => format!("c:{}", consumer.name),
+            (None, None) => "-".to_owned(),
+        }
+    }
+
     /// Writes what two requests must have in common to share an answer: the tenant, without one the
     /// consumer, and the credential that the upstream judges.
     pub(crate) fn write_scope(&self, hash: &mut Context) {

@@ -12,6 +12,9 @@
 //! ```
 
 mod admin;
+mod agent_layer;
+mod agent_route;
+mod agent_routes;
 mod auth;
 mod body_filter;
 mod budget;
@@ -46,6 +49,7 @@ mod policy;
 mod policy_endpoint;
 mod poll_or_spawn;
 mod preset;
+mod process_metrics;
 mod proxy;
 mod proxy_body;
 mod rate_limit;
@@ -61,12 +65,17 @@ mod server;
 mod smuggling;
 pub mod spec;
 mod state;
+mod store_error;
 mod tenant;
 mod tls;
+mod tool_route;
+mod tool_server;
+mod tools;
 mod turns;
 mod units;
 mod upstream;
 mod websocket;
+mod websocket_chat;
 mod whole_body;
 mod worker;
 

@@ -4,6 +4,7 @@
 mod cache;
 mod cache_key;
 mod cache_write;
+mod complete;
 mod parse;
 mod parse_cache;
 mod ready_response;
@@ -12,18 +13,20 @@ mod response;
 mod send;
 mod usage;
 
+use bytes::Bytes;
 use hyper::Response;
+use hyper::http::request::Parts;
 use plimsoll_gateway_dialect::{Dialect, Endpoint};
 
-use crate::error_response::ErrorFormat;
-use crate::request_context::RoutedRequest;
+use crate::error_response::{ErrorFormat, ErrorResponse};
+use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::respond_error;
 use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 
+pub(crate) use complete::complete;
 pub(crate) use parse_cache::ParseCache;
-pub(crate) use request::LlmRequest;
-pub(crate) use send::send_upstream;
+use request::LlmRequest;
 pub(crate) use usage::ObservedUsage;
 
 /// The dialect of a path, whose error format the caller expects.
@@ -40,7 +43,28 @@ pub(crate) async fn serve(
 ) -> Response<ResponseBody> {
     let RoutedRequest { request, mut context, .. } = routed;
     let (parts, body) = request.into_parts();
-    match parse::parse(&mut context, &parts, body, proxy).await {
+    let parsed = parse::parse(&mut context, &parts, body, proxy).await;
+    answer(context, parts, parsed, (proxy, format)).await
+}
+
+/// Serves a chat that has not come as a request of its own.
+pub(crate) async fn serve_chat(
+    mut context: RequestContext,
+    (parts, body): (Parts, Bytes),
+    proxy: &Proxy,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    let parsed = parse::parse_chat(&mut context, body, proxy).await;
+    answer(context, parts, parsed, (proxy, format)).await
+}
+
+async fn answer(
+    mut context: RequestContext,
+    parts: Parts,
+    parsed: Result<LlmRequest, ErrorResponse>,
+    (proxy, format): (&Proxy, ErrorFormat),
+) -> Response<ResponseBody> {
+    match parsed {
         Ok(request) => match cache::serve(&mut context, parts, request, proxy).await {
             Ok(ready) => ready.into_response(context),
             Err(error) => respond_error(context, error, format),

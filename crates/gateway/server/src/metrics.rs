@@ -2,6 +2,8 @@
 //! series: routes are named by their template and not by the raw path, methods and statuses that
 //! HTTP does not define are `other`. Series belong to names and go on over reloads.
 
+mod tools;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +16,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
+
+use crate::process_metrics;
+
+use self::tools::ToolMetrics;
 
 /// Bounds of the buckets, in seconds: from the overhead of a gateway to the response of a provider.
 const BUCKETS: [f64; 14] = [
@@ -33,8 +39,10 @@ pub(crate) struct Metrics {
     memory: Gauge,
     cache: [(&'static str, Counter); 3],
     policy_matches: Family<Labels<2>, Counter>,
+    agent_operations: Family<Labels<2>, Counter>,
     rate_limited: Counter,
     retries: Counter,
+    tools: ToolMetrics,
     store_errors: Gauge,
     audit: Family<Labels<1>, Gauge>,
     layers: Family<Labels<1>, Gauge>,
@@ -93,12 +101,12 @@ impl Metrics {
         let mut registry = Registry::with_prefix("gateway");
         let requests = Family::default();
         let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
-        let (errors, policy_matches) = (Family::default(), Family::default());
+        let errors = Family::default();
         let cache_family = Family::<Labels<1>, Counter>::default();
         let cache = ["hit", "miss", "bypass"].map(|state| {
             (state, cache_family.get_or_create(&[("state", state.to_owned())]).clone())
         });
-        let (audit, layers, upstreams) = (Family::default(), Family::default(), Family::default());
+        let (audit, layers) = (Family::default(), Family::default());
         let (connections, memory) = (Gauge::default(), Gauge::default());
         let store_errors = Gauge::default();
         let (rate_limited, retries) = (Counter::default(), Counter::default());
@@ -116,21 +124,18 @@ impl Metrics {
             "LLM requests by cache result: hit, miss or bypass",
             cache_family,
         );
-        registry.register(
-            "policy_verdicts",
-            "Policy matches by category and action",
-            policy_matches.clone(),
-        );
+        let help = "Policy matches by category and action";
+        let policy_matches = registered(&mut registry, "policy_verdicts", help);
+        let help = "Operations of the layer of agents by outcome: ok or the kind of the error";
+        let agent_operations = registered(&mut registry, "agent_operations", help);
         registry.register("rate_limited", "Requests refused by a rate limit", rate_limited.clone());
         registry.register("retries", "Retries of requests to upstreams", retries.clone());
+        let tools = ToolMetrics::register(&mut registry);
         registry.register("store_errors", "Failed operations of the store", store_errors.clone());
         registry.register("audit_rows", "Audit rows by state", audit.clone());
         registry.register("layer_enabled", "1 for each layer that is enabled", layers.clone());
-        registry.register(
-            "upstream_healthy",
-            "1 while an address receives requests",
-            upstreams.clone(),
-        );
+        let help = "1 while an address receives requests";
+        let upstreams = registered(&mut registry, "upstream_healthy", help);
         Self {
             registry,
             requests,
@@ -140,8 +145,10 @@ impl Metrics {
             memory,
             cache,
             policy_matches,
+            agent_operations,
             rate_limited,
             retries,
+            tools,
             store_errors,
             audit,
             layers,
@@ -153,6 +160,7 @@ impl Metrics {
     /// The text exposition of all metrics.
     pub(crate) fn text(&self) -> String {
         let mut text = String::with_capacity(4_096);
+        process_metrics::append(&mut text);
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
@@ -206,12 +214,28 @@ impl Metrics {
         self.policy_matches.get_or_create(&labels).inc();
     }
 
+    /// Counts an operation of the layer of agents. Both names are from closed sets.
+    pub(crate) fn count_agent_operation(&self, operation: &'static str, outcome: &'static str) {
+        let labels = [("operation", operation.to_owned()), ("outcome", outcome.to_owned())];
+        self.agent_operations.get_or_create(&labels).inc();
+    }
+
     pub(crate) fn count_rate_limited(&self) {
         self.rate_limited.inc();
     }
 
     pub(crate) fn count_retry(&self) {
         self.retries.inc();
+    }
+
+    /// Counts a call of a tool. Calls of tools that do not exist have the server `none`.
+    pub(crate) fn count_tool_call(&self, server: &str, outcome: &'static str) {
+        self.tools.count_call(server, outcome);
+    }
+
+    /// Sets the numbers of tool servers that are up and down.
+    pub(crate) fn set_tool_servers(&self, counts: (usize, usize)) {
+        self.tools.set_servers(counts);
     }
 
     pub(crate) fn set_store_errors(&self, count: u64) {
@@ -260,6 +284,13 @@ impl Metrics {
     pub(crate) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
     }
+}
+
+/// A new metric in a registry.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 fn histogram() -> Histogram {

@@ -98,10 +98,23 @@ impl PolicyLayer {
         record: (&Metrics, &mut Option<Box<LlmInfo>>),
         body: &Bytes,
     ) -> Result<Option<Bytes>, ErrorResponse> {
+        self.evaluate_document(record, body, Source::Protocol).await
+    }
+
+    /// As [`Self::evaluate_request`], for a document of this source.
+    ///
+    /// # Errors
+    /// The document must not pass.
+    pub(crate) async fn evaluate_document(
+        &self,
+        record: (&Metrics, &mut Option<Box<LlmInfo>>),
+        body: &Bytes,
+        source: Source,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
         if self.off {
             return Ok(None);
         }
-        let judgement = judge::document(&self.inspector, body, Source::Protocol).await?;
+        let judgement = judge::document(&self.inspector, body, source).await?;
         let judgement = judgement.map_err(|error| match error {
             Unreadable::File(_) => ErrorResponse::unsupported_media_type(format!(
                 "the policy cannot read the request: {error}"

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
-use plimsoll_gateway_dialect::{Dialect, Translator, Usage, estimated_tokens};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::clock;
 use crate::error_response::ErrorResponse;
-use crate::llm::{LlmRequest, send_upstream};
+use crate::llm;
 use crate::policy::PolicyLayer;
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
@@ -133,48 +131,8 @@ async fn complete(
     let proxy = provider(context)?;
     let model = request.context.get("model").and_then(Value::as_str).unwrap_or(DEFAULT_MODEL);
     let prompt = json!({"model": model, "messages": [{"role": "user", "content": query}]});
-    let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect.into());
-    let chat = LlmRequest::chat(Bytes::from(prompt.to_string()), model, translator);
-    let mut parts = Request::new(()).into_parts().0;
-    (parts.method, parts.version) = (Method::POST, Version::HTTP_11);
-    parts.uri = Uri::from_static("/v1/chat/completions");
-    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let key = headers.get(AUTHORIZATION).cloned();
-    parts.headers.extend(key.map(|key| (AUTHORIZATION, key)));
-    let mut reservation = match &context.config.budgets {
-        None => None,
-        Some(budgets) => {
-            let (store, identity) = (&context.worker.store, &context.identity);
-            Some(budgets.reserve(store, identity, chat.demand()).await?)
-        }
-    };
-    if let Some(reservation) = &mut reservation {
-        reservation.risk();
-    }
-    let upstream = send_upstream(context, parts, &chat, &proxy).await?;
-    let status = upstream.response.status();
-    let (_, mut body) = upstream.collect(context).await?;
-    if let Some(reservation) = reservation {
-        let usage = Usage::from_body(chat.upstream_endpoint(), &body).ok().flatten();
-        match (status.is_success(), usage) {
-            (false, _) => reservation.release(),
-            (true, Some(_)) => {
-                reservation.settle(usage, estimated_tokens(usage, &body)).await;
-            }
-            // Nothing is known: the reservation is charged.
-            (true, None) => drop(reservation),
-        }
-    }
-    if !status.is_success() {
-        return Err(ErrorResponse::bad_gateway(format!("the provider answered {status}")));
-    }
-    if let Some(translator) = chat.translator {
-        let translated = translator.response(&body, clock::unix_ms() / 1_000);
-        body =
-            Bytes::from(translated.map_err(|error| ErrorResponse::bad_gateway(error.to_string()))?);
-    }
-    let completion: Value = serde_json::from_slice(&body)
-        .map_err(|_| ErrorResponse::bad_gateway("the provider's response is not JSON"))?;
+    let chat = (Bytes::from(prompt.to_string()), model);
+    let completion = Box::pin(llm::complete(context, &proxy, chat, headers)).await?;
     let text = completion.pointer("/choices/0/message/content").and_then(Value::as_str);
     let record = (context.worker.metrics(), &mut context.llm_info);
     policy.evaluate(record, text.unwrap_or_default().to_owned(), InputKind::Text).await
@@ -185,13 +143,7 @@ fn provider(context: &RequestContext) -> Result<Proxy, ErrorResponse> {
     let upstream = context.config.upstreams.first();
     let upstream =
         upstream.ok_or_else(|| ErrorResponse::upstream_unavailable("no provider is configured"))?;
-    Ok(Proxy {
-        upstream: Arc::clone(upstream),
-        strip: None,
-        timeout: upstream.timeout,
-        llm: false,
-        websocket: false,
-    })
+    Ok(Proxy::to(upstream))
 }
 
 /// Builds the responses to one request.

@@ -48,11 +48,23 @@ pub(crate) async fn serve(
         Ok(upstream_response) => upstream_response,
         Err(error) => return respond_error(context, error, format),
     };
+    if has_body {
+        answer(context, upstream_response, &proxy.upstream, format).await
+    } else {
+        relay(context, upstream_response, &proxy.upstream, None)
+    }
+}
+
+/// The response for the client, without personal data where the configuration says so.
+pub(crate) async fn answer(
+    context: RequestContext,
+    upstream_response: UpstreamResponse,
+    upstream: &Upstream,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
     match &Arc::clone(&context.config).scrub {
-        Some(scrub) if has_body => {
-            scrubbed(context, upstream_response, (scrub, &proxy.upstream), format).await
-        }
-        _ => relay(context, upstream_response, &proxy.upstream, None),
+        Some(scrub) => scrubbed(context, upstream_response, (scrub, upstream), format).await,
+        None => relay(context, upstream_response, upstream, None),
     }
 }
 

@@ -186,6 +186,8 @@ impl RequestContext {
             input_tokens: usage.map(|usage| usage.prompt),
             output_tokens: usage.map(|usage| usage.completion),
             cache: info.and_then(|info| info.cache).unwrap_or_default(),
+            tool: info.and_then(|info| info.tool.as_deref()).unwrap_or_default(),
+            outcome: info.and_then(|info| info.outcome).unwrap_or_default(),
         }
     }
 }

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
+use crate::agent_route::AgentRoute;
+use crate::tool_route::ToolRoute;
 use crate::units::HumanDuration;
 use crate::upstream::Upstream;
 
@@ -21,8 +23,14 @@ pub(crate) enum Handler {
     Budget,
     /// `POST /api/request`.
     Policy,
+    /// A route of the layer of agents.
+    Agents(AgentRoute),
+    /// Tools, over REST and MCP.
+    Tools(ToolRoute),
     Fixed(FixedResponse),
     Proxy(Proxy),
+    /// A chat over a `WebSocket`.
+    WebSocketChat(WebSocketChat),
     NotFound,
 }
 
@@ -42,6 +50,28 @@ pub(crate) struct Proxy {
     pub(crate) timeout: HumanDuration,
     pub(crate) llm: bool,
     pub(crate) websocket: bool,
+}
+
+impl Proxy {
+    /// To an upstream with a request that the gateway itself makes.
+    pub(crate) fn to(upstream: &Arc<Upstream>) -> Self {
+        Self {
+            upstream: Arc::clone(upstream),
+            strip: None,
+            timeout: upstream.timeout,
+            llm: false,
+            websocket: false,
+        }
+    }
+}
+
+/// A chat over a `WebSocket` that the gateway itself speaks.
+#[derive(Clone, Debug)]
+pub(crate) struct WebSocketChat {
+    /// Whom it asks.
+    pub(crate) proxy: Proxy,
+    /// The model for messages that name none.
+    pub(crate) model: Arc<str>,
 }
 
 /// A route: its handler, and who may use it.

@@ -15,6 +15,7 @@ use crate::clock;
 use crate::connection::serve_connection;
 use crate::connection_slot::ConnectionSlot;
 use crate::fault_injection;
+use crate::tools;
 use crate::upstream::{HealthTarget, Upstream, run_health_checks};
 use crate::worker::{Serves, Worker};
 
@@ -37,7 +38,7 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
 }
 
 /// Accepts connections until told to stop, then gives open ones time to finish. The first worker
-/// also runs the health checks.
+/// also runs the health checks and looks at the tool servers.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     listener: TcpListener,
@@ -52,6 +53,7 @@ pub(crate) async fn run(
     drop(config);
     if is_first {
         spawn_local(start_health_checks(Rc::clone(&worker)));
+        spawn_local(tools::refresh(Rc::clone(&worker)));
     }
     spawn_local(sweep(Rc::clone(&worker)));
     spawn_local(Rc::clone(&worker.turns).run());

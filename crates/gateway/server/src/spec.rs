@@ -4,6 +4,10 @@
 //! types and comments of this module by its tests.
 
 mod admin;
+mod agent_directory;
+mod agents;
+mod approvals;
+mod chat;
 mod fault;
 mod layer;
 #[cfg(test)]
@@ -11,6 +15,8 @@ mod reference;
 mod route;
 mod secret;
 mod server;
+mod sessions;
+mod tools;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -19,6 +25,10 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 
 pub use admin::{AdminSpec, MetricsSpec};
+pub use agent_directory::{AgentDirectorySpec, AgentSpec};
+pub use agents::AgentsSpec;
+pub use approvals::ApprovalsSpec;
+pub use chat::ChatSpec;
 pub use fault::{FaultSpec, PauseSpec};
 pub use layer::{
     AccessLogSpec, AlgorithmSpec, AuditSpec, AuthSpec, BudgetSpec, BudgetUnit, CacheSpec, Empty,
@@ -28,6 +38,8 @@ pub use layer::{
 pub use route::{RespondSpec, RouteSpec};
 pub use secret::Secret;
 pub use server::{EnvelopeSpec, FailureMode, ServerSpec, StoreSpec, TlsSpec};
+pub use sessions::SessionsSpec;
+pub use tools::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
 pub use upstream::{Balance, BreakerSpec, DialectSpec, HealthSpec, RetrySpec, UpstreamSpec};
 
 /// The configuration file of a gateway.
@@ -73,8 +85,12 @@ pub struct Spec {
     pub cache: Option<CacheSpec>,
     /// Layer: budgets of the tenants. Needs the section `tenant`.
     pub budgets: Option<BudgetSpec>,
+    /// Layer: sessions, approvals and agents.
+    pub agents: Option<AgentsSpec>,
     /// Layer: an audit row for every request.
     pub audit: Option<AuditSpec>,
+    /// Layer: tools, over REST and MCP.
+    pub tools: Option<ToolsSpec>,
     /// The store of rate limits, budgets and cached responses.
     pub store: StoreSpec,
     /// The upstreams, by name.
@@ -106,7 +122,9 @@ impl Default for Spec {
             policy: None,
             cache: None,
             budgets: None,
+            agents: None,
             audit: None,
+            tools: None,
             store: StoreSpec::default(),
             upstreams: BTreeMap::new(),
             routes: Vec::new(),
@@ -130,7 +148,9 @@ impl Spec {
             ("policy", self.policy.is_some()),
             ("cache", self.cache.is_some()),
             ("budgets", self.budgets.is_some()),
+            ("agents", self.agents.is_some()),
             ("audit", self.audit.is_some()),
+            ("tools", self.tools.is_some()),
             ("tls", self.tls.is_some()),
         ];
         layers.into_iter().filter_map(|(name, on)| on.then_some(name)).collect()

@@ -1,18 +1,21 @@
 //! The state that all workers share: configuration, metrics, store, request log, TLS.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use arc_swap::ArcSwap;
 use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use crate::agent_layer::AgentRegistry;
 use crate::config::{Config, Source};
 use crate::error::GatewayError;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::request_log::RequestLog;
 use crate::spec::{FailureMode as FailureModeSpec, Spec};
+use crate::tool_server::ToolDirectory;
 
 /// The state that all workers share.
 pub(crate) struct GatewayState {
@@ -22,6 +25,11 @@ pub(crate) struct GatewayState {
     pub(crate) request_log: RequestLog,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) memory: Arc<MemoryBudget>,
+    /// Agents that were named while the gateway runs.
+    pub(crate) agents: AgentRegistry,
+    /// Runs in progress.
+    pub(crate) runs: Arc<AtomicUsize>,
+    pub(crate) tools: ToolDirectory,
     /// Mixed into request ids, so that two gateway processes make different ones.
     pub(crate) salt: u64,
     /// Notifies the first worker of a new configuration.
@@ -41,12 +49,16 @@ impl GatewayState {
         let config = Config::new(spec)?;
         let metrics = Metrics::new();
         metrics.set_layers(&config.layers);
+        let tools = ToolDirectory::new(config.tools.as_ref());
         Ok(Self {
+            tools,
             config: Arc::new(ArcSwap::from_pointee(config)),
             metrics,
             backend: open_backend(spec)?,
             request_log: RequestLog::open(spec)?,
             memory: MemoryBudget::new(spec.server.memory.0),
+            agents: AgentRegistry::default(),
+            runs: Arc::default(),
             tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
             salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
                 ^ u64::from(std::process::id()) << 40,
@@ -69,6 +81,7 @@ impl GatewayState {
         self.metrics.set_layers(&config.layers);
         self.metrics.forget_upstreams();
         self.memory.set_limit(config.server.memory.0);
+        self.tools.configure(config.tools.as_ref());
         self.config.store(Arc::clone(&config));
         self.reloaded.send_replace(());
         Ok(config)
@@ -78,6 +91,7 @@ impl GatewayState {
     pub(crate) fn update_gauges(&self) {
         self.metrics.set_store_errors(self.backend.errors());
         self.metrics.set_memory(self.memory.held());
+        self.metrics.set_tool_servers(self.tools.counts());
         if let Some(stats) = self.request_log.audit_stats() {
             let states = [
                 ("accepted", stats.accepted),

@@ -14,6 +14,7 @@ use crate::metrics::{Metrics, SeriesCache};
 use crate::request_log::LogWriter;
 use crate::rng::splitmix64;
 use crate::state::GatewayState;
+use crate::tool_server::ToolConnections;
 use crate::turns::Turns;
 use crate::upstream::Pool;
 
@@ -37,6 +38,8 @@ pub(crate) struct Worker {
     pub(crate) store: Store,
     pub(crate) log: LogWriter,
     pub(crate) faults: FaultInjector,
+    /// How each tool server is spoken to.
+    pub(crate) tools: ToolConnections,
     requests: Cell<u64>,
     config: RefCell<Cache<Arc<ArcSwap<Config>>, Arc<Config>>>,
 }
@@ -55,6 +58,7 @@ impl Worker {
             store,
             log,
             faults: FaultInjector::default(),
+            tools: ToolConnections::default(),
             requests: Cell::new(0),
             config,
         }

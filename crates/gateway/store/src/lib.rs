@@ -1,4 +1,5 @@
-//! The gateway's state: rate limits, budgets and cached responses, in memory or in Redis.
+//! The gateway's state: rate limits, budgets, cached responses, sessions and approvals, in memory
+//! or in Redis.
 //!
 //! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds,
 //!   [`BudgetCounter`].
@@ -6,10 +7,14 @@
 //!   process.
 //! - [`RedisStore`] keeps the same counts in Redis, one atomic script per operation.
 //! - [`Store`] is either. A process makes one [`Backend`], every worker attaches to it.
+//! - Sessions and approvals never pass unseen: without the store there are none, and nothing live
+//!   is driven out by something new.
 //!
 //! The rule for several limits at once: either all are charged or none is, and requests that are
 //! refused are charged nowhere.
 
+mod approval;
+mod approval_table;
 mod bounded_map;
 mod budget;
 mod budget_table;
@@ -22,6 +27,9 @@ mod limiter;
 mod lru_cache;
 mod memory;
 mod rate_counter;
+mod record;
+mod record_id;
+mod records;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(not(feature = "redis"))]
@@ -29,12 +37,17 @@ mod redis;
 mod redis;
 mod redis_settings;
 mod reservation;
+mod session;
+mod session_table;
 mod single_flight;
 mod store;
 
 /// Whether this build can use Redis: the feature `redis`.
 pub const HAS_REDIS: bool = cfg!(feature = "redis");
 
+pub use approval::{
+    Approval, ApprovalRules, ApprovalState, NewApproval, PendingApprovals, Verdict,
+};
 pub use budget::{Budget, BudgetCounter, BudgetState};
 pub use cache::{Follow, Followed, Lead, Lookup};
 pub use cached_response::{CacheKey, CachedResponse};
@@ -45,7 +58,10 @@ pub use limiter::Limiter;
 pub use lru_cache::CacheCounts;
 pub use memory::{MemoryStore, Sizes};
 pub use rate_counter::{FixedWindow, RateCounter, SlidingLog, SlidingWindow, TokenBucket};
+pub use record::RecordError;
+pub use record_id::{Moment, RecordId};
 pub use redis::{RedisBackend, RedisStore};
 pub use redis_settings::{FailureMode, RedisSettings};
 pub use reservation::{Grant, Reservation};
+pub use session::{NewSession, Session, SessionRules};
 pub use store::{Backend, Store};

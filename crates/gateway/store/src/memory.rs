@@ -1,7 +1,9 @@
 //! The store in the memory of one process.
 
+use crate::approval_table::ApprovalTable;
 use crate::budget_table::BudgetTable;
 use crate::lru_cache::ByteLru;
+use crate::session_table::SessionTable;
 use crate::single_flight::SingleFlight;
 use crate::{
     Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge, Decision, Limiter,
@@ -22,7 +24,7 @@ pub struct Sizes {
     pub tenants: usize,
     /// Bytes of cached responses.
     pub cache_bytes: usize,
-    /// Bytes of small values (sessions).
+    /// Bytes of small values.
     pub value_bytes: usize,
 }
 
@@ -39,6 +41,8 @@ pub struct MemoryStore {
     pub(crate) budgets: BudgetTable,
     pub(crate) responses: ByteLru<Arc<CachedResponse>>,
     values: ByteLru<Bytes>,
+    pub(crate) sessions: SessionTable,
+    pub(crate) approvals: ApprovalTable,
     pub(crate) single_flight: Arc<SingleFlight>,
 }
 
@@ -50,6 +54,8 @@ impl MemoryStore {
             budgets: BudgetTable::new(sizes.tenants),
             responses: ByteLru::new(sizes.cache_bytes),
             values: ByteLru::new(sizes.value_bytes),
+            sessions: SessionTable::default(),
+            approvals: ApprovalTable::default(),
             single_flight: SingleFlight::new(),
         }
     }
@@ -77,6 +83,11 @@ impl MemoryStore {
         let found = self.responses.find(key, now);
         self.responses.counters.looked_up(found.is_some());
         found
+    }
+
+    /// Sessions held, those that have expired and are not yet gone included.
+    pub fn sessions_held(&self) -> usize {
+        self.sessions.held()
     }
 
     /// Bytes of cached responses and their number.

@@ -8,6 +8,7 @@
 //! keys of one check may lie in different slots of a cluster. Every key has a time to live.
 
 mod reconnecting;
+mod records;
 
 use crate::{
     Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge, Decision, FailureMode,

@@ -140,7 +140,7 @@ impl Store {
         }
     }
 
-    /// A small value (a session), if there is one that is not too old.
+    /// A small value, if there is one that is not too old.
     ///
     /// # Errors
     /// A loss of Redis that is closed on loss. Open, there is none.

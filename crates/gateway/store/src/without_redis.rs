@@ -5,8 +5,9 @@
 use crate::lru_cache::CacheCounters;
 use crate::single_flight::SingleFlight;
 use crate::{
-    Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge, Decision, LimitKey,
-    RedisSettings, StoreError,
+    Approval, ApprovalRules, Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge,
+    Decision, LimitKey, Moment, NewApproval, NewSession, PendingApprovals, RecordError, RecordId,
+    RedisSettings, Session, SessionRules, StoreError, Verdict,
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -106,6 +107,62 @@ impl RedisStore {
         _: &Bytes,
         _: Duration,
     ) -> Result<(), StoreError> {
+        match *self {}
+    }
+
+    pub(crate) async fn create_session(
+        &self,
+        _: Moment,
+        _: &SessionRules,
+        _: &NewSession<'_>,
+    ) -> Result<Session, RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn session(&self, _: &str, _: RecordId) -> Result<Session, RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn count_call(
+        &self,
+        _: &SessionRules,
+        _: &str,
+        _: RecordId,
+    ) -> Result<u32, RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn end_session(&self, _: &str, _: RecordId) -> Result<(), RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn create_approval(
+        &self,
+        _: Moment,
+        _: &ApprovalRules,
+        _: &NewApproval<'_>,
+    ) -> Result<Approval, RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn approval(&self, _: &str, _: RecordId) -> Result<Approval, RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn pending_approvals(
+        &self,
+        _: &str,
+        _: usize,
+    ) -> Result<PendingApprovals, RecordError> {
+        match *self {}
+    }
+
+    pub(crate) async fn decide(
+        &self,
+        _: &ApprovalRules,
+        _: (&str, RecordId),
+        _: (Verdict, &str),
+    ) -> Result<Approval, RecordError> {
         match *self {}
     }
 }

@@ -22,6 +22,7 @@ mod rules;
 mod source;
 mod text;
 mod unit;
+mod vocabulary;
 mod words;
 
 use schemars::JsonSchema;
@@ -29,6 +30,7 @@ use serde::Serialize;
 
 pub use error::{AuditError, LARGEST_FILE};
 pub use finding::{Finding, Level};
+pub use vocabulary::{Mapping, Vocabulary};
 
 use document::Document;
 use finding::Findings;
@@ -57,6 +59,8 @@ pub struct Report {
     pub figures: usize,
     /// The tables, lists and outputs that were understood.
     pub tables: Vec<TableRead>,
+    /// Headings that the user explains and this file has, in small letters.
+    pub mapped: Vec<String>,
     /// What was left out, and where.
     pub not_read: Vec<NotRead>,
     /// By level, then by line.
@@ -102,8 +106,17 @@ impl Report {
 ///
 /// What is no text, too large, or has no figure that is understood.
 pub fn audit(name: &str, bytes: &[u8]) -> Result<Report, AuditError> {
+    audit_with(name, bytes, &Vocabulary::default())
+}
+
+/// Audits a file some of whose headings the user explains.
+///
+/// # Errors
+///
+/// As [`audit`].
+pub fn audit_with(name: &str, bytes: &[u8], vocabulary: &Vocabulary) -> Result<Report, AuditError> {
     let (format, document) = source::read(name, bytes)?;
-    report(name, format.name(), document)
+    report(name, format.name(), document, vocabulary)
 }
 
 /// Audits one claim, like `conns=100 rps=21989 mean=4.59ms`.
@@ -113,11 +126,17 @@ pub fn audit(name: &str, bytes: &[u8]) -> Result<Report, AuditError> {
 /// A claim without two pairs that are understood.
 pub fn audit_claim(claim: &str) -> Result<Report, AuditError> {
     let document = claim::read(claim)?;
-    report(claim, "claim", document).map_err(|_| AuditError::Claim(claim.to_owned()))
+    let none = Vocabulary::default();
+    report(claim, "claim", document, &none).map_err(|_| AuditError::Claim(claim.to_owned()))
 }
 
-fn report(name: &str, format: &'static str, document: Document) -> Result<Report, AuditError> {
-    let reading = reading::read(document);
+fn report(
+    name: &str,
+    format: &'static str,
+    document: Document,
+    vocabulary: &Vocabulary,
+) -> Result<Report, AuditError> {
+    let reading = reading::read(document, vocabulary);
     let figures = figures(&reading);
     if figures == 0 {
         let parts: Vec<&str> =
@@ -147,6 +166,7 @@ fn report(name: &str, format: &'static str, document: Document) -> Result<Report
         format,
         figures,
         tables: tables.collect(),
+        mapped: reading.mapped.clone(),
         not_read: not_read.collect(),
         findings,
         findings_left_out,

@@ -4,11 +4,12 @@ mod by_columns;
 mod by_rows;
 mod conditions;
 
-use crate::document::{Document, Grid, Line, Tool};
+use crate::document::{Document, Grid, Line, MOST_ROWS, Tool};
 use crate::heading::{self, Meaning, Quantity};
 use crate::number::{self, Bound, Locale, Number};
 use crate::record::{Table, Value};
 use crate::unit::{Dimension, Unit};
+use crate::vocabulary::Vocabulary;
 
 /// A file as figures and sentences.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Reading {
     pub(crate) tables: Vec<Table>,
     pub(crate) lines: Vec<Line>,
     pub(crate) not_read: Vec<(usize, String)>,
+    /// Headings that the user explains.
+    pub(crate) mapped: Vec<String>,
 }
 
 impl Reading {
@@ -39,10 +42,7 @@ impl Reading {
     }
 }
 
-/// Tables of more rows are read up to here.
-const MOST_ROWS: usize = 5000;
-
-pub(crate) fn read(document: Document) -> Reading {
+pub(crate) fn read(document: Document, vocabulary: &Vocabulary) -> Reading {
     let mut reading = Reading { not_read: document.not_read, ..Reading::default() };
     let mut grids = document.grids;
     for grid in &mut grids {
@@ -51,7 +51,8 @@ pub(crate) fn read(document: Document) -> Reading {
             reading.not_read.push((grid.line, format!("the rows after the first {MOST_ROWS}")));
         }
         clean(grid);
-        let mut table = table(grid);
+        reading.mapped.extend(vocabulary.apply(grid));
+        let mut table = table(grid, vocabulary);
         conditions::apply(&mut table, grid, &document.lines);
         if table.records.is_empty() && table.bands.is_empty() && table.changes.is_empty() {
             let what = format!("table `{}`", number::short(&grid.header.join(" | ")));
@@ -61,6 +62,8 @@ pub(crate) fn read(document: Document) -> Reading {
         }
     }
     reading.lines = document.lines;
+    reading.mapped.sort();
+    reading.mapped.dedup();
     reading
 }
 
@@ -76,14 +79,30 @@ fn clean(grid: &mut Grid) {
 }
 
 /// Reads the table the way that gives more figures: quantities as columns, or as rows.
-fn table(grid: &Grid) -> Table {
+fn table(grid: &Grid, vocabulary: &Vocabulary) -> Table {
     let body = grid.rows.iter().flat_map(|(_, row)| row.iter().map(String::as_str));
-    let locale = number::locale_of(body);
-    let columns = by_columns::known(grid, locale);
-    let rows = by_rows::known(grid, locale);
+    let terms = Terms { locale: number::locale_of(body), vocabulary };
+    let columns = by_columns::known(grid, terms);
+    let rows = by_rows::known(grid, terms);
     let table =
-        if rows > columns { by_rows::table(grid, locale) } else { by_columns::table(grid, locale) };
+        if rows > columns { by_rows::table(grid, terms) } else { by_columns::table(grid, terms) };
     Table { line: grid.line, section: grid.section, tool: grid.tool, ..table }
+}
+
+/// How the cells and headings of a table are read.
+#[derive(Clone, Copy)]
+struct Terms<'v> {
+    locale: Locale,
+    vocabulary: &'v Vocabulary,
+}
+
+impl Terms<'_> {
+    /// What the user says of a heading; else its meaning, unless it is that of a change, a limit or
+    /// a status.
+    fn meaning(&self, heading: &str) -> Option<Meaning> {
+        let known = self.vocabulary.meaning(heading).cloned();
+        known.or_else(|| if is_status(heading) { None } else { heading::meaning(heading) })
+    }
 }
 
 /// Where a cell is, and how it is called.
@@ -162,9 +181,4 @@ fn is_status(heading: &str) -> bool {
         heading.to_lowercase().trim(),
         "status" | "verdict" | "pass" | "pass/fail" | "outcome" | "met"
     )
-}
-
-/// The meaning of a heading, unless it is that of a change, a limit or a status.
-fn plain_meaning(heading: &str) -> Option<Meaning> {
-    if is_status(heading) { None } else { heading::meaning(heading) }
 }

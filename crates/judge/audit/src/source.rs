@@ -9,6 +9,8 @@ mod plain;
 mod summary;
 mod tools;
 
+use std::borrow::Cow;
+
 use crate::document::Document;
 use crate::error::{AuditError, LARGEST_FILE};
 
@@ -58,6 +60,16 @@ impl Format {
     }
 }
 
+/// Without control characters, which would reach a terminal: no heading and no figure has them.
+fn plain(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if text.contains(is_control) {
+        Cow::Owned(text.replace(is_control, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// Reads a file.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<(Format, Document), AuditError> {
     if bytes.len() > LARGEST_FILE {
@@ -67,7 +79,8 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<(Format, Document), Audit
     if text.contains('\0') {
         return Err(AuditError::Binary);
     }
-    let text = text.trim_start_matches('\u{feff}');
+    let text = plain(text.trim_start_matches('\u{feff}'));
+    let text = text.as_ref();
     let format = Format::of(name, text);
     let document = match format {
         Format::Markdown => markdown::read(text),

@@ -10,6 +10,9 @@ use crate::text::explanations;
 /// The most gates that are shown.
 const MOST: usize = 12;
 
+/// Columns at the end of the table that a narrow screen leaves out: what a gate could see.
+const SPARE: usize = 1;
+
 /// Parts of the runs that are pointed out.
 const CELLS: usize = 3;
 
@@ -28,6 +31,7 @@ impl Comparison {
             first: self.by_importance(),
             most: MOST,
             drops_dashes: true,
+            spare_columns: SPARE,
             ..Rows::default()
         };
         screen.rows("", rows);

@@ -63,7 +63,7 @@ impl Comparison {
     /// The gates. The simple rule knows no interval, and nothing that it could see.
     pub(crate) fn table(&self) -> Table {
         let change = if self.rule == Rule::Simple { "change" } else { "change [95 %]" };
-        let head = ["gate", "base", "new", change, "margin", "could see", "verdict"];
+        let head = ["gate", "base", "new", change, "verdict", "margin", "could see"];
         let mut table = Table::new(head);
         for gate in &self.gates {
             table.row(row(gate));
@@ -204,9 +204,9 @@ pub(crate) fn row(gate: &GateResult) -> [String; 7] {
         gate_words::value(gate.unit, gate.base),
         gate_words::value(gate.unit, gate.new),
         gate_words::change_of(gate),
+        format::word(&gate.judged.judgement).to_owned(),
         gate_words::margin_of(gate),
         gate_words::detectable_of(gate),
-        format::word(&gate.judged.judgement).to_owned(),
     ]
 }
 

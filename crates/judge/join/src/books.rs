@@ -144,6 +144,7 @@ fn missing(request: &Request, log_of: LogOf, books: &mut Books, lost: impl FnOnc
         Fate::InFlight => books.in_flight += 1,
         Fate::Unanswered => books.unanswered += 1,
         Fate::Answered if log_of == LogOf::Upstream && request.kept => books.kept += 1,
+        Fate::Answered if !request.named => books.unnamed += 1,
         Fate::Answered => {
             books.lost += 1;
             lost();

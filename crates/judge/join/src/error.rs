@@ -27,10 +27,19 @@ impl JoinError {
 /// A text of a log or a database as part of one line: control characters written out, and cut.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
-    let cut: String = text.chars().take(LONGEST).collect();
-    let more = if cut.len() < text.len() { "..." } else { "" };
-    let one_line = cut.replace('\n', "\\n").replace('\t', "\\t");
-    format!("{}{more}", plimsoll_report::printable(&one_line))
+    let mut out = String::new();
+    for c in text.chars().take(LONGEST) {
+        match c {
+            '\n' => out += "\\n",
+            '\t' => out += "\\t",
+            // One by one: together they may be a colour of our own reports.
+            c => out += &plimsoll_report::printable(c.encode_utf8(&mut [0; 4])),
+        }
+    }
+    if text.chars().nth(LONGEST).is_some() {
+        out += "...";
+    }
+    out
 }
 
 #[cfg(test)]
@@ -40,6 +49,7 @@ mod tests {
     #[test]
     fn quoted_texts_are_short_and_control_nothing() {
         assert_eq!(quoted("a\nb\x1b[2J"), "a\\nb\\u{1b}[2J");
+        assert_eq!(quoted("\x1b[1;32mVALID\x1b[0m"), "\\u{1b}[1;32mVALID\\u{1b}[0m");
         assert_eq!(quoted(&"x".repeat(100)), format!("{}...", "x".repeat(60)));
     }
 }

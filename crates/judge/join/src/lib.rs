@@ -18,6 +18,7 @@
 #[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod books;
 mod cell;
+mod check;
 mod clock;
 mod error;
 mod id;
@@ -30,6 +31,7 @@ mod map;
 mod preset;
 mod progress;
 mod result;
+mod rows;
 mod run;
 mod source;
 mod text;
@@ -44,6 +46,6 @@ pub use preset::{MapChoice, preset_names};
 pub use progress::Reading;
 pub use result::{Books, Disagreement, Examples, GroupTimes, Join, Quantiles, SCHEMA, Verdict};
 pub use run::RunChoice;
-pub use source::{Credentials, Source, Table};
+pub use source::{Credentials, PATIENCE, Source, Table};
 pub use text::text;
 pub use time::Unit;

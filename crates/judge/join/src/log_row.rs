@@ -25,6 +25,8 @@ pub(crate) struct Quality {
     pub(crate) step: Option<i64>,
     /// The smallest step of the log's lengths in nanoseconds.
     pub(crate) length_step: Option<i64>,
+    /// The smallest step of its upstream times.
+    pub(crate) upstream_step: Option<i64>,
 }
 
 /// A row of a log.
@@ -67,6 +69,7 @@ impl<'a> LogRow<'a> {
             smallest(&mut quality.step, step(Field::At).or_else(|| step(Field::Ended)));
         }
         smallest(&mut quality.length_step, step(Field::Total).or_else(|| step(Field::Ended)));
+        smallest(&mut quality.upstream_step, step(Field::Upstream));
         let mut count = |field| quality.note(field, cell(field), cell(field).count());
         let (status, attempt) = (count(Field::Status), count(Field::Attempt));
         let (prompt, completion) = (count(Field::Prompt), count(Field::Completion));
@@ -95,6 +98,11 @@ impl<'a> LogRow<'a> {
 }
 
 impl Quality {
+    /// What a length and an upstream time may differ by because of their steps.
+    pub(crate) fn steps(&self) -> i64 {
+        self.length_step.unwrap_or(0).saturating_add(self.upstream_step.unwrap_or(0))
+    }
+
     fn note<T>(&mut self, field: Field, cell: &Cell<'_>, read: Read<T>) -> Option<T> {
         self.filled[field as usize] += u64::from(*cell != Cell::Missing);
         read.unwrap_or_else(|_| {

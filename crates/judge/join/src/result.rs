@@ -34,6 +34,9 @@ pub struct Join {
     pub examples: Examples,
     /// Times by scenario and outcome, without warm-up.
     pub times: Vec<GroupTimes>,
+    /// The steps of the log's lengths in milliseconds: differences of times are known within them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_ms: Option<f64>,
     /// Why there are no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_refused: Option<String>,
@@ -76,6 +79,10 @@ pub struct Books {
     pub kept: u64,
     /// Requests without an answer and without a row: they may not have arrived.
     pub unanswered: u64,
+    /// Requests whose answer does not have an id header of its own, and without a row by the id
+    /// that was sent: the log may have them by an id that nobody knows.
+    #[serde(default)]
+    pub unnamed: u64,
     /// Requests in flight at the end and without a row.
     pub in_flight: u64,
     /// Rows of requests that are not of this run.

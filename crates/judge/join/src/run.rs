@@ -1,5 +1,6 @@
-//! The requests of a run, in about 220 bytes each with their id and its entry in the table.
+//! The requests of a run, in about 240 bytes each with their id and its entry in the table.
 
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
@@ -9,6 +10,10 @@ use crate::error::{JoinError, quoted};
 use crate::id::{IdHash, IdTable};
 use crate::lines::Lines;
 use crate::progress::Progress;
+
+/// The share of answers with the id of another from which on their header is no id. A cache may
+/// repeat an answer with its headers.
+const SHARED: f64 = 0.01;
 
 /// Stands for a time that is not known.
 const NO_TIME: i64 = i64::MIN;
@@ -103,8 +108,10 @@ pub(crate) struct Request {
     pub(crate) retried: bool,
     /// The target answered by itself: from its cache, or refused.
     pub(crate) kept: bool,
+    /// Its answer has the id header that was asked for, and no other has the same value.
+    pub(crate) named: bool,
     /// Rows of the log with its id.
-    pub(crate) rows: u8,
+    pub(crate) rows: u32,
     /// The attempt that the log's values are of.
     pub(crate) attempt: u32,
     pub(crate) log_at: Time,
@@ -115,6 +122,8 @@ pub(crate) struct Request {
     /// Where its id begins.
     id: usize,
 }
+
+const _: () = assert!(size_of::<Request>() <= 128, "a million of them take 128 MB");
 
 /// A scenario and an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +147,8 @@ pub(crate) struct Run {
     pub(crate) cut: bool,
     /// Requests without the id header that was asked for.
     pub(crate) without_header: u64,
+    /// Requests whose id header has the value of an earlier one.
+    pub(crate) shared_header: u64,
     /// Names of recorded headers, of the first request that has any.
     pub(crate) recorded: Vec<String>,
 }
@@ -203,7 +214,15 @@ impl Run {
 
     fn check_header(&self, choice: &RunChoice) -> Result<(), JoinError> {
         let Some(header) = &choice.id_header else { return Ok(()) };
-        if self.without_header < self.requests.len() as u64 {
+        let with = self.requests.len() as u64 - self.without_header;
+        if self.shared_header as f64 > with as f64 * SHARED {
+            return Err(JoinError::Usage(format!(
+                "the header `{header}` is no id of requests: {} of {with} answers have the value \
+                 of an earlier one",
+                self.shared_header
+            )));
+        }
+        if with > 0 {
             return Ok(());
         }
         let recorded = if self.recorded.is_empty() {
@@ -229,16 +248,28 @@ impl Run {
         self.sampled |= row.weight > 1;
         let index = u32::try_from(self.requests.len())
             .map_err(|_| JoinError::usage("the run has more than 4 billion rows"))?;
-        let request = self.request(row)?;
-        self.requests.push(request);
-        self.ids.push_str(&row.request_id);
+        let mut request = self.request(row)?;
         let header = choice.id_header.as_ref().map(|name| {
             let named = |(key, _): &(&String, &String)| key.eq_ignore_ascii_case(name);
             row.response_headers.iter().find(named).map(|(_, value)| value.trim())
         });
         self.without_header += u64::from(header == Some(None));
-        let id = header.flatten().unwrap_or(&row.request_id);
-        self.table.insert(IdHash::of(id), index);
+        request.named = header != Some(None);
+        if let Some(id) = header.flatten() {
+            match self.table.entry(IdHash::of(id)) {
+                Entry::Vacant(free) => {
+                    free.insert(index);
+                }
+                Entry::Occupied(_) => {
+                    self.shared_header += 1;
+                    request.named = false;
+                }
+            }
+        }
+        self.requests.push(request);
+        self.ids.push_str(&row.request_id);
+        // What is behind the gateway may know the id that was sent, in the header or the prompt.
+        self.table.insert(IdHash::of(&row.request_id), index);
         Ok(())
     }
 
@@ -275,6 +306,7 @@ impl Run {
             kept: row.cache == Some(CacheState::Hit)
                 || refused
                 || matches!(outcome, Outcome::Rejected(_)),
+            named: true,
             rows: 0,
             attempt: 0,
             log_at: Time::NONE,

@@ -7,6 +7,7 @@ mod postgres;
 mod table;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::books::Joiner;
 use crate::error::{JoinError, quoted};
@@ -70,7 +71,12 @@ pub enum Source {
 pub struct Table {
     address: Address,
     credentials: Credentials,
+    /// How long the database may be silent.
+    patience: Duration,
 }
+
+/// How long a database may be silent before it is given up.
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Source {
     /// A path, `clickhouse:http://HOST:8123/DATABASE.TABLE`, or
@@ -84,7 +90,7 @@ impl Source {
             let (address, user) = Address::parse(url, kind)?;
             let known = credentials(kind);
             let credentials = Credentials { user: user.or(known.user), ..known };
-            Ok(Table { address, credentials })
+            Ok(Table { address, credentials, patience: PATIENCE })
         };
         if let Some(url) = text.strip_prefix("clickhouse:") {
             return Ok(Self::ClickHouse(table(url, "clickhouse")?));
@@ -94,6 +100,15 @@ impl Source {
             return Ok(Self::Postgres(table(text, "postgres")?));
         }
         Ok(Self::File(PathBuf::from(text)))
+    }
+
+    /// The same, given up when its database says nothing for this long.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        if let Self::ClickHouse(table) | Self::Postgres(table) = &mut self {
+            table.patience = patience;
+        }
+        self
     }
 
     /// For reports, without credentials.

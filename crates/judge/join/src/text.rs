@@ -11,6 +11,10 @@ use crate::result::{Books, GroupTimes, Join, Quantiles, Verdict};
 
 const WIDTH: usize = 80;
 
+/// Steps of the log, in milliseconds, from which on they are worth a line: below, no printed digit
+/// depends on them.
+const COARSE: f64 = 0.01;
+
 /// The result as text. Texts of the log have no control characters in it.
 pub fn text(join: &Join) -> String {
     let mut out = headline(join);
@@ -54,6 +58,7 @@ fn books(books: &Books) -> String {
         (books.retried, "matched by several rows, because they were tried again"),
         (books.kept, "answered before they came to what is behind the target"),
         (books.unanswered, "without an answer and not in the log: they may not have arrived"),
+        (books.unnamed, "without a row, and without an id header that is theirs alone"),
         (books.in_flight, "in flight at the end of the run, and not in the log"),
         (books.never_sent_in_log, "in the log although the run never sent them"),
     ];
@@ -87,6 +92,7 @@ fn times(join: &Join) -> String {
     }
     let mut table =
         Table::new(["p50", "requests", "client", "outside [95 %]", "gateway", "upstream"]);
+    let (steps, mut refused) = (join.steps_ms.unwrap_or(0.0), false);
     let mut tails = Table::new(["p99", "requests", "client", "outside", "gateway", "upstream"]);
     for group in &join.times {
         let GroupTimes { client, outside, gateway, upstream, .. } = group;
@@ -96,14 +102,38 @@ fn times(join: &Join) -> String {
             times.as_ref().and_then(value).map_or_else(dash, time)
         };
         let p50 = |times| of(times, |times| times.p50_ms);
-        let row = [p50(Some(*client)), with_interval(outside), p50(*gateway), p50(*upstream)];
+        let p99 = |times| of(times, |times| times.p99_ms);
+        let difference = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
+            times.as_ref().and_then(value).map_or_else(dash, |value| known(value, steps))
+        };
+        let row = [
+            p50(Some(*client)),
+            with_interval(outside, steps),
+            difference(*gateway, |times| times.p50_ms),
+            p50(*upstream),
+        ];
         table.row(head().into_iter().chain(row));
-        let row = [Some(*client), Some(*outside), *gateway, *upstream];
-        let row = row.map(|times| of(times, |times| times.p99_ms));
+        let row = [
+            p99(Some(*client)),
+            difference(Some(*outside), |times| times.p99_ms),
+            difference(*gateway, |times| times.p99_ms),
+            p99(*upstream),
+        ];
+        refused |= client.p50_ms.is_none() || client.p99_ms.is_none();
         tails.row(head().into_iter().chain(row));
     }
     let layout = Layout::new(WIDTH);
     let mut out = format!("{}{}", table.text(&layout), tails.text(&layout));
+    if refused {
+        out += "  - too few requests for that percentile.\n";
+    }
+    if steps >= COARSE {
+        let _ = writeln!(
+            out,
+            "  The log's times have steps: differences are known within {}.",
+            time(steps)
+        );
+    }
     let outside = match join.log_of {
         LogOf::Gateway => "outside = client - gateway's total, request by request.",
         LogOf::Upstream => "outside = client - upstream, request by request.",
@@ -120,9 +150,15 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-fn with_interval(times: &Quantiles) -> String {
+/// A difference of times, or only that it is below what the log's steps can show.
+fn known(value: f64, steps: f64) -> String {
+    if value.abs() < steps { format!("<{}", time(steps)) } else { time(value) }
+}
+
+fn with_interval(times: &Quantiles, steps: f64) -> String {
     let Some(value) = times.p50_ms else { return dash() };
     match (times.p50_low_ms, times.p50_high_ms) {
+        _ if value.abs() < steps => known(value, steps),
         (Some(low), Some(high)) => plimsoll_report::format::with_interval(value, low, high),
         _ => time(value),
     }

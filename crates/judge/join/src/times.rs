@@ -10,7 +10,7 @@ use crate::time::Unit;
 
 /// The share of impossible requests from which on the log's time is something else. A gateway reads
 /// its clock after its last write, and a busy host may make it wait in between.
-const IMPOSSIBLE: f64 = 0.01;
+pub(crate) const IMPOSSIBLE: f64 = 0.01;
 
 /// Requests that are needed to tell that a unit is wrong.
 const FOR_UNITS: usize = 20;
@@ -57,6 +57,40 @@ pub(crate) fn impossible(run: &Run, step: i64) -> (u64, bool) {
         found += u64::from(total.saturating_sub(service) > step);
     }
     (found, found as f64 > all as f64 * IMPOSSIBLE)
+}
+
+/// Requests whose upstream took longer than the log's own total, by more than its clocks can tell;
+/// and all that have both.
+pub(crate) fn longer_upstream(run: &Run, steps: i64) -> (u64, u64) {
+    let (mut longer, mut all) = (0_u64, 0_u64);
+    for (total, upstream) in upstreams(run) {
+        all += 1;
+        longer += u64::from(upstream.saturating_sub(total) > steps);
+    }
+    (longer, all)
+}
+
+/// The greatest unit by which nine of ten upstream times are a part of their total.
+pub(crate) fn true_unit_of_upstream(run: &Run, given: Unit) -> Option<Unit> {
+    if upstreams(run).count() < FOR_UNITS {
+        return None;
+    }
+    Unit::OF_NUMBERS.into_iter().rev().filter(|unit| unit.digits() < given.digits()).find(|unit| {
+        let factor = 10_f64.powi(-i32::try_from(given.digits() - unit.digits()).unwrap_or(0));
+        let (mut fits, mut all) = (0_u64, 0_u64);
+        for (total, upstream) in upstreams(run) {
+            all += 1;
+            fits += u64::from(upstream as f64 * factor <= total as f64 * 1.02);
+        }
+        fits as f64 >= all as f64 * 0.9
+    })
+}
+
+/// The log's total and its upstream time, where it has both.
+fn upstreams(run: &Run) -> impl Iterator<Item = (i64, i64)> {
+    run.requests
+        .iter()
+        .filter_map(|request| request.log_total.get().zip(request.log_upstream.get()))
 }
 
 /// The times by scenario and outcome, of requests outside of warm-ups.

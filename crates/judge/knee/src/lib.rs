@@ -3,6 +3,9 @@
 //! - [`Objective`]: what each request must keep, and the share of requests that must
 //! - [`Search`]: which load to try next; it knows no sockets and no clock
 //! - [`Found`], [`Probe`]: its result
+//! - [`in_turns`]: several searches, probe by probe
+//! - [`KneeReport`]: `knee.json` and its text
+//! - [`Usl`]: the law of scalability, where probes show it
 //!
 //! `docs/statistics.md` explains the method for readers.
 
@@ -12,9 +15,16 @@ mod regression;
 mod report;
 mod result;
 mod search;
+mod text;
+mod turns;
+mod usl;
 
 pub use kept::{Counts, KeptShare, State};
 pub use objective::{Objective, ObjectiveError};
-pub use report::{AtLeast, FORMAT, KneeReport, Load, ProviderProbe};
-pub use result::{Confirmed, Found, Kind, Phase, Probe, ProbeFigures};
+pub use report::{
+    AtLeast, CurvePoint, FORMAT, Goodput, KneeReport, ProviderProbe, ReadError, TargetKnee,
+};
+pub use result::{Confirmed, Found, Kind, Load, Phase, Probe, ProbeFigures};
 pub use search::{Measured, Planned, Search, Settings};
+pub use turns::in_turns;
+pub use usl::{Coefficient, Level, Usl};

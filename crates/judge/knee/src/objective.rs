@@ -121,6 +121,13 @@ impl Objective {
         self.share
     }
 
+    /// Its first condition: the name of the time, and its bound.
+    pub fn first_bound(&self) -> Option<(&'static str, Nanos)> {
+        let first = self.conditions.first()?;
+        let (name, _) = Time::ALL.into_iter().find(|(_, time)| *time == first.time)?;
+        Some((name, first.bound))
+    }
+
     /// Whether a request kept it: a good answer within all bounds. A bound on a time that a good
     /// answer does not have, such as the time per output token of a single token, is kept.
     pub fn is_kept_by(&self, sample: &Sample) -> bool {
@@ -146,6 +153,13 @@ impl Objective {
             .any(|condition| condition.time.of(sample, &sample.timeline).is_some())
     }
 
+    /// Name of the time of its first condition.
+    pub fn first_time(&self) -> &'static str {
+        let first = self.conditions.first().map(|condition| condition.time);
+        let named = Time::ALL.into_iter().find(|(_, time)| Some(*time) == first);
+        named.map_or("", |(name, _)| name)
+    }
+
     /// The time of its first condition, in milliseconds.
     pub fn first_time_ms(&self, sample: &Sample) -> Option<f64> {
         let time = self.conditions.first()?.time.of(sample, &sample.timeline)?;
@@ -162,6 +176,7 @@ mod tests {
     fn an_objective_is_read_and_written() {
         let read: Objective = "ttft<500ms & tpot < 30ms : 99%".parse().unwrap();
         assert_eq!(read.to_string(), "ttft<500ms & tpot<30ms : 99%");
+        assert_eq!(read.first_time(), "ttft");
         assert!((read.share() - 0.99).abs() < 1e-12);
         let short: Objective = "response<=1s:99.95%".parse().unwrap();
         assert_eq!(short.to_string(), "response_time<1s : 99.95%");

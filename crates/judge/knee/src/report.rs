@@ -1,42 +1,24 @@
-//! `knee.json`: the result with what it comes from, and its text.
+//! `knee.json`: what was found for each target, and what it comes from.
 
-use plimsoll_report::Style;
-use plimsoll_report::format::{digits, or_dash, time_or_dash};
-use plimsoll_report::screen::{Item, LINES, Rest, Rows, Screen, Tone};
-use plimsoll_report::table::Table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::kept::{KeptShare, State};
-use crate::result::{Found, Kind, Probe};
+use crate::result::{Found, Kind, Load, Probe, ProbeFigures};
+use crate::search::Search;
+use crate::usl::Usl;
 
 /// The name and version of the format.
-pub const FORMAT: &str = "plimsoll.knee/1";
+pub const FORMAT: &str = "plimsoll.knee/2";
 
-/// What the load is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Load {
-    /// Arrivals per second, independent of the target.
-    RequestsPerSecond,
-    /// Virtual users, each of which waits for its response.
-    VirtualUsers,
-}
+/// The format before: a single target, whose members stood at the top.
+const FORMAT_1: &str = "plimsoll.knee/1";
 
-impl Load {
-    /// A load with its unit.
-    pub fn text(self, load: f64) -> String {
-        match self {
-            Self::RequestsPerSecond => format!("{}/s", digits(load)),
-            Self::VirtualUsers => format!("{load:.0} users"),
-        }
-    }
-}
-
-/// The knee of a target, and all that was measured to find it.
+/// The knees of one or several targets, and all that was measured to find them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KneeReport {
-    /// `plimsoll.knee/1`.
+    /// `plimsoll.knee/2`.
     pub format: String,
     /// Version of the tool.
     pub tool_version: String,
@@ -44,29 +26,73 @@ pub struct KneeReport {
     pub started: String,
     /// Name of the profile.
     pub profile: String,
-    /// The target's URL.
-    pub target: String,
-    /// Hash of the plan without its stages.
-    pub plan_hash: String,
     /// The objective, like `ttft<500ms : 99%`.
     pub objective: String,
     /// What the load is counted in.
     pub load: Load,
+    /// Whether the user ended it.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// Seconds that each target could take, its confirmation included; `null` if it is not known.
+    #[serde(default)]
+    pub budget_s: Option<f64>,
+    /// Each target; several took turns probe by probe.
+    pub knees: Vec<TargetKnee>,
+}
+
+/// The knee of a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetKnee {
+    /// Its name; empty where it has none.
+    #[serde(default)]
+    pub name: String,
+    /// Its URL.
+    pub target: String,
+    /// Hash of its plan without the stages.
+    pub plan_hash: String,
     /// What was found.
     pub knee: Found,
+    /// Good requests per second where they were measured next to the knee; `null` if no load was
+    /// kept.
+    #[serde(default)]
+    pub goodput: Option<Goodput>,
     /// The provider itself at a higher load, if it was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderProbe>,
     /// The load that was asked for, and whether it is carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
-    /// Whether the user ended it.
-    #[serde(default)]
-    pub interrupted: bool,
-    /// Seconds that it took.
+    /// The Universal Scalability Law, where the probes show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usl: Option<Usl>,
+    /// Seconds that its probes took.
     pub took_s: f64,
+    /// The figures of every whole and valid probe, by rising load.
+    #[serde(default)]
+    pub curve: Vec<CurvePoint>,
     /// Every probe, in the order of time.
     pub probes: Vec<Probe>,
+}
+
+/// The rate of requests that keep the objective, as measured at a load that does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Goodput {
+    /// The load: that of the confirmation, else the highest below the knee that was kept.
+    pub load: f64,
+    /// Requests per second that kept the objective.
+    pub per_s: f64,
+}
+
+/// A point of the curves: a probe that lasted to its end and is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Its place among the probes, from 0.
+    pub probe: usize,
+    /// Requests per second, or virtual users.
+    pub load: f64,
+    /// What it measured; a figure that must not be used is `null`.
+    #[serde(flatten)]
+    pub figures: ProbeFigures,
 }
 
 /// A probe of the upstream itself at more than the knee.
@@ -105,157 +131,97 @@ impl AtLeast {
     }
 }
 
+/// Why a `knee.json` cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is no JSON, or lacks a member.
+    #[error("this is no knee.json that this version can read: {0}")]
+    Damaged(#[from] serde_json::Error),
+    /// Another format.
+    #[error("its format is `{0}`, and this version reads `{FORMAT}`")]
+    Format(String),
+}
+
 impl KneeReport {
-    /// The screen: probes near the knee, what stands out, and the knee as the last line.
-    pub fn screen(&self, rest: Rest) -> Screen {
-        self.with_probes(rest, SHOWN)
-    }
-
-    fn with_probes(&self, rest: Rest, most: usize) -> Screen {
-        let mut screen = Screen::new(rest);
-        screen.title(&format!("knee: {} of {}", self.objective, self.target));
-        let rows = Rows {
-            table: self.table(),
-            unit: "probes",
-            first: self.by_nearness(),
-            most,
-            drops_columns: true,
-            ..Rows::default()
-        };
-        screen.rows("", rows);
-        let doubts = self.knee.why.iter().map(|why| sentence(why));
-        screen.stands_out(
-            doubts.chain(self.provider_sentence()).map(|text| Item::new(Tone::Unsure, &text)),
-        );
-        if let Some(confirmed) = &self.knee.confirmed {
-            let load = self.load.text(confirmed.load);
-            let kept = share(&confirmed.kept);
-            screen.fact(&format!("confirmed: {:.0} s at {load} kept {kept}", confirmed.seconds));
-        }
-        let probes = self.probes.len();
-        let s = if probes == 1 { "" } else { "s" };
-        screen.fact(&format!("{probes} probe{s} in {:.0} s", self.took_s));
-        let (tone, verdict) = self.verdict();
-        screen.verdict(tone, &verdict);
-        screen
-    }
-
-    /// The same with every probe, for a file of this width.
-    pub fn text(&self, width: usize, rest: Rest) -> String {
-        let lines = self.probes.len() + LINES;
-        self.with_probes(rest, self.probes.len())
-            .with_lines(lines)
-            .text(Style { width, color: false })
-    }
-
-    /// What was found, in a sentence.
-    pub fn headline(&self) -> String {
-        let text =
-            |load: Option<f64>| load.map_or_else(|| "-".to_owned(), |load| self.load.text(load));
-        let found = &self.knee;
-        let between = format!("[{}, {}]", text(found.low), text(found.high));
-        match found.kind {
-            Kind::Interval => format!("knee at {} {between}", text(found.load)),
-            Kind::Bracket => format!("knee between {} and {}", text(found.low), text(found.high)),
-            Kind::AtLeast => format!("knee at {} or more", text(found.low)),
-            Kind::NotEven => format!("knee below {}", text(found.high)),
-            Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
-            Kind::Unknown => "the knee cannot be told".to_owned(),
-        }
-    }
-
-    /// The last line. Without a load that was asked for, a knee is a finding and no verdict.
-    fn verdict(&self) -> (Tone, String) {
-        let knee = self.headline();
-        if let Some(wanted) = self.at_least {
-            let load = self.load.text(wanted.load);
-            return match wanted.state {
-                State::Kept => (Tone::Good, format!("PASS: it carries {load}: {knee}")),
-                State::Missed => (Tone::Bad, format!("FAIL: it does not carry {load}: {knee}")),
-                State::Unclear | State::Invalid => {
-                    (Tone::Unsure, format!("INCONCLUSIVE: {load} may be too much: {knee}"))
-                }
-            };
-        }
-        match self.knee.kind {
-            Kind::Interval | Kind::Bracket | Kind::AtLeast => {
-                (Tone::Good, format!("FOUND: {knee}"))
+    /// Reads a `knee.json`, also one of the format before, which had a single target.
+    ///
+    /// # Errors
+    /// [`ReadError`] if it is damaged or has another format.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, ReadError> {
+        let mut json: Value = serde_json::from_slice(bytes)?;
+        let format = json["format"].as_str().unwrap_or_default().to_owned();
+        match format.as_str() {
+            FORMAT => {}
+            FORMAT_1 => {
+                // What is of the whole and of the target stood beside each other.
+                let target = json.clone();
+                json["knees"] = Value::Array(vec![target]);
             }
-            Kind::NotEven => (Tone::Bad, format!("FAIL: {knee}")),
-            Kind::Unstable | Kind::Unknown => (Tone::Unsure, format!("INCONCLUSIVE: {knee}")),
+            _ => return Err(ReadError::Format(format)),
         }
-    }
-
-    fn provider_sentence(&self) -> Option<String> {
-        let provider = self.provider.as_ref()?;
-        let load = self.load.text(provider.load);
-        Some(match provider.state {
-            State::Missed => {
-                format!("The provider itself misses the objective at {load}: it may be its knee")
+        let mut report: Self = serde_json::from_value(json)?;
+        if format == FORMAT_1 {
+            FORMAT.clone_into(&mut report.format);
+            for knee in &mut report.knees {
+                knee.goodput = goodput(&knee.knee, &knee.probes);
+                knee.curve = curve(&knee.probes);
             }
-            State::Kept => {
-                format!("The provider itself keeps it at {load}: the limit is the target's")
-            }
-            State::Unclear | State::Invalid => {
-                format!("Of the provider itself, {load} shows nothing")
-            }
-        })
-    }
-
-    fn table(&self) -> Table {
-        let mut table = Table::new(["load", "for", "kept", "", "p50", "p99", "in flight", "good"]);
-        for probe in self.by_load() {
-            table.row([
-                self.load.text(probe.load),
-                format!("{:.0} s", probe.seconds),
-                probe.kept.as_ref().map_or_else(|| "-".to_owned(), share),
-                word(probe).to_owned(),
-                time_or_dash(probe.figures.p50_ms),
-                time_or_dash(probe.figures.p99_ms),
-                or_dash(probe.figures.in_flight, digits),
-                or_dash(probe.figures.goodput, |good| format!("{}/s", digits(good))),
-            ]);
         }
-        table
+        Ok(report)
     }
 
-    fn by_load(&self) -> Vec<&Probe> {
-        let mut probes: Vec<_> = self.probes.iter().collect();
-        probes.sort_by(|a, b| a.load.total_cmp(&b.load));
-        probes
-    }
-
-    /// The rows of the table, the nearest to the knee first.
-    fn by_nearness(&self) -> Vec<usize> {
-        let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
-        let probes = self.by_load();
-        let mut rows: Vec<_> = (0..probes.len()).collect();
-        let distance = |row: &usize| (probes[*row].load / centre).ln().abs();
-        rows.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-        rows
+    /// Seconds that all probes took.
+    pub fn took_s(&self) -> f64 {
+        self.knees.iter().map(|knee| knee.took_s).sum()
     }
 }
 
-/// The most probes on the screen.
-const SHOWN: usize = 12;
-
-const fn word(probe: &Probe) -> &'static str {
-    match probe.state {
-        State::Kept => "kept",
-        State::Missed => "missed",
-        State::Unclear => "unclear",
-        State::Invalid => "INVALID",
+impl TargetKnee {
+    /// What a search found of a target: `target` is its URL, `wanted` the load that was asked for.
+    pub fn of(
+        search: &Search,
+        (load, wanted): (Load, Option<f64>),
+        (name, target, plan_hash): (&str, String, String),
+    ) -> Self {
+        let knee = search.found().cloned().unwrap_or_else(Found::unknown);
+        let probes = search.probes().to_vec();
+        Self {
+            name: name.to_owned(),
+            target,
+            plan_hash,
+            goodput: goodput(&knee, &probes),
+            provider: None,
+            at_least: wanted.map(|wanted| AtLeast::judge(wanted, &knee)),
+            usl: Usl::of(&probes, load),
+            took_s: search.spent_s(),
+            curve: curve(&probes),
+            knee,
+            probes,
+        }
     }
 }
 
-/// `99.3 % [99.1, 99.5]`, with more digits near 100 %.
-fn share(kept: &KeptShare) -> String {
-    let decimals = if kept.low > 0.999 { 3 } else { 2 };
-    let [value, low, high] = [kept.value, kept.low, kept.high].map(|share| share * 1e2);
-    format!("{value:.decimals$} % [{low:.decimals$}, {high:.decimals$}]")
+fn goodput(found: &Found, probes: &[Probe]) -> Option<Goodput> {
+    let kept = || probes.iter().filter(|probe| probe.state == State::Kept);
+    let confirmed = found.confirmed.and_then(|confirmed| {
+        kept().rfind(|probe| probe.load.to_bits() == confirmed.load.to_bits())
+    });
+    let limit = found.load.or(found.low).or(found.high).unwrap_or(f64::INFINITY);
+    let below = || {
+        kept()
+            .filter(|probe| probe.load <= limit && probe.ended.is_none())
+            .max_by(|a, b| a.load.total_cmp(&b.load))
+    };
+    let probe = confirmed.or_else(below)?;
+    Some(Goodput { load: probe.load, per_s: probe.figures.goodput_per_s? })
 }
 
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+fn curve(probes: &[Probe]) -> Vec<CurvePoint> {
+    let is_whole = |probe: &Probe| probe.ended.is_none() && probe.state != State::Invalid;
+    let whole = probes.iter().enumerate().filter(|(_, probe)| is_whole(probe));
+    let mut points: Vec<_> = whole
+        .map(|(index, probe)| CurvePoint { probe: index, load: probe.load, figures: probe.figures })
+        .collect();
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    points
 }

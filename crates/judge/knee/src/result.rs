@@ -1,9 +1,30 @@
 //! What a search found.
 
+use plimsoll_report::format::digits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kept::{Counts, KeptShare, State};
+
+/// What the load is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Arrivals per second, independent of the target.
+    RequestsPerSecond,
+    /// Virtual users, each of which waits for its response.
+    VirtualUsers,
+}
+
+impl Load {
+    /// A load with its unit.
+    pub fn text(self, load: f64) -> String {
+        match self {
+            Self::RequestsPerSecond => format!("{}/s", digits(load)),
+            Self::VirtualUsers => format!("{load:.0} users"),
+        }
+    }
+}
 
 /// What a probe is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,19 +44,42 @@ pub enum Phase {
     Confirm,
 }
 
-/// Figures of a probe for the reader. The search does not look at them.
+/// Figures of a probe for the reader. The search does not look at them. Those that the generator
+/// itself may have changed are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeFigures {
+    /// Requests that were due, per second.
+    #[serde(default)]
+    pub offered_per_s: Option<f64>,
+    /// Good answers per second.
+    #[serde(default)]
+    pub throughput_per_s: Option<f64>,
+    /// Requests that kept the objective, per second.
+    #[serde(alias = "goodput")]
+    pub goodput_per_s: Option<f64>,
+    /// Mean number of requests in flight.
+    pub in_flight: Option<f64>,
     /// Median of the objective's first time, in milliseconds.
     pub p50_ms: Option<f64>,
     /// Its p99.
     pub p99_ms: Option<f64>,
-    /// Requests that kept the objective, per second.
-    pub goodput: Option<f64>,
-    /// Mean number of requests in flight.
-    pub in_flight: Option<f64>,
-    /// Output tokens per second.
+    /// Median response time, in milliseconds.
+    #[serde(default)]
+    pub response_time_p50_ms: Option<f64>,
+    /// Its p99.
+    #[serde(default)]
+    pub response_time_p99_ms: Option<f64>,
+    /// Median time to the first token, in milliseconds.
+    #[serde(default)]
+    pub ttft_p50_ms: Option<f64>,
+    /// Its p99.
+    #[serde(default)]
+    pub ttft_p99_ms: Option<f64>,
+    /// Output tokens per second, of all requests together.
     pub tokens_per_s: Option<f64>,
+    /// Interactivity: tokens per second that one user sees, 1 / median time per output token.
+    #[serde(default)]
+    pub tokens_per_s_per_user: Option<f64>,
 }
 
 /// A probe that was made.
@@ -109,6 +153,28 @@ pub struct Found {
     pub why: Option<String>,
     /// The confirmation, if it was made and kept the objective.
     pub confirmed: Option<Confirmed>,
+}
+
+impl Found {
+    /// The knee in a cell of a table: `1,750 [1,710, 1,790]`, `1,500 .. 1,600`, `>= 500`, `< 10`.
+    pub fn cell(&self, text: impl Fn(f64) -> String) -> String {
+        let of = |load: Option<f64>| load.map_or_else(|| "-".to_owned(), &text);
+        let (low, high) = (of(self.low), of(self.high));
+        match self.kind {
+            Kind::Interval => format!("{} [{low}, {high}]", of(self.load)),
+            Kind::Bracket => format!("{low} .. {high}"),
+            Kind::AtLeast => format!(">= {low}"),
+            Kind::NotEven => format!("< {high}"),
+            Kind::Unstable => "not stable".to_owned(),
+            Kind::Unknown => "-".to_owned(),
+        }
+    }
+
+    /// Nothing, as no probe was made.
+    pub(crate) fn unknown() -> Self {
+        let why = Some("the search ended before a probe".to_owned());
+        Self { kind: Kind::Unknown, load: None, low: None, high: None, why, confirmed: None }
+    }
 }
 
 /// A long probe that kept the objective.

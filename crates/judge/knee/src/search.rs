@@ -116,7 +116,7 @@ const CONFIRMATIONS: u32 = 3;
 const PROOF: f64 = 4.7;
 
 /// A search for the highest load that keeps an objective.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Search {
     settings: Settings,
     rng: Rng,
@@ -227,6 +227,24 @@ impl Search {
             Phase::Cliff => self.after_cliff(state),
             Phase::Estimate => self.after_estimate(),
             Phase::Confirm => self.after_confirm(planned, state, kept),
+        }
+        self.check_time();
+    }
+
+    /// Ends the way up to an estimate when its next probe and the confirmation would not fit in the
+    /// budget any more. An estimate looks after itself.
+    fn check_time(&mut self) {
+        let Some(next) = self.next else { return };
+        if matches!(next.phase, Phase::Estimate | Phase::Confirm)
+            || self.has_time_for(next.seconds + OVERHEAD_S)
+        {
+            return;
+        }
+        self.next = None;
+        if self.upper.is_none() {
+            self.found = Some(self.at_least("the time was up before a load missed it".to_owned()));
+        } else {
+            self.confirm(self.bracket("the time was up before an estimate"));
         }
     }
 
@@ -390,7 +408,11 @@ impl Search {
     fn estimate(&mut self, centre: f64) {
         self.centre = centre;
         self.fit_spread();
-        self.next_pair();
+        if self.has_time_for_pair() {
+            self.next_pair();
+        } else {
+            self.confirm(self.bracket("the time was up before an estimate"));
+        }
     }
 
     /// The distance of the probes by the slope so far.
@@ -478,8 +500,12 @@ impl Search {
     }
 
     fn has_time_for_pair(&self) -> bool {
-        let pair = 2.0 * (self.length(self.centre, Phase::Estimate) + OVERHEAD_S);
-        self.spent_s() + pair + self.settings.confirm_s + OVERHEAD_S <= self.settings.budget_s
+        self.has_time_for(2.0 * (self.length(self.centre, Phase::Estimate) + OVERHEAD_S))
+    }
+
+    /// Whether so many seconds leave time for the confirmation.
+    fn has_time_for(&self, seconds: f64) -> bool {
+        self.spent_s() + seconds + self.settings.confirm_s + OVERHEAD_S <= self.settings.budget_s
     }
 
     /// What the proven probes say: all up to the lower end kept the objective, all from the upper
@@ -541,8 +567,7 @@ impl Search {
                 found.kind = Kind::Unstable;
                 found.why = Some(format!("no lower load kept the objective for long: {tried}"));
             } else {
-                found.why =
-                    Some(format!("not confirmed, and the time is up: {tried}; raise --budget"));
+                found.why = Some(format!("not confirmed, and the time is up: {tried}"));
             }
             return;
         }

@@ -1,14 +1,18 @@
-//! One conversation: its turns in order, each built on the response to the one before.
+//! One conversation: its turns in order, each built on the response to the one before. The answers
+//! to an agent decide how many there are.
 
 use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
+use plimsoll_protocol::{PlainAnswer, ToolCall};
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
 use crate::in_flight_limit::InFlightPermit;
 use crate::request_timeout::LazyTimeout;
+use crate::task::OpenTask;
 use crate::turn::{OpenTurn, TurnEnd};
+use crate::websocket_channel::WebSocketChannel;
 use crate::worker::Worker;
 
 /// When a conversation begins and how long it may go on.
@@ -37,7 +41,8 @@ impl ConversationStart {
 /// The end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConversationEnd {
-    /// When its last turn ended.
+    /// When its last turn ended; of a task that the end of the run cuts, when its next one would
+    /// have begun.
     pub(crate) at: Moment,
     /// Whether its last request got as far as the kernel.
     pub(crate) sent: bool,
@@ -46,11 +51,25 @@ pub(crate) struct ConversationEnd {
 }
 
 /// Runs a conversation until its last turn, the first turn that does not complete, or the end of
-/// the time it has.
+/// the time it has. A WebSocket lives as long as its conversation.
 pub(crate) async fn run_conversation(
     worker: &Rc<Worker>,
     conversation: &mut Conversation,
     connections: &ConnectionSet,
+    timeout: &mut LazyTimeout,
+    start: ConversationStart,
+) -> ConversationEnd {
+    let mut channel = WebSocketChannel::default();
+    let ways = (connections, &mut channel);
+    let end = run_turns(worker, conversation, ways, timeout, start).await;
+    channel.close(worker);
+    end
+}
+
+async fn run_turns(
+    worker: &Rc<Worker>,
+    conversation: &mut Conversation,
+    (connections, channel): (&ConnectionSet, &mut WebSocketChannel),
     timeout: &mut LazyTimeout,
     start: ConversationStart,
 ) -> ConversationEnd {
@@ -61,6 +80,7 @@ pub(crate) async fn run_conversation(
         return ConversationEnd { at: intended, sent: true, retry_after: None };
     }
     worker.stats().conversation_started();
+    let mut task = OpenTask::begin(worker, conversation, intended);
     loop {
         let mut turn = OpenTurn::schedule(worker, conversation, intended);
         if open_model && permit.is_none() {
@@ -71,30 +91,62 @@ pub(crate) async fn run_conversation(
             }
         }
         let slot = permit.as_ref();
-        let turn_end = turn.execute(conversation, connections, timeout, slot).await;
+        let turn_end = if turn.is_over_websocket() {
+            turn.converse(conversation, channel, timeout, slot).await
+        } else {
+            turn.execute(conversation, connections, timeout, slot).await
+        };
+        if let Some(task) = &mut task {
+            task.add(conversation, turn.sample(), &turn_end);
+        }
         drop(turn);
         if let Some(permit) = permit.take() {
             permit.release(turn_end.without_generator);
         }
         let TurnEnd { at, sent, retry_after, .. } = turn_end;
         let conversation_end = ConversationEnd { at, sent, retry_after };
-        if !turn_end.completed {
+        let goes_on = match turn_end.rpc {
+            Some(end) => conversation.note_answer(*end),
+            None => turn_end.completed,
+        };
+        if !goes_on {
             return conversation_end;
         }
-        conversation.advance_with(&turn_end.reply, turn_end.tool_calls);
+        let of_model = (turn_end.reply, turn_end.tool_calls);
+        advance(conversation, task.as_deref_mut(), turn_end.answer, of_model);
         if conversation.is_over() {
             worker.stats().conversation_finished();
             return conversation_end;
         }
         intended = turn_end.at + conversation.think_time();
-        if intended >= worker.end_by(end) {
-            return conversation_end;
+        let is_over = || intended >= worker.last_start(end, task.is_some());
+        if is_over() {
+            // A user whose task is cut begins no other one in its place.
+            let at = if task.is_some() { intended } else { conversation_end.at };
+            return ConversationEnd { at, ..conversation_end };
         }
-        worker.timer.sleep_until(intended).await;
+        channel.sleep_until(worker, intended).await;
         // The run may have been interrupted meanwhile.
-        if intended >= worker.end_by(end) || !worker.take_request(intended) {
+        if is_over() || !worker.take_request(intended) {
             return conversation_end;
         }
+    }
+}
+
+/// Moves on from a turn that completed. `answer` is that of a tool or an approval, if it was one.
+fn advance(
+    conversation: &mut Conversation,
+    task: Option<&mut OpenTask>,
+    answer: Option<Box<PlainAnswer>>,
+    (reply, tool_calls): (String, Vec<ToolCall>),
+) {
+    let part = conversation.task_part();
+    match answer {
+        None => conversation.advance_with(&reply, tool_calls),
+        Some(answer) => conversation.advance_by(*answer),
+    }
+    if let Some(task) = task {
+        task.advanced(conversation, part);
     }
 }
 

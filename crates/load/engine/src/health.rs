@@ -1,15 +1,23 @@
 //! The resources that the generator uses and has available, read from the kernel.
 
+pub(crate) mod cgroup;
 mod host_log;
-mod kernel;
+pub(crate) mod kernel;
 pub(crate) mod listener;
+pub(crate) mod metrics_page;
+mod network;
+pub(crate) mod page_watch;
 pub(crate) mod process;
 pub(crate) mod process_tree;
+mod resources;
+mod threads;
 
 pub(crate) use host_log::HostLog;
+use kernel::CpuTicks;
 use nix::sys::resource::{Resource, Usage, UsageWho, getrlimit, getrusage};
 use plimsoll_measure::{Clock, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::InstrumentHealth;
+pub(crate) use resources::Resources;
 
 /// CPU time of a thread or process up to now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +81,7 @@ pub(crate) struct Baseline {
     at: Moment,
     cpu: CpuTime,
     clock_step: Option<Nanos>,
-    stolen: Option<(u64, u64)>,
+    stolen: Option<CpuTicks>,
     throttled: Option<Nanos>,
     retransmits: Option<u64>,
 }
@@ -84,8 +92,8 @@ impl Baseline {
             at: clock.now(),
             cpu: CpuTime::of_process(),
             clock_step: clock_step(clock),
-            stolen: kernel::stolen(),
-            throttled: kernel::throttled(),
+            stolen: CpuTicks::read(),
+            throttled: cgroup::throttled(),
             retransmits: kernel::retransmits(),
         }
     }
@@ -96,11 +104,9 @@ impl Baseline {
         health.wall_s = Some(wall);
         self.fill_cpu(health);
         health.clock_step_ns = self.clock_step.map(Nanos::as_u64);
-        health.steal_share = self.stolen.zip(kernel::stolen()).and_then(|(before, after)| {
-            let total = after.1.checked_sub(before.1).filter(|&total| total > 0)?;
-            Some(after.0.saturating_sub(before.0) as f64 / total as f64)
-        });
-        health.throttled_share = since(self.throttled, kernel::throttled(), Nanos::saturating_sub)
+        let ticks = self.stolen.zip(CpuTicks::read());
+        health.steal_share = ticks.and_then(|(before, after)| after.stolen_since(&before));
+        health.throttled_share = since(self.throttled, cgroup::throttled(), Nanos::saturating_sub)
             .map(|held| held.as_secs_f64() / wall);
         health.retransmits = since(self.retransmits, kernel::retransmits(), |now: u64, then| {
             now.saturating_sub(then)

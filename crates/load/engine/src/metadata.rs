@@ -32,6 +32,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
                 name: target.name.clone(),
                 url: target.url.to_string(),
                 model: target.model.clone(),
+                direct: target.direct,
                 server: None,
             })
             .collect(),

@@ -9,7 +9,7 @@ use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
-use crate::health::{HostLog, Peaks};
+use crate::health::{HostLog, Peaks, Resources};
 use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
@@ -35,6 +35,7 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) peaks: Peaks,
     pub(crate) processes: Processes,
     pub(crate) host: HostLog,
+    pub(crate) resources: Resources,
     pub(crate) blocks: BlockOutput,
     failing: TargetWatch,
     /// By target: when it was taken out of the comparison.
@@ -49,11 +50,12 @@ impl<'r> RunMonitor<'r> {
         run: &'r PreparedRun,
         clock: MonotonicClock,
         origin: Moment,
-        watched: &[WatchedProcess],
+        (watched, at_target): (&[WatchedProcess], Option<u32>),
         control: &'r Control,
     ) -> Self {
         let targets = run.plan.targets.len();
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end);
+        let due = [origin].into_iter().chain(stage_ends);
         Self {
             run,
             control,
@@ -63,8 +65,9 @@ impl<'r> RunMonitor<'r> {
             series: TimeSeries::new(origin),
             so_far: GroupStats::default(),
             peaks: Peaks::default(),
-            processes: Processes::new(watched, [origin].into_iter().chain(stage_ends)),
+            processes: Processes::new(watched, due.clone()),
             host: HostLog::default(),
+            resources: Resources::new(watched, at_target, due),
             blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
             taken_out: vec![None; targets],
@@ -85,6 +88,7 @@ impl<'r> RunMonitor<'r> {
         loop {
             let now = self.clock.now();
             self.processes.read_if_due(now);
+            self.resources.read_if_due(now);
             self.host.read_if_due(now);
             match intervals.recv_timeout(POLL) {
                 Ok(mut interval) => {

@@ -91,6 +91,10 @@ impl PairCollector {
         }
         let targets = self.schedule.targets();
         let (key, target) = sample.conversation.block(targets);
+        if is_out(target.index()) && !self.open.contains_key(&(key, sample.turn)) {
+            // The block ended without it when its target was taken out.
+            return;
+        }
         let block = self.open.entry((key, sample.turn)).or_insert_with(|| Block {
             index: key.number(),
             turn: sample.turn,

@@ -11,6 +11,7 @@ use plimsoll_measure::{
 use plimsoll_profile::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::PairSchedule;
+use plimsoll_workload::AgentRole;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
@@ -23,6 +24,7 @@ use crate::request_timeout::LazyTimeout;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
 use crate::turn::OpenTurn;
+use crate::websocket_channel::WebSocketChannel;
 use crate::worker::Worker;
 
 /// The most output tokens that a probe asks for.
@@ -122,6 +124,11 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
         for scenario in
             (0..run.plan.scenarios.len()).filter_map(|s| u16::try_from(s).ok()).map(ScenarioId)
         {
+            // No conversation begins with a part of an agent.
+            let role = run.plan.scenarios[scenario.index()].agent.as_ref();
+            if role.is_some_and(AgentRole::is_part) {
+                continue;
+            }
             let route = (scenario, target);
             if !routes.iter().any(|earlier| dialect(earlier) == dialect(&route)) {
                 routes.push(route);
@@ -219,6 +226,7 @@ const fn breaks_off(class: ErrorClass) -> bool {
             | ErrorClass::ClosedEarly
             | ErrorClass::BodyTruncated
             | ErrorClass::MalformedChunk
+            | ErrorClass::WebsocketClosed
     )
 }
 
@@ -244,8 +252,15 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
-    let connections = worker.connections_of_user();
-    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock), None).await;
+    let mut timeout = LazyTimeout::new(&worker.clock);
+    if turn.is_over_websocket() {
+        let mut channel = WebSocketChannel::default();
+        turn.converse(&mut conversation, &mut channel, &mut timeout, None).await;
+        channel.close(worker);
+    } else {
+        let connections = worker.connections_of_user();
+        turn.execute(&mut conversation, &connections, &mut timeout, None).await;
+    }
     turn
 }
 
@@ -355,6 +370,15 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
         | ErrorClass::Redirect
         | ErrorClass::MalformedChunk => {
             (true, "does it speak this dialect? check --protocol and the path in --target")
+        }
+        ErrorClass::WebsocketHandshake => {
+            (true, "is there a WebSocket at this path? check --target and `websocket.path`")
+        }
+        ErrorClass::WebsocketProtocol => {
+            (true, "it does not speak WebSocket (RFC 6455) as a server must")
+        }
+        ErrorClass::WebsocketClosed => {
+            (false, "the target closed the WebSocket; such turns are counted as failed")
         }
         ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated => {
             (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")

@@ -3,7 +3,7 @@
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
     Conversations, Counters, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag,
-    ProcessTrack, ProcessUse, RunMetadata, Snapshot, TimeSeries,
+    ProcessTrack, ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
 };
 use plimsoll_profile::Instrument;
 use plimsoll_transport::ReadCounts;
@@ -38,12 +38,16 @@ pub struct RunResult {
     pub health: InstrumentHealth,
     /// CPU time and memory of the watched processes.
     pub processes: Vec<ProcessUse>,
+    /// What each measured stage used of this host.
+    pub resources: Vec<StageResources>,
     /// Counts and times by second.
     pub series: TimeSeries,
     /// The CPU time of the watched processes over time.
     pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
+    /// Tasks of agents.
+    pub tasks: TaskTally,
     /// The slowest requests and random ones, with all their times.
     pub exemplars: Exemplars,
     /// Counts of the samples: written, left out, lost.
@@ -78,6 +82,7 @@ impl RunResult {
         let peaks = metadata.stages.iter().filter_map(|stage| stage.peak_in_flight);
         health.peak_in_flight = peaks.max();
         let (mut rest, mut causes) = (Snapshot::new(), Causes::new());
+        let mut tasks = TaskTally::default();
         let mut exemplars: Option<ExemplarKeeper> = None;
         for worker in workers {
             match &mut exemplars {
@@ -85,6 +90,7 @@ impl RunResult {
                 None => exemplars = Some(worker.exemplars),
             }
             rest.merge(worker.snapshot);
+            tasks.merge(&worker.tasks);
             merge_causes(&mut causes, worker.causes);
         }
         snapshot.append(rest);
@@ -95,9 +101,11 @@ impl RunResult {
             metadata,
             health,
             processes: Vec::new(),
+            resources: Vec::new(),
             series: TimeSeries::default(),
             tracks: Vec::new(),
             causes: by_frequency(causes),
+            tasks,
             exemplars: exemplars.map(ExemplarKeeper::finish).unwrap_or_default(),
             sink: SinkReport::default(),
             blocks: BlockReport::default(),

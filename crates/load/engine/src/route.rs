@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use plimsoll_measure::PolicyDecision;
 use plimsoll_profile::Target;
 use plimsoll_protocol::{
-    Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpContent, RequestContent, Turn,
+    Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpContent, PlainReading,
+    RequestContent, Turn,
 };
-use plimsoll_transport::{RequestHead, RequestHeadError};
-use plimsoll_workload::{HttpSpec, ScenarioSpec};
+use plimsoll_transport::{RequestHead, RequestHeadError, websocket};
+use plimsoll_workload::{AgentRole, HttpSpec, ScenarioSpec, ToolProtocol, WebSocketSpec};
 
 use crate::error::EngineError;
 use crate::policy_decision::DecisionClassifier;
@@ -26,6 +27,8 @@ pub(crate) struct Route {
     stream: bool,
     decoding: DecoderOptions,
     pub(crate) decisions: DecisionClassifier,
+    /// The handshake, where the turns go over a WebSocket.
+    websocket: Option<WebSocketSpec>,
 }
 
 impl Route {
@@ -35,7 +38,9 @@ impl Route {
         target: &Target,
         max_body: u64,
     ) -> Result<Self, EngineError> {
-        let dialect = target.protocol.unwrap_or(scenario.protocol);
+        let is_part = scenario.agent.as_ref().is_some_and(AgentRole::is_part);
+        // The target's protocol is that of its models.
+        let dialect = target.protocol.filter(|_| !is_part).unwrap_or(scenario.protocol);
         let options = EncoderOptions {
             model: target.model.clone(),
             parameters: scenario.parameters.clone(),
@@ -43,22 +48,26 @@ impl Route {
         };
         let encoder = Encoder::new(dialect, &options)
             .map_err(|cause| EngineError::Protocol { scenario: scenario.name.clone(), cause })?;
+        let websocket = (dialect == Dialect::Websocket).then(|| scenario.websocket.clone());
         let mut route = Self {
             headers: headers(&encoder, scenario, target),
             encoder,
             base_path: target.url.path_and_query(),
             origin: format!("{}://{}", target.url.scheme().name(), target.url.authority()),
             head: None,
-            stream: scenario.stream,
+            stream: scenario.stream && !dialect.is_rpc() || websocket.is_some(),
             decoding: DecoderOptions {
-                keep_text: scenario.turns > 1,
+                keep_text: scenario.turns > 1 && websocket.is_none()
+                    || matches!(scenario.agent, Some(AgentRole::Agent(_))),
                 max_body_bytes: max_body,
+                reading: reading(scenario.agent.as_ref()),
                 ..DecoderOptions::default()
             },
             decisions: DecisionClassifier::new(
                 scenario.expect.map(PolicyDecision::from),
                 &scenario.policy_decision,
             ),
+            websocket,
         };
         route.head = route
             .prepared_head(scenario)
@@ -71,8 +80,24 @@ impl Route {
         self.stream
     }
 
+    /// Whether turns go over a WebSocket of their conversation.
+    pub(crate) const fn is_websocket(&self) -> bool {
+        self.websocket.is_some()
+    }
+
+    /// The subprotocol that a WebSocket's handshake asks for.
+    pub(crate) fn subprotocol(&self) -> Option<&str> {
+        self.websocket.as_ref()?.subprotocol.as_deref()
+    }
+
+    /// The largest message that is read from a WebSocket, in bytes.
+    pub(crate) fn max_message(&self) -> usize {
+        let of_body = usize::try_from(self.decoding.max_body_bytes).unwrap_or(usize::MAX);
+        self.decoding.max_event_bytes.min(of_body)
+    }
+
     /// A decoder for the responses of this route.
-    pub(crate) const fn decoder(&self) -> Decoder {
+    pub(crate) fn decoder(&self) -> Decoder {
         Decoder::new(self.encoder.dialect(), self.stream, self.decoding)
     }
 
@@ -90,11 +115,16 @@ impl Route {
         &self,
         scenario: &ScenarioSpec,
     ) -> Result<Option<RequestHead>, RequestHeadError> {
+        if has_own_heads(scenario.agent.as_ref()) {
+            return Ok(None);
+        }
         let content = match &scenario.http {
             Some(http) if self.encoder.dialect() == Dialect::Http => match fixed_head(http) {
                 None => return Ok(None),
                 Some(content) => content,
             },
+            // Each message has headers of its own.
+            _ if self.encoder.dialect().is_rpc() => return Ok(None),
             _ => HttpContent { method: "POST".to_owned(), ..HttpContent::default() },
         };
         self.render(&Turn {
@@ -106,18 +136,46 @@ impl Route {
     }
 
     fn render(&self, turn: &Turn<'_>) -> Result<RequestHead, RequestHeadError> {
-        let own = if let RequestContent::Http(content) = turn.content {
-            content.headers.as_slice()
-        } else {
-            &[]
-        };
+        let own = turn.own_headers();
         // A header of the request itself replaces one of the scenario or profile.
         let replaced = |name: &str| own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let shared = self.headers.iter().filter(|(name, _)| !replaced(name));
-        let headers = shared.chain(own).map(|(name, value)| (name.as_str(), value.as_str()));
-        let path = self.encoder.path(&self.base_path, turn);
+        let headers = shared.chain(own.iter()).map(|(name, value)| (name.as_str(), value.as_str()));
+        let path = self.path(turn);
         RequestHead::new(self.encoder.method(turn), &path, &self.origin, headers)
     }
+}
+
+impl Route {
+    /// The path of a turn's request. The handshake of a WebSocket may have its own, to which the
+    /// target's query is added.
+    fn path<'a>(&'a self, turn: &Turn<'a>) -> Cow<'a, str> {
+        let own = self.websocket.as_ref().and_then(|websocket| websocket.path.as_deref());
+        let Some(own) = own else { return self.encoder.path(&self.base_path, turn) };
+        match self.base_path.split_once('?') {
+            Some((_, query)) if !query.is_empty() => {
+                let join = if own.contains('?') { '&' } else { '?' };
+                Cow::Owned(format!("{own}{join}{query}"))
+            }
+            _ => Cow::Borrowed(own),
+        }
+    }
+}
+
+/// What is read from the successes of an agent's parts.
+const fn reading(role: Option<&AgentRole>) -> PlainReading {
+    match role {
+        None | Some(AgentRole::Agent(_)) => PlainReading::Nothing,
+        Some(AgentRole::Tools { protocol: ToolProtocol::Rest, .. }) => PlainReading::ToolResult,
+        Some(AgentRole::Tools { protocol: ToolProtocol::Mcp, .. }) => PlainReading::RpcToolResult,
+        Some(AgentRole::Approvals { .. }) => PlainReading::Approval,
+    }
+}
+
+/// Whether the heads of an agent's part differ from turn to turn: by the name of the tool, or by
+/// the id of the approval.
+const fn has_own_heads(role: Option<&AgentRole>) -> bool {
+    matches!(reading(role), PlainReading::RpcToolResult | PlainReading::Approval)
 }
 
 /// The request line and headers of a scenario, where they hold no templates.
@@ -144,6 +202,10 @@ fn headers(encoder: &Encoder, scenario: &ScenarioSpec, target: &Target) -> Vec<(
     let key = target.key.as_ref().map(plimsoll_profile::Secret::reveal);
     let mut headers = vec![("user-agent".to_owned(), USER_AGENT.to_owned())];
     headers.extend(encoder.static_headers(scenario.stream, key));
+    if encoder.dialect() == Dialect::Websocket {
+        let upgrade = websocket::upgrade_headers(scenario.websocket.subprotocol.as_deref());
+        headers.extend(upgrade.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
     let profile = target.headers.iter().map(|(name, value)| (name, value.reveal()));
     let own = scenario.headers.iter().map(|(name, value)| (name, value.as_str()));
     for (name, value) in profile.chain(own) {

@@ -10,6 +10,7 @@ use plimsoll_schedule::{PairSchedule, Schedule};
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
 use crate::health::Baseline;
+use crate::health::page_watch::{PageWatch, WatchedPage};
 use crate::health::process::WatchedProcess;
 use crate::metadata;
 use crate::monitor::RunMonitor;
@@ -27,6 +28,8 @@ pub struct Run {
     prepared: Arc<PreparedRun>,
     clock: MonotonicClock,
     watched: Vec<WatchedProcess>,
+    pages: Vec<WatchedPage>,
+    at_target: Option<u32>,
     blocks: BlockOutput,
 }
 
@@ -38,12 +41,25 @@ impl Run {
     pub fn prepare(plan: Plan) -> Result<Self, EngineError> {
         let plan = without_contention(plan);
         let (prepared, clock) = (Arc::new(PreparedRun::new(plan)?), MonotonicClock::start());
-        Ok(Self { prepared, clock, watched: Vec::new(), blocks: BlockOutput::default() })
+        let (watched, pages, blocks) = (Vec::new(), Vec::new(), BlockOutput::default());
+        Ok(Self { prepared, clock, watched, pages, at_target: None, blocks })
     }
 
     /// Measures the CPU time and memory of these processes, and of this one, during the load.
     pub fn watch(&mut self, processes: Vec<WatchedProcess>) {
         self.watched = processes;
+    }
+
+    /// Reads these pages of metrics during the load: what their processes use is evidence of what
+    /// limits it.
+    pub fn watch_pages(&mut self, pages: Vec<WatchedPage>) {
+        self.pages = pages;
+    }
+
+    /// Says which process listens at the target's address. What it uses is evidence of what limits
+    /// the load, even if it is not watched.
+    pub const fn target_is(&mut self, pid: Option<u32>) {
+        self.at_target = pid;
     }
 
     /// Hands over the blocks of a comparison as they come.
@@ -113,9 +129,10 @@ impl Run {
         let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let baseline = Baseline::read(&self.clock);
+        let pages = PageWatch::start(&self.pages, self.clock);
         let origin = workers.begin();
-        let mut monitor =
-            RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, control);
+        let observed = (&*self.watched, self.at_target);
+        let mut monitor = RunMonitor::new(&self.prepared, self.clock, origin, observed, control);
         monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;
@@ -137,7 +154,9 @@ impl Run {
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
         result.series = monitor.series;
         result.tracks = monitor.processes.tracks(origin);
+        result.tracks.extend(pages.tracks(origin));
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
+        result.resources = monitor.resources.finish(monitor.ended, stages, &pages);
         result.blocks = monitor.blocks.finish();
         result.taken_out = monitor.taken_out;
         monitor.peaks.fill(&mut result.health);

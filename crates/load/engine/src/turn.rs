@@ -1,6 +1,8 @@
 //! One turn: from its schedule to its sample.
 
 mod measurement;
+mod over_websocket;
+mod rpc;
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -8,14 +10,14 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome,
-    Sample, TargetId,
+    Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Operation,
+    Outcome, Sample, TargetId,
 };
-use plimsoll_protocol::{Decoder, ToolCall};
+use plimsoll_protocol::{Decoder, PlainAnswer, ToolCall};
 use plimsoll_transport::{
     Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
-use plimsoll_workload::{Conversation, RequestId};
+use plimsoll_workload::{Conversation, RequestId, RpcEnd};
 
 use crate::connections::ConnectionSet;
 use crate::in_flight_limit::InFlightPermit;
@@ -28,6 +30,7 @@ use crate::transport::{Acquired, Pool};
 use crate::worker::Worker;
 use crate::worker_stats::MeasuredTurn;
 use measurement::TurnMeasurement;
+use rpc::RpcTurn;
 
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
@@ -51,6 +54,8 @@ pub(crate) struct OpenTurn {
     /// When its time limit passes.
     limit: Moment,
     decoder: Option<Box<Decoder>>,
+    /// Only of a message to a tool server or an agent.
+    rpc: Option<RpcTurn>,
     /// Only where the policy decision does not follow from the status alone.
     scan: Option<DecisionScan>,
     /// The message of a failure.
@@ -77,8 +82,12 @@ pub(crate) struct TurnEnd {
     pub(crate) reply: String,
     /// The tools that it calls; likewise.
     pub(crate) tool_calls: Vec<ToolCall>,
+    /// The result of a tool, or an approval, where the turn of an agent asked for one.
+    pub(crate) answer: Option<Box<PlainAnswer>>,
     /// How long the target asks to wait before the next request, where the plan honours that.
     pub(crate) retry_after: Option<Nanos>,
+    /// How a message to a tool server or an agent ended.
+    pub(crate) rpc: Option<Box<RpcEnd>>,
 }
 
 impl OpenTurn {
@@ -98,15 +107,17 @@ impl OpenTurn {
         target: TargetId,
         intended: Moment,
     ) -> Self {
-        let (stage, scenario) = (worker.stage_at(intended), conversation.scenario());
+        let (stage, scenario) = (worker.stage_at(intended), conversation.scenario_of_turn());
         let sample = Sample {
             stage,
             scenario,
             target,
             conversation: conversation.key(),
             turn: conversation.index(),
+            operation: conversation.operation(),
             position: worker.position(conversation.key(), intended),
-            stream: worker.run.route(scenario, target).streams(),
+            stream: worker.run.route(scenario, target).streams()
+                || conversation.operation() == Some(Operation::SendStreamingMessage),
             warmup: worker.is_warmup(stage),
             expected: worker.run.route(scenario, target).decisions.expected,
             ..Sample::unsent(intended)
@@ -120,6 +131,7 @@ impl OpenTurn {
             asked_output: None,
             limit: intended,
             decoder: None,
+            rpc: RpcTurn::of(conversation),
             scan: None,
             detail: None,
             headers: Vec::new(),
@@ -162,6 +174,9 @@ impl OpenTurn {
                 self.asked_output = encoded.asked_output;
                 self.measurement.sample.bytes_out = encoded.wire.len() as u64;
                 let limit = self.limit;
+                // The limits of one timeout must not get shorter, and this one is.
+                let mut own = self.gives_up().then(|| LazyTimeout::new(&worker.clock));
+                let timeout = own.as_mut().unwrap_or(timeout);
                 let exchange = pin!(self.exchange(connections, conversation, encoded, dispatched));
                 timeout.run(&worker.clock, limit, exchange).await
             }
@@ -172,6 +187,9 @@ impl OpenTurn {
     /// Notes the dispatch, and how late it is by the generator's fault.
     fn dispatched(&mut self, at: Moment, slot: Option<&InFlightPermit>) {
         self.limit = at + self.worker.run.plan.limits.timeout;
+        if let Some(rpc) = &mut self.rpc {
+            self.limit = rpc.limit(at, self.limit);
+        }
         let Sample { timeline, generator, .. } = &mut self.measurement.sample;
         timeline.dispatched = Some(at);
         generator.dispatch = at.since(slot.map_or(timeline.intended, InFlightPermit::start));
@@ -278,16 +296,17 @@ impl OpenTurn {
         let outcome = self.outcome(result);
         let sample = &mut self.measurement.sample;
         // A response ends when its last byte arrives; a turn without a response ends now.
-        let last_byte = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
+        let ran_out = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled);
+        let last_byte = sample.timeline.finished.filter(|_| !ran_out);
         let at = last_byte.unwrap_or_else(|| {
             let now = self.worker.clock.now();
             sample.generator.finished = match outcome {
-                Outcome::TimedOut => now.since(self.limit),
+                Outcome::TimedOut | Outcome::Cancelled => now.since(self.limit),
                 _ => self.worker.watch.looks.lateness(now).unwrap_or_default(),
             };
             now
         });
-        if outcome == Outcome::TimedOut && sample.timeline.connected.is_none() {
+        if ran_out && sample.timeline.connected.is_none() {
             sample.connect.wait = sample.timeline.dispatched.map(|since| at.since(since));
         }
         sample.timeline.finished = Some(at);
@@ -297,7 +316,7 @@ impl OpenTurn {
         }
         let sample = &mut self.measurement.sample;
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
-        let (mut reply, mut tool_calls) = (String::new(), Vec::new());
+        let (mut reply, mut tool_calls, mut answer) = (String::new(), Vec::new(), None);
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
@@ -310,23 +329,29 @@ impl OpenTurn {
             }
             decoder.text().clone_into(&mut reply);
             tool_calls.extend_from_slice(decoder.tool_calls());
+            answer = decoder.take_plain_answer();
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
             }
         }
+        let sent = sample.timeline.sent.is_some();
         TurnEnd {
             at,
             without_generator: at - (dispatch + send + finished),
             completed: outcome == Outcome::Completed,
-            sent: sample.timeline.sent.is_some(),
+            sent,
             reply,
             tool_calls,
+            answer,
             retry_after: self.retry_after,
+            rpc: self.end_rpc(outcome),
         }
     }
 
     fn outcome(&mut self, result: Option<Result<(), Failure>>) -> Outcome {
+        let gives_up = self.gives_up();
         match (result, &mut self.decoder) {
+            (None, _) if gives_up => Outcome::Cancelled,
             (None, _) => Outcome::TimedOut,
             (Some(Err(failure)), decoder) => {
                 // The decoder found its error first: it is why reading stopped.
@@ -350,6 +375,10 @@ impl OpenTurn {
         let sample = &mut measurement.sample;
         sample.finish_reason = decoder.finish_reason().map(FinishReason::of);
         if outcome != Outcome::Completed || !decoder.is_stream() {
+            return outcome;
+        }
+        if !decoder.gives_finish_reasons() {
+            sample.fewer_tokens = decoder.has_fewer_tokens();
             return outcome;
         }
         if sample.finish_reason.is_some() {
@@ -403,7 +432,9 @@ fn encode<'w>(
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
     let id = conversation.request_id();
-    head.render(Some(id.as_bytes()), wire.body.len(), &mut wire.head);
+    if !route.is_websocket() {
+        head.render(Some(id.as_bytes()), wire.body.len(), &mut wire.head);
+    }
     Ok(EncodedTurn { head, id, wire, asked_output: turn.max_tokens })
 }
 
@@ -430,7 +461,7 @@ impl ResponseHandler for OpenTurn {
         if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
             self.retry_after = retry_after::asked(head);
         }
-        let Self { worker, measurement, decoder, scan, .. } = self;
+        let Self { worker, measurement, decoder, rpc, scan, .. } = self;
         measurement.sample.server = worker.run.headers.read(head);
         if worker.run.headers.records() {
             self.headers = worker.run.headers.recorded(head);
@@ -442,7 +473,11 @@ impl ResponseHandler for OpenTurn {
         // memory stays in the cache.
         let decoders = &buffers.decoders[worker.run.route_index(scenario, target)];
         let decoder = decoder.insert(decoders.acquire_or(|| Box::new(route.decoder())));
+        if let Some(rpc) = rpc {
+            rpc.head(head, decoder);
+        }
         decoder.head(head.status, head.content_type());
+        decoder.expect_id(measurement.sample.turn.into());
         if route.decisions.needs_scan() {
             let scan = scan.get_or_insert_with(|| buffers.scans.acquire());
             route.decisions.scan_head(scan, head);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Block, Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId,
+    Block, Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId, TaskSample,
 };
 use plimsoll_metrics::ExemplarKeeper;
 use plimsoll_schedule::{Load, StagePlan};
@@ -50,6 +50,8 @@ pub(crate) struct Worker {
     /// By target: whether its streams say why the model stopped. The probe learned it, or this
     /// worker from its first streams.
     pub(crate) finish_reasons: Vec<Cell<bool>>,
+    /// Tasks of agents that have begun and not ended.
+    pub(crate) open_tasks: Cell<u64>,
     connectors: Vec<Rc<Connector>>,
     /// Number of targets.
     targets: u16,
@@ -86,6 +88,7 @@ impl Worker {
             sources: sources(&run, part),
             output_cap: None,
             finish_reasons: run.finish_reasons().map(Cell::new).collect(),
+            open_tasks: Cell::new(0),
             connectors,
             targets: u16::try_from(targets).unwrap_or(u16::MAX),
             pairs: pairs.map(RefCell::new),
@@ -180,6 +183,11 @@ impl Worker {
         ConnectionSet::new(&self.connectors, &self.rx_clock, limits)
     }
 
+    /// Opens connections to a target that belong to no pool.
+    pub(crate) fn connector(&self, target: TargetId) -> &Connector {
+        &self.connectors[target.index()]
+    }
+
     /// The end of a stage.
     pub(crate) fn stage_end(&self, stage: StageId) -> Moment {
         self.stages().get(stage.index()).map_or(self.origin, |stage| self.origin + stage.end)
@@ -188,6 +196,28 @@ impl Worker {
     /// The earlier of a moment and the run's end.
     pub(crate) fn end_by(&self, moment: Moment) -> Moment {
         moment.min(self.end.get())
+    }
+
+    /// The moment from which no turn is started of a conversation that may go on until `end`. A
+    /// task of an agent that the end of the run cuts goes on in the drain time: the longest tasks
+    /// would be missing otherwise. That holds if the run ends as planned.
+    #[inline]
+    pub(crate) fn last_start(&self, end: Moment, is_task: bool) -> Moment {
+        let last = self.end_by(end);
+        if is_task && self.ends_as_planned() && end >= self.end.get() {
+            return last + self.run.plan.limits.drain;
+        }
+        last
+    }
+
+    /// Whether the run goes on until the end of its last stage.
+    fn ends_as_planned(&self) -> bool {
+        self.end.get() == self.origin + self.run.schedule.duration()
+    }
+
+    /// Whether a task of an agent has begun and will go on.
+    fn has_open_tasks(&self) -> bool {
+        self.open_tasks.get() > 0 && self.ends_as_planned()
     }
 
     /// Whether a moment has passed.
@@ -240,6 +270,12 @@ impl Worker {
         self.rows.borrow_mut().offer(turn.sample, extras);
     }
 
+    /// Records the task of an agent that is over.
+    pub(crate) fn record_task(&self, task: &TaskSample) {
+        self.stats().record_task(task);
+        self.rows.borrow_mut().offer_task(task);
+    }
+
     /// An empty list for the times of a turn's content events, where its row shall have them.
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
@@ -271,7 +307,8 @@ impl Worker {
             let end = end.min(source.end.get());
             self.next_arrival(source).is_none_or(|at| at >= end)
         };
-        self.stats().in_flight() == 0 && self.sources.iter().all(is_over)
+        let is_idle = self.stats().in_flight() == 0 && !self.has_open_tasks();
+        is_idle && self.sources.iter().all(is_over)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, TargetId};
-use plimsoll_metrics::{Conversations, Recorder, Snapshot};
+use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, TargetId, TaskSample};
+use plimsoll_metrics::{Conversations, GroupKey, Recorder, Snapshot, TaskTally};
 use plimsoll_transport::ResponseHead;
 
 use crate::in_flight::{InFlightIntegral, StageInFlight};
@@ -30,6 +30,7 @@ pub(crate) struct WorkerStats {
     recorder: Recorder,
     in_flight: InFlightIntegral,
     conversations: Conversations,
+    tasks: TaskTally,
     /// When the last snapshot was taken.
     counted_from: Moment,
     causes: Causes,
@@ -44,6 +45,7 @@ impl WorkerStats {
             in_flight: InFlightIntegral::new(origin, stage_ends.iter().copied()),
             recorder: Recorder::new(stage_ends).starting_at(origin),
             conversations: Conversations::default(),
+            tasks: TaskTally::default(),
             counted_from: origin,
             causes: Causes::default(),
             servers: vec![None; targets],
@@ -53,7 +55,7 @@ impl WorkerStats {
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn scheduled(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.inc(at);
-        self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
+        self.recorder.scheduled_in(GroupKey::of(sample));
     }
 
     /// Records a turn that is over; `detail` is the message of its failure.
@@ -68,6 +70,16 @@ impl WorkerStats {
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
         }
+    }
+
+    /// Records the task of an agent that is over.
+    pub(crate) fn record_task(&mut self, task: &TaskSample) {
+        self.tasks.record(task);
+    }
+
+    /// The tasks of the run's agents.
+    pub(crate) fn take_tasks(&mut self) -> TaskTally {
+        std::mem::take(&mut self.tasks)
     }
 
     /// Counts an answer with usage that cannot be true; `example` is one of its counts.

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 
 use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_metrics::{Conversations, ExemplarKeeper, Snapshot};
+use plimsoll_metrics::{Conversations, ExemplarKeeper, Snapshot, TaskTally};
 use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
@@ -75,6 +75,8 @@ pub(crate) struct WorkerOutput {
     pub(crate) pauses: Pauses,
     pub(crate) reads: ReadCounts,
     pub(crate) conversations: Conversations,
+    /// Tasks of agents.
+    pub(crate) tasks: TaskTally,
     /// `Server` headers by target.
     pub(crate) servers: Vec<Option<String>>,
     /// No turn was started here or later.
@@ -220,6 +222,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         pauses: worker.watch.take_pauses(),
         reads: worker.rx_clock.reads(),
         conversations: stats.conversations(),
+        tasks: stats.take_tasks(),
         servers: stats.take_servers(),
         end: worker.end.get(),
         opened_ahead: OpenedAhead::default(),

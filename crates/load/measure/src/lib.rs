@@ -3,11 +3,13 @@
 //! - [`time`]: [`Moment`] (a point on the run's clock), [`Nanos`] (a length of time) and the
 //!   [`Clock`]
 //! - [`id`]: ids of stages, scenarios, targets and conversations, and the parts of a run
+//! - [`operation`]: what a request of a tool server or an agent asks for
 //! - [`outcome`]: how a scheduled request ended, and which side caused an error
 //! - [`tokens`]: token counts with their source
 //! - [`timeline`]: the instants of one turn, and the durations that the glossary defines on them
 //! - [`stream`]: how the content events of a stream came, and why it ended
 //! - [`sample`]: one measured turn, `Copy`, without heap
+//! - [`task`]: one task of an agent: a conversation whose requests the answers decide
 //! - [`pair`]: the same turn on every target of a comparison
 //! - [`server_report`]: what a target says of itself in response headers
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
@@ -16,6 +18,7 @@
 //! Nothing here knows HTTP, JSON, async or any other crate of the workspace.
 
 pub mod id;
+pub mod operation;
 pub mod outcome;
 pub mod pair;
 pub mod rng;
@@ -23,11 +26,13 @@ pub mod run_id;
 pub mod sample;
 pub mod server_report;
 pub mod stream;
+pub mod task;
 pub mod time;
 pub mod timeline;
 pub mod tokens;
 
 pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
+pub use operation::{Operation, RpcReport};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use pair::{Block, PairedTurn};
 pub use rng::{Rng, Seed};
@@ -37,6 +42,7 @@ pub use sample::{
 };
 pub use server_report::{CacheState, ServerReport};
 pub use stream::{FinishReason, StreamReads, StreamShape};
+pub use task::{TaskCounts, TaskEnd, TaskPart, TaskSample};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
 pub use timeline::{ConnectPhases, Timeline};
 pub use tokens::{TokenCount, TokenSource, Usage};

@@ -83,11 +83,19 @@ error_classes! {
     MalformedBody => ("malformed_body", Target),
     /// An error event inside a stream, or an error object in a 200.
     StreamError => ("stream_error", Target),
+    /// A JSON-RPC error in a well-formed answer; its code is counted beside it.
+    RpcError => ("rpc_error", Target),
     /// The stream ended without its terminator.
     StreamTruncated => ("stream_truncated", Target),
     /// The stream had its terminator and no reason why the model stopped, although the target gives
     /// one in other streams: a gateway may have ended a stream that was cut before it.
     NoFinishReason => ("no_finish_reason", Target),
+    /// The answer to a WebSocket handshake is a success, but no proper 101.
+    WebsocketHandshake => ("websocket_handshake", Target),
+    /// The frames of a WebSocket break the protocol.
+    WebsocketProtocol => ("websocket_protocol", Target),
+    /// The target closed a WebSocket before the end of the conversation.
+    WebsocketClosed => ("websocket_closed", Target),
 }
 
 /// How a scheduled request ended: the seven counts that add up to all scheduled requests.
@@ -157,10 +165,11 @@ impl PolicyDecision {
     pub const ALL: [Self; Self::COUNT] =
         [Self::Allow, Self::Block, Self::Redact, Self::RateLimited, Self::Unexpected];
 
-    /// The policy decision of an HTTP status: 2xx allow, 403 block, 429 rate-limited.
+    /// The policy decision of an HTTP status: 2xx allow, 403 block, 429 rate-limited. A WebSocket
+    /// that was opened (101) is allowed.
     pub const fn from_status(status: u16) -> Self {
         match status {
-            200..=299 => Self::Allow,
+            101 | 200..=299 => Self::Allow,
             403 => Self::Block,
             429 => Self::RateLimited,
             _ => Self::Unexpected,

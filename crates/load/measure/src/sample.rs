@@ -1,6 +1,7 @@
 //! One measured turn.
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
+use crate::operation::{Operation, RpcReport};
 use crate::outcome::{Outcome, PolicyDecision};
 use crate::server_report::ServerReport;
 use crate::stream::{FinishReason, StreamShape};
@@ -137,6 +138,8 @@ pub struct Sample {
     pub turn: u16,
     /// In a comparison: its place in the order of the targets, from 0.
     pub position: u8,
+    /// What it asks a tool server or an agent for; `None` for all other requests.
+    pub operation: Option<Operation>,
     /// Whether a stream was requested.
     pub stream: bool,
     /// Whether it belongs to a warm-up stage.
@@ -173,6 +176,8 @@ pub struct Sample {
     pub fewer_tokens: bool,
     /// Whether the target reported usage that cannot be true. It is left out of `usage`.
     pub usage_refused: bool,
+    /// What the answer of a tool server or an agent says.
+    pub rpc: RpcReport,
     /// Delays by flow control.
     pub flow: FlowControl,
     /// What the response's headers say of cache, retries and time.
@@ -203,6 +208,7 @@ impl Sample {
             conversation: ConversationKey::default(),
             turn: 0,
             position: 0,
+            operation: None,
             stream: false,
             warmup: false,
             reused: false,
@@ -220,6 +226,7 @@ impl Sample {
             finish_reason: None,
             fewer_tokens: false,
             usage_refused: false,
+            rpc: RpcReport::default(),
             flow: FlowControl::default(),
             bytes_out: 0,
             bytes_in: 0,

@@ -106,6 +106,8 @@ pub struct ConnectPhases {
     pub tls: Option<Nanos>,
     /// Whether the TLS handshake resumed an earlier session (by a ticket or a session id).
     pub resumed: bool,
+    /// The handshake of a WebSocket, from the ready connection to the 101.
+    pub upgrade: Option<Nanos>,
     /// Whether the turn was the first on a connection that was idle: opened before the run, or for
     /// a turn that another connection served first.
     pub ahead: bool,

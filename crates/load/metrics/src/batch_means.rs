@@ -180,6 +180,7 @@ mod tests {
             stage: StageId(0),
             scenario: plimsoll_measure::ScenarioId(0),
             target: plimsoll_measure::TargetId(0),
+            operation: None,
         };
         [(key, std::array::from_fn(|_| SparseHistogram::from_counts([(bucket, 1)])))].into()
     }

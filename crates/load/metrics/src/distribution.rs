@@ -175,6 +175,19 @@ impl Distribution {
         self.for_each_bucket(&mut |bucket, n| visit(upper_edge(bucket).min(self.max), n));
     }
 
+    /// The number of values in each class: up to each of the ascending `limits`, in nanoseconds,
+    /// and above the last. A value counts as the upper edge of its bucket (0.1 % at most), whatever
+    /// the others are, so that the counts of parts add up to those of the whole.
+    pub fn classes<const N: usize>(&self, limits: &[u64; N]) -> ([u64; N], u64) {
+        let (mut counts, mut above) = ([0; N], 0);
+        self.for_each_bucket(&mut |bucket, n| {
+            let edge = upper_edge(bucket);
+            let class = limits.partition_point(|limit| *limit < edge);
+            *counts.get_mut(class).unwrap_or(&mut above) += n;
+        });
+        (counts, above)
+    }
+
     /// The histogram in nanoseconds, as every HdrHistogram tool reads it: V2 encoding, deflated,
     /// base64.
     ///
@@ -342,6 +355,16 @@ mod tests {
         assert_eq!(of(&[5_000; 100]).quantile(0.9), Some(Nanos::from_micros(5)));
         assert_eq!(of(&[]).nearest_rank(0.5), None);
         assert_eq!(of(&[]).mean(), None);
+    }
+
+    #[test]
+    fn classes_hold_what_is_up_to_their_limit_and_those_of_parts_add_up() {
+        let (ms, limits) = (1_000_000, [1_000_000, 10_000_000]);
+        let parts = [of(&[ms / 2, 2 * ms, 9 * ms]), of(&[20 * ms, 9 * ms])];
+        assert_eq!(parts[0].classes(&limits), ([1, 2], 0));
+        assert_eq!(parts[1].classes(&limits), ([0, 1], 1));
+        assert_eq!(merged(&parts).classes(&limits), ([1, 3], 1));
+        assert_eq!(of(&[]).classes(&limits), ([0, 0], 0));
     }
 
     #[test]

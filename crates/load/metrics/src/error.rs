@@ -33,7 +33,7 @@ pub enum MetricsError {
     },
     /// The scope in braces cannot be read. Remedy: one tag of the four.
     #[error(
-        "`{0}` is not a scope: write one of `{{stage:NAME}}`, `{{scenario:NAME}}`, `{{category:NAME}}`, `{{target:NAME}}`"
+        "`{0}` is not a scope: write one of `{{stage:NAME}}`, `{{scenario:NAME}}`, `{{category:NAME}}`, `{{target:NAME}}`, `{{operation:NAME}}`"
     )]
     Scope(String),
     /// The expression is not an aggregate, a comparison and a bound. Remedy: follow the example.

@@ -75,6 +75,9 @@ pub struct ExemplarRequest {
     /// TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ms: Option<f64>,
+    /// Handshake of a WebSocket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade_ms: Option<f64>,
     /// Connection ready minus dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_ms: Option<f64>,
@@ -183,6 +186,7 @@ fn request(of: &Exemplar, metadata: &RunMetadata) -> ExemplarRequest {
         dns_ms: ms(sample.connect.dns),
         connect_ms: ms(sample.connect.tcp),
         tls_ms: ms(sample.connect.tls),
+        upgrade_ms: ms(sample.connect.upgrade),
         connected_ms: since(line.connected),
         sent_ms: since(line.sent),
         ttfb_ms: since(line.first_byte),

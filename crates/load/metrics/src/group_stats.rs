@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{
-    ErrorClass, LateRead, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId,
+    ErrorClass, LateRead, Nanos, Operation, Outcome, Sample, ScenarioId, StageId, TargetId,
 };
 
 use crate::accounting::Accounting;
@@ -14,7 +14,8 @@ use crate::moved::MovedValues;
 use crate::starts::Starts;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
 
-/// The key of a cell: the requests of one stage, one scenario and one target.
+/// The key of a cell: the requests of one stage, one scenario and one target, and of one operation
+/// where a tool server or an agent is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
     /// Its stage.
@@ -23,11 +24,15 @@ pub struct GroupKey {
     pub scenario: ScenarioId,
     /// Its target.
     pub target: TargetId,
+    /// What it asks a tool server or an agent for.
+    pub operation: Option<Operation>,
 }
 
 impl GroupKey {
-    pub(crate) const fn of(sample: &Sample) -> Self {
-        Self { stage: sample.stage, scenario: sample.scenario, target: sample.target }
+    /// The cell of a request.
+    pub const fn of(sample: &Sample) -> Self {
+        let Sample { stage, scenario, target, operation, .. } = *sample;
+        Self { stage, scenario, target, operation }
     }
 }
 
@@ -39,6 +44,7 @@ pub struct GroupStats {
     pub(crate) in_flight_time: u128,
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
+    rpc_errors: BTreeMap<i32, u64>,
     policy_decisions: ConfusionMatrix,
     streams: StreamTally,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
@@ -65,6 +71,9 @@ impl GroupStats {
         }
         if sample.status != 0 {
             *self.statuses.entry(sample.status).or_default() += 1;
+        }
+        if let Some(code) = sample.rpc.code {
+            *self.rpc_errors.entry(code).or_default() += 1;
         }
         Metric::each(sample, |metric, value| self.values(metric).record(value));
         if !gaps.is_empty() && Metric::Itl.population().covers(sample.outcome) {
@@ -99,6 +108,8 @@ impl GroupStats {
         self.streams.merge(&other.streams);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
+        let codes = other.rpc_errors.iter();
+        codes.for_each(|(code, n)| *self.rpc_errors.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
             if let Some(theirs) = theirs {
                 mine.get_or_insert_default().merge(theirs);
@@ -131,6 +142,11 @@ impl GroupStats {
     /// Responses by HTTP status.
     pub const fn statuses(&self) -> &BTreeMap<u16, u64> {
         &self.statuses
+    }
+
+    /// Errors of JSON-RPC by code, whatever the status of the response.
+    pub const fn rpc_errors(&self) -> &BTreeMap<i32, u64> {
+        &self.rpc_errors
     }
 
     /// Expected against actual policy decisions.

@@ -3,6 +3,7 @@
 //! - [`catalog`]: the one table of metrics, from which every report, threshold and page is made
 //! - [`Recorder`]: the counts of one worker, without locks; [`Snapshot`]: a copy that can be merged
 //! - [`Results`]: the measured results, by stage, scenario, category and target
+//! - [`TaskTally`] and [`TaskGroup`]: the tasks of agents
 //! - [`TimeSeries`] and [`RunTimeline`]: what happened when
 //! - [`ExemplarKeeper`] and [`RunExemplars`]: single requests, the slowest and random ones
 //! - [`Threshold`] and [`Judgement`]: whether the target was good enough
@@ -39,9 +40,11 @@ pub mod run_metadata;
 pub mod scope;
 pub mod snapshot;
 mod sparse_histogram;
+pub mod stage_resources;
 mod starts;
 pub mod stream_diagnosis;
 pub mod summary;
+pub mod tasks;
 pub mod threshold;
 pub mod time_series;
 pub mod timeline;
@@ -71,8 +74,13 @@ pub use run_metadata::{
 };
 pub use scope::Scope;
 pub use snapshot::Snapshot;
+pub use stage_resources::{
+    Bottleneck, HostLoad, LinkLoad, NetworkLoad, ProcessLoad, ProcessPlace, QuotaLoad,
+    StageResources, ThreadLoad,
+};
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::{RunJudgement, RunSummary};
+pub use tasks::{CountFigures, TaskGroup, TaskTally, TaskTime, TaskTotals};
 pub use threshold::{
     Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult, Worse,
 };

@@ -38,7 +38,12 @@ impl Recorder {
 
     /// Counts a request that the schedule asks for.
     pub fn scheduled(&mut self, stage: StageId, scenario: ScenarioId, target: TargetId) {
-        self.cell(GroupKey { stage, scenario, target }).counters.scheduled += 1;
+        self.scheduled_in(GroupKey { stage, scenario, target, operation: None });
+    }
+
+    /// The same of a request that belongs to this cell.
+    pub fn scheduled_in(&mut self, key: GroupKey) {
+        self.cell(key).counters.scheduled += 1;
     }
 
     /// Records the outcome of a request, with the gaps of its stream and those of its reads that

@@ -32,7 +32,11 @@ pub struct Results {
     /// One per target, without warm-up.
     #[serde(alias = "by_lane")]
     pub by_target: Vec<Group>,
-    /// One per stage x scenario x target in which anything was scheduled.
+    /// One per operation of tool servers and agents, without warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_operation: Vec<Group>,
+    /// One per stage x scenario x target, and per operation where there are any, in which anything
+    /// was scheduled.
     pub cells: Vec<Group>,
 }
 
@@ -46,6 +50,7 @@ impl Results {
             Scope::Scenario(name) => find(&self.by_scenario, |g| g.scenario.as_deref(), name),
             Scope::Category(name) => find(&self.by_category, |g| g.category.as_deref(), name),
             Scope::Target(name) => find(&self.by_target, |g| g.target.as_deref(), name),
+            Scope::Operation(name) => find(&self.by_operation, |g| g.operation.as_deref(), name),
         }
     }
 

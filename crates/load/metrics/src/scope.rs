@@ -13,4 +13,6 @@ pub enum Scope {
     Category(String),
     /// One target.
     Target(String),
+    /// One operation of tool servers and agents, like `tools/call`.
+    Operation(String),
 }

@@ -39,7 +39,7 @@ impl StreamTally {
     /// Counts a turn that asked for a stream and got the head of a success.
     #[inline]
     pub(crate) fn count(&mut self, sample: &Sample) {
-        if !sample.stream || !(200..300).contains(&sample.status) {
+        if !sample.stream || !matches!(sample.status, 101 | 200..300) {
             return;
         }
         if sample.outcome == Outcome::Completed && sample.events > 0 && sample.shape.is_none() {
@@ -135,7 +135,7 @@ const fn is_cut(class: ErrorClass, events: u32) -> bool {
         ErrorClass::StreamTruncated | ErrorClass::BodyTruncated | ErrorClass::MalformedChunk => {
             true
         }
-        ErrorClass::Reset | ErrorClass::ClosedEarly => events > 0,
+        ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::WebsocketClosed => events > 0,
         _ => false,
     }
 }

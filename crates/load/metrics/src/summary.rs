@@ -15,6 +15,8 @@ use crate::process_use::ProcessUse;
 use crate::results::Results;
 use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
+use crate::stage_resources::{Bottleneck, StageResources};
+use crate::tasks::{TaskGroup, TaskTally};
 use crate::threshold::{Band, BandResult, Threshold, ThresholdResult};
 use crate::validity::{Assessment, Reason, Validity, judge_health};
 
@@ -50,9 +52,18 @@ pub struct RunSummary {
     /// The measured results.
     #[serde(flatten)]
     pub results: Results,
+    /// The tasks of agents, by scenario and target. Their requests are counted like all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_tasks: Vec<TaskGroup>,
     /// CPU time and memory of the watched processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessUse>,
+    /// What each measured stage used of this host: evidence for `plimsoll why`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<StageResources>,
+    /// What limited the load; `None` for a run of an earlier version, or one that left no summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Bottleneck>,
     /// Plimsoll's measurements of itself.
     pub health: InstrumentHealth,
 }
@@ -84,9 +95,21 @@ impl RunSummary {
             interpretation: interpretation::of(&metadata, &results, &[]),
             metadata,
             results,
+            agent_tasks: Vec::new(),
             processes: Vec::new(),
+            resources: Vec::new(),
+            bottleneck: None,
             health,
         })
+    }
+
+    /// Adds the tasks of agents.
+    ///
+    /// # Errors
+    /// As [`RunSummary::build`].
+    pub fn with_tasks(mut self, tasks: &TaskTally) -> Result<Self, MetricsError> {
+        self.agent_tasks = tasks.groups(&self.metadata)?;
+        Ok(self)
     }
 
     /// Adds the level that the run reached in these bands.

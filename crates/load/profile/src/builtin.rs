@@ -21,6 +21,9 @@ const PROFILES: &[Builtin] = shipped![
     "perf-hotpath-stream": "perf-hotpath-stream.yaml",
     "policy": "policy.yaml",
     "policy-llm": "policy-llm.yaml",
+    "mcp-tools": "mcp-tools.yaml",
+    "a2a": "a2a.yaml",
+    "agent-loop": "agent-loop.yaml",
     "azure-trace": "azure-trace.yaml",
     "mooncake-trace": "mooncake-trace.yaml",
 ];

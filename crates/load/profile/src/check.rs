@@ -10,7 +10,6 @@ use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Band, Gate, MetricsError, Threshold};
-use plimsoll_protocol::Dialect;
 use plimsoll_workload::{READS_TOKENIZERS, TraceSpec, WindowFault, WorkloadError};
 
 use crate::error::{Fault, Problem, Problems, ValueSource};
@@ -18,7 +17,7 @@ use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
-use crate::scenario::scenario_name;
+use crate::scenario::scenario_names;
 use crate::source::{self, Profile, is_plain};
 use crate::spec::{ProfileFile, TargetFile};
 use crate::suggest;
@@ -108,9 +107,9 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// Whether a scenario uses an LLM protocol.
+    /// Whether a scenario uses an LLM protocol whose requests name a model.
     fn uses_llm(&self) -> bool {
-        self.file.scenarios.iter().any(|scenario| scenario.behaviour.protocol != Dialect::Http)
+        self.file.scenarios.iter().any(|scenario| scenario.behaviour.protocol.has_model())
     }
 
     fn check_model(&mut self) {
@@ -299,7 +298,8 @@ impl ProfileCheck<'_> {
     fn check_scope(&mut self, metric: &str, path: &ConfigPath) {
         let inside = metric.split_once("{scenario:").and_then(|(_, rest)| rest.strip_suffix('}'));
         let Some(name) = inside.map(str::trim) else { return };
-        let names: Vec<_> = self.file.scenarios.iter().enumerate().map(scenario_name).collect();
+        let names: Vec<_> =
+            self.file.scenarios.iter().enumerate().flat_map(scenario_names).collect();
         if !names.iter().any(|known| known == name) {
             let known: Vec<_> = names.iter().map(String::as_str).collect();
             let cause = format!("no scenario is named `{name}`");
@@ -309,7 +309,7 @@ impl ProfileCheck<'_> {
 }
 
 /// The labels that Plimsoll sets on its Prometheus figures.
-const RESERVED_LABELS: [&str; 16] = [
+const RESERVED_LABELS: [&str; 25] = [
     "stage",
     "scenario",
     "target",
@@ -326,6 +326,16 @@ const RESERVED_LABELS: [&str; 16] = [
     "policy_decision",
     "metric",
     "bounds",
+    "reason",
+    "outcome",
+    "index",
+    "judgement",
+    "le",
+    "run_id",
+    // Those of a scrape, and of the group of a push.
+    "job",
+    "instance",
+    "run",
 ];
 
 /// Prometheus: `[a-zA-Z_][a-zA-Z0-9_]*`; two underscores at the start are reserved.

@@ -1,15 +1,16 @@
 //! Finds thresholds and bands that no run of a profile can ever judge.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, Operation};
 use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_needed};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Load, StageSpec};
+use plimsoll_workload::A2aAction;
 
 use crate::error::Fault;
 use crate::path::ConfigPath;
 use crate::plan::HttpVersion;
 use crate::scenario::scenario_name;
-use crate::spec::{ProfileFile, ScenarioFile};
+use crate::spec::{Behaviour, ProfileFile, ScenarioFile};
 use crate::suggest;
 use crate::url::{Scheme, TargetUrl};
 
@@ -74,6 +75,10 @@ impl PlannedLoad<'_> {
                 let categories = file.scenarios.iter().filter_map(|s| s.behaviour.category.clone());
                 unknown("category", name, categories.collect())
             }
+            Scope::Operation(name) => {
+                let known = Operation::ALL.iter().map(|operation| operation.name().to_owned());
+                unknown("operation", name, known.collect())
+            }
             // The name of a scenario is checked in every profile, not only here.
             Scope::Scenario(_) | Scope::Run => None,
         }
@@ -95,6 +100,7 @@ impl PlannedLoad<'_> {
         let is_in_scope = move |(index, scenario): (usize, &ScenarioFile)| match scope {
             Scope::Scenario(name) => scenario_name((index, scenario)) == *name,
             Scope::Category(name) => scenario.behaviour.category.as_deref() == Some(name),
+            Scope::Operation(_) => scenario.behaviour.protocol.is_rpc(),
             Scope::Run | Scope::Stage(_) | Scope::Target(_) => true,
         };
         let all = self.file.scenarios.iter().enumerate();
@@ -104,7 +110,7 @@ impl PlannedLoad<'_> {
     fn metric_fault(&self, bound: &Threshold) -> Option<Fault> {
         let any =
             |wanted: &dyn Fn(&ScenarioFile) -> bool| self.scenarios(bound.scope()).any(wanted);
-        let streams = || any(&|s| s.behaviour.stream && s.behaviour.protocol != Dialect::Http);
+        let streams = || any(&|s| streams(&s.behaviour));
         match bound.figure() {
             Figure::Distribution(
                 Metric::Ttft | Metric::ResponseTtft | Metric::Ttfot | Metric::Itl | Metric::Tpot,
@@ -114,6 +120,12 @@ impl PlannedLoad<'_> {
             )),
             Figure::Distribution(Metric::Tls) if self.target.scheme() == Scheme::Http => {
                 Some(Fault::new("is about TLS, and the target is `http`", "leave it out"))
+            }
+            Figure::Distribution(Metric::Upgrade)
+                if !any(&|s| s.behaviour.protocol == Dialect::Websocket) =>
+            {
+                let fix = "write `protocol: websocket`, or leave it out";
+                Some(Fault::new("is about WebSockets, and no scenario of it has one", fix))
             }
             Figure::Distribution(Metric::Dns) if is_address(self.target) => {
                 Some(Fault::new("is about DNS, and the target is an address", "leave it out"))
@@ -157,6 +169,9 @@ impl PlannedLoad<'_> {
     /// The most requests that the measured stages of a scope can send; `None` if that depends on
     /// the target or on a trace.
     fn most_requests(&self, scope: &Scope) -> Option<f64> {
+        if self.scenarios(scope).any(|scenario| scenario.behaviour.agent.is_some()) {
+            return None;
+        }
         let stages = self.stages().iter().enumerate().filter(|(index, stage)| match scope {
             Scope::Stage(name) => stage.to_string() == *name || name.parse() == Ok(index + 1),
             _ => !stage.warmup,
@@ -186,4 +201,17 @@ fn arrivals(stage: &StageSpec) -> Option<f64> {
 
 fn is_address(target: &TargetUrl) -> bool {
     target.host().parse::<std::net::IpAddr>().is_ok()
+}
+
+/// Whether some of a scenario's requests ask for streams.
+fn streams(behaviour: &Behaviour) -> bool {
+    match behaviour.protocol {
+        Dialect::Websocket => true,
+        Dialect::Http | Dialect::Mcp => false,
+        Dialect::A2a => {
+            let steps = behaviour.a2a.iter().flat_map(|agent| &agent.steps);
+            steps.filter(|step| step.weight > 0.0).any(|step| step.action == A2aAction::Stream)
+        }
+        _ => behaviour.stream,
+    }
 }

@@ -58,6 +58,10 @@ pub struct Target {
     pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
+    /// Of a comparison: whether it reaches what is behind the gateway without it. It changes
+    /// nothing that is sent, and so is no part of the plan's hash.
+    #[serde(skip)]
+    pub direct: bool,
     /// What it is in a comparison.
     #[serde(skip_serializing_if = "TargetRole::is_default")]
     pub role: TargetRole,
@@ -265,6 +269,8 @@ impl Plan {
             Some(http) if scenario.protocol == Dialect::Http => {
                 unique(&http.path) || unique(&http.body)
             }
+            // Lists and pings are the same in every session.
+            _ if scenario.protocol == Dialect::Mcp => false,
             _ => !blocks,
         };
         scenario.cache_mode == CacheMode::Bust && is_unique
@@ -299,6 +305,9 @@ fn redacted(mut scenario: ScenarioSpec) -> ScenarioSpec {
     }
     if let Some(http) = &mut scenario.http {
         http.path = redacted_path(&http.path);
+    }
+    if let Some(path) = &mut scenario.websocket.path {
+        *path = redacted_path(path);
     }
     scenario
 }

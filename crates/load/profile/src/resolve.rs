@@ -5,7 +5,7 @@ mod targets;
 use std::path::PathBuf;
 
 use plimsoll_measure::{RunId, Seed, Stripe};
-use plimsoll_workload::TraceSpec;
+use plimsoll_workload::{TraceSpec, with_parts};
 use serde::Deserialize as _;
 
 use crate::check::{CheckedTargets, ProfileCheck, Purpose, resolve_path};
@@ -230,7 +230,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         shard: run.shard,
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
-        scenarios: file.scenarios.into_iter().enumerate().map(scenario).collect(),
+        scenarios: with_parts(file.scenarios.into_iter().enumerate().map(scenario).collect()),
         trace: file.trace.map(|trace| TraceSpec {
             file: resolved(top("trace").key("file"), trace.file),
             ..trace

@@ -1,12 +1,24 @@
 //! Scenarios of a profile as the workload takes them.
 
-use plimsoll_workload::{Content, ScenarioSpec};
+use plimsoll_protocol::Dialect;
+use plimsoll_workload::{AgentRole, Content, ScenarioSpec, part_names};
 
 use crate::spec::{Behaviour, ScenarioFile};
 
 /// The name of a scenario: the given one, or one by its position.
 pub(crate) fn scenario_name((index, file): (usize, &ScenarioFile)) -> String {
     file.name.clone().unwrap_or_else(|| default_name(index))
+}
+
+/// The names under which a scenario's requests are counted: its own, and those of its parts.
+pub(crate) fn scenario_names((index, file): (usize, &ScenarioFile)) -> Vec<String> {
+    let name = scenario_name((index, file));
+    let parts = file.behaviour.agent.iter().flat_map(|agent| {
+        let count = 1 + usize::from(agent.approve.is_some());
+        part_names(&name).into_iter().take(count)
+    });
+    let parts: Vec<_> = parts.collect();
+    std::iter::once(name).chain(parts).collect()
 }
 
 /// The name of the scenario at a position, from 0, that has no other.
@@ -19,16 +31,16 @@ pub(crate) fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
     let name = scenario_name((index, &file));
     let Behaviour { protocol, turns, stream, system, content, max_tokens, .. } = file.behaviour;
     let Behaviour { max_tokens_field, tool_result, think_time, cache_mode, .. } = file.behaviour;
-    let Behaviour { prefix_pool, parameters, http, .. } = file.behaviour;
-    let Behaviour { expect, category, policy_decision, .. } = file.behaviour;
+    let Behaviour { prefix_pool, parameters, http, mcp, a2a, websocket, .. } = file.behaviour;
+    let Behaviour { expect, category, policy_decision, agent, .. } = file.behaviour;
     ScenarioSpec {
         name,
         weight: file.weight,
         protocol,
         turns,
-        stream,
+        stream: stream || protocol == Dialect::Websocket,
         system,
-        // The `http` protocol needs no content; a placeholder for it gets the empty text.
+        // The protocols `http` and `mcp` need no content; a placeholder for it gets the empty text.
         content: content.unwrap_or(Content::Sized { approx_input_tokens: 0 }),
         max_tokens,
         max_tokens_field,
@@ -38,9 +50,13 @@ pub(crate) fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
         cache_mode,
         prefix_pool,
         http,
+        mcp,
+        a2a,
+        websocket: websocket.unwrap_or_default(),
         parameters,
         expect,
         category,
         policy_decision,
+        agent: agent.map(AgentRole::Agent),
     }
 }

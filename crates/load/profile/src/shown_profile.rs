@@ -82,6 +82,10 @@ fn redact(file: &mut ProfileFile) {
             http.headers.iter_mut().for_each(hide);
             http.path = redacted_path(&http.path);
         }
+        let websocket = scenario.behaviour.websocket.as_mut();
+        if let Some(path) = websocket.and_then(|websocket| websocket.path.as_mut()) {
+            *path = redacted_path(path);
+        }
     }
 }
 

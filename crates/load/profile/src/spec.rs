@@ -12,8 +12,8 @@ use plimsoll_measure::Nanos;
 use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
-    CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
-    SystemPrompt, TraceSpec,
+    A2aSpec, AgentSpec, CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, McpSpec,
+    PolicyDecisionSpec, PrefixPool, SystemPrompt, TraceSpec, WebSocketSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -236,11 +236,12 @@ pub struct Behaviour {
     /// Wire format.
     #[serde(default)]
     pub protocol: Dialect,
-    /// Requests of one conversation; each answer becomes part of the next request.
+    /// Requests of one conversation; each answer becomes part of the next request. With tool
+    /// servers and agents: the steps of one session, without its handshake and deletion.
     #[serde(default = "turns")]
     #[schemars(range(min = 1))]
     pub turns: u16,
-    /// Whether responses are streamed.
+    /// Whether responses are streamed. Those of the `websocket` protocol always are.
     #[serde(default)]
     pub stream: bool,
     /// System prompt: a text, or `{approx_tokens: N}` for synthetic text of that length.
@@ -275,6 +276,15 @@ pub struct Behaviour {
     /// The request of the `http` protocol.
     #[serde(default)]
     pub http: Option<HttpSpec>,
+    /// The sessions of the `mcp` protocol, with tool servers.
+    #[serde(default)]
+    pub mcp: Option<McpSpec>,
+    /// The conversations of the `a2a` protocol, with agents.
+    #[serde(default)]
+    pub a2a: Option<A2aSpec>,
+    /// The handshake of the `websocket` protocol.
+    #[serde(default)]
+    pub websocket: Option<WebSocketSpec>,
     /// The expected policy decision for every turn. The report compares it with the target's
     /// decision.
     #[serde(default)]
@@ -286,6 +296,10 @@ pub struct Behaviour {
     /// block, 429 rate-limited.
     #[serde(default)]
     pub policy_decision: PolicyDecisionSpec,
+    /// Makes the scenario an agent: the tools that the model calls are called at the target, and
+    /// their results are fed back, until the model calls none or a bound is reached.
+    #[serde(default)]
+    pub agent: Option<AgentSpec>,
 }
 
 /// Shows nothing: the request of the `http` protocol may contain credentials.

@@ -7,9 +7,14 @@ mod delta;
 mod embeddings;
 mod error_detail;
 mod json_reader;
+mod plain;
+mod plain_answer;
 mod response_state;
 mod responses;
+mod rpc_answer;
+mod shape;
 mod usage;
+mod websocket;
 
 use plimsoll_measure::{ErrorClass, Outcome, Usage};
 
@@ -21,7 +26,10 @@ use content_type::ContentType;
 use delta::OnDelta;
 pub use delta::{Delta, DeltaKind};
 pub use error_detail::ErrorDetail;
+pub use plain::{PlainAnswer, PlainReading};
+pub use response_state::MAX_TOOL_CALLS;
 use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
+use rpc_answer::{RPC_ERROR_BODY, RpcState};
 use usage::UsageBounds;
 
 /// Options of a [`Decoder`].
@@ -33,12 +41,19 @@ pub struct DecoderOptions {
     pub max_event_bytes: usize,
     /// Largest body in bytes, streamed or not.
     pub max_body_bytes: u64,
+    /// What is read from a success of plain HTTP.
+    pub reading: PlainReading,
 }
 
-/// No text kept, events up to 1 MiB, bodies up to 64 MiB.
+/// No text kept, events up to 1 MiB, bodies up to 64 MiB, and nothing read from plain HTTP.
 impl Default for DecoderOptions {
     fn default() -> Self {
-        Self { keep_text: false, max_event_bytes: 1 << 20, max_body_bytes: 64 << 20 }
+        Self {
+            keep_text: false,
+            max_event_bytes: 1 << 20,
+            max_body_bytes: 64 << 20,
+            reading: PlainReading::Nothing,
+        }
     }
 }
 
@@ -49,20 +64,30 @@ enum BodyKind {
     AwaitingHead,
     /// A stream of events.
     Events,
+    /// Messages of a WebSocket.
+    Messages,
     /// One JSON object.
     Json,
+    /// An answer of JSON-RPC.
+    Rpc,
     /// Any bytes: a success of plain HTTP.
     Bytes,
+    /// A success of plain HTTP from which something is read. `events`: it is an event stream.
+    Plain { events: bool },
     /// A success whose content type is not the requested one.
     WrongContentType,
+    /// A success where a WebSocket was asked for.
+    NoWebSocket,
     /// The body of a response with this status, which is not a success.
     Error(u16),
 }
 
 /// Decodes the responses to one kind of request, one after another. Its buffers are reused.
 ///
-/// For each response: [`head`](Self::head), [`feed`](Self::feed) for every piece of the body,
-/// [`finish`](Self::finish). Any split of the body gives the same deltas. Memory is bounded by the
+/// For each response: [`head`](Self::head), [`feed`](Self::feed) for every piece of the body (or
+/// [`message`](Self::message) for every message), [`finish`](Self::finish).
+///
+/// Any split of the body gives the same deltas. Memory is bounded by the
 /// limits of [`DecoderOptions`], whatever the target sends.
 #[derive(Debug)]
 pub struct Decoder {
@@ -74,12 +99,16 @@ pub struct Decoder {
     parser: Parser,
     /// The body so far, where it is decoded as a whole.
     buffered: Vec<u8>,
+    /// The id that an answer of JSON-RPC must have.
+    expected_id: u64,
     state: ResponseState,
+    /// Only for JSON-RPC.
+    rpc: Option<Box<RpcState>>,
 }
 
 impl Decoder {
     /// A decoder for responses in `dialect`. `stream`: whether streams were requested.
-    pub const fn new(dialect: Dialect, stream: bool, options: DecoderOptions) -> Self {
+    pub fn new(dialect: Dialect, stream: bool, options: DecoderOptions) -> Self {
         Self {
             dialect,
             stream: stream && dialect.terminator().is_some(),
@@ -88,7 +117,9 @@ impl Decoder {
             received: 0,
             parser: Parser::new(options.max_event_bytes),
             buffered: Vec::new(),
+            expected_id: 0,
             state: ResponseState::new(options.keep_text),
+            rpc: dialect.is_rpc().then(Box::default),
         }
     }
 
@@ -100,6 +131,7 @@ impl Decoder {
         self.buffered.clear();
         self.buffered.shrink_to(KEPT_CAPACITY);
         self.state.reset();
+        self.reset_rpc();
     }
 
     /// Begins a new response with its status and content type.
@@ -110,13 +142,22 @@ impl Decoder {
     /// requested: a target that does not stream would be measured as a very slow one. JSON with an
     /// error object is [`ErrorClass::StreamError`] instead. Without a content type, the body is
     /// read as the requested type.
+    ///
+    /// A WebSocket has the status 101, in every turn. Any success in its place is
+    /// [`ErrorClass::WebsocketHandshake`].
     pub fn head(&mut self, status: u16, content_type: Option<&[u8]>) {
         self.reset();
+        if (200..300).contains(&status) && self.rpc.is_some() {
+            self.rpc_head(content_type);
+            return;
+        }
         let requested = if self.stream { ContentType::Events } else { ContentType::Json };
-        self.body = if !(200..300).contains(&status) {
+        self.body = if self.dialect == Dialect::Websocket && matches!(status, 101 | 200..300) {
+            if status == 101 { BodyKind::Messages } else { BodyKind::NoWebSocket }
+        } else if !(200..300).contains(&status) {
             BodyKind::Error(status)
         } else if self.dialect == Dialect::Http {
-            BodyKind::Bytes
+            self.plain_body(content_type)
         } else if content_type.is_some_and(|received| ContentType::parse(received) != requested) {
             BodyKind::WrongContentType
         } else if self.stream {
@@ -124,6 +165,29 @@ impl Decoder {
         } else {
             BodyKind::Json
         };
+    }
+
+    const fn reads_plain(&self) -> bool {
+        !matches!(self.options.reading, PlainReading::Nothing)
+    }
+
+    fn plain_body(&self, content_type: Option<&[u8]>) -> BodyKind {
+        if !self.reads_plain() {
+            return BodyKind::Bytes;
+        }
+        let is_events = |received| ContentType::parse(received) == ContentType::Events;
+        BodyKind::Plain { events: content_type.is_some_and(is_events) }
+    }
+
+    /// Sets the id that the answer must have, where it is one of JSON-RPC. To be called after
+    /// [`head`](Self::head).
+    pub const fn expect_id(&mut self, id: u64) {
+        self.expected_id = id;
+    }
+
+    /// Takes what was read from a success of plain HTTP, after [`finish`](Self::finish).
+    pub const fn take_plain_answer(&mut self) -> Option<Box<PlainAnswer>> {
+        self.state.take_plain_answer()
     }
 
     /// Decodes a piece of the body. Deltas come from streams only.
@@ -138,14 +202,47 @@ impl Decoder {
         let within = &bytes[..bytes.len().min(room)];
         match self.body {
             BodyKind::Events => self.feed_events(within, on_delta),
-            BodyKind::Json | BodyKind::WrongContentType | BodyKind::Error(_) => {
+            BodyKind::Rpc => self.feed_rpc(within, on_delta),
+            BodyKind::Error(_) | BodyKind::WrongContentType if self.rpc.is_some() => {
+                let left = RPC_ERROR_BODY.saturating_sub(self.buffered.len());
+                self.buffered.extend_from_slice(&within[..within.len().min(left)]);
+            }
+            BodyKind::Json
+            | BodyKind::WrongContentType
+            | BodyKind::Error(_)
+            | BodyKind::Plain { .. } => {
                 self.buffered.extend_from_slice(within);
             }
-            BodyKind::Bytes | BodyKind::AwaitingHead => {}
+            BodyKind::Bytes
+            | BodyKind::Messages
+            | BodyKind::NoWebSocket
+            | BodyKind::AwaitingHead => {}
         }
         if bytes.len() > room && !self.state.is_over() {
             self.state.fail(ErrorClass::BodyTooLarge.into());
         }
+    }
+
+    /// Decodes a message of a WebSocket: a text, or `None` for one that is no text.
+    pub fn message(&mut self, text: Option<&str>, on_delta: &mut impl FnMut(Delta<'_>)) {
+        let bytes = text.map_or(0, str::len);
+        self.received = self.received.saturating_add(bytes as u64);
+        if self.state.is_over() || self.body != BodyKind::Messages {
+            return;
+        }
+        let read = if self.received > self.options.max_body_bytes {
+            Err(ErrorClass::BodyTooLarge.into())
+        } else {
+            websocket::read_message(&mut self.state, text, on_delta)
+        };
+        if let Err(error) = read {
+            self.state.fail(error);
+        }
+    }
+
+    /// Whether the terminator or an error has been read: nothing further belongs to the response.
+    pub const fn is_over(&self) -> bool {
+        self.state.is_over()
     }
 
     /// Ends the response: the whole body has been fed.
@@ -191,19 +288,33 @@ impl Decoder {
         self.state.usage()
     }
 
-    /// Whether this response is a stream of events.
-    pub const fn is_stream(&self) -> bool {
-        matches!(self.body, BodyKind::Events)
+    /// Whether this response is a stream of events or messages.
+    pub fn is_stream(&self) -> bool {
+        match (self.body, &self.rpc) {
+            (BodyKind::Rpc, Some(rpc)) => rpc.is_stream,
+            (body, _) => matches!(body, BodyKind::Events | BodyKind::Messages),
+        }
+    }
+
+    /// Whether whole streams of this dialect may say why the model stopped.
+    pub const fn gives_finish_reasons(&self) -> bool {
+        self.dialect.has_model()
     }
 
     /// Whether the bytes so far end with a whole event that has content.
-    pub const fn ends_with_content(&self) -> bool {
-        self.state.is_after_content() && !self.parser.is_within_event()
+    pub fn ends_with_content(&self) -> bool {
+        match &self.rpc {
+            Some(rpc) => rpc.ends_with_content(),
+            None => self.state.is_after_content() && !self.parser.is_within_event(),
+        }
     }
 
     /// Whether the bytes so far end within an event.
-    pub const fn is_within_event(&self) -> bool {
-        self.parser.is_within_event()
+    pub fn is_within_event(&self) -> bool {
+        match &self.rpc {
+            Some(rpc) => rpc.is_within_event(),
+            None => self.parser.is_within_event(),
+        }
     }
 
     /// Whether a stream brought fewer tokens than the target reports, by the number of events and
@@ -256,10 +367,22 @@ impl Decoder {
         match self.body {
             BodyKind::AwaitingHead => Err(ErrorClass::ClosedEarly.into()),
             BodyKind::Bytes => Ok(Outcome::Completed),
-            BodyKind::Events if self.state.is_over() => Ok(Outcome::Completed),
-            BodyKind::Events => Err(self.truncated()),
+            BodyKind::Plain { events } => {
+                let (reading, how) = (self.options.reading, (events, self.expected_id));
+                let answer = plain_answer::read(reading, &self.buffered, how)?;
+                self.state.set_plain_answer(answer);
+                Ok(Outcome::Completed)
+            }
+            BodyKind::Rpc => self.finish_rpc(),
+            BodyKind::Events | BodyKind::Messages if self.state.is_over() => Ok(Outcome::Completed),
+            BodyKind::Events | BodyKind::Messages => Err(self.truncated()),
+            BodyKind::NoWebSocket => Err(DecodeError::new(
+                ErrorClass::WebsocketHandshake,
+                "the target answers the handshake with a success, but opens no WebSocket",
+            )),
             BodyKind::Json => {
-                let text = str::from_utf8(&self.buffered).map_err(|_| ErrorClass::MalformedBody)?;
+                let text = simdutf8::basic::from_utf8(&self.buffered)
+                    .map_err(|_| ErrorClass::MalformedBody)?;
                 read_whole(self.dialect, &mut self.state, text)?;
                 Ok(Outcome::Completed)
             }
@@ -319,11 +442,42 @@ fn read_event(
     if is_keep_alive(event) {
         return Ok(());
     }
+    let kind = shape::Kind { dialect, event: Some(event.name) };
+    if shape::read(kind, event.data, state, on_delta) {
+        return Ok(());
+    }
+    parse_event(dialect, state, event, on_delta)?;
+    let free_values = |data: &str| match dialect {
+        Dialect::OpenaiChat => chat::free_values_of_event(data),
+        Dialect::OpenaiResponses => responses::free_values_of_event(data),
+        Dialect::AnthropicMessages => anthropic::free_values_of_event(data),
+        Dialect::OpenaiEmbeddings
+        | Dialect::Mcp
+        | Dialect::A2a
+        | Dialect::Websocket
+        | Dialect::Http => None,
+    };
+    shape::learn(kind, event.data, free_values, |data, state, on_delta| {
+        parse_event(dialect, state, &sse::Event { data, ..*event }, on_delta)
+    });
+    Ok(())
+}
+
+fn parse_event(
+    dialect: Dialect,
+    state: &mut ResponseState,
+    event: &sse::Event<'_>,
+    on_delta: OnDelta<'_>,
+) -> DecodeResult {
     match dialect {
         Dialect::OpenaiChat => chat::read_event(state, event, on_delta),
         Dialect::OpenaiResponses => responses::read_event(state, event, on_delta),
         Dialect::AnthropicMessages => anthropic::read_event(state, event, on_delta),
-        Dialect::OpenaiEmbeddings | Dialect::Http => Ok(()),
+        Dialect::OpenaiEmbeddings
+        | Dialect::Mcp
+        | Dialect::A2a
+        | Dialect::Websocket
+        | Dialect::Http => Ok(()),
     }
 }
 
@@ -338,11 +492,31 @@ fn is_keep_alive(event: &sse::Event<'_>) -> bool {
 }
 
 fn read_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> DecodeResult {
+    let kind = shape::Kind { dialect, event: None };
+    if shape::read(kind, body, state, &mut |_| {}) {
+        return Ok(());
+    }
+    parse_whole(dialect, state, body)?;
+    let free_values = |body: &str| match dialect {
+        Dialect::OpenaiChat => chat::free_values_of_whole(body),
+        Dialect::AnthropicMessages => anthropic::free_values_of_whole(body),
+        Dialect::OpenaiResponses
+        | Dialect::OpenaiEmbeddings
+        | Dialect::Mcp
+        | Dialect::A2a
+        | Dialect::Websocket
+        | Dialect::Http => None,
+    };
+    shape::learn(kind, body, free_values, |body, state, _| parse_whole(dialect, state, body));
+    Ok(())
+}
+
+fn parse_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> DecodeResult {
     match dialect {
         Dialect::OpenaiChat => chat::read_whole(state, body),
         Dialect::OpenaiResponses => responses::read_whole(state, body),
         Dialect::OpenaiEmbeddings => embeddings::read_whole(state, body),
         Dialect::AnthropicMessages => anthropic::read_whole(state, body),
-        Dialect::Http => Ok(()),
+        Dialect::Mcp | Dialect::A2a | Dialect::Websocket | Dialect::Http => Ok(()),
     }
 }

@@ -19,17 +19,27 @@ pub enum Dialect {
     OpenaiEmbeddings,
     /// `POST /v1/messages`.
     AnthropicMessages,
+    /// Tool servers: MCP over Streamable HTTP.
+    Mcp,
+    /// Agents: A2A over JSON-RPC.
+    A2a,
+    /// Messages over a WebSocket at `/ws/chat`: `{"message": "..."}` asks, and
+    /// `{"type": "delta", "text": "..."}` up to `{"type": "done"}` is the answer.
+    Websocket,
     /// Any HTTP request.
     Http,
 }
 
 impl Dialect {
     /// Every dialect, in the order of declaration.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::OpenaiEmbeddings,
         Self::AnthropicMessages,
+        Self::Mcp,
+        Self::A2a,
+        Self::Websocket,
         Self::Http,
     ];
 
@@ -40,28 +50,54 @@ impl Dialect {
             Self::OpenaiResponses => "openai-responses",
             Self::OpenaiEmbeddings => "openai-embeddings",
             Self::AnthropicMessages => "anthropic-messages",
+            Self::Mcp => "mcp",
+            Self::A2a => "a2a",
+            Self::Websocket => "websocket",
             Self::Http => "http",
         }
     }
 
-    /// The path of requests below the API's version `/v1`; `None` for plain HTTP.
+    /// The path of requests below the API's version `/v1`, or in its place for WebSockets; `None`
+    /// where there is none.
     pub const fn endpoint(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some("/chat/completions"),
             Self::OpenaiResponses => Some("/responses"),
             Self::OpenaiEmbeddings => Some("/embeddings"),
             Self::AnthropicMessages => Some("/messages"),
-            Self::Http => None,
+            Self::Websocket => Some("/ws/chat"),
+            Self::Mcp | Self::A2a | Self::Http => None,
         }
     }
 
-    /// The event that ends a stream; `None` where responses are never streamed as events.
+    /// The path of JSON-RPC messages where the target's URL has none.
+    pub(crate) const fn rpc_path(self) -> Option<&'static str> {
+        match self {
+            Self::Mcp => Some("/mcp"),
+            Self::A2a => Some("/a2a"),
+            _ => None,
+        }
+    }
+
+    /// Whether requests are messages of JSON-RPC.
+    pub const fn is_rpc(self) -> bool {
+        self.rpc_path().is_some()
+    }
+
+    /// Whether requests ask a model by its name.
+    pub const fn has_model(self) -> bool {
+        !matches!(self, Self::Http | Self::Websocket) && !self.is_rpc()
+    }
+
+    /// The event or message that ends a stream; `None` where responses are never streamed, or where
+    /// the answer itself ends the stream.
     pub const fn terminator(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some(DONE),
             Self::OpenaiResponses => Some("response.completed"),
             Self::AnthropicMessages => Some("message_stop"),
-            Self::OpenaiEmbeddings | Self::Http => None,
+            Self::Websocket => Some("done"),
+            Self::OpenaiEmbeddings | Self::Mcp | Self::A2a | Self::Http => None,
         }
     }
 
@@ -81,7 +117,8 @@ impl Dialect {
             }
             Self::OpenaiEmbeddings => &["model", "input"],
             Self::AnthropicMessages => &["model", "messages", "system", "stream", "max_tokens"],
-            Self::Http => &[],
+            Self::Websocket => &["message"],
+            Self::Mcp | Self::A2a | Self::Http => &[],
         }
     }
 }

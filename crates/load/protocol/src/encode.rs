@@ -1,7 +1,6 @@
 //! Encodes a [`Turn`] into the bytes of a request.
 
 mod json_template;
-mod json_writer;
 mod path;
 mod tool_use;
 
@@ -10,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::turn::{Message, RequestContent, Role, Text, Turn};
-use crate::{Dialect, ProtocolError};
+use crate::{Dialect, ProtocolError, json_writer};
 use json_template::JsonTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +31,7 @@ pub enum TokenLimit {
 /// Options that are the same for every request of an [`Encoder`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncoderOptions {
-    /// The requested model; not used by plain HTTP.
+    /// The requested model; not used by WebSockets and plain HTTP.
     pub model: String,
     /// Further members of the JSON object, like `temperature`. Members that the encoder
     /// [sets itself](Dialect::reserved) are rejected, so that a request always matches its turn.
@@ -54,16 +53,24 @@ impl Encoder {
     /// An encoder for one model.
     ///
     /// # Errors
-    /// A parameter that the encoder sets itself, or any parameter of plain HTTP.
+    /// A parameter that the encoder sets itself, or any parameter of plain HTTP or JSON-RPC.
     pub fn new(dialect: Dialect, options: &EncoderOptions) -> Result<Self, ProtocolError> {
-        if dialect == Dialect::Http && !options.parameters.is_empty() {
-            return Err(ProtocolError::ParametersOfHttp);
+        if !options.parameters.is_empty() {
+            match dialect {
+                Dialect::Http => return Err(ProtocolError::ParametersOfHttp),
+                _ if dialect.is_rpc() => return Err(ProtocolError::ParametersOfRpc),
+                _ => {}
+            }
         }
         let reserved = |name: &&String| dialect.reserved().contains(&name.as_str());
         if let Some(name) = options.parameters.keys().find(reserved) {
             return Err(ProtocolError::ReservedParameter { name: name.clone(), dialect });
         }
-        Ok(Self { dialect, token_limit: options.token_limit, opening: opening(options) })
+        let opening = match dialect {
+            Dialect::Websocket => message_opening(options),
+            _ => opening(options),
+        };
+        Ok(Self { dialect, token_limit: options.token_limit, opening })
     }
 
     /// The dialect of the requests.
@@ -72,11 +79,12 @@ impl Encoder {
     }
 
     /// Headers of every request with the same `stream` flag, names in lower case. Plain HTTP gets
-    /// only the authorization: its content type is up to the user.
+    /// only the authorization: its content type is up to the user. So do handshakes of WebSockets,
+    /// which have no content, and JSON-RPC, whose requests [have their own](Turn::own_headers).
     pub fn static_headers(&self, stream: bool, key: Option<&str>) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
-        if self.dialect != Dialect::Http {
+        if self.dialect.has_model() {
             let stream = stream && self.dialect.terminator().is_some();
             add("content-type", "application/json");
             add("accept", if stream { "text/event-stream" } else { "application/json" });
@@ -92,11 +100,13 @@ impl Encoder {
         headers
     }
 
-    /// The method: `POST`, or that of the plain HTTP request (`GET` if it has none).
+    /// The method: `POST`, `GET` for a WebSocket's handshake, or that of the plain HTTP request
+    /// (`GET` if it has none).
     pub fn method<'a>(&self, turn: &Turn<'a>) -> &'a str {
         match (self.dialect, turn.content) {
             (Dialect::Http, RequestContent::Http(http)) if !http.method.is_empty() => &http.method,
-            (Dialect::Http, _) => "GET",
+            (Dialect::Http | Dialect::Websocket, _) => "GET",
+            (_, RequestContent::Rpc(request)) => request.method(),
             _ => "POST",
         }
     }
@@ -106,11 +116,19 @@ impl Encoder {
     /// An empty base or `/` becomes the dialect's default path. To a base that ends in `/v1` the
     /// endpoint is appended. A base that ends with the endpoint is unchanged. Any other base is put
     /// before the default path. For plain HTTP it is the request's own path, else the base, else
-    /// `/`. The query of the base is kept in any case.
+    /// `/`. For JSON-RPC it is the request's own path, else the base, else `/mcp` or `/a2a`; a base
+    /// of `/v1` is none. The endpoint of WebSockets takes the place of `/v1`. The query of the base
+    /// is kept in any case.
     ///
-    /// Only the path of plain HTTP depends on the turn; the others can be cached.
+    /// Only the paths of plain HTTP and JSON-RPC depend on the turn; the others can be cached.
     pub fn path<'a>(&self, base_path: &'a str, turn: &Turn<'a>) -> Cow<'a, str> {
+        if let Some(default) = self.dialect.rpc_path() {
+            return rpc_path(base_path, default, turn);
+        }
         match (self.dialect.endpoint(), turn.content) {
+            (Some(endpoint), _) if self.dialect == Dialect::Websocket => {
+                Cow::Owned(path::join_unversioned(base_path, endpoint))
+            }
             (Some(endpoint), _) => Cow::Owned(path::join(base_path, endpoint)),
             (None, RequestContent::Http(http)) if !http.path.is_empty() => {
                 path::with_query_of(&http.path, base_path)
@@ -119,12 +137,20 @@ impl Encoder {
         }
     }
 
-    /// Appends the body of the request to `out`. Nothing else is allocated.
+    /// Appends the body of the request to `out`, or the text of the message for a WebSocket: the
+    /// newest message of the dialogue. Nothing else is allocated.
     ///
     /// # Errors
     /// The dialect cannot express the turn's content; `out` is unchanged.
     pub fn encode_body(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         match (turn.content, self.template()) {
+            (RequestContent::Chat { messages, .. }, _) if self.dialect == Dialect::Websocket => {
+                out.extend_from_slice(&self.opening);
+                if let Some(message) = messages.last() {
+                    push_text(out, &message.text);
+                }
+                push(out, "\"}");
+            }
             (RequestContent::Chat { system, messages }, Some(template)) => {
                 out.extend_from_slice(&self.opening);
                 push_dialogue(out, template, system, messages);
@@ -139,6 +165,9 @@ impl Encoder {
             (RequestContent::Http(http), _) if self.dialect == Dialect::Http => {
                 out.extend_from_slice(&http.body);
             }
+            (RequestContent::Rpc(request), _) if request.dialect() == self.dialect => {
+                request.write_body(out);
+            }
             (content, _) => return Err(self.unsupported(content)),
         }
         Ok(())
@@ -152,7 +181,14 @@ impl Encoder {
             }
             (Dialect::OpenaiResponses, _) => Some(&json_template::OPENAI_RESPONSES),
             (Dialect::AnthropicMessages, _) => Some(&json_template::ANTHROPIC_MESSAGES),
-            (Dialect::OpenaiEmbeddings | Dialect::Http, _) => None,
+            (
+                Dialect::OpenaiEmbeddings
+                | Dialect::Mcp
+                | Dialect::A2a
+                | Dialect::Websocket
+                | Dialect::Http,
+                _,
+            ) => None,
         }
     }
 
@@ -161,8 +197,23 @@ impl Encoder {
             RequestContent::Chat { .. } => "a dialogue",
             RequestContent::Embed { .. } => "a list of texts to embed",
             RequestContent::Http(_) => "a plain HTTP request",
+            RequestContent::Rpc(_) => "a message to a tool server or an agent",
         };
         ProtocolError::UnsupportedContent { content, dialect: self.dialect }
+    }
+}
+
+/// The path of a message of JSON-RPC.
+fn rpc_path<'a>(base: &'a str, default: &'static str, turn: &Turn<'a>) -> Cow<'a, str> {
+    if let RequestContent::Rpc(request) = turn.content
+        && let Some(own) = request.own_path()
+    {
+        return path::with_query_of(own, base);
+    }
+    let (path, _) = base.split_at(base.find('?').unwrap_or(base.len()));
+    match path.trim_end_matches('/') {
+        "" | "/v1" | "v1" => path::with_query_of(default, base),
+        _ => path::with_leading_slash(base),
     }
 }
 
@@ -175,6 +226,19 @@ fn opening(options: &EncoderOptions) -> Vec<u8> {
         out.push(b':');
         out.extend_from_slice(value.to_string().as_bytes());
     }
+    out
+}
+
+/// The start of a message, up to its text: the parameters come first.
+fn message_opening(options: &EncoderOptions) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    for (name, value) in &options.parameters {
+        json_writer::push_string(&mut out, name);
+        out.push(b':');
+        out.extend_from_slice(value.to_string().as_bytes());
+        out.push(b',');
+    }
+    push(&mut out, r#""message":""#);
     out
 }
 

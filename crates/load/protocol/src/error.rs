@@ -22,6 +22,11 @@ pub enum ProtocolError {
     /// Parameters were given for plain HTTP. Remedy: write them into the request's body.
     #[error("plain HTTP takes no parameters: write them into the request's body")]
     ParametersOfHttp,
+    /// Parameters were given for JSON-RPC. Remedy: write them into the arguments of a step.
+    #[error(
+        "tool servers and agents take no parameters: write them into the `arguments` of a step"
+    )]
+    ParametersOfRpc,
     /// The dialect cannot express the turn's content. Remedy: choose the protocol that fits the
     /// scenario's content.
     #[error(

@@ -2,17 +2,24 @@
 //!
 //! A [`Turn`] is the content of one request, a [`Dialect`] a wire format. An [`Encoder`] writes the
 //! turn as the bytes of a request. A [`Decoder`] reads the bytes of the response, however they are
-//! split. This crate knows no sockets, no time and no scenarios.
+//! split. Tool servers and agents speak JSON-RPC, see [`rpc`]. This crate knows no sockets, no time
+//! and no scenarios.
 
 pub mod decode;
 pub mod dialect;
 pub mod encode;
 pub mod error;
 mod json_escape;
+mod json_writer;
+pub mod rpc;
 pub mod sse;
+mod text;
 pub mod turn;
 
-pub use decode::{Decoder, DecoderOptions, Delta, DeltaKind, ErrorDetail};
+pub use decode::{
+    Decoder, DecoderOptions, Delta, DeltaKind, ErrorDetail, MAX_TOOL_CALLS, PlainAnswer,
+    PlainReading,
+};
 pub use dialect::Dialect;
 pub use encode::{Encoder, EncoderOptions, TokenLimit};
 pub use error::ProtocolError;

@@ -117,7 +117,7 @@ impl Parser {
         if line.len() > self.max {
             return Err(ErrorClass::BodyTooLarge);
         }
-        let text = str::from_utf8(line).map_err(|_| ErrorClass::MalformedBody)?;
+        let text = simdutf8::basic::from_utf8(line).map_err(|_| ErrorClass::MalformedBody)?;
         let first = mem::take(&mut self.at_start);
         Ok(text.strip_prefix(BYTE_ORDER_MARK).filter(|_| first).unwrap_or(text))
     }
@@ -215,6 +215,10 @@ impl<'a> Field<'a> {
     fn parse(line: &'a str) -> Self {
         if line.is_empty() {
             return Self::Blank;
+        }
+        // Most lines.
+        if let Some(data) = line.strip_prefix("data: ") {
+            return Self::Data(data);
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);

@@ -1,6 +1,12 @@
 //! The content of one turn, independent of any wire format.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+
+use crate::rpc;
+pub use crate::text::Text;
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,64 +15,6 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-}
-
-/// A text made of pieces, so that a piece shared by many prompts is stored once.
-///
-/// The text is the concatenation of its pieces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
-    /// Shared pieces, each with the text before it.
-    shared: Vec<(String, Arc<str>)>,
-    /// The text after the shared pieces.
-    end: String,
-}
-
-impl Text {
-    /// The empty text.
-    pub const fn new() -> Self {
-        Self { shared: Vec::new(), end: String::new() }
-    }
-
-    /// Appends a piece that other texts share.
-    pub fn share(&mut self, piece: Arc<str>) {
-        self.shared.push((std::mem::take(&mut self.end), piece));
-    }
-
-    /// The end of the text, to append text that is not shared.
-    pub const fn end(&mut self) -> &mut String {
-        &mut self.end
-    }
-
-    /// The pieces in order, none of them empty.
-    pub fn pieces(&self) -> impl Iterator<Item = &str> {
-        let shared = self.shared.iter().flat_map(|(own, shared)| [own.as_str(), shared]);
-        shared.chain([self.end.as_str()]).filter(|piece| !piece.is_empty())
-    }
-
-    /// Length in bytes.
-    pub fn len(&self) -> usize {
-        self.pieces().map(str::len).sum()
-    }
-
-    /// Whether the text is empty.
-    pub fn is_empty(&self) -> bool {
-        self.pieces().next().is_none()
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        let mut whole = Self::new();
-        whole.end().push_str(text);
-        whole
-    }
-}
-
-impl std::fmt::Display for Text {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.pieces().try_for_each(|piece| f.write_str(piece))
-    }
 }
 
 /// A call of a tool that a model asks for.
@@ -78,6 +26,16 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: JSON, as the model wrote it.
     pub arguments: String,
+}
+
+impl ToolCall {
+    /// The arguments, if they are a JSON object, as providers require; else an empty one. A model
+    /// may have stopped in the middle of them.
+    pub fn arguments_object(&self) -> &str {
+        let text = self.arguments.trim();
+        let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if is_object { text } else { "{}" }
+    }
 }
 
 /// The result of a tool call.
@@ -139,6 +97,8 @@ pub enum RequestContent<'a> {
     },
     /// Any HTTP request.
     Http(&'a HttpContent),
+    /// A message to a tool server or an agent.
+    Rpc(&'a rpc::Request),
 }
 
 /// One request of a conversation.
@@ -150,4 +110,15 @@ pub struct Turn<'a> {
     pub stream: bool,
     /// The output token limit.
     pub max_tokens: Option<u32>,
+}
+
+impl Turn<'_> {
+    /// Headers of this turn only, in addition to or instead of those of its dialect.
+    pub fn own_headers(&self) -> Cow<'_, [(String, String)]> {
+        match self.content {
+            RequestContent::Http(content) => Cow::Borrowed(&content.headers),
+            RequestContent::Rpc(request) => Cow::Owned(request.headers()),
+            RequestContent::Chat { .. } | RequestContent::Embed { .. } => Cow::Borrowed(&[]),
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! `report.csv`: one row per stage x scenario x target, columns from the catalog.
+//! `report.csv`: one row per stage x scenario x target, and per operation of tool servers and
+//! agents; columns from the catalog.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use plimsoll_metrics::{
 
 use crate::error::ReportError;
 
-const LABELS: [&str; 6] = ["stage", "scenario", "category", "target", "warmup", "duration_s"];
+const LABELS: [&str; 7] =
+    ["stage", "scenario", "category", "target", "operation", "warmup", "duration_s"];
 
 /// The summary's cells as CSV. A figure without a value is an empty field; one that must not be
 /// used is named in the column `_refused` of its metric.
@@ -34,7 +36,8 @@ fn header() -> Vec<String> {
     columns.extend(RATES.iter().map(|rate| rate.key.to_owned()));
     columns.extend(ErrorClass::ALL.iter().map(|class| format!("error_{}", class.name())));
     columns.extend(
-        ["statuses", "policy_decisions", "rate_bounds", "refused_rates"].map(str::to_owned),
+        ["statuses", "rpc_errors", "policy_decisions", "rate_bounds", "refused_rates"]
+            .map(str::to_owned),
     );
     for metric in Metric::ALL {
         let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
@@ -63,6 +66,7 @@ fn record(cell: &Group) -> Vec<String> {
         label(&cell.scenario),
         label(&cell.category),
         label(&cell.target),
+        label(&cell.operation),
         cell.warmup.to_string(),
         cell.duration_s.to_string(),
     ];
@@ -71,6 +75,7 @@ fn record(cell: &Group) -> Vec<String> {
     let errors = |class: &ErrorClass| cell.errors.get(class.name()).copied().unwrap_or_default();
     fields.extend(ErrorClass::ALL.iter().map(|class| errors(class).to_string()));
     fields.push(statuses(cell));
+    fields.push(codes(cell));
     fields.push(policy_decisions(cell));
     fields.push(pairs(&cell.rate_bounds, ToString::to_string));
     fields.push(pairs(&cell.refused_rates, |why| why.name().to_owned()));
@@ -97,6 +102,12 @@ fn policy_decisions(cell: &Group) -> String {
 /// `200:95 429:5`.
 fn statuses(cell: &Group) -> String {
     let pairs: Vec<_> = cell.statuses.iter().map(|(code, n)| format!("{code}:{n}")).collect();
+    pairs.join(" ")
+}
+
+/// `-32602:5`.
+fn codes(cell: &Group) -> String {
+    let pairs: Vec<_> = cell.rpc_errors.iter().map(|(code, n)| format!("{code}:{n}")).collect();
     pairs.join(" ")
 }
 

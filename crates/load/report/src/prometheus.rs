@@ -2,11 +2,12 @@
 //!
 //! Base units (seconds) and suffixes (`_total`, `_ratio`) follow Prometheus' naming conventions. A
 //! quantile with too few samples is left out, and so is one that must not be used. The labels of
-//! the run are on every line. A run with labels has a second family, `load_test_...`, with one line
-//! for the whole run and each status, as dashboards of other load tests expect it.
+//! the run are on every line. A run with labels has further families, `load_test_...`, as
+//! dashboards of other load tests expect them.
+
+mod load_test;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, RATES, RateSpec, side_word};
@@ -15,12 +16,13 @@ use plimsoll_metrics::{
     QUANTILES, Quantile, RunSummary, Unit,
 };
 
-use crate::escape::escape_label;
+use crate::exposition::{Exposition, Kind, Labels};
+use load_test::load_test;
 
 /// The summary's cells as Prometheus metrics.
 pub fn prometheus(summary: &RunSummary) -> String {
-    let mut page =
-        Page { out: String::new(), cells: &summary.results.cells, run: run_labels(summary) };
+    let out = Exposition::new(&summary.metadata.labels);
+    let mut page = Page { out, cells: &summary.results.cells };
     page.run(summary);
     for metric in Metric::ALL {
         page.distribution(metric);
@@ -34,29 +36,20 @@ pub fn prometheus(summary: &RunSummary) -> String {
     page.bounds();
     page.errors();
     page.statuses();
+    page.rpc_errors();
     page.policy_decisions();
     page.bands(&summary.bands);
     page.processes(&summary.processes);
     if !summary.metadata.labels.is_empty() {
-        page.load_test(&summary.results.total);
+        load_test(&mut page.out, summary);
     }
-    page.out
-}
-
-/// The labels of the run, for the end of every line.
-fn run_labels(summary: &RunSummary) -> String {
-    let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape_label(value));
-    summary.metadata.labels.iter().map(pair).collect()
+    page.out.finish()
 }
 
 struct Page<'a> {
-    out: String,
+    out: Exposition,
     cells: &'a [Group],
-    /// Labels of the run, each after a comma.
-    run: String,
 }
-
-type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
 impl Page<'_> {
     fn run(&mut self, summary: &RunSummary) {
@@ -65,16 +58,16 @@ impl Page<'_> {
             ("version", Cow::from(summary.metadata.run.tool_version.as_str())),
             ("seed", Cow::from(summary.metadata.run.seed.to_string())),
         ];
-        self.head("plimsoll_run_info", "gauge", "The run of these figures.");
+        self.head("plimsoll_run_info", Kind::Gauge, "The run of these figures.");
         self.line("plimsoll_run_info", &labels, 1.0);
         let help = "1 if Plimsoll kept up, so that the figures describe the target; else 0: do not use them.";
-        self.head("plimsoll_run_valid", "gauge", help);
+        self.head("plimsoll_run_valid", Kind::Gauge, help);
         self.line("plimsoll_run_valid", &labels, f64::from(u8::from(summary.validity.is_valid())));
     }
 
     fn distribution(&mut self, metric: Metric) {
         let name = format!("plimsoll_{}_seconds", metric.name());
-        self.head(&name, "summary", metric.definition());
+        self.head(&name, Kind::Summary, metric.definition());
         for cell in self.cells {
             let Some(times) = cell.distribution(metric) else { continue };
             for (q, millis) in usable(times) {
@@ -89,7 +82,7 @@ impl Page<'_> {
 
     fn counter(&mut self, counter: &CounterSpec) {
         let name = format!("plimsoll_{}_total", counter.name);
-        self.head(&name, "counter", counter.definition);
+        self.head(&name, Kind::Counter, counter.definition);
         for cell in self.cells {
             self.line(&name, &labels(cell), (counter.of)(&cell.counters) as f64);
         }
@@ -97,7 +90,7 @@ impl Page<'_> {
 
     fn rate(&mut self, rate: &RateSpec) {
         let name = rate_name(rate);
-        self.head(&name, "gauge", rate.definition);
+        self.head(&name, Kind::Gauge, rate.definition);
         for cell in self.cells {
             if let Some(value) = cell.rate(rate).and_then(|figure| figure.usable()) {
                 self.line(&name, &labels(cell), value);
@@ -108,12 +101,12 @@ impl Page<'_> {
     /// The bounds of the quantiles, and the refused ones, which are nowhere else.
     fn bounds(&mut self) {
         let name = "plimsoll_generator_bound_seconds";
-        self.head(name, "gauge", "What the generator itself may have added to a quantile.");
+        self.head(name, Kind::Gauge, "What the generator itself may have added to a quantile.");
         self.each_figure(name, |figure| (figure.bound > 0.0).then_some((figure.bound, "")));
         let name = "plimsoll_refused_seconds";
         let help = "Quantiles that must not be used: the generator may have added too much, or too \
                     many requests had no end.";
-        self.head(name, "gauge", help);
+        self.head(name, Kind::Gauge, help);
         self.each_figure(name, |figure| Some((figure.value, figure.refused?.name())));
     }
 
@@ -136,7 +129,7 @@ impl Page<'_> {
 
     fn errors(&mut self) {
         let name = "plimsoll_errors_total";
-        self.head(name, "counter", "Failed requests by error class and side.");
+        self.head(name, Kind::Counter, "Failed requests by error class and side.");
         for cell in self.cells {
             let count = |class: ErrorClass| Some((class, *cell.errors.get(class.name())?));
             for (class, count) in ErrorClass::ALL.into_iter().filter_map(count) {
@@ -149,10 +142,23 @@ impl Page<'_> {
 
     fn statuses(&mut self) {
         let name = "plimsoll_responses_total";
-        self.head(name, "counter", "Responses by HTTP status.");
+        self.head(name, Kind::Counter, "Responses by HTTP status.");
         for cell in self.cells {
             for (status, count) in &cell.statuses {
                 self.line(name, &with(cell, "status", status.to_string()), *count as f64);
+            }
+        }
+    }
+
+    fn rpc_errors(&mut self) {
+        if self.cells.iter().all(|cell| cell.rpc_errors.is_empty()) {
+            return;
+        }
+        let name = "plimsoll_rpc_errors_total";
+        self.head(name, Kind::Counter, "Errors of JSON-RPC by code.");
+        for cell in self.cells {
+            for (code, count) in &cell.rpc_errors {
+                self.line(name, &with(cell, "code", code.to_string()), *count as f64);
             }
         }
     }
@@ -162,7 +168,7 @@ impl Page<'_> {
             return;
         }
         let name = "plimsoll_policy_decisions_total";
-        self.head(name, "counter", "Requests by expected and by actual policy decision.");
+        self.head(name, Kind::Counter, "Requests by expected and by actual policy decision.");
         for cell in self.cells {
             let rows = cell.policy_decisions.iter();
             let pairs =
@@ -181,7 +187,7 @@ impl Page<'_> {
         }
         let name = "plimsoll_band";
         let help = "Level reached in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
-        self.head(name, "gauge", help);
+        self.head(name, Kind::Gauge, help);
         for band in bands {
             let level = match band.level {
                 BandLevel::Target => 0.0,
@@ -204,55 +210,23 @@ impl Page<'_> {
         }
         let labels = |process: &'_ ProcessUse| vec![("process", process.name.clone().into())];
         let name = "plimsoll_process_cpu_seconds";
-        self.head(name, "gauge", "CPU time of a watched process.");
+        self.head(name, Kind::Gauge, "CPU time of a watched process.");
         for process in of_run() {
             self.line(name, &labels(process), process.cpu_s);
         }
         let name = "plimsoll_process_resident_bytes";
-        self.head(name, "gauge", "Resident memory of a watched process at the end.");
+        self.head(name, Kind::Gauge, "Resident memory of a watched process at the end.");
         for process in of_run() {
             self.line(name, &labels(process), process.rss_bytes as f64);
         }
     }
 
-    /// The second family, in milliseconds and with three statuses; a block does not count as an
-    /// error.
-    fn load_test(&mut self, total: &Group) {
-        let name = "load_test_latency_ms";
-        self.head(name, "summary", Metric::ResponseTime.definition());
-        if let Some(times) = total.distribution(Metric::ResponseTime) {
-            for (q, millis) in usable(times) {
-                self.line(name, &vec![("quantile", q.to_string().into())], millis);
-            }
-            self.line("load_test_latency_ms_sum", &Vec::new(), times.raw_sum());
-            self.line("load_test_latency_ms_count", &Vec::new(), times.count as f64);
-        }
-        let name = "load_test_requests_total";
-        self.head(name, "counter", "Requests: let through, blocked, and all others.");
-        let counters = &total.counters;
-        let good = counters.allowed + counters.blocked + counters.cancelled;
-        for (status, count) in [
-            ("success", counters.allowed),
-            ("blocked", counters.blocked),
-            ("error", counters.scheduled.saturating_sub(good)),
-        ] {
-            self.line(name, &vec![("status", status.into())], count as f64);
-        }
-    }
-
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let help = help.replace('\\', r"\\").replace('\n', r"\n");
-        // Writing to a String cannot fail.
-        let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    fn head(&mut self, name: &str, kind: Kind, help: &str) {
+        self.out.head(name, kind, help);
     }
 
     fn line(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
-        let pairs: Vec<_> = labels
-            .iter()
-            .map(|(key, value)| format!("{key}=\"{}\"", escape_label(value)))
-            .collect();
-        let pairs = format!("{}{}", pairs.join(","), self.run);
-        let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
+        self.out.line(name, labels, value);
     }
 }
 
@@ -280,12 +254,16 @@ fn seconds(millis: f64) -> f64 {
 
 fn labels(cell: &Group) -> Labels<'_> {
     let text = |label: &'_ Option<String>| label.clone().unwrap_or_default();
-    vec![
+    let mut labels = vec![
         ("stage", text(&cell.stage).into()),
         ("scenario", text(&cell.scenario).into()),
         ("target", text(&cell.target).into()),
         ("warmup", cell.warmup.to_string().into()),
-    ]
+    ];
+    if let Some(operation) = &cell.operation {
+        labels.push(("operation", operation.as_str().into()));
+    }
+    labels
 }
 
 fn with<'a>(cell: &'a Group, key: &'static str, value: String) -> Labels<'a> {

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{Moment, Nanos, Sample};
 use plimsoll_metrics::{
-    InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold,
-    TimeRecord, TimeSeries,
+    GroupKey, InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo,
+    Threshold, TimeRecord, TimeSeries,
 };
 
 use crate::error::ReportError;
@@ -105,7 +105,7 @@ impl RowCounter {
         self.last = last;
         (self.read, self.turns) = (self.read + 1, self.turns + u64::from(weight));
         for _ in 0..weight {
-            self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
+            self.recorder.scheduled_in(GroupKey::of(sample));
             self.recorder.record(sample, &[], &[]);
         }
     }

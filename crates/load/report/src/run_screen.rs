@@ -8,14 +8,14 @@ mod stands_out;
 mod thresholds;
 mod verdict;
 
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{QUANTILES, RunSummary, TaskGroup, TaskTime};
 
 pub use stands_out::items as run_stands_out;
 pub use verdict::run_verdict;
 
 use crate::format;
 use crate::screen::{Item, Rest, Screen, debug_build};
-use crate::text::{policy_sentence, requests};
+use crate::text::{policy_sentence, requests, task_ends, task_label};
 
 /// The screen of a run; `rest` is where its report is.
 pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
@@ -31,9 +31,26 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     if !total.policy_decisions.is_empty() {
         screen.fact(&policy_sentence(total));
     }
+    summary.agent_tasks.iter().for_each(|group| screen.fact(&task_fact(group)));
+    if let Some(bottleneck) = &summary.bottleneck {
+        screen.fact(&format!("why: {}", bottleneck.text));
+    }
     let (tone, text) = run_verdict(summary);
     screen.verdict(tone, &text);
     screen
+}
+
+/// The tasks of an agent: their ends, and the median and 95th percentile of their loop time.
+fn task_fact(group: &TaskGroup) -> String {
+    let times = group.time(TaskTime::Loop).map(|times| {
+        let shown = QUANTILES.iter().filter(|quantile| matches!(quantile.key, "p50" | "p95"));
+        let figure = |quantile| format::figure(times.figure(quantile));
+        let figures: Vec<_> =
+            shown.map(|quantile| format!("{} {}", quantile.label, figure(quantile))).collect();
+        format!("loop {}; ", figures.join(", "))
+    });
+    let (label, times) = (task_label(group), times.unwrap_or_default());
+    format!("{label}: {times}{}", task_ends(group))
 }
 
 /// The notes of a run that change what its figures mean, and why requests failed.

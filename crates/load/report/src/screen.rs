@@ -64,6 +64,8 @@ pub struct Rows {
     pub drops_columns: bool,
     /// Whether a column of dashes is left out, as an empty one is.
     pub drops_dashes: bool,
+    /// So many columns at the end are left out where there is no room for all.
+    pub spare_columns: usize,
 }
 
 /// Its figures are many times too slow; the notes and reports say more.

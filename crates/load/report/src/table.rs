@@ -33,12 +33,21 @@ pub struct Layout {
     pub drops_dashes: bool,
     /// Whether columns that do not fit are left out, instead of following below.
     pub drops_columns: bool,
+    /// So many columns at the end are left out where there is no room for all.
+    pub spare_columns: usize,
 }
 
 impl Layout {
     /// For a page of `width` columns: indented by two, and every column with a text is shown.
     pub const fn new(width: usize) -> Self {
-        Self { width, indent: 2, narrowest: 8, drops_dashes: false, drops_columns: false }
+        Self {
+            width,
+            indent: 2,
+            narrowest: 8,
+            drops_dashes: false,
+            drops_columns: false,
+            spare_columns: 0,
+        }
     }
 
     /// Columns between the indentation and the end of the page.
@@ -108,6 +117,10 @@ impl Table {
         if natural.min(layout.narrowest) <= left {
             return (natural.min(left), vec![figures.to_vec()]);
         }
+        if let Some(without) = self.without_spare(figures, layout) {
+            let rest = Layout { spare_columns: 0, ..*layout };
+            return self.parts(without, &rest);
+        }
         let widest = figures.iter().map(|(_, width)| width + GAP.len()).max().unwrap_or_default();
         let names = natural.min(layout.room() / 2).min(layout.room().saturating_sub(widest));
         let mut parts: Vec<Columns> = Vec::new();
@@ -124,6 +137,17 @@ impl Table {
             used += needed;
         }
         (names, parts)
+    }
+
+    /// The columns without those that may be left out, if any of these is there.
+    fn without_spare<'f>(
+        &self,
+        figures: &'f [(usize, usize)],
+        layout: &Layout,
+    ) -> Option<&'f [(usize, usize)]> {
+        let first = self.head.len().checked_sub(layout.spare_columns)?;
+        let kept = figures.partition_point(|(column, _)| *column < first);
+        (kept < figures.len()).then(|| &figures[..kept])
     }
 
     fn all(&self) -> impl Iterator<Item = &Vec<String>> {
@@ -246,6 +270,12 @@ mod tests {
         );
         let dropped = table.lines(&Layout { drops_columns: true, ..narrow });
         assert_eq!(dropped, table.lines(&narrow)[..3]);
+        // The last column alone may be left out, and is where the others then fit.
+        let spare = table.lines(&Layout { spare_columns: 1, width: 33, ..narrow });
+        assert_eq!(spare[1], "@100:10s     100  12.3ms  24.0ms");
+        assert_eq!(spare.len(), 3);
+        let wide = Layout { spare_columns: 1, width: 60, ..narrow };
+        assert_eq!(table.lines(&wide), table.lines(&Layout { width: 60, ..narrow }));
     }
 
     #[test]

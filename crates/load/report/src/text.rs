@@ -17,6 +17,7 @@ mod policy;
 mod processes;
 mod server;
 mod streams;
+mod tasks;
 mod thresholds;
 mod times;
 mod validity;
@@ -32,6 +33,7 @@ pub(crate) use headline::requests;
 pub(crate) use load::tokens;
 pub(crate) use policy::sentence as policy_sentence;
 pub(crate) use streams::sentences as stream_sentences;
+pub(crate) use tasks::{ends as task_ends, label as task_label};
 pub(crate) use thresholds::measured as threshold_measured;
 pub(crate) use validity::refused as refused_figures;
 
@@ -59,6 +61,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     thresholds::write(&mut page, &summary.thresholds);
     bands::write(&mut page, summary);
     policy::write(&mut page, summary);
+    tasks::write(&mut page, summary);
     groups(&mut page, summary);
     errors::write(&mut page, &summary.results.total);
     server::write(&mut page, &summary.results.total);
@@ -110,11 +113,13 @@ fn sections(summary: &RunSummary) -> Vec<(&'static str, Vec<Labelled<'_>>)> {
     let scenarios = labelled(&summary.results.by_scenario, |group| group.scenario.as_deref());
     let categories = labelled(&summary.results.by_category, |group| group.category.as_deref());
     let targets = labelled(&summary.results.by_target, |group| group.target.as_deref());
+    let operations = labelled(&summary.results.by_operation, |group| group.operation.as_deref());
     vec![
         ("Stages", stages),
         ("Scenarios", several(scenarios)),
         ("Categories", categories),
         ("Targets", several(targets)),
+        ("Operations", operations),
         (WARMUP, warmups),
     ]
 }

@@ -32,6 +32,14 @@ impl Connection {
         Self(Inner::Http2(slot))
     }
 
+    /// The socket of an HTTP/1.1 connection, to speak another protocol over it.
+    pub(crate) fn into_socket(self) -> Option<Socket> {
+        match self.0 {
+            Inner::Http1(connection) => Some(connection.into_socket()),
+            Inner::Http2(_) => None,
+        }
+    }
+
     /// Whether it has carried a request before.
     pub fn was_used(&self) -> bool {
         match &self.0 {

@@ -3,8 +3,9 @@
 //!
 //! - [`Connector`]: opens [`Connection`]s and times each phase of it
 //! - [`Connection::exchange`]: sends one request and passes its response to a [`ResponseHandler`]
-//! - [`http1`], [`http2`]: the wire formats, without I/O, so that they can be tested and fuzzed
-//!   alone
+//! - [`http1`], [`http2`], [`websocket`]: the wire formats, without I/O, so that they can be tested
+//!   and fuzzed alone
+//! - [`websocket::WebSocket`]: a connection of one conversation, opened by a handshake
 //! - [`Pool`]: idle connections, most recently used first, and those who wait for one; generic over
 //!   the [`Opener`], so that its policy is tested in virtual time
 //!
@@ -28,13 +29,15 @@ mod opened;
 pub mod pool;
 mod resolver;
 mod rx_timestamp;
+mod single_request;
 mod socket;
 pub mod tls;
+pub mod websocket;
 
 pub use buffers::{EncodedRequest, ReadBuffers};
 pub use connect::{Connector, InvalidHost, SocketOptions};
 pub use connection::Connection;
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, EndpointError};
 pub use failure::Failure;
 pub use look_times::{BEAT, LookTimes};
 pub use message::{Request, RequestHead, RequestHeadError, ResponseHandler, ResponseHead};
@@ -42,4 +45,5 @@ pub use opened::Opened;
 pub use pool::{Acquired, Demand, Lease, Opener, Pool, PoolLimits, Poolable, TargetOpener};
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
+pub use single_request::SingleRequest;
 pub use tls::{TlsError, TlsSettings, with_own_session_cache};

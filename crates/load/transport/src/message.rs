@@ -142,6 +142,24 @@ impl RequestHead {
         out.extend_from_slice(b"\r\n");
     }
 
+    /// Writes the head of a request without a body and with a header of its own.
+    pub(crate) fn render_with(
+        &self,
+        request_id: Option<&[u8]>,
+        (name, value): (&str, &[u8]),
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(&self.shared);
+        let id = request_id.map(|id| ("x-request-id", id));
+        for (name, value) in id.into_iter().chain([(name, value)]) {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
     /// The shared part in the format of HTTP/1.1: the request line and header lines.
     pub(crate) const fn shared(&self) -> &Arc<[u8]> {
         &self.shared

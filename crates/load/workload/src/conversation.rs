@@ -1,17 +1,24 @@
 //! A conversation: an ordered instance of a scenario.
 
+mod rpc;
+
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed, TargetId};
+use plimsoll_measure::{
+    ConversationKey, Nanos, ScenarioId, Seed, TargetId, TaskCounts, TaskEnd, TaskPart,
+};
 use plimsoll_protocol::{
-    HttpContent, Message, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+    HttpContent, Message, PlainAnswer, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+    rpc as protocol,
 };
 
+use crate::agent::{Answer, Task, name_calls};
 use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
 use crate::prepared::PreparedWorkload;
 use crate::prompt_builder::{Marker, Preamble, PromptPart};
 use crate::scenario::{RequestKind, Scenario};
+use crate::session::Session;
 use crate::template::PlaceholderValues;
 
 /// Tokens of a canned answer, unless the scenario asks for fewer.
@@ -21,10 +28,15 @@ const CANNED_TOKENS: u32 = 64;
 /// run id, key and the answers. The run id decides only its ids and markers.
 ///
 /// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and answers.
+/// Over a WebSocket a turn is its prompt alone, without a system prompt: the target keeps the rest.
 /// Embeddings and plain HTTP requests are independent, and have no system prompt.
 ///
 /// **Tool calls** of an answer are kept with it. Every call gets the scenario's result, and the
 /// next prompt follows at once: a provider refuses a call without a result.
+///
+/// **An agent's answers decide** how its conversation goes on: it has one prompt, and its turns are
+/// the requests to the model, to the tools that the model calls, and for approvals. See
+/// [`AgentSpec`](crate::AgentSpec).
 ///
 /// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
 /// `bust` mode the marker `[UUID]`, padded to 40 bytes. The first text is the system prompt if
@@ -32,6 +44,10 @@ const CANNED_TOKENS: u32 = 64;
 /// tokens of the marker count as part of a text of given size; a text shorter than the marker gets
 /// a shorter one. In `bust` mode a shared prefix begins with a marker of its own, which is the same
 /// in the whole run: what an earlier run left in a cache does not help this one.
+///
+/// **With a tool server or an agent** the turns are messages of the protocol: the handshake, the
+/// scenario's steps, the deletion of the session. What an answer gives (session, cursor, task) is
+/// part of later requests; see [`Conversation::note_answer`].
 ///
 /// **A row of a trace** is one turn of the chosen scenario, without its system prompt, prefix and
 /// content. The prompt has the row's input tokens (at least 1). The row's output tokens (at least
@@ -54,7 +70,12 @@ pub struct Conversation {
     /// The row of the trace that gives the lengths, if any.
     row: Option<u64>,
     turn: u16,
+    /// With a tool server or an agent.
+    session: Option<Box<Session>>,
+    /// Of an agent loop: the dialogue, also while it calls tools.
     request: CurrentRequest,
+    /// Only of an agent; boxed, so that all others stay small.
+    task: Option<Box<Task>>,
 }
 
 /// The request of the current turn.
@@ -67,6 +88,7 @@ enum CurrentRequest {
     Embed(Text),
     /// `None` for the scenario's fixed request.
     Http(Option<HttpContent>),
+    Rpc(Box<protocol::Request>),
     /// Released: there is no further request.
     Released,
 }
@@ -84,8 +106,11 @@ impl Conversation {
         let row = row.filter(|row| workload.row(Some(*row)).is_some());
         let request = CurrentRequest::Released;
         let turn = 0;
+        let own = &workload.scenarios[scenario.index()];
+        let session = own.session().map(|plan| Box::new(Session::begin(plan, seed, own.turns)));
+        let task = own.agent.is_some().then(|| Box::new(Task::new()));
         let mut conversation =
-            Self { workload, scenario, key, id, seed, target, row, turn, request };
+            Self { workload, scenario, key, id, seed, target, row, turn, session, request, task };
         conversation.request = conversation.independent_request();
         conversation
     }
@@ -93,6 +118,35 @@ impl Conversation {
     /// The scenario it is an instance of.
     pub const fn scenario(&self) -> ScenarioId {
         self.scenario
+    }
+
+    /// The scenario to which its current turn is counted: its own, or that of an agent's part.
+    #[inline]
+    pub fn scenario_of_turn(&self) -> ScenarioId {
+        match &self.task {
+            None => self.scenario,
+            Some(task) => self.scenario_of(task.part()),
+        }
+    }
+
+    fn scenario_of(&self, part: TaskPart) -> ScenarioId {
+        self.spec().agent.as_ref().map_or(self.scenario, |rules| rules.scenario_of(part))
+    }
+
+    /// What the current turn of an agent is for; `None` for any other conversation.
+    pub fn task_part(&self) -> Option<TaskPart> {
+        self.task.as_ref().map(|task| task.part())
+    }
+
+    /// What was counted so far in the task of an agent; nothing for any other conversation.
+    pub fn task_counts(&self) -> TaskCounts {
+        self.task.as_ref().map_or_else(TaskCounts::default, |task| task.counts())
+    }
+
+    /// How the answers ended the task of an agent; `None` before that, and for any other
+    /// conversation.
+    pub fn task_end(&self) -> Option<TaskEnd> {
+        self.task.as_ref()?.end()
     }
 
     /// Its key in the run.
@@ -115,19 +169,32 @@ impl Conversation {
         self.turn
     }
 
-    /// Number of turns.
-    pub fn turns(&self) -> u16 {
+    /// Number of turns; `None` where the answers decide it.
+    pub fn turns(&self) -> Option<u16> {
+        self.task.is_none().then(|| self.planned_turns())
+    }
+
+    /// The number of turns, unless the answers decide it.
+    fn planned_turns(&self) -> u16 {
         if self.row.is_some() { 1 } else { self.spec().turns }
     }
 
     /// Whether all turns are done.
     pub fn is_over(&self) -> bool {
-        self.turn >= self.turns()
+        match (&self.session, &self.task) {
+            (Some(session), _) => session.is_over(),
+            (None, Some(task)) => task.end().is_some(),
+            (None, None) => self.turn >= self.planned_turns(),
+        }
     }
 
     /// The pause before the current turn; none before the first.
     pub fn think_time(&self) -> Nanos {
-        self.spec().think_time(self.seed, self.turn)
+        match &self.task {
+            None if !self.has_pause() => Nanos::ZERO,
+            None => self.spec().think_time(self.seed, self.turn),
+            Some(task) => task.pause(),
+        }
     }
 
     /// The current turn; `None` if the conversation is over or its text was
@@ -135,6 +202,10 @@ impl Conversation {
     pub fn turn(&self) -> Option<Turn<'_>> {
         if self.is_over() {
             return None;
+        }
+        if let Some(request) = self.task.as_ref().and_then(|task| task.request()) {
+            let content = RequestContent::Http(request);
+            return Some(Turn { content, stream: false, max_tokens: None });
         }
         let scenario = self.spec();
         let content = match (&self.request, &scenario.kind) {
@@ -148,17 +219,25 @@ impl Conversation {
             | (CurrentRequest::Http(None), RequestKind::Http(HttpRequest::Fixed(ask))) => {
                 RequestContent::Http(ask)
             }
+            (CurrentRequest::Rpc(request), _) => RequestContent::Rpc(request),
             (CurrentRequest::Http(None) | CurrentRequest::Released, _) => return None,
         };
         let limit = self.workload.row(self.row).map(|row| row.output_tokens.max(1));
-        Some(Turn { content, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
+        let stream = match &self.request {
+            CurrentRequest::Rpc(request) => request.streams(),
+            _ => scenario.stream,
+        };
+        Some(Turn { content, stream, max_tokens: limit.or(scenario.max_tokens) })
     }
 
     /// Frees the text of the last turn, where it can be made again. To be called when its request
-    /// has been encoded: the wait for the response may be long.
+    /// has been encoded: the wait for the response may be long. No turn of an agent is known to be
+    /// the last one.
     pub fn release_text(&mut self) {
         let made_of_answers = matches!(self.request, CurrentRequest::Chat { .. }) && self.turn > 0;
-        if self.turn + 1 >= self.turns() && !made_of_answers {
+        let is_rpc = matches!(self.request, CurrentRequest::Rpc(_));
+        let is_last = self.turns().is_some_and(|turns| self.turn + 1 >= turns);
+        if is_rpc || (is_last && !made_of_answers) {
             self.request = CurrentRequest::Released;
         }
     }
@@ -178,10 +257,13 @@ impl Conversation {
 
     /// The same with the tools that the answer calls.
     pub fn advance_with(&mut self, answer: &str, tool_calls: Vec<ToolCall>) {
-        if self.is_over() {
+        if self.is_over() || self.advance_session() {
             return;
         }
         self.turn += 1;
+        if self.task.is_some() {
+            return self.continue_task(Answer::Model(answer, tool_calls));
+        }
         if self.is_over() {
             return;
         }
@@ -192,20 +274,40 @@ impl Conversation {
         }
     }
 
+    /// Moves an agent on from a request that was not one to the model. An answer that its current
+    /// request cannot have ends the task as failed. Does nothing in any other conversation.
+    pub fn advance_by(&mut self, answer: PlainAnswer) {
+        if self.is_over() || self.task.is_none() {
+            return;
+        }
+        self.turn += 1;
+        self.continue_task(Answer::Plain(answer));
+    }
+
+    fn continue_task(&mut self, answer: Answer<'_>) {
+        let rules = self.workload.scenarios[self.scenario.index()].agent.as_deref();
+        let (Some(rules), Some(task)) = (rules, &mut self.task) else { return };
+        if let CurrentRequest::Chat { messages, .. } = &mut self.request {
+            task.advance(answer, messages, (rules, self.seed, self.turn));
+        }
+    }
+
     fn continue_chat(&mut self, answer: &str, mut tool_calls: Vec<ToolCall>) {
         let text = self.workload.prompts.build(&Preamble::default(), &self.user_text());
+        let keeps_dialogue = !matches!(self.spec().kind, RequestKind::Message);
         let result = Arc::clone(&self.spec().tool_result);
         let canned = self.workload.canned.then(|| self.canned_answer());
         let CurrentRequest::Chat { messages, .. } = &mut self.request else { return };
+        if !keeps_dialogue {
+            *messages = vec![Message::new(Role::User, text)];
+            return;
+        }
         if let Some(canned) = canned {
             messages.push(Message::new(Role::Assistant, canned));
             messages.push(Message::new(Role::User, text));
             return;
         }
-        // Some servers give calls no id, and the result must name one.
-        for (index, call) in tool_calls.iter_mut().enumerate().filter(|(_, c)| c.id.is_empty()) {
-            call.id = format!("call_{}_{index}", self.turn);
-        }
+        name_calls(&mut tool_calls, self.turn);
         let result =
             |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: Arc::clone(&result) };
         let tool_results = tool_calls.iter().map(result).collect();
@@ -254,19 +356,21 @@ impl Conversation {
     /// The request of a turn that does not repeat earlier turns.
     fn independent_request(&self) -> CurrentRequest {
         match &self.spec().kind {
-            RequestKind::Chat => self.first_chat_request(),
+            RequestKind::Chat | RequestKind::Message => self.first_chat_request(),
             RequestKind::Embed => CurrentRequest::Embed(self.independent_text()),
             RequestKind::Http(HttpRequest::Fixed(_)) => CurrentRequest::Http(None),
             RequestKind::Http(HttpRequest::Filled(templates)) => {
                 CurrentRequest::Http(Some(self.fill(templates)))
             }
+            RequestKind::Rpc(_) => self.rpc_request(),
         }
     }
 
     fn first_chat_request(&self) -> CurrentRequest {
         let prompts = &self.workload.prompts;
         let preamble = self.preamble(0);
-        let system = self.spec().system().filter(|_| self.row.is_none());
+        let is_message = matches!(self.spec().kind, RequestKind::Message);
+        let system = self.spec().system().filter(|_| self.row.is_none() && !is_message);
         let (system, text) = match system {
             Some(system) => {
                 let text = prompts.build(&Preamble::default(), &self.user_text());

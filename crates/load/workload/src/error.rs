@@ -9,6 +9,9 @@ use plimsoll_measure::Nanos;
 /// The most tokens of one text. More would be tens of megabytes in every request.
 pub const MAX_TOKENS: u32 = 10_000_000;
 
+/// The most bytes of one argument.
+pub const MAX_ARGUMENT_BYTES: u32 = 16 << 20;
+
 /// Why a workload cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -110,11 +113,35 @@ pub enum ScenarioFault {
         "the protocol `http` has no request: write `http` with `method`, `path`, `headers` and `body` as needed"
     )]
     NoRequest,
+    /// The protocol needs steps: write them.
+    #[error(
+        "the protocol `{0}` has no steps: write `{0}` with at least one of `steps` that has a weight above 0"
+    )]
+    NoSteps(&'static str),
+    /// A step lacks the name of what it is about.
+    #[error(
+        "the step does not say what it is about: write `name` with the tool, the prompt or the URI of the resource"
+    )]
+    NoStepName,
+    /// A step has a key that its method does not have.
+    #[error("steps of this method have no `{0}`: leave it out, or change the `method`")]
+    StepKey(&'static str),
+    /// A method that the revision does not have.
+    #[error("revision {0} does not have this method: leave the step out, or change the `revision`")]
+    StepOfOtherRevision(&'static str),
+    /// No length can be drawn, or it is too long for a request.
+    #[error(
+        "the lengths are in the wrong order or too large: write `min` <= `max`, and at most {MAX_ARGUMENT_BYTES} bytes"
+    )]
+    Bytes,
     /// No duration can be drawn: swap the ends of the range, or start above zero.
     #[error(
         "the durations are in the wrong order or zero: write `min` <= `max`, and 0 < `median` <= `p95`"
     )]
     Duration,
+    /// An agent that cannot be played.
+    #[error("{0}")]
+    Agent(&'static str),
     /// A template that cannot be filled in.
     #[error(transparent)]
     Template(#[from] TemplateFault),

@@ -6,6 +6,7 @@
 //! - [`spec`]: scenarios and traces as a profile describes them
 //! - [`workload`]: scenarios and prompts, checked and prepared for a run
 //! - [`conversation`]: the turns of a conversation; answers become part of later requests
+//! - `agent`: conversations whose requests the answers decide
 //! - [`id`]: ids of conversations and requests
 //! - [`trace`]: recorded traffic
 //! - [`error`]: errors in all of these
@@ -14,6 +15,7 @@
 //! token. A prompt of a given size therefore has exactly that size by the estimate. With a
 //! tokenizer file (cargo feature `tokenizer`) it has exactly that size by the tokenizer.
 
+mod agent;
 pub mod conversation;
 pub mod error;
 mod http_request;
@@ -22,6 +24,7 @@ mod mix;
 mod prepared;
 mod prompt_builder;
 mod scenario;
+mod session;
 pub mod spec;
 mod synthetic_text;
 mod template;
@@ -35,9 +38,12 @@ pub use error::{
     WorkloadError,
 };
 pub use id::{ConversationId, RequestId, conversation_id, id_rank, request_id};
+pub use session::RpcEnd;
 pub use spec::{
-    CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
-    ResponseMatch, ScenarioSpec, SystemPrompt, TraceFormat, TraceSpec,
+    A2aAction, A2aSpec, A2aStep, AgentRole, AgentSpec, ApproveSpec, ByteRange, CacheMode, Content,
+    DurationSpec, ExpectedDecision, HttpSpec, McpMethod, McpSpec, McpStep, PolicyDecisionSpec,
+    PrefixPool, ResponseMatch, ScenarioSpec, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec,
+    WebSocketSpec, part_names, with_parts,
 };
 pub use token_counter::READS_TOKENIZERS;
 pub use trace::{Trace, TraceRow};

@@ -1,13 +1,17 @@
 //! A scenario, checked and ready for conversations.
 
+mod steps;
+
 use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, Rng, Seed};
 use plimsoll_protocol::Dialect;
 
+use crate::agent::AgentRules;
 use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
 use crate::http_request::HttpRequest;
 use crate::prompt_builder::{Marker, Preamble, PromptPart};
+use crate::session::SessionPlan;
 use crate::spec::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
 
 /// A scenario, checked and ready for conversations.
@@ -19,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) max_tokens: Option<u32>,
     /// What every tool call is answered with.
     pub(crate) tool_result: Arc<str>,
+    /// Only of an agent: boxed, as all scenarios lie side by side.
+    pub(crate) agent: Option<Box<AgentRules>>,
     content: TextSource,
     system: Option<TextSource>,
     bust: bool,
@@ -33,10 +39,14 @@ pub(crate) struct Scenario {
 pub(crate) enum RequestKind {
     /// A dialogue: every answer becomes part of the next request.
     Chat,
+    /// One message after another: the target keeps the dialogue, and the answers are not needed.
+    Message,
     /// Embeddings of a text; turns are independent.
     Embed,
     /// Any HTTP request; turns are independent.
     Http(HttpRequest),
+    /// Messages to a tool server or an agent.
+    Rpc(SessionPlan),
 }
 
 /// The source of a text.
@@ -49,10 +59,18 @@ enum TextSource {
 }
 
 impl Scenario {
+    /// The scenario at `index`.
+    ///
     /// # Errors
-    /// Everything that is wrong with the scenario.
-    pub(crate) fn new(spec: &ScenarioSpec, seed: Seed) -> Result<Self, Vec<ScenarioProblem>> {
+    /// Everything that is wrong with it.
+    pub(crate) fn new(
+        specs: &[ScenarioSpec],
+        index: usize,
+        seed: Seed,
+    ) -> Result<Self, Vec<ScenarioProblem>> {
+        let spec = &specs[index];
         let mut check = ScenarioCheck { spec, problems: Vec::new() };
+        let agent = check.agent(AgentRules::new(specs, index));
         let kind = check.kind();
         let content = check.content(kind.as_ref());
         let system = check.system();
@@ -66,6 +84,7 @@ impl Scenario {
             stream: spec.stream,
             max_tokens: spec.max_tokens,
             tool_result: spec.tool_result.as_str().into(),
+            agent: agent.map(Box::new),
             content,
             system,
             bust: spec.cache_mode == CacheMode::Bust,
@@ -73,6 +92,17 @@ impl Scenario {
             think: spec.think_time,
             seed,
         })
+    }
+
+    /// What its conversations with a tool server or an agent share.
+    pub(crate) const fn session(&self) -> Option<&SessionPlan> {
+        match &self.kind {
+            RequestKind::Rpc(plan) => Some(plan),
+            RequestKind::Chat
+            | RequestKind::Message
+            | RequestKind::Embed
+            | RequestKind::Http(_) => None,
+        }
     }
 
     /// The text before the first prompt of the conversation with the seed `conversation`.
@@ -127,21 +157,36 @@ impl TextSource {
     }
 }
 
-struct ScenarioCheck<'a> {
-    spec: &'a ScenarioSpec,
+pub(crate) struct ScenarioCheck<'a> {
+    pub(crate) spec: &'a ScenarioSpec,
     problems: Vec<ScenarioProblem>,
 }
 
 impl ScenarioCheck<'_> {
-    fn report(&mut self, field: impl Into<String>, fault: ScenarioFault) {
+    pub(crate) fn report(&mut self, field: impl Into<String>, fault: ScenarioFault) {
         let (scenario, field) = (self.spec.name.clone(), field.into());
         self.problems.push(ScenarioProblem { scenario, field, fault });
+    }
+
+    fn agent(
+        &mut self,
+        found: Result<Option<AgentRules>, Vec<(&'static str, ScenarioFault)>>,
+    ) -> Option<AgentRules> {
+        found.unwrap_or_else(|faults| {
+            for (field, fault) in faults {
+                self.report(field, fault);
+            }
+            None
+        })
     }
 
     fn kind(&mut self) -> Option<RequestKind> {
         match self.spec.protocol {
             Dialect::Http => self.request().map(RequestKind::Http),
+            Dialect::Mcp => self.tool_server().map(RequestKind::Rpc),
+            Dialect::A2a => self.a2a_session().map(RequestKind::Rpc),
             Dialect::OpenaiEmbeddings => Some(RequestKind::Embed),
+            Dialect::Websocket => Some(RequestKind::Message),
             Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::AnthropicMessages => {
                 Some(RequestKind::Chat)
             }
@@ -162,8 +207,12 @@ impl ScenarioCheck<'_> {
     }
 
     fn content(&mut self, kind: Option<&RequestKind>) -> TextSource {
-        // A request without `{{prompt}}` needs no content.
-        let needed = !matches!(kind, Some(RequestKind::Http(request)) if !request.has_prompt());
+        // A request without `{{prompt}}` needs no content, and calls of tools have arguments.
+        let needed = match kind {
+            Some(RequestKind::Http(request)) => request.has_prompt(),
+            Some(RequestKind::Rpc(SessionPlan::Mcp(_))) => false,
+            _ => true,
+        };
         match &self.spec.content {
             Content::Pool { prompts } => {
                 if prompts.is_empty() && needed {
@@ -178,7 +227,9 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Script(shared(script))
             }
-            Content::Sized { approx_input_tokens: 0 } if self.spec.protocol == Dialect::Http => {
+            Content::Sized { approx_input_tokens: 0 }
+                if matches!(self.spec.protocol, Dialect::Http | Dialect::Mcp) =>
+            {
                 TextSource::Fixed(Arc::default())
             }
             Content::Sized { approx_input_tokens } => {

@@ -1,6 +1,9 @@
 //! The part of a profile that describes content: scenarios and traces.
 
+mod a2a;
+mod agent;
 mod duration;
+mod mcp;
 mod policy;
 mod schema;
 mod system;
@@ -13,7 +16,10 @@ use plimsoll_protocol::{Dialect, TokenLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use a2a::{A2aAction, A2aSpec, A2aStep};
+pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
 pub use duration::DurationSpec;
+pub use mcp::{ByteRange, McpMethod, McpSpec, McpStep};
 pub use policy::{ExpectedDecision, PolicyDecisionSpec, ResponseMatch};
 pub use system::SystemPrompt;
 
@@ -91,6 +97,19 @@ fn get() -> String {
     "GET".to_owned()
 }
 
+/// The handshake of the `websocket` protocol. A conversation has a connection of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebSocketSpec {
+    /// Path and query of the handshake. Left out: `/ws/chat` below the target's path, in the place
+    /// of its `/v1`.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The subprotocol that the handshake asks for (`Sec-WebSocket-Protocol`).
+    #[serde(default)]
+    pub subprotocol: Option<String>,
+}
+
 /// One weighted kind of user behaviour, with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScenarioSpec {
@@ -124,6 +143,14 @@ pub struct ScenarioSpec {
     pub prefix_pool: Option<PrefixPool>,
     /// The request of the `http` protocol.
     pub http: Option<HttpSpec>,
+    /// The sessions of the `mcp` protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpSpec>,
+    /// The conversations of the `a2a` protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub a2a: Option<A2aSpec>,
+    /// The handshake of the `websocket` protocol.
+    pub websocket: WebSocketSpec,
     /// Further members of the request's JSON object, like `temperature`.
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// The expected policy decision for every turn.
@@ -132,6 +159,9 @@ pub struct ScenarioSpec {
     pub category: Option<String>,
     /// How the target's decision is read from its response.
     pub policy_decision: PolicyDecisionSpec,
+    /// Whether it is an agent, or a part of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRole>,
 }
 
 /// File format of a trace.

@@ -68,6 +68,13 @@ impl PromptEncoding {
     }
 }
 
+/// A text as a part of a path.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut out = String::new();
+    PromptEncoding::Path.write(text, &mut out);
+    out
+}
+
 fn percent_encode(byte: u8, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -89,9 +89,9 @@ impl Workload {
 fn check(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
     let mut scenarios = Vec::new();
     let mut problems = check_mix(specs);
-    for (index, spec) in (0..).zip(specs) {
-        let scenario_seed = Seed(seed.rng("scenario", index).next_u64());
-        match Scenario::new(spec, scenario_seed) {
+    for index in 0..specs.len() {
+        let scenario_seed = Seed(seed.rng("scenario", index as u64).next_u64());
+        match Scenario::new(specs, index, scenario_seed) {
             Ok(scenario) => scenarios.push(scenario),
             Err(found) => problems.extend(found),
         }

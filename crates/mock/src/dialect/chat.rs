@@ -1,8 +1,8 @@
 //! Writes OpenAI's chat completions: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
-use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};
-use crate::model_output::{ContentKind, FinishReason, ModelOutput};
+use super::write::{CREATED, WriteExt as _, put_escaped};
+use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// Writes a stream. Its chunks differ only in their delta; the bytes around it are built once.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ fn put_head(output: &ModelOutput, object: &str, out: &mut Vec<u8>) {
     out.put(r#"","created":"#).put(CREATED).put(r#","model":"#).put(&output.model);
 }
 
-fn put_usage(output: &ModelOutput, out: &mut Vec<u8>) {
+pub(super) fn put_usage(output: &ModelOutput, out: &mut Vec<u8>) {
     let tokens = output.tokens();
     out.put(r#"{"prompt_tokens":"#).number(output.prompt_tokens);
     out.put(r#","completion_tokens":"#).number(tokens);
@@ -34,7 +34,7 @@ fn put_usage(output: &ModelOutput, out: &mut Vec<u8>) {
     out.number(output.tokens_of(ContentKind::Reasoning)).put("}}");
 }
 
-fn finish_reason(output: &ModelOutput) -> &'static str {
+pub(super) fn finish_reason(output: &ModelOutput) -> &'static str {
     match output.finish_reason {
         FinishReason::Length => "length",
         FinishReason::Stop if output.calls_tool() => "tool_calls",
@@ -58,18 +58,19 @@ impl StreamEncoder for ChatEncoder {
         });
     }
 
-    fn start_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
-        if kind == ContentKind::ToolCall {
+    fn start_section(&mut self, output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
+        if let Some(call) = output.call(section) {
             self.chunk(out, |out| {
-                out.put(r#"{"tool_calls":[{"index":0,"id":"call_"#).hex(output.rng.id());
-                out.put(r#"","type":"function","function":{"name":""#).put(TOOL);
-                out.put(r#"","arguments":""}}]}"#);
+                out.put(r#"{"tool_calls":[{"index":"#).number(section.call);
+                out.put(r#","id":"call_"#).hex(call.id);
+                out.put(r#"","type":"function","function":{"name":"#).put(&call.name);
+                out.put(r#","arguments":""}}]}"#);
             });
         }
     }
 
     fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
-        self.chunk(out, |out| match delta.kind {
+        self.chunk(out, |out| match delta.section.kind {
             ContentKind::Text => {
                 out.put(r#"{"content":""#).put(delta.text).put("\"}");
             }
@@ -77,14 +78,15 @@ impl StreamEncoder for ChatEncoder {
                 out.put(r#"{"reasoning_content":""#).put(delta.text).put("\"}");
             }
             ContentKind::ToolCall => {
-                out.put(r#"{"tool_calls":[{"index":0,"function":{"arguments":""#);
-                put_fragment(delta, out);
+                out.put(r#"{"tool_calls":[{"index":"#).number(delta.section.call);
+                out.put(r#","function":{"arguments":""#);
+                put_escaped(delta.text, out);
                 out.put(r#""}}]}"#);
             }
         });
     }
 
-    fn end_section(&mut self, _: &ModelOutput, _: ContentKind, _: &mut Vec<u8>) {}
+    fn end_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
 
     fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
@@ -114,9 +116,11 @@ pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     if output.tokens_of(ContentKind::Text) == 0 {
         out.put(r#","content":null"#);
     }
-    for (kind, text) in output.texts() {
-        put_section(output, kind, &text, &mut out);
+    for (section, text) in output.texts() {
+        put_section(output, section, &text, &mut out);
     }
+    // Tool calls come last.
+    out.put(if output.calls_tool() { "]" } else { "" });
     out.put(r#"},"finish_reason":""#).put(finish_reason(output)).put(r#""}]"#);
     if output.usage {
         out.put(r#","usage":"#);
@@ -127,8 +131,8 @@ pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
 }
 
 /// Writes a section as a member of the message.
-fn put_section(output: &ModelOutput, kind: ContentKind, text: &[u8], out: &mut Vec<u8>) {
-    match kind {
+fn put_section(output: &ModelOutput, section: Section, text: &[u8], out: &mut Vec<u8>) {
+    match section.kind {
         ContentKind::Text if text.is_empty() => {}
         ContentKind::Text => {
             out.put(r#","content":""#).put(text).put("\"");
@@ -137,9 +141,13 @@ fn put_section(output: &ModelOutput, kind: ContentKind, text: &[u8], out: &mut V
             out.put(r#","reasoning_content":""#).put(text).put("\"");
         }
         ContentKind::ToolCall => {
-            out.put(r#","tool_calls":[{"id":"call_"#).hex(output.rng.id());
-            out.put(r#"","type":"function","function":{"name":""#).put(TOOL);
-            out.put(r#"","arguments":""#).put(arguments(text)).put(r#""}}]"#);
+            let Some(call) = output.call(section) else { return };
+            out.put(if section.call == 0 { r#","tool_calls":["# } else { "," });
+            out.put(r#"{"id":"call_"#).hex(call.id);
+            out.put(r#"","type":"function","function":{"name":"#).put(&call.name);
+            out.put(r#","arguments":""#);
+            put_escaped(text, out);
+            out.put(r#""}}"#);
         }
     }
 }

@@ -13,7 +13,10 @@ pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -
         out.put(r#"","message":"#).put(message).put("}}");
     } else {
         let (kind, code) = openai_type(status);
-        out.put(r#"{"error":{"message":"#).put(message).put(r#","type":""#).put(kind);
+        // A message of a chat has a type.
+        let is_message = dialect == Some(Dialect::Websocket);
+        out.put(if is_message { r#"{"type":"error","# } else { "{" });
+        out.put(r#""error":{"message":"#).put(message).put(r#","type":""#).put(kind);
         out.put(r#"","param":null,"code":"#).put(code).put("}}");
     }
     out

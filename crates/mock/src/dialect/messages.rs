@@ -1,8 +1,8 @@
 //! Anthropic's messages: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
-use super::write::{TOOL, WriteExt as _, arguments, put_fragment};
-use crate::model_output::{ContentKind, FinishReason, ModelOutput};
+use super::write::{WriteExt as _, put_escaped};
+use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// The signature of every reasoning block; clients return it unchanged.
 const SIGNATURE: &str = "bW9jaw==";
@@ -33,23 +33,22 @@ fn put_message(output: &ModelOutput, out: &mut Vec<u8>) {
     out.put(r#","content":["#);
 }
 
-fn put_tool(output: &ModelOutput, out: &mut Vec<u8>) {
-    out.put(r#"{"type":"tool_use","id":"toolu_"#).hex(output.rng.id());
-    out.put(r#"","name":""#).put(TOOL).put(r#"","input":"#);
+fn put_tool(output: &ModelOutput, section: Section, input: &[u8], out: &mut Vec<u8>) {
+    if let Some(call) = output.call(section) {
+        out.put(r#"{"type":"tool_use","id":"toolu_"#).hex(call.id);
+        out.put(r#"","name":"#).put(&call.name).put(r#","input":"#).put(input).put("}");
+    }
 }
 
-fn put_empty_block(output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
-    match kind {
+fn put_empty_block(output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
+    match section.kind {
         ContentKind::Text => {
             out.put(r#"{"type":"text","text":""}"#);
         }
         ContentKind::Reasoning => {
             out.put(r#"{"type":"thinking","thinking":"","signature":""}"#);
         }
-        ContentKind::ToolCall => {
-            put_tool(output, out);
-            out.put("{}}");
-        }
+        ContentKind::ToolCall => put_tool(output, section, b"{}", out),
     }
 }
 
@@ -65,10 +64,10 @@ impl StreamEncoder for MessagesEncoder {
         out.put("}}\n\n");
     }
 
-    fn start_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
+    fn start_section(&mut self, output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
         put_event(out, "content_block_start").put(r#","index":"#).number(self.block);
         out.put(r#","content_block":"#);
-        put_empty_block(output, kind, out);
+        put_empty_block(output, section, out);
         out.put("}\n\n");
         if self.block == 0 {
             put_event(out, "ping").put("}\n\n");
@@ -77,13 +76,13 @@ impl StreamEncoder for MessagesEncoder {
 
     fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
         put_event(out, "content_block_delta").put(r#","index":"#).number(self.block);
-        out.put(match delta.kind {
+        out.put(match delta.section.kind {
             ContentKind::Text => r#","delta":{"type":"text_delta","text":""#,
             ContentKind::Reasoning => r#","delta":{"type":"thinking_delta","thinking":""#,
             ContentKind::ToolCall => r#","delta":{"type":"input_json_delta","partial_json":""#,
         });
-        match delta.kind {
-            ContentKind::ToolCall => put_fragment(delta, out),
+        match delta.section.kind {
+            ContentKind::ToolCall => put_escaped(delta.text, out),
             ContentKind::Text | ContentKind::Reasoning => {
                 out.put(delta.text);
             }
@@ -91,8 +90,8 @@ impl StreamEncoder for MessagesEncoder {
         out.put("\"}}\n\n");
     }
 
-    fn end_section(&mut self, _: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
-        if kind == ContentKind::Reasoning {
+    fn end_section(&mut self, _: &ModelOutput, section: Section, out: &mut Vec<u8>) {
+        if section.kind == ContentKind::Reasoning {
             put_event(out, "content_block_delta").put(r#","index":"#).number(self.block);
             out.put(r#","delta":{"type":"signature_delta","signature":""#).put(SIGNATURE);
             out.put("\"}}\n\n");
@@ -121,9 +120,9 @@ impl StreamEncoder for MessagesEncoder {
 pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + 4 * output.tokens() as usize);
     put_message(output, &mut out);
-    for (index, (kind, text)) in output.texts().enumerate() {
+    for (index, (section, text)) in output.texts().enumerate() {
         out.put(if index > 0 { "," } else { "" });
-        put_block(output, kind, &text, &mut out);
+        put_block(output, section, &text, &mut out);
     }
     let reason = stop_reason(output, output.calls_tool());
     out.put(r#"],"stop_reason":""#).put(reason).put(r#"","stop_sequence":null"#);
@@ -135,8 +134,8 @@ pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     out
 }
 
-fn put_block(output: &ModelOutput, kind: ContentKind, text: &[u8], out: &mut Vec<u8>) {
-    match kind {
+fn put_block(output: &ModelOutput, section: Section, text: &[u8], out: &mut Vec<u8>) {
+    match section.kind {
         ContentKind::Text => {
             out.put(r#"{"type":"text","text":""#).put(text).put("\"}");
         }
@@ -144,11 +143,7 @@ fn put_block(output: &ModelOutput, kind: ContentKind, text: &[u8], out: &mut Vec
             out.put(r#"{"type":"thinking","thinking":""#).put(text);
             out.put(r#"","signature":""#).put(SIGNATURE).put("\"}");
         }
-        ContentKind::ToolCall => {
-            put_tool(output, out);
-            // Here the arguments are an object, not a string, so they need no escapes.
-            out.extend(arguments(text).into_iter().filter(|byte| *byte != b'\\'));
-            out.put("}");
-        }
+        // Here the arguments are an object, not a string, so they need no escapes.
+        ContentKind::ToolCall => put_tool(output, section, text, out),
     }
 }

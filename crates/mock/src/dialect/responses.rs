@@ -1,8 +1,8 @@
 //! OpenAI's responses: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
-use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};
-use crate::model_output::{ContentKind, FinishReason, ModelOutput};
+use super::write::{CREATED, WriteExt as _, put_escaped};
+use crate::model_output::{ContentKind, FinishReason, ModelOutput, Section};
 
 /// Numbers the events of a stream and collects its output, which the final events repeat.
 #[derive(Debug, Default)]
@@ -82,18 +82,25 @@ fn put_part(kind: ContentKind, text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes an output item; `text` is `None` while it is in progress.
-fn put_item(output: &ModelOutput, kind: ContentKind, text: Option<&[u8]>, out: &mut Vec<u8>) {
-    let status = if text.is_some() { "completed" } else { "in_progress" };
-    out.put(r#"{"id":""#).put(names(kind).prefix).hex(output.rng.id());
+/// Writes an item's id.
+fn put_id(output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
+    let id = output.call(section).map_or_else(|| output.rng.id(), |call| call.id);
+    out.put(names(section.kind).prefix).hex(id);
+}
+
+/// Writes an output item; `text`, in which quotes are escaped, is `None` while it is in progress.
+fn put_item(output: &ModelOutput, section: Section, text: Option<&[u8]>, out: &mut Vec<u8>) {
+    let (kind, status) = (section.kind, if text.is_some() { "completed" } else { "in_progress" });
+    out.put(r#"{"id":""#);
+    put_id(output, section, out);
     match kind {
         ContentKind::Text => out.put(r#"","type":"message","status":""#).put(status),
         ContentKind::Reasoning => out.put(r#"","type":"reasoning"#),
         ContentKind::ToolCall => out.put(r#"","type":"function_call","status":""#).put(status),
     };
-    if kind == ContentKind::ToolCall {
-        out.put(r#"","call_id":"call_"#).hex(output.rng.id()).put(r#"","name":""#).put(TOOL);
-        out.put(r#"","arguments":""#).put(text.unwrap_or_default()).put("\"}");
+    if let Some(call) = output.call(section) {
+        out.put(r#"","call_id":"call_"#).hex(call.id).put(r#"","name":"#).put(&call.name);
+        out.put(r#","arguments":""#).put(text.unwrap_or_default()).put("\"}");
         return;
     }
     let member = if kind == ContentKind::Text {
@@ -153,12 +160,13 @@ impl ResponsesEncoder {
         &mut self,
         name: &str,
         output: &ModelOutput,
-        kind: ContentKind,
+        section: Section,
         out: &mut Vec<u8>,
     ) {
         let index = self.index;
-        self.event(name, out).put(r#","item_id":""#).put(names(kind).prefix).hex(output.rng.id());
-        out.put(r#"","output_index":"#).number(index).put(names(kind).location);
+        self.event(name, out).put(r#","item_id":""#);
+        put_id(output, section, out);
+        out.put(r#"","output_index":"#).number(index).put(names(section.kind).location);
     }
 
     fn response_event(
@@ -177,12 +185,12 @@ impl ResponsesEncoder {
         &mut self,
         name: &str,
         output: &ModelOutput,
-        (kind, done): (ContentKind, bool),
+        (section, done): (Section, bool),
         out: &mut Vec<u8>,
     ) {
         let index = self.index;
         self.event(name, out).put(r#","output_index":"#).number(index).put(r#","item":"#);
-        put_item(output, kind, done.then_some(&self.text), out);
+        put_item(output, section, done.then_some(&self.text), out);
         out.put("}\n\n");
     }
 }
@@ -193,22 +201,22 @@ impl StreamEncoder for ResponsesEncoder {
         self.response_event("response.in_progress", output, false, out);
     }
 
-    fn start_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
-        self.item_event("response.output_item.added", output, (kind, false), out);
-        if let Some(name) = names(kind).part_added {
-            self.section_event(name, output, kind, out);
+    fn start_section(&mut self, output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
+        self.item_event("response.output_item.added", output, (section, false), out);
+        if let Some(name) = names(section.kind).part_added {
+            self.section_event(name, output, section, out);
             out.put(r#","part":"#);
-            put_part(kind, b"", out);
+            put_part(section.kind, b"", out);
             out.put("}\n\n");
         }
     }
 
     fn delta(&mut self, output: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
-        self.section_event(names(delta.kind).delta, output, delta.kind, out);
+        self.section_event(names(delta.section.kind).delta, output, delta.section, out);
         out.put(r#","delta":""#);
         let begin = out.len();
-        match delta.kind {
-            ContentKind::ToolCall => put_fragment(delta, out),
+        match delta.section.kind {
+            ContentKind::ToolCall => put_escaped(delta.text, out),
             ContentKind::Text | ContentKind::Reasoning => {
                 out.put(delta.text);
             }
@@ -217,19 +225,19 @@ impl StreamEncoder for ResponsesEncoder {
         out.put("\"}\n\n");
     }
 
-    fn end_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
-        let names = names(kind);
-        self.section_event(names.done, output, kind, out);
+    fn end_section(&mut self, output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
+        let names = names(section.kind);
+        self.section_event(names.done, output, section, out);
         out.put(",\"").put(names.text).put("\":\"").put(&self.text).put("\"}\n\n");
         if let Some(name) = names.part_done {
-            self.section_event(name, output, kind, out);
+            self.section_event(name, output, section, out);
             out.put(r#","part":"#);
-            put_part(kind, &self.text, out);
+            put_part(section.kind, &self.text, out);
             out.put("}\n\n");
         }
-        self.item_event("response.output_item.done", output, (kind, true), out);
+        self.item_event("response.output_item.done", output, (section, true), out);
         self.items.put(if self.index > 0 { "," } else { "" });
-        put_item(output, kind, Some(&self.text), &mut self.items);
+        put_item(output, section, Some(&self.text), &mut self.items);
         self.text.clear();
         self.index += 1;
     }
@@ -250,10 +258,12 @@ impl StreamEncoder for ResponsesEncoder {
 
 pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     let mut items = Vec::new();
-    for (index, (kind, text)) in output.texts().enumerate() {
-        let text = if kind == ContentKind::ToolCall { arguments(&text) } else { text };
+    let mut escaped = Vec::new();
+    for (index, (section, text)) in output.texts().enumerate() {
+        escaped.clear();
+        put_escaped(&text, &mut escaped);
         items.put(if index > 0 { "," } else { "" });
-        put_item(output, kind, Some(&text), &mut items);
+        put_item(output, section, Some(&escaped), &mut items);
     }
     let mut out = Vec::with_capacity(512 + items.len());
     put_response(output, Some(&items), &mut out);

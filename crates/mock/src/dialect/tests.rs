@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model_output::{FinishReason, sections};
+use crate::model_output::{FinishReason, ToolCall, call_sections, sections};
 use crate::response_plan::ResponsePlan;
 use crate::rng::RequestRng;
 use crate::stream_plan::StreamPlan;
+use crate::timed_plan::TimedPlan as _;
 
 const STREAMED: [Dialect; 3] =
     [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::AnthropicMessages];
@@ -18,11 +19,13 @@ fn output(
     tool_call: bool,
     finish_reason: FinishReason,
 ) -> ModelOutput {
+    let rng = RequestRng::new(1, Some(b"id"), 0);
     ModelOutput {
-        rng: RequestRng::new(1, Some(b"id"), 0),
+        rng,
         model: r#""m\"1""#.to_owned(),
         prompt_tokens: 11,
         sections: sections(tokens, reasoning, tool_call),
+        calls: tool_call.then(|| ToolCall::lookup(rng)).into_iter().collect(),
         finish_reason,
         usage: true,
         stream_usage: true,
@@ -143,6 +146,99 @@ fn streams_have_the_content_of_the_full_response() {
             } else {
                 assert_eq!(streamed[1].len(), rest);
             }
+        }
+    }
+}
+
+/// Id, name and arguments of each call, joined from the events of a stream.
+fn calls_of_stream(dialect: Dialect, events: &[Value]) -> Vec<[String; 3]> {
+    let mut calls: Vec<[String; 3]> = Vec::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for event in events {
+        let delta = &event["choices"][0]["delta"]["tool_calls"][0];
+        let (start, index, piece) = match dialect {
+            Dialect::OpenaiChat => {
+                let start = [&delta["id"], &delta["function"]["name"]];
+                (start, &delta["index"], &delta["function"]["arguments"])
+            }
+            Dialect::AnthropicMessages => {
+                let block = &event["content_block"];
+                let start = [&block["id"], &block["name"]];
+                (start, &event["index"], &event["delta"]["partial_json"])
+            }
+            _ => {
+                let added = event["type"] == "response.output_item.added";
+                let item = if added { &event["item"] } else { &Value::Null };
+                let is_delta = event["type"] == "response.function_call_arguments.delta";
+                let piece = if is_delta { &event["delta"] } else { &Value::Null };
+                ([&item["call_id"], &item["name"]], &event["output_index"], piece)
+            }
+        };
+        if start[0].is_string() {
+            calls.push([text(start[0]), text(start[1]), String::new()]);
+        }
+        if piece.is_string() {
+            assert_eq!(index.as_u64(), Some(calls.len() as u64 - 1));
+            calls.last_mut().unwrap()[2].push_str(piece.as_str().unwrap());
+        }
+    }
+    calls
+}
+
+/// The same, from a full response.
+fn calls_of_full(dialect: Dialect, full: &Value) -> Vec<[String; 3]> {
+    let list = match dialect {
+        Dialect::OpenaiChat => &full["choices"][0]["message"]["tool_calls"],
+        Dialect::AnthropicMessages => &full["content"],
+        _ => &full["output"],
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let call = |item: &Value| match dialect {
+        Dialect::OpenaiChat => {
+            let function = &item["function"];
+            [text(&item["id"]), text(&function["name"]), text(&function["arguments"])]
+        }
+        Dialect::AnthropicMessages => {
+            [text(&item["id"]), text(&item["name"]), item["input"].to_string()]
+        }
+        _ => [text(&item["call_id"]), text(&item["name"]), text(&item["arguments"])],
+    };
+    list.as_array().unwrap().iter().map(call).collect()
+}
+
+#[test]
+fn several_calls_have_their_own_ids_names_and_arguments_in_both_forms() {
+    let call = |id: u64, name: &str, arguments: &str| ToolCall {
+        id,
+        name: serde_json::to_string(name).unwrap(),
+        arguments: Some(arguments.to_owned()),
+    };
+    let calls = vec![
+        call(1, "é \"x\"", r#"{"a":"\"\\ 世界"}"#),
+        call(2, "b", "{}"),
+        call(3, "b", r#"{"n":[1,2.5,null]}"#),
+    ];
+    for dialect in STREAMED {
+        let make = || ModelOutput {
+            sections: call_sections(0, &calls),
+            calls: calls.clone(),
+            ..output(0, 0, false, FinishReason::Stop)
+        };
+        let full: Value = serde_json::from_slice(&dialect.full_response(&make())).unwrap();
+        let prefix = if dialect == Dialect::AnthropicMessages { "toolu_" } else { "call_" };
+        let expected: Vec<[String; 3]> = [
+            (1, "é \"x\"", r#"{"a":"\"\\ 世界"}"#),
+            (2, "b", "{}"),
+            (3, "b", r#"{"n":[1,2.5,null]}"#),
+        ]
+        .map(|(id, name, text)| [format!("{prefix}{id:016x}"), name.to_owned(), text.to_owned()])
+        .into();
+        assert_eq!(calls_of_full(dialect, &full), expected, "{dialect:?}");
+        let events = stream(dialect, make());
+        assert_eq!(calls_of_stream(dialect, &events), expected, "{dialect:?}");
+        if dialect == Dialect::OpenaiResponses {
+            // The final event repeats the items as the full response has them.
+            assert_eq!(events.last().unwrap()["response"]["output"], full["output"]);
         }
     }
 }

@@ -1,13 +1,8 @@
 //! Appends text, numbers and tool arguments to a byte buffer.
 
-use super::stream_encoder::Delta;
-
 /// The creation time of every response: a constant, so that the same request always gives the same
 /// bytes.
 pub(super) const CREATED: &str = "1735689600";
-
-/// The name of the called tool.
-pub(super) const TOOL: &str = "lookup";
 
 /// Chained appending of text and numbers.
 pub(super) trait WriteExt {
@@ -34,23 +29,12 @@ impl WriteExt for Vec<u8> {
     }
 }
 
-/// A tool's arguments are an object with one string. These enclose its words, escaped for a JSON
-/// string.
-const ARGUMENTS_OPEN: &str = r#"{\"query\":\""#;
-const ARGUMENTS_CLOSE: &str = r#"\"}"#;
-
-/// All arguments, escaped for a JSON string.
-pub(super) fn arguments(text: &[u8]) -> Vec<u8> {
-    [ARGUMENTS_OPEN.as_bytes(), text, ARGUMENTS_CLOSE.as_bytes()].concat()
-}
-
-/// Writes the part of the arguments that one delta carries.
-pub(super) fn put_fragment(delta: Delta<'_>, out: &mut Vec<u8>) {
-    if delta.first {
-        out.put(ARGUMENTS_OPEN);
-    }
-    out.put(delta.text);
-    if delta.last {
-        out.put(ARGUMENTS_CLOSE);
+/// Writes JSON into a JSON string: its quotes and backslashes are escaped. Words need no escapes.
+pub(super) fn put_escaped(json: &[u8], out: &mut Vec<u8>) {
+    for &byte in json {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
     }
 }

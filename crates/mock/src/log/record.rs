@@ -44,10 +44,149 @@ pub struct ChunkRecord {
     pub handed: u64,
     /// When the `write` of its last byte returned; 0 if that never happened.
     pub written: u64,
-    /// Body bytes, without HTTP's chunk framing.
+    /// Body bytes, without HTTP's chunk framing. Of a WebSocket: with the headers of frames.
     pub bytes: u64,
     /// Output tokens in it.
     pub tokens: u32,
+}
+
+/// A turn of a model with a tool loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ToolTurnRecord {
+    /// Rounds of tool results since the last message of the user.
+    pub round: u32,
+    /// Rounds before the text.
+    pub steps: u32,
+    /// Tool calls in the answer; 0 for text.
+    pub calls: u32,
+}
+
+/// What became of a JSON-RPC message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RpcOutcome {
+    /// It was answered with a result.
+    Result,
+    /// It was answered with a result that says `isError`.
+    ToolError,
+    /// It was answered with a JSON-RPC error, or refused with one.
+    #[default]
+    Error,
+    /// A notification: it was accepted.
+    Accepted,
+    /// The client cancelled it, its session or its task before it was answered.
+    Cancelled,
+    /// A stream on which nothing happens was opened.
+    IdleStream,
+    /// The session was ended.
+    SessionEnded,
+}
+
+impl RpcOutcome {
+    /// Every variant, for the reference page.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Result,
+        Self::ToolError,
+        Self::Error,
+        Self::Accepted,
+        Self::Cancelled,
+        Self::IdleStream,
+        Self::SessionEnded,
+    ];
+}
+
+/// The JSON-RPC side of a request to the MCP server or to an A2A agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RpcRecord {
+    /// The protocol's version, as far as it is known.
+    pub version: Option<String>,
+    /// The session that the request belongs to, or opened; of A2A the context.
+    pub session: Option<String>,
+    /// The method.
+    pub method: Option<String>,
+    /// The message's id as JSON; none for notifications.
+    pub id: Option<String>,
+    /// The tool, resource or prompt that was asked for.
+    pub name: Option<String>,
+    /// Bytes of the request's body.
+    pub request_bytes: u64,
+    /// Whether the answer is a stream.
+    pub streamed: bool,
+    /// Progress notifications planned; of A2A pieces of a result.
+    pub progress: u32,
+    /// What became of it. Of a response that broke off (see `end`): what was planned.
+    pub outcome: RpcOutcome,
+    /// The code of the JSON-RPC error.
+    pub code: Option<i64>,
+    /// A2A: the agent.
+    pub agent: Option<String>,
+    /// A2A: the task that the message names, or that was opened for it.
+    pub task: Option<String>,
+    /// A2A: the state of the task that the client is told last, like `input-required`.
+    pub state: Option<String>,
+    /// A2A: the header `x-agent-path`.
+    pub path: Option<String>,
+    /// A2A: the call of another agent.
+    pub call: Option<CallRecord>,
+}
+
+impl RpcRecord {
+    /// The client gave the request up, or canceled the task that it waits for.
+    pub(crate) fn cancelled(&mut self) {
+        self.outcome = RpcOutcome::Cancelled;
+        if let Some(state) = &mut self.state {
+            "canceled".clone_into(state);
+        }
+    }
+}
+
+/// A call of another agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CallRecord {
+    /// HTTP status; 0 if there was no complete answer.
+    pub status: u16,
+    /// The error: its type (of a gateway), its code (of JSON-RPC), or `depth`, `busy`, `timeout`
+    /// or `connection`, by which there was no answer.
+    pub error: Option<String>,
+}
+
+/// What a record about a WebSocket tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebSocketEvent {
+    /// The handshake: the request that opens the connection.
+    #[default]
+    Handshake,
+    /// A message of the client and its answer.
+    Turn,
+    /// The end of the connection. No request, and in no counter.
+    End,
+}
+
+impl WebSocketEvent {
+    /// Every variant, for the reference page.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 3] = [Self::Handshake, Self::Turn, Self::End];
+}
+
+/// A WebSocket's side of a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WebSocketRecord {
+    /// What the record tells of.
+    pub event: WebSocketEvent,
+    /// Of a turn: its position on the connection, from 0. Of the end: the number of turns.
+    pub turn: u32,
+    /// Of a turn: bytes of the client's message.
+    pub message_bytes: u64,
+    /// Of the end: the code of the first close frame, if it had one.
+    pub code: Option<u16>,
+    /// Of the end: whether the client closed first, with a close frame or without.
+    pub by_client: bool,
 }
 
 /// The ground truth of one request. Times are nanoseconds since 1970 UTC: the monotonic clock plus
@@ -89,6 +228,13 @@ pub struct LogRecord {
     pub content_hash: Option<u64>,
     /// The first 60 characters of the first text, with `log_text` only.
     pub prompt_head: Option<String>,
+    /// The turn, of models with a `tool_loop` only.
+    pub tool_turn: Option<ToolTurnRecord>,
+    /// The JSON-RPC message, of requests to `/mcp` and `/a2a` only.
+    pub rpc: Option<Box<RpcRecord>>,
+    /// Of `/ws/chat` only. A turn has the status 101 or that of its error message; its id is that
+    /// of the handshake with `/` and the turn.
+    pub websocket: Option<Box<WebSocketRecord>>,
     /// When the first bytes of the request arrived, by the kernel's timestamp. Without a timestamp:
     /// when they were read.
     pub arrived: u64,

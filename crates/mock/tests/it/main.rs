@@ -6,9 +6,14 @@
     reason = "tests may panic, and measure with the standard library's clock"
 )]
 
+mod a2a;
 mod dialects;
 mod faults;
 mod log;
+mod mcp;
+mod sdk;
 mod server;
 mod support;
 mod timing;
+mod tool_loop;
+mod websocket;

@@ -10,7 +10,7 @@ use crate::support::{Client, chat, finish, spawn};
 #[test]
 fn the_example_configuration_is_valid() {
     let config = MockConfig::from_yaml(include_str!("../../examples/mock.yaml")).unwrap();
-    assert_eq!(config.models.keys().collect::<Vec<_>>(), ["embedder", "large", "small"]);
+    assert_eq!(config.models.keys().collect::<Vec<_>>(), ["agent", "embedder", "large", "small"]);
     // `large` shares the settings of `small` that it does not override.
     assert_eq!(config.models["large"].faults, config.models["small"].faults);
     assert_eq!(config.models["large"].tokens_per_event, 2);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use plimsoll_engine::{Control, EngineError, Progress, Run, SampleBatch, SampleSink};
 use plimsoll_knee::{Counts, Load, Measured, Objective, Planned, ProbeFigures, Search};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome};
+use plimsoll_metrics::{BoundedFigure, Group, Metric, MetricsError, QUANTILES, RunSummary};
 use plimsoll_profile::Plan;
 use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
 
@@ -25,6 +26,9 @@ pub enum ProbeError {
     /// The engine cannot carry out the load.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// Its figures cannot be summed up.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// No answer has any of the times of the objective.
     #[error("no good answer has a time that the objective `{0}` bounds; is it a stream?")]
     Objective(String),
@@ -55,7 +59,7 @@ impl Prober<'_> {
         let run = Run::prepare(self.at(planned))?;
         let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
         let mut ended = None;
-        run.start(Some(sink), &own, &mut |_: &Progress<'_>| {
+        let result = run.start(Some(sink), &own, &mut |_: &Progress<'_>| {
             if self.control.is_interrupted() {
                 own.interrupt();
             }
@@ -78,9 +82,16 @@ impl Prober<'_> {
         }
         let invalid = self.why_invalid(planned, counted.due.len()).filter(|_| ended.is_none());
         let seconds = if ended.is_some() { counted.span_s() } else { planned.seconds };
-        let figures = counted.figures(seconds);
+        let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
+        let total = &summary.results.total;
+        let mut figures = counted.figures(self.objective, seconds);
+        add_summarised(&mut figures, self.objective, total);
+        if ended.is_some() {
+            // It is less than would have been carried, and than was asked for.
+            (figures.throughput_per_s, figures.tokens_per_s) = (None, None);
+        }
         // Queues are empty after the slowest answers, twice.
-        let rest = figures.p99_ms.map_or(0.0, |p99| 2.0 * p99 / 1e3).clamp(1.0, 10.0);
+        let rest = (2.0 * slow_ms(total) / 1e3).clamp(1.0, 10.0);
         if !self.control.is_interrupted() {
             sleep(Nanos::from_secs_f64(rest).to_duration());
         }
@@ -125,6 +136,41 @@ impl Prober<'_> {
     }
 }
 
+/// Adds what the run's own summary says: figures that the generator itself may have changed are
+/// refused there.
+fn add_summarised(figures: &mut ProbeFigures, objective: &Objective, total: &Group) {
+    let [p50, _, _, p99, _] = &QUANTILES;
+    let usable = |figure: Option<BoundedFigure>| figure.as_ref().and_then(BoundedFigure::usable);
+    let of = |metric: Metric, quantile| {
+        usable(total.distribution(metric).and_then(|times| times.figure(quantile)))
+    };
+    let rate = |name: &str| usable(total.named_rate(name)).filter(|rate| *rate > 0.0);
+    if let Some(metric) = bounded(objective) {
+        (figures.p50_ms, figures.p99_ms) = (of(metric, p50), of(metric, p99));
+    }
+    figures.throughput_per_s = usable(total.named_rate("throughput"));
+    figures.response_time_p50_ms = of(Metric::ResponseTime, p50);
+    figures.response_time_p99_ms = of(Metric::ResponseTime, p99);
+    (figures.ttft_p50_ms, figures.ttft_p99_ms) = (of(Metric::Ttft, p50), of(Metric::Ttft, p99));
+    let reported = rate("output_token_rate_reported");
+    figures.tokens_per_s = reported.or_else(|| rate("output_token_rate_estimated"));
+    let tpot_ms = of(Metric::Tpot, p50).filter(|tpot| *tpot > 0.0);
+    figures.tokens_per_s_per_user = tpot_ms.map(|tpot| 1e3 / tpot);
+}
+
+/// The metric of the objective's first time, if reports have it.
+fn bounded(objective: &Objective) -> Option<Metric> {
+    Metric::ALL.into_iter().find(|metric| metric.name() == objective.first_time())
+}
+
+/// A response time that hardly any is above, in milliseconds, whether or not it may be used.
+fn slow_ms(total: &Group) -> f64 {
+    let [_, _, _, p99, _] = &QUANTILES;
+    let times = total.distribution(Metric::ResponseTime);
+    times
+        .map_or(0.0, |times| times.raw_quantile(p99).unwrap_or_else(|| times.raw_mean_min_max()[2]))
+}
+
 /// A request that counts.
 #[derive(Clone, Copy, Debug)]
 struct Request {
@@ -143,7 +189,6 @@ struct Requests {
     good: u64,
     applies: bool,
     in_service: Nanos,
-    tokens: u64,
 }
 
 impl Requests {
@@ -174,16 +219,23 @@ impl Requests {
         batches
     }
 
-    fn figures(&self, seconds: f64) -> ProbeFigures {
+    /// What only single requests show.
+    fn figures(&self, objective: &Objective, seconds: f64) -> ProbeFigures {
+        if bounded(objective).is_some() {
+            return self.rates(seconds);
+        }
         let mut times = self.times_ms.clone();
         times.sort_by(f64::total_cmp);
         let at = |q| (!times.is_empty()).then(|| quantile(&times, q));
+        ProbeFigures { p50_ms: at(0.5), p99_ms: at(0.99), ..self.rates(seconds) }
+    }
+
+    fn rates(&self, seconds: f64) -> ProbeFigures {
         ProbeFigures {
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
-            goodput: Some(self.kept as f64 / seconds),
+            offered_per_s: Some(self.due.len() as f64 / seconds),
+            goodput_per_s: Some(self.kept as f64 / seconds),
             in_flight: Some(self.in_service.as_secs_f64() / seconds),
-            tokens_per_s: (self.tokens > 0).then_some(self.tokens as f64 / seconds),
+            ..ProbeFigures::default()
         }
     }
 }
@@ -215,7 +267,6 @@ impl SampleSink for Collector {
             let counts = Counts { missed, doubtful, all: 1 };
             counted.due.push(Request { intended, counts, cut_off });
             counted.kept += u64::from(kept);
-            counted.tokens += sample.output_tokens().map_or(0, u64::from);
             counted.in_service += sample.timeline.service_time().unwrap_or_default();
             if sample.outcome == Outcome::Completed {
                 counted.good += 1;
@@ -245,8 +296,10 @@ mod tests {
             requests.kept += 1 - missed;
         }
         assert!((requests.span_s() - 2.0).abs() < 1e-9);
-        let goodput = requests.figures(requests.span_s()).goodput.unwrap();
-        assert!((goodput - 37.5).abs() < 1e-9, "{goodput}");
+        let objective = "longest_gap<1s : 99%".parse().unwrap();
+        let figures = requests.figures(&objective, requests.span_s());
+        let (goodput, offered) = (figures.goodput_per_s.unwrap(), figures.offered_per_s.unwrap());
+        assert!((goodput - 37.5).abs() < 1e-9 && (offered - 50.5).abs() < 1e-9, "{figures:?}");
         let batches = requests.batches();
         assert_eq!((batches.len(), batches[0].all, batches[8].all), (9, 13, 1));
         assert_eq!(Counts::sum(batches.into_iter()).missed, 26);

@@ -140,7 +140,8 @@ impl CompletedRun {
     /// Where a histogram cannot be encoded.
     pub fn summary(&self) -> Result<RunSummary, MetricsError> {
         let (facts, health) = (self.result.metadata.clone(), self.result.health.clone());
-        let summary = RunSummary::build(facts, health, &self.result.snapshot, &[])?;
+        let summary = RunSummary::build(facts, health, &self.result.snapshot, &[])?
+            .with_tasks(&self.result.tasks)?;
         Ok(RunSummary { processes: self.result.processes.clone(), ..summary })
     }
 }

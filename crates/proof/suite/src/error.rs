@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_engine::EngineError;
+use plimsoll_harness::knee::ProbeError;
 use plimsoll_metrics::MetricsError;
 use plimsoll_profile::Problems;
 
@@ -70,6 +71,9 @@ pub enum SuiteError {
     /// The engine could not carry out the load.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A probe of a search could not be made.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// A histogram could not be read or written.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

@@ -5,7 +5,9 @@
 use std::fs;
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
+use plimsoll_harness::knee::Prober;
 use plimsoll_harness::{RunOptions, execute, execute_comparison};
+use plimsoll_knee::{Load, Measured, Objective, Planned, Search};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
 use plimsoll_profile::Plan;
@@ -44,6 +46,15 @@ pub(crate) trait Host {
         watched: Vec<WatchedProcess>,
         control: &Control,
     ) -> Result<Compared, SuiteError>;
+
+    /// Makes a probe of a search: the requests of a plan at a rate.
+    fn knee_probe(
+        &mut self,
+        plan: &Plan,
+        objective: &Objective,
+        probe: (Planned, &Search),
+        control: &Control,
+    ) -> Result<Measured, SuiteError>;
 
     /// Why no request of a plan reaches its target, if none does.
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError>;
@@ -84,6 +95,17 @@ impl Host for Machine {
         let done = execute_comparison(plan, watched, control)?;
         let summary = done.run.summary()?;
         Ok(Compared { facts: done.facts(&summary), blocks: done.blocks, summary })
+    }
+
+    fn knee_probe(
+        &mut self,
+        plan: &Plan,
+        objective: &Objective,
+        (planned, search): (Planned, &Search),
+        control: &Control,
+    ) -> Result<Measured, SuiteError> {
+        let prober = Prober { plan, objective, load: Load::RequestsPerSecond, control };
+        Ok(prober.probe(planned, Some(search))?)
     }
 
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::SuiteError;
 use crate::result::ERROR_GATE;
-use crate::target::SuiteTarget;
+use crate::target::{DIRECT, SuiteTarget};
 
 /// The length of a load: the warm-up, which is recorded separately, and the measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,18 @@ impl Measurement {
         let path = format!("{}{path}", target.prefix());
         let request = json!({"protocol": "http", "http": {"method": "GET", "path": path}});
         Self::new(label, target, request)
+    }
+
+    /// `POST` of a JSON document to a path below that of the target's URL.
+    pub(crate) fn post(label: &str, target: &SuiteTarget, path: &str, body: &Value) -> Self {
+        let path = format!("{}{path}", target.prefix());
+        let http = json!({
+            "method": "POST",
+            "path": path,
+            "headers": {"content-type": "application/json"},
+            "body": literal(&body.to_string()),
+        });
+        Self::new(label, target, json!({"protocol": "http", "http": http}))
     }
 
     /// `GET` of the target's URL itself: for comparisons of targets with different paths.
@@ -232,10 +244,10 @@ impl Measurement {
         settings: &[&str],
     ) -> Result<Plan, SuiteError> {
         let keys = self.profile.contains_key("key") || self.overrides.key.is_some();
-        let listed = targets.iter().enumerate().map(|(index, (name, target))| {
+        let listed = targets.iter().map(|(name, target)| {
             let mut own = json!({
                 "name": name, "url": target.base, "model": target.model,
-                "role": if index == 0 { "direct" } else { "gateway" },
+                "role": if name == DIRECT { DIRECT } else { "gateway" },
                 "headers": headers(target),
             });
             if keys {

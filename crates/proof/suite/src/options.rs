@@ -68,6 +68,8 @@ pub struct SuiteOptions {
     pub calibration: Option<CalibrationQuote>,
     /// An earlier `suite.json` to compare with.
     pub baseline: Option<PathBuf>,
+    /// Time for the search of each knee, in place of the suite's own; zero for no search.
+    pub knee_budget: Option<Nanos>,
     /// A further rate for which the report sizes the number of instances.
     pub size_for: Option<f64>,
     /// The command line, to repeat the suite.

@@ -12,10 +12,12 @@ use crate::bound::BoundResult;
 use crate::compared::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
+use crate::knee_result::KneeResult;
 use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
-use crate::runner::{DIRECT, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
+use crate::target::DIRECT;
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -102,6 +104,9 @@ pub struct Report {
     /// Every comparison of targets by pairs of requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<ComparisonResult>,
+    /// Every knee that was searched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knees: Vec<KneeResult>,
     /// The tables.
     pub sections: Vec<Section>,
     /// Sentences that follow from the figures.
@@ -137,6 +142,7 @@ impl Report {
             environment: options.environment.clone(),
             measurements: runner.results.clone(),
             comparisons: runner.comparisons.clone(),
+            knees: runner.knees.clone(),
             sections: Vec::from_iter(probed(&runner.probed)),
             findings: Vec::new(),
             bounds: Vec::new(),
@@ -337,6 +343,7 @@ mod tests {
             environment: Environment::default(),
             measurements: results,
             comparisons: Vec::new(),
+            knees: Vec::new(),
             sections: Vec::new(),
             findings: Vec::new(),
             bounds,

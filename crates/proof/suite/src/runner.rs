@@ -1,6 +1,7 @@
 //! Carries the measurements of a suite out, and keeps their results.
 
 mod comparisons;
+mod knees;
 mod pass;
 mod processes;
 
@@ -15,11 +16,14 @@ use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::host::Host;
+use crate::knee_result::KneeResult;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::{ExternalTarget, SuiteOptions};
 use crate::probed::Probed;
 use crate::result::{Figures, MeasurementResult};
-use crate::target::{MODEL, SuiteTarget};
+use crate::target::{DIRECT, MODEL, SuiteTarget};
+
+pub(crate) use knees::Sought;
 
 /// The state that all measurements of a suite share.
 pub(crate) struct SuiteRunner<'a> {
@@ -33,6 +37,8 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) results: Vec<MeasurementResult>,
     /// Every comparison so far.
     pub(crate) comparisons: Vec<ComparisonResult>,
+    /// Every knee that was searched so far.
+    pub(crate) knees: Vec<KneeResult>,
     /// The gateway's description of its build.
     pub(crate) version: Option<String>,
     /// The commands of the gateways, for the report.
@@ -70,6 +76,7 @@ impl<'a> SuiteRunner<'a> {
             missing: Vec::new(),
             results: Vec::new(),
             comparisons: Vec::new(),
+            knees: Vec::new(),
             version: None,
             commands: Vec::new(),
             probed: Vec::new(),
@@ -233,9 +240,6 @@ impl<'a> SuiteRunner<'a> {
         Some(measured)
     }
 }
-
-/// The name of what is behind the gateways.
-pub(crate) const DIRECT: &str = "direct";
 
 fn external(target: &ExternalTarget) -> SuiteTarget {
     SuiteTarget {

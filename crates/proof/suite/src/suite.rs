@@ -19,7 +19,8 @@ use crate::host::{Host, Machine};
 use crate::measurement::Length;
 use crate::options::SuiteOptions;
 use crate::report::Report;
-use crate::runner::{DIRECT, SuiteRunner};
+use crate::runner::SuiteRunner;
+use crate::target::DIRECT;
 
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +117,11 @@ impl Suite {
                 "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers` or `versus`"
             ));
         }
+        if self != Self::Tiers && options.knee_budget.is_some() {
+            return refuse(format!(
+                "`suite {name}` searches no knee: leave --knee-budget out, or take `suite tiers` or `knee`"
+            ));
+        }
         if direct.is_some() && targets.is_empty() {
             return refuse("--direct needs a --target that is measured against it".to_owned());
         }
@@ -206,6 +212,7 @@ mod tests {
             environment: Environment::default(),
             calibration: None,
             baseline: None,
+            knee_budget: None,
             size_for: None,
             command: String::new(),
             started: String::new(),

@@ -2,6 +2,9 @@
 
 use crate::child::Child;
 
+/// The name of what is behind the gateways.
+pub(crate) const DIRECT: &str = "direct";
+
 /// The destination of a load, and the processes whose CPU time is measured.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]

@@ -15,6 +15,12 @@ enum Scale {
     Log,
     /// Logarithmic from 0 outward on both sides, and about linear below this value.
     Symmetric(f64),
+    /// Shares by their odds: from 90 to 99 % is about as far as from 99 to 99.9 %. Which of its
+    /// ends stand for 0 and for 1.
+    Odds {
+        none: bool,
+        all: bool,
+    },
 }
 
 impl Scale {
@@ -23,6 +29,7 @@ impl Scale {
             Self::Linear => value,
             Self::Log => value.max(1e-9).ln(),
             Self::Symmetric(knee) => (value.abs() / knee).ln_1p().copysign(value),
+            Self::Odds { .. } => log_odds(value),
         }
     }
 }
@@ -52,6 +59,26 @@ impl Axis {
     pub(crate) fn symmetric(low: f64, high: f64, knee: f64) -> Self {
         let high = if high > low { high } else { low + knee };
         Self { low, high, scale: Scale::Symmetric(knee) }
+    }
+
+    /// For these shares, by the logarithm of their odds. 0 and 1 have no such place: where they
+    /// occur, the ends stand for them, as far beyond the other shares as has room for a label.
+    pub(crate) fn of_shares(shares: impl Iterator<Item = f64> + Clone) -> Self {
+        // Room for a label between the last share and the end: three times the odds.
+        const ROOM: f64 = 3.0;
+        let (none, all) =
+            (shares.clone().any(|share| share <= 0.0), shares.clone().any(|share| share >= 1.0));
+        let within = shares.filter(|share| *share > 0.0 && *share < 1.0);
+        let (low, high) = within
+            .map(log_odds)
+            .fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at), high.max(at)));
+        let (low, high) = if low > high { (0.0, 0.0) } else { (low, high) };
+        let share = |at: f64| 1.0 / (1.0 + (-at).exp());
+        Self {
+            low: share(low - ROOM.ln()),
+            high: share(high + ROOM.ln()),
+            scale: Scale::Odds { none, all },
+        }
     }
 
     /// For differences around 0, which the axis shows: linear, and symmetric where some of them
@@ -96,6 +123,7 @@ impl Axis {
             Scale::Linear => self.linear_ticks(),
             Scale::Log => self.log_ticks(),
             Scale::Symmetric(knee) => self.symmetric_ticks(knee, GAP),
+            Scale::Odds { none, all } => self.odds_ticks([none.then_some(0.0), all.then_some(1.0)]),
         }
     }
 
@@ -103,7 +131,9 @@ impl Axis {
     pub(crate) fn is_spare(&self, nth: usize, tick: f64) -> bool {
         match self.scale {
             Scale::Symmetric(knee) => !self.symmetric_ticks(knee, NARROW_GAP).contains(&tick),
-            Scale::Linear | Scale::Log => nth % 2 == 1 && self.ticks().len() > 6,
+            Scale::Linear | Scale::Log | Scale::Odds { .. } => {
+                nth % 2 == 1 && self.ticks().len() > 6
+            }
         }
     }
 
@@ -121,6 +151,23 @@ impl Axis {
         let values =
             (first..first + 16).flat_map(|n| within.iter().map(move |m| m * 10f64.powi(n)));
         values.filter(|value| *value >= self.low && *value <= self.high).collect()
+    }
+
+    /// 0 and 1 where the ends stand for them, and between them 50 %, then 10 and 90, 1 and 99 and
+    /// so on, as far as there is room; where there is much, the shares between these too.
+    fn odds_ticks(&self, ends: [Option<f64>; 2]) -> Vec<f64> {
+        let mut ticks: Vec<f64> = ends.into_iter().flatten().collect();
+        let tails = (1..=MOST_NINES).map(|n| 10f64.powi(-n));
+        let finer = tails.clone().flat_map(|tail| [tail * 2.0, tail * 5.0]);
+        let around = |tail: f64| [tail, 1.0 - tail];
+        let candidates = std::iter::once(0.5).chain(tails.chain(finer).flat_map(around));
+        for value in candidates.filter(|value| *value > self.low && *value < self.high) {
+            if ticks.iter().all(|tick| (self.at(*tick) - self.at(value)).abs() >= ODDS_GAP) {
+                ticks.push(value);
+            }
+        }
+        ticks.sort_by(f64::total_cmp);
+        ticks
     }
 
     /// 0 and powers of ten on both sides, the largest first, as far as there is room.
@@ -145,6 +192,18 @@ const FARTHEST: f64 = 30.0;
 /// Between two labels of a symmetric axis, as a part of it; and where letters are larger.
 const GAP: f64 = 0.13;
 const NARROW_GAP: f64 = 0.19;
+
+/// Between two labels of an axis of shares, which stands upright.
+const ODDS_GAP: f64 = 0.09;
+/// 99.99999 %: no probe has more requests than that takes.
+const MOST_NINES: i32 = 7;
+
+/// The logarithm of the odds of a share; of 0 and 1 that of the next that could be told.
+fn log_odds(share: f64) -> f64 {
+    const LEAST: f64 = 1e-9;
+    let share = share.clamp(LEAST, 1.0 - LEAST);
+    (share / (1.0 - share)).ln()
+}
 
 /// The power of ten at or below a value.
 #[expect(clippy::cast_possible_truncation, reason = "a logarithm is small")]
@@ -191,6 +250,20 @@ mod tests {
         // Where letters are larger, there is room for three of them.
         let shown = ticks.iter().enumerate().filter(|(nth, tick)| !axis.is_spare(*nth, **tick));
         assert_eq!(shown.map(|(_, tick)| *tick).collect::<Vec<_>>(), [-1_000.0, 0.0, 1_000.0]);
+    }
+
+    #[test]
+    fn shares_lie_by_their_odds_between_all_and_none() {
+        let axis = Axis::of_shares([0.9, 0.99, 0.999, 1.0].into_iter());
+        let [a, b, c] = [0.9, 0.99, 0.999].map(|share| axis.at(share));
+        assert!(((c - b) / (b - a) - 1.0).abs() < 0.1 && a > 0.1 && c < 0.9, "{a} {b} {c}");
+        assert_eq!((axis.at(0.0), axis.at(1.0)), (0.0, 1.0));
+        // By hand: odds of 9 and 999, three times as far out 3 and 2,997; ln(99 / 3) / ln(999).
+        assert!((b - 33f64.ln() / 999f64.ln()).abs() < 1e-9, "{b}");
+        let ticks = axis.ticks();
+        assert!([0.9, 0.99, 0.999, 1.0].iter().all(|tick| ticks.contains(tick)), "{ticks:?}");
+        assert!(!ticks.contains(&0.0), "none of the shares is 0");
+        assert_eq!(Axis::of_shares([1.0, 0.0].into_iter()).ticks(), [0.0, 0.5, 1.0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod forest;
 mod gates;
 mod heat_map;
 mod instrument;
+mod knee;
 mod outcomes;
 mod percentiles;
 mod rates;
@@ -15,7 +16,9 @@ mod shares;
 mod token_timeline;
 mod waterfall;
 
+pub(crate) use knee::name_of;
 use plimsoll_compare::Comparison;
+use plimsoll_knee::KneeReport;
 use plimsoll_report::table::Table;
 
 use crate::drawn_chart::Chart;
@@ -31,13 +34,13 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
         charts.push(rates::rates(timeline));
         charts.push(rates::in_flight(timeline));
         charts.push(outcomes::chart(timeline));
-        charts.extend(instrument::charts(timeline));
+        charts.extend(instrument::charts(timeline, input.summary.metadata.environment.cpu_count));
     }
     charts.extend(percentiles::of_run(input.summary));
     charts.extend(shares::charts(input.summary));
     charts.extend(decisions::chart(input.summary));
     if let Some(exemplars) = input.exemplars {
-        charts.extend(waterfall::charts(exemplars));
+        charts.extend(waterfall::charts(exemplars, input.server));
         charts.extend(token_timeline::charts(exemplars));
     }
     charts
@@ -57,4 +60,9 @@ pub(crate) fn of_comparison(comparison: &Comparison, gates: &Table) -> Vec<Chart
 pub(crate) fn of_suite(suite: &Suite<'_>) -> Vec<Chart> {
     let numbered = suite.comparisons.iter().enumerate();
     numbered.filter_map(|(nth, (name, versus))| forest::in_suite(nth, name, versus)).collect()
+}
+
+/// Every chart of a search of knees.
+pub(crate) fn of_knee(report: &KneeReport) -> Vec<Chart> {
+    knee::charts(report)
 }

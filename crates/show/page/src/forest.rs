@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use plimsoll_report::printable;
 
 use crate::axis::Axis;
+use crate::mark::{Mark, shape};
 use crate::plot::{Plot, place};
 
 /// Height of a row, and of what stands above and below the rows of a panel.
@@ -12,35 +13,6 @@ const CAPTION: f64 = 24.0;
 const AXIS: f64 = 46.0;
 /// Most characters of a row's words: at 360 pixels more do not fit.
 const WORDS: usize = 48;
-
-/// What a row's mark looks like. Shapes differ, so that no meaning hangs on colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// A plain difference.
-    #[default]
-    Disc,
-    /// One that is fine.
-    Good,
-    /// One that is not.
-    Bad,
-    /// One of which nothing is known.
-    Open,
-    /// What is compared with itself.
-    Control,
-}
-
-impl Mark {
-    /// The class of its line and of its area.
-    const fn classes(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Disc => ("l0", "f0"),
-            Self::Good => ("l2", "f2"),
-            Self::Bad => ("l1", "f1"),
-            Self::Open => ("l0", "ring l0"),
-            Self::Control => ("frame", "pale"),
-        }
-    }
-}
 
 /// How far a figure may go.
 #[derive(Clone, Copy, Debug)]
@@ -174,17 +146,6 @@ fn mark(plot: &Plot, row: &Row, top: f64) -> Markup {
             path class=(format!("l {line}")) style="stroke-dasharray:none" stroke-width="2.5" d=(across(interval)) {}
         }
         @if let Some(value) = row.value { (shape(row.mark, area, (plot.x(value), y))) }
-    }
-}
-
-fn shape(mark: Mark, area: &str, (x, y): (f64, f64)) -> Markup {
-    let [left, top] = [x - 5.0, y - 5.0].map(place);
-    html! {
-        @match mark {
-            Mark::Bad => path class=(area) d=(format!("M{} {top}l5 5l-5 5l-5 -5z", place(x))) {},
-            Mark::Control => rect class=(area) x=(left) y=(top) width="10" height="10" {},
-            Mark::Disc | Mark::Good | Mark::Open => circle class=(area) cx=(place(x)) cy=(place(y)) r="4.5" {},
-        }
     }
 }
 

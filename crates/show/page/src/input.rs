@@ -15,6 +15,22 @@ pub struct Input<'a> {
     pub exemplars: Option<&'a RunExemplars>,
     /// The comparison, where targets were compared.
     pub versus: Option<&'a Versus>,
+    /// What a gateway's own log tells of single requests, after a `join`.
+    pub server: &'a [ServerParts],
+}
+
+/// Where the time of a request went, from its last byte sent to the end of its response, as a
+/// gateway's own log tells it. Only lengths are known, and not where in that time they lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerParts {
+    /// The id of the request.
+    pub request_id: String,
+    /// What the log does not see: network, queues before its first clock reading, TLS.
+    pub outside_ms: f64,
+    /// In the gateway itself.
+    pub gateway_ms: Option<f64>,
+    /// In its upstream.
+    pub upstream_ms: Option<f64>,
 }
 
 /// How a sentence or a verdict is to be taken.

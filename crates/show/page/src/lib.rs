@@ -1,10 +1,11 @@
-//! `report.html`: the page of a run, a comparison or a suite, for the colleague to whom its result
-//! is sent.
+//! `report.html`: the page of a run, a comparison, a suite or a knee, for the colleague to whom its
+//! result is sent.
 //!
 //! ```text
 //! RunSummary + RunTimeline + Versus --page-------------> one HTML file
 //! Comparison                        --comparison_page-->
 //! Suite                             --suite_page------->
+//! KneeReport                        --knee_page-------->
 //! ```
 //!
 //! The file loads nothing and has no script: it works from a disk, by mail, on paper and in a
@@ -20,6 +21,8 @@ mod drawn_chart;
 mod forest;
 mod head;
 mod input;
+mod knee;
+mod mark;
 mod over_time;
 mod plot;
 mod style;
@@ -27,7 +30,8 @@ mod suite;
 mod table;
 
 pub use comparison::comparison_page;
-pub use input::{Input, Section, Suite, Tone};
+pub use input::{Input, Section, ServerParts, Suite, Tone};
+pub use knee::knee_page;
 use maud::{Markup, html};
 use plimsoll_report::printable;
 pub use suite::suite_page;

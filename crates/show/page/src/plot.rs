@@ -140,6 +140,23 @@ impl Plot {
         }
     }
 
+    /// A band over the whole width between two values of y.
+    pub(crate) fn stripe(&self, class: &str, from: f64, to: f64) -> Markup {
+        let (bottom, top) = (self.y(from), self.y(to));
+        html! {
+            rect class=(class) x=(place(LEFT)) width=(place(WIDTH - LEFT - RIGHT))
+                y=(place(top)) height=(place((bottom - top).max(1.0))) {}
+        }
+    }
+
+    /// A line over the whole width at a value of y.
+    pub(crate) fn level(&self, class: &str, at: f64) -> Markup {
+        let y = self.y(at);
+        html! {
+            line class=(class) x1=(place(LEFT)) x2=(place(WIDTH - RIGHT)) y1=(place(y)) y2=(place(y)) {}
+        }
+    }
+
     /// A line over the whole height at a value of x.
     pub(crate) fn rule(&self, class: &str, at: f64) -> Markup {
         let x = self.x(at);
@@ -151,16 +168,27 @@ impl Plot {
 
 /// What lines and areas mean, below a chart: class of the mark, and words.
 pub(crate) fn legend(entries: &[(String, String)]) -> Markup {
+    legend_with(&[], entries)
+}
+
+/// The same with shapes before them: each drawn in the middle of 24 x 10, and words.
+pub(crate) fn legend_with(shapes: &[(Markup, String)], entries: &[(String, String)]) -> Markup {
+    let sample = |class: &str| {
+        html! {
+            @if class.starts_with('l') || class.starts_with("p5") || class.starts_with("p9") {
+                path class=(format!("l {class}")) d="M1 5H23" {}
+            } @else {
+                rect class=(class) width="24" height="10" {}
+            }
+        }
+    };
+    let samples = entries.iter().map(|(class, words)| (sample(class), words.clone()));
     html! {
         p.soft {
-            @for (class, words) in entries {
+            @for (drawn, words) in shapes.iter().cloned().chain(samples) {
                 span.entry {
                     svg viewBox="0 0 24 10" style="display:inline-block;width:24px;height:10px" aria-hidden="true" {
-                        @if class.starts_with('l') || class.starts_with("p5") || class.starts_with("p9") {
-                            path class=(format!("l {class}")) d="M1 5H23" {}
-                        } @else {
-                            rect class=(class) width="24" height="10" {}
-                        }
+                        (drawn)
                     }
                     " " (words)
                 }

@@ -9,7 +9,7 @@ pub(crate) const CSS: &str = "
 --good:#4cc79f;--bad:#ff8f66;--warn:#f0c040;--c0:#56b4e9;--c1:#ff8f3f;--c2:#2fc79a;--c3:#e59cc4;--c4:#f0e442;--c5:#8fd0ff;--heat:#7cc7f2}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1560px;padding:16px;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,sans-serif}
-h1{font-size:1.5rem;margin:.2em 0}h2{font-size:1.05rem;margin:.2em 0}p{margin:.35em 0}
+h1{font-size:1.5rem;margin:.2em 0}h2{font-size:1.05rem;margin:.2em 0}p{margin:.35em 0}h1,h2{overflow-wrap:anywhere}
 header{border-bottom:1px solid var(--line);padding-bottom:12px;margin-bottom:16px}
 .verdict{font-size:1.15rem;font-weight:600}.good{color:var(--good)}.open{color:var(--warn)}.bad{color:var(--bad)}.soft,footer{color:var(--soft)}
 main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:16px}
@@ -31,7 +31,13 @@ svg .id{font:10px ui-monospace,monospace}@media(max-width:560px){svg .id{font-si
 .zero{stroke:var(--fg);stroke-width:1.2}
 .thin{stroke-width:1.1}.within{stroke-width:1.6;stroke:var(--soft);stroke-dasharray:2 3}
 .ok{fill:var(--good);opacity:.16}.margin{stroke:var(--good);stroke-width:2}.pale{fill:var(--soft);opacity:.38}
-.ring{fill:var(--card);stroke-width:2}.caption{font-weight:600}.cell{fill:var(--heat)}
+.ring{fill:var(--card);stroke-width:2;stroke-dasharray:none}.caption{font-weight:600}.cell{fill:var(--heat)}
+.s-part{stroke:var(--fg);stroke-width:.6;fill:none}.s-gateway{fill:var(--fg)}.s-upstream{fill:var(--soft);fill-opacity:.55}
+.faint{opacity:.18}.unsure{fill:none;stroke:var(--soft);stroke-dasharray:4 3;opacity:.9}
+.l-asked{stroke:var(--fg);stroke-width:1.2;stroke-dasharray:6 3}.l-held{stroke:var(--good);stroke-width:1.8}
+.l-wanted{stroke:var(--warn);stroke-width:1.8;stroke-dasharray:2 3}.void{stroke:var(--soft);stroke-width:1.8;fill:none}
+.trail{stroke:var(--soft);stroke-width:.9}.whisker{stroke-dasharray:none;stroke-width:1.6}
+svg .num{font:11px system-ui,sans-serif;stroke-width:3px}@media(max-width:560px){svg .num{font-size:14px}}
 .right{fill:none;stroke:var(--good);stroke-width:2}.wrong{fill:none;stroke:var(--bad);stroke-width:2;stroke-dasharray:4 2}
 .sides{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:0 24px}
 .sides>div{min-width:0}.wide{grid-column:1/-1}

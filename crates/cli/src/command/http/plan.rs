@@ -29,6 +29,7 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         headers: flags.request.headers.clone(),
         ..Overrides::default()
     };
+    let overrides = flags.export.label(overrides);
     // Environment variables are meant for profiles: PLIMSOLL_TARGET must not override the URL.
     Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }

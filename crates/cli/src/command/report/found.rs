@@ -1,5 +1,5 @@
-//! What a folder holds: a run, a suite or a comparison; or such folders, of which the latest
-//! counts.
+//! What a folder holds: a run, a suite, a comparison or a knee; or such folders, of which the
+//! latest counts.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -14,10 +14,11 @@ use crate::run_dir::file;
 
 /// What a folder holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::command) enum Kind {
     Run,
     Suite,
     Comparison,
+    Knee,
 }
 
 impl Kind {
@@ -27,6 +28,7 @@ impl Kind {
             Self::Run => ("run", "runs"),
             Self::Suite => ("suite", "suites"),
             Self::Comparison => ("comparison", "comparisons"),
+            Self::Knee => ("knee", "knees"),
         }
     }
 
@@ -38,6 +40,7 @@ impl Kind {
             (Self::Run, file::PLAN),
             (Self::Suite, file::SUITE),
             (Self::Comparison, file::COMPARISON),
+            (Self::Knee, file::KNEE),
         ];
         let found = files.into_iter().map(|(kind, name)| (kind, folder.join(name)));
         { found }.find(|(_, path)| path.is_file())
@@ -46,15 +49,15 @@ impl Kind {
 
 /// A result to show.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) kind: Kind,
-    pub(super) folder: PathBuf,
+pub(in crate::command) struct Found {
+    pub(in crate::command) kind: Kind,
+    pub(in crate::command) folder: PathBuf,
     /// That it is the latest of several, in words.
-    pub(super) note: Option<String>,
+    pub(in crate::command) note: Option<String>,
 }
 
 /// Finds the result in a folder, or the latest of the folders in it.
-pub(super) fn find(folder: &Path) -> Result<Found> {
+pub(in crate::command) fn find(folder: &Path) -> Result<Found> {
     if let Some((kind, _)) = Kind::of(folder) {
         return Ok(Found { kind, folder: folder.to_owned(), note: None });
     }
@@ -118,7 +121,7 @@ fn utc(written: SystemTime) -> String {
 
 /// How many there are: `3 runs and 1 suite`.
 fn counted(stored: &[Stored]) -> String {
-    let parts = [Kind::Run, Kind::Suite, Kind::Comparison].map(|kind| {
+    let parts = [Kind::Run, Kind::Suite, Kind::Comparison, Kind::Knee].map(|kind| {
         let count = stored.iter().filter(|found| found.kind == kind).count();
         let (one, several) = kind.words();
         (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { several }))

@@ -1,25 +1,30 @@
 //! What the files of a run say of it.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
-use plimsoll_report::{BoundedLines, Rebuilt, read_exemplars, read_json, read_timeline, rebuild};
+use plimsoll_page::ServerParts;
+use plimsoll_report::{
+    BoundedLines, Rebuilt, read_exemplars, read_json, read_timeline, rebuild, rebuild_tasks,
+};
 use plimsoll_versus::Versus;
+use serde::Deserialize;
 
 use crate::run_dir::{StoredPlan, file, release_of_killed};
 
 /// What a folder says of its run.
-pub(super) struct Stored {
-    pub(super) summary: RunSummary,
+pub(in crate::command) struct Stored {
+    pub(in crate::command) summary: RunSummary,
     /// `None` for a run of an earlier version.
-    pub(super) timeline: Option<RunTimeline>,
+    pub(in crate::command) timeline: Option<RunTimeline>,
 }
 
 /// The stored results, or those computed from the rows.
-pub(super) fn read(run: &Path) -> Result<Stored> {
+pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
     let path = run.join(file::SUMMARY);
     match fs::read(&path) {
         Ok(bytes) => {
@@ -58,23 +63,64 @@ fn summarize_rows(run: &Path) -> Result<Rebuilt> {
     let mut lines = BoundedLines::new(BufReader::new(file));
     let bands = stored.bands()?;
     let mut rebuilt = rebuild(lines.by_ref(), stored.metadata, &thresholds)?;
-    rebuilt.summary = rebuilt.summary.with_bands(&bands);
+    rebuilt.summary = with_tasks(rebuilt.summary, run)?.with_bands(&bands);
     lines.check().with_context(|| rows.display().to_string())?;
     Ok(rebuilt)
 }
 
+/// Adds the tasks of agents, if the run has any.
+fn with_tasks(mut summary: RunSummary, run: &Path) -> Result<RunSummary> {
+    let Ok(tasks) = fs::File::open(run.join(file::TASKS)) else { return Ok(summary) };
+    let lines = BoundedLines::new(BufReader::new(tasks));
+    let (tally, unreadable) = rebuild_tasks(lines, &summary.metadata);
+    let note = "tasks that were under way when the process ended are not counted";
+    summary.metadata.notes.push(note.to_owned());
+    if unreadable > 0 {
+        let note = format!("{unreadable} lines of tasks.jsonl cannot be read");
+        summary.metadata.notes.push(note);
+    }
+    Ok(summary.with_tasks(&tally)?)
+}
+
 /// Single requests with all their times; `None` for a run of an earlier version, or one that did
 /// not finish.
-pub(super) fn exemplars(run: &Path) -> Result<Option<RunExemplars>> {
+pub(in crate::command) fn exemplars(run: &Path) -> Result<Option<RunExemplars>> {
     let path = run.join(file::EXEMPLARS);
     let Ok(bytes) = fs::read(&path) else { return Ok(None) };
     read_exemplars(&bytes).map(Some).with_context(|| path.display().to_string())
 }
 
 /// The result of a comparison; `None` for other runs.
-pub(super) fn versus(run: &Path) -> Result<Option<Versus>> {
+pub(in crate::command) fn versus(run: &Path) -> Result<Option<Versus>> {
     let path = run.join(file::VERSUS);
     let Ok(bytes) = fs::read(&path) else { return Ok(None) };
     let versus = plimsoll_versus::read_json(&bytes).with_context(|| path.display().to_string())?;
     Ok(Some(versus))
+}
+
+/// What a `join` with the gateway's log tells of the requests that are kept; nothing without one.
+pub(super) fn server_parts(run: &Path, exemplars: &RunExemplars) -> Result<Vec<ServerParts>> {
+    /// The members of a line that are needed.
+    #[derive(Deserialize)]
+    struct Joined {
+        request_id: String,
+        outside_ms: Option<f64>,
+        gateway_ms: Option<f64>,
+        upstream_ms: Option<f64>,
+    }
+    let path = run.join(file::JOINED);
+    let Ok(joined) = fs::File::open(&path) else { return Ok(Vec::new()) };
+    let kept: HashSet<_> = exemplars.requests.iter().map(|request| &request.request_id).collect();
+    let mut lines = BoundedLines::new(BufReader::new(joined));
+    let mut parts = Vec::new();
+    for line in lines.by_ref() {
+        let row: Joined =
+            serde_json::from_slice(&line).with_context(|| path.display().to_string())?;
+        let Joined { request_id, outside_ms, gateway_ms, upstream_ms } = row;
+        if let Some(outside_ms) = outside_ms.filter(|_| kept.contains(&request_id)) {
+            parts.push(ServerParts { request_id, outside_ms, gateway_ms, upstream_ms });
+        }
+    }
+    lines.check().with_context(|| path.display().to_string())?;
+    Ok(parts)
 }

@@ -76,11 +76,11 @@ fn profile(flags: &Flags) -> Result<Profile> {
 }
 
 fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
-    Ok(Overrides {
+    Ok(flags.export.label(Overrides {
         targets: targets(flags)?,
         stages: stages(flags),
         ..flags.settings.overrides_with(comparison(&flags.comparison))
-    })
+    }))
 }
 
 /// The keys below `versus` that flags set.

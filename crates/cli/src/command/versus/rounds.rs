@@ -20,7 +20,7 @@ use plimsoll_versus::{
 use super::{WIDTH, upstream};
 use crate::console::{self, Show};
 use crate::exit::Exit;
-use crate::progress::{StatusOutput, Steps};
+use crate::progress::Steps;
 use crate::run_dir::{BlockWatcher, FILE_WIDTH, PairFile, RunDir, file};
 use crate::session::{Measured, RunOptions, Session};
 use crate::sleep::sleep;
@@ -59,7 +59,7 @@ pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
         let screen = screen(&all, &measured.summary, measured.rest());
-        show(session.status(), &measured, (&all, &screen), settings.options.show)?;
+        show(session, &measured, (&all, &screen), settings.options.show)?;
         let exit = exit_of(&measured, &all, settings.options.allow_invalid);
         compared = Compared { exit, screen: Some(screen) };
         if exit == Exit::Interrupted {
@@ -194,7 +194,7 @@ fn unlike(facts: &Facts) -> Vec<String> {
 
 /// Prints the result before it writes the files: a full disk must not lose it.
 fn show(
-    status: &StatusOutput,
+    session: &Session,
     measured: &Measured,
     (all, screen): (&Versus, &Screen),
     show: Show,
@@ -208,11 +208,14 @@ fn show(
         Show::Nothing => {}
     }
     if measured.summary.results.total.counters.completed == 0 {
-        status.warn("no request was completed outside of warm-up");
+        session.status().warn("no request was completed outside of warm-up");
     }
+    let figures = format!("{}{}", summary_prometheus(&measured.summary), prometheus(all));
     if let Some(run_dir) = &measured.run_dir {
         write(run_dir, measured, all)?;
+        run_dir.write(file::PROMETHEUS, figures.as_bytes())?;
     }
+    session.push_metrics(&all.name, &figures);
     if show == Show::Full {
         console::print_end(screen)?;
     }
@@ -235,9 +238,7 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     run_dir.write(file::TEXT, report.as_bytes())?;
     let (timeline, exemplars) = (Some(&measured.record.timeline), Some(&measured.exemplars));
     let versus = Some(all);
-    run_dir.write_page(&plimsoll_page::Input { summary, timeline, exemplars, versus })?;
-    let figures = format!("{}{}", summary_prometheus(summary), prometheus(all));
-    run_dir.write(file::PROMETHEUS, figures.as_bytes())
+    run_dir.write_page(&plimsoll_page::Input { summary, timeline, exemplars, versus, server: &[] })
 }
 
 /// The exit code: that of the run, and that of the comparison.

@@ -1,11 +1,11 @@
 //! The targets of the command line: `NAME=URL,key=ENV,model=M,watch=:8080`.
 
-use plimsoll_engine::WatchedProcess;
 use plimsoll_profile::Plan;
 use serde_json::{Map, Value};
 
 use crate::exit::UsageError;
 use crate::flags::watched_process;
+use crate::session::Watch;
 
 /// A target as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,12 +112,13 @@ impl TargetFlag {
 }
 
 /// The processes of the targets on this host.
-pub(in crate::command) fn watched(plan: &Plan) -> Result<Vec<WatchedProcess>, UsageError> {
+pub(in crate::command) fn watched(plan: &Plan) -> Result<Vec<Watch>, UsageError> {
     let watches =
         plan.targets.iter().filter_map(|target| Some((&target.name, target.watch.as_ref()?)));
     let process = |(name, watch): (&String, &String)| {
         let place = watch.strip_prefix("pid:").unwrap_or(watch);
         watched_process(&format!("{name}={place}"))
+            .map(Watch::Process)
             .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
     };
     watches.map(process).collect()

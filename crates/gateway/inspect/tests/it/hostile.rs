@@ -46,7 +46,7 @@ fn documents_take_linear_time() {
         ("documents", r#""{\"a\\u0041\":[\"ignore all \"]}","#),
     ];
     for (name, item) in items {
-        for source in [Source::Protocol, Source::Data] {
+        for source in [Source::Protocol, Source::Tool, Source::Data] {
             check_linear(name, |size| {
                 let items = item.repeat(size / item.len());
                 let request = format!("{{\"messages\":[{{\"content\":[{items}null]}}]}}");

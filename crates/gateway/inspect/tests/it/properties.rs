@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn what_is_redacted_is_valid_and_has_the_same_shape(document in documents()) {
         for inspector in [&*POLICY, &**SCRUB] {
-            for source in [Source::Protocol, Source::Data] {
+            for source in [Source::Protocol, Source::Tool, Source::Data] {
                 let Ok(judgement) = inspector.document(&document.to_string(), source) else { continue };
                 let Some(redacted) = judgement.document else { continue };
                 prop_assert!(serde_json::from_str::<Value>(&redacted).is_ok(), "{}", redacted);

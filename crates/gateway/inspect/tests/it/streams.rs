@@ -161,6 +161,50 @@ fn an_event_leaves_as_soon_as_everything_in_it_is_known() {
     assert_eq!(left(end), refusal + end);
 }
 
+/// An event of A2A; its ids, times and words are the same in every event.
+fn update(text: &str) -> String {
+    let event = serde_json::json!({"jsonrpc": "2.0", "id": "r-1", "result": {"artifactUpdate": {
+        "taskId": "7f000000-0000-4000-8000-000000000001", "contextId": "4111-1111", "kind": "x",
+        "artifact": {"artifactId": "1", "parts": [{"text": text}]},
+        "status": {"state": "TASK_STATE_WORKING", "timestamp": "2026-11-22T17:00:00.123Z"}}}});
+    format!("data: {event}\n\n")
+}
+
+#[test]
+fn events_of_agents_leave_one_by_one() {
+    let mut scrubber = EventScrubber::new(Arc::new(scrub()));
+    for text in ["The quick brown fox. ", "It jumps.\n", "No.\n"] {
+        let mut out = Vec::new();
+        scrubber.feed(update(text).as_bytes(), &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), update(text));
+    }
+    // What may go on waits: the next piece of the artifact, until the last.
+    let mut left = |event: &str| {
+        let mut out = Vec::new();
+        scrubber.feed(event.as_bytes(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(left(&update("quick")), "");
+    let status = update("half a word").replace("artifact\"", "history\"");
+    assert_eq!(left(&status), "", "events keep their order");
+    let last = update(" fox").replace("\"kind\":\"x\"", "\"lastChunk\":true");
+    assert_eq!(left(&last), [update("quick"), status.clone(), last].concat());
+    assert_eq!(left(&status), status, "nothing continues it");
+    let split = [update("call 4111 1111"), update(" 1111 1111 now.")].concat();
+    let output = whole(&Arc::new(scrub()), &split);
+    assert!(output.contains("[REDACTED]") && !output.contains("1111 1111"), "{output}");
+}
+
+#[test]
+fn a_number_is_no_word_of_the_protocol() {
+    let card = "4111111111111111";
+    for name in ["jsonrpc", "state", "kind", "timestamp", "role"] {
+        let event = format!("data: {{\"{name}\":\"{card}\"}}\n\n");
+        let output = whole(&Arc::new(scrub()), &event);
+        assert!(output.contains("[REDACTED]"), "{name}: {output}");
+    }
+}
+
 #[test]
 fn what_goes_on_late_is_still_found() {
     let stream =

@@ -66,6 +66,21 @@ pub(super) async fn parse(
     Ok(request)
 }
 
+/// Parses a chat of the gateway's own making, and evaluates its texts.
+pub(super) async fn parse_chat(
+    context: &mut RequestContext,
+    body: Bytes,
+    proxy: &Proxy,
+) -> Result<LlmRequest, ErrorResponse> {
+    let upstream = Dialect::from(proxy.upstream.dialect);
+    let translator = Translator::between(Endpoint::Chat.dialect(), upstream);
+    let request = parse_body(context, Endpoint::Chat, body, (translator, None)).await?;
+    if context.config.observes_requests {
+        context.llm_info().model = Some(Arc::clone(&request.model));
+    }
+    Ok(request)
+}
+
 async fn parse_body(
     context: &mut RequestContext,
     endpoint: Endpoint,

@@ -88,7 +88,7 @@ impl Reference {
         match kind.unwrap() {
             "array" => format!("list of {}s", self.kind(&schema["items"])),
             "object" if schema["additionalProperties"].is_object() => {
-                format!("map of names to {}s", self.kind(&schema["additionalProperties"]))
+                format!("map of names to {}", plural(&self.kind(&schema["additionalProperties"])))
             }
             "object" => "section".to_owned(),
             "string" => "text".to_owned(),
@@ -129,6 +129,13 @@ impl Reference {
         } else {
             self.rows(path, &schema);
         }
+    }
+}
+
+fn plural(kind: &str) -> String {
+    match kind.strip_prefix("list ") {
+        Some(of) => format!("lists {of}"),
+        None => format!("{kind}s"),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The tables are in the modules. Truth is the upstream's own log of whole heads. `@` in a table
 //! stands for the headers of an honest guest: host and key.
 
+mod agents;
 mod framing;
 mod headers;
 mod hosts;
@@ -42,7 +43,10 @@ impl Range {
              - {{name: private, path: /files/private/*, upstream: u, consumers: [owner]}}\n\
              - {{name: files, path: /files/*, upstream: u}}\n\
              - {{name: ws, path: /ws/*, upstream: u, websocket: true}}\n\
-             - {{name: stripped, path: /strip/*, strip: /strip, upstream: u}}\n"
+             - {{name: stripped, path: /strip/*, strip: /strip, upstream: u}}\n\
+             agents: {{agents: {{known: {{planner: {{url: 'http://{up}/agent'}}, \
+                                          private: {{url: 'http://{up}/private'}}}}, \
+                                 allow: {{a: ['*'], b: [planner]}}}}}}\n"
         ));
         Self { gateway, heads }
     }
@@ -168,6 +172,7 @@ fn the_suite_has_two_hundred_cases() {
         + hosts::CASES.len()
         + methods::CASES.len()
         + headers::CASES.len()
+        + agents::CASES.len()
         + http2::CASES.len();
     assert!(count >= 200, "{count}");
 }

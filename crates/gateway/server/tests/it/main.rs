@@ -14,6 +14,7 @@
 mod support;
 
 mod administration;
+mod agents;
 mod attacks;
 mod audit;
 mod auth;
@@ -43,5 +44,7 @@ mod smuggling;
 mod spellings;
 mod texts;
 mod tls;
+mod tools;
 mod upstreams;
+mod websocket_chats;
 mod websockets;

@@ -54,13 +54,23 @@ fn the_preset_baseline() {
     assert!(stream.text().ends_with("data: [DONE]\n\n"));
     assert_eq!(stream.header("x-request-id").unwrap().len(), 16);
     assert_eq!(get(gateway.addr(), "/v1/models").json(), json!({"path": "/v1/models"}));
-    for path in ["/api/chat", "/a2a", "/mcp/message"] {
-        let reply = post(gateway.addr(), path, &[], &json!({"message": "hi"}));
-        assert_eq!((reply.status, reply.json()), (200, json!({"path": path})));
-        assert_eq!(provider.seen().pop().unwrap().body, "{\"message\":\"hi\"}");
-    }
-    assert_eq!(get(gateway.addr(), "/.well-known/agent.json").json()["url"], "/a2a");
-    assert_eq!(get(gateway.addr(), "/v1/approvals").json(), json!({"approvals": []}));
+    let path = "/mcp/message";
+    let reply = post(gateway.addr(), path, &[], &json!({"message": "hi"}));
+    assert_eq!((reply.status, reply.json()), (200, json!({"path": path})));
+    assert_eq!(provider.seen().pop().unwrap().body, "{\"message\":\"hi\"}");
+    let answer = post(gateway.addr(), "/api/chat", &[], &json!({"message": "hi", "context": []}));
+    assert_eq!(answer.json()["response"], "Hello");
+    let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {}});
+    let reply = post(gateway.addr(), "/a2a", &[], &rpc);
+    assert_eq!((reply.status, reply.json()), (200, json!({"path": "/a2a"})));
+    assert_eq!(provider.seen().pop().unwrap().json(), rpc);
+    let card = get(gateway.addr(), "/.well-known/agent.json");
+    let path = "/.well-known/agent-card.json";
+    assert_eq!((card.status, card.json()), (200, json!({"path": path})));
+    let approvals = get(gateway.addr(), "/v1/approvals").json();
+    assert_eq!(approvals, json!({"approvals": [], "total": 0}));
+    let run = post(gateway.addr(), "/v1/runs", &[], &json!({"input": "hi"}));
+    assert_eq!(run.status, 202);
     let statuses: Vec<u16> = (0..600).map(|_| get(gateway.addr(), "/health/live").status).collect();
     assert_eq!(statuses.first(), Some(&200));
     assert_eq!(statuses.last(), Some(&429), "600 a minute, health included");

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use plimsoll_gateway_server::Gateway;
 use serde_json::json;
 
-use super::support::client::{get, post};
+use super::support::client::{ask, get, post};
 use super::support::provider::Provider;
 use super::support::{CHAT, llm, metric, question, sleep_ms, until};
 
@@ -154,5 +154,42 @@ fn without_redis_a_gateway_fails_open_or_closed_as_configured() {
         }
         assert!(metric(&gateway, "gateway_store_errors ").unwrap() > 0.0);
         assert_eq!(get(gateway.addr(), "/health").json()["status"], json!("ok"));
+    }
+}
+
+#[test]
+fn sessions_and_approvals_are_shared_and_never_pass_without_redis() {
+    let mut redis = Redis::start();
+    // Closed or open makes no difference to them.
+    let layers = format!("tenant: {{}}\nagents: {{}}\n{}", redis.store("open"));
+    let [one, two] = [(); 2].map(|()| super::support::gateway(&layers));
+    let made = post(one.addr(), "/v1/sessions", A, &json!({"ttl_s": 60})).json();
+    let session = format!("/v1/sessions/{}", made["session_id"].as_str().unwrap());
+    let shown = ask(two.addr(), &format!("GET {session}"), A, b"");
+    assert_eq!((shown.status, &shown.json()["expires_at"]), (200, &made["expires_at"]));
+    let asked = post(one.addr(), "/v1/hitl", A, &json!({"action": "pay"})).json();
+    let approval = format!("/v1/hitl/{}", asked["id"].as_str().unwrap());
+    let words = ["approve", "reject", "expire"];
+    let replies = super::support::crowd(|number| {
+        let path = format!("{approval}/{}", words[number % 3]);
+        post([&one, &two][number % 2].addr(), &path, A, &json!({}))
+    });
+    let count = |status| replies.iter().filter(|reply| reply.status == status).count();
+    assert_eq!((count(200), count(409)), (1, 63), "one outcome for both gateways");
+    let state = ask(two.addr(), &format!("GET {approval}"), A, b"").json()["state"].clone();
+    assert!(replies.iter().all(|reply| reply.json()["state"] == state), "{state}");
+    redis.kill();
+    for (line, body) in [
+        ("POST /v1/sessions".to_owned(), &b"{}"[..]),
+        (format!("GET {session}"), b""),
+        (format!("DELETE {session}"), b""),
+        ("POST /v1/hitl".to_owned(), br#"{"action":"pay"}"#),
+        ("GET /v1/hitl/pending".to_owned(), b""),
+        (format!("GET {approval}"), b""),
+        (format!("POST {approval}/approve"), b"{}"),
+    ] {
+        let reply = ask(one.addr(), &line, A, body);
+        let kind = reply.json()["error"]["type"].clone();
+        assert_eq!((reply.status, kind), (503, json!("store_unavailable")), "{line}");
     }
 }

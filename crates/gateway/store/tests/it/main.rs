@@ -10,6 +10,7 @@
 
 mod limits;
 mod memory;
+mod records;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redis")]

@@ -1,6 +1,6 @@
 //! Tables whose columns are quantities, and whose rows are measurements.
 
-use super::{Place, change_number, plain_meaning, understood, value};
+use super::{Place, Terms, change_number, understood, value};
 use crate::document::Grid;
 use crate::heading::{self, Meaning, Quantity};
 use crate::number::{Locale, Number};
@@ -8,23 +8,24 @@ use crate::record::{Change, Record, Table, Value};
 use crate::unit::Dimension;
 
 /// How many columns are understood and have figures.
-pub(super) fn known(grid: &Grid, locale: Locale) -> usize {
+pub(super) fn known(grid: &Grid, terms: Terms<'_>) -> usize {
     let columns = grid.header.iter().enumerate();
-    columns.filter(|(at, heading)| has_figures(grid, *at, heading, locale)).count()
+    columns.filter(|(at, heading)| has_figures(grid, *at, heading, terms)).count()
 }
 
-fn has_figures(grid: &Grid, at: usize, heading: &str, locale: Locale) -> bool {
-    let Some(meaning) = plain_meaning(heading) else { return false };
+fn has_figures(grid: &Grid, at: usize, heading: &str, terms: Terms<'_>) -> bool {
+    let Some(meaning) = terms.meaning(heading) else { return false };
     grid.rows.iter().any(|(line, row)| {
-        let number = row.get(at).and_then(|cell| Number::parse(cell, locale));
+        let number = row.get(at).and_then(|cell| Number::parse(cell, terms.locale));
         let place = Place { line: *line, cell: String::new() };
         number.is_some_and(|number| value(&meaning, &number, place).is_some())
     })
 }
 
-pub(super) fn table(grid: &Grid, locale: Locale) -> Table {
+pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
+    let locale = terms.locale;
     let meanings: Vec<Option<Meaning>> =
-        grid.header.iter().map(|heading| plain_meaning(heading)).collect();
+        grid.header.iter().map(|heading| terms.meaning(heading)).collect();
     let mut table = Table::default();
     for (heading, meaning) in grid.header.iter().zip(&meanings) {
         match meaning {

@@ -1,6 +1,6 @@
 //! Tables and lists whose rows are quantities, and whose columns are measurements.
 
-use super::{Place, change_number, is_limit, is_status, plain_meaning, understood, value};
+use super::{Place, Terms, change_number, is_limit, is_status, understood, value};
 use crate::document::Grid;
 use crate::heading::{self, Meaning};
 use crate::number::{Bound, Locale, Number};
@@ -18,14 +18,14 @@ enum Role {
 }
 
 /// How many rows are understood and have figures.
-pub(super) fn known(grid: &Grid, locale: Locale) -> usize {
+pub(super) fn known(grid: &Grid, terms: Terms<'_>) -> usize {
     let fits = |(line, row): &&(usize, Vec<String>)| {
-        let Some(meaning) = row.first().and_then(|heading| plain_meaning(heading)) else {
+        let Some(meaning) = row.first().and_then(|heading| terms.meaning(heading)) else {
             return false;
         };
         row.iter().enumerate().skip(1).any(|(at, cell)| {
             let place = Place { line: *line, cell: String::new() };
-            let number = number_of(grid, at, cell, locale);
+            let number = number_of(grid, at, cell, terms.locale);
             number.is_some_and(|number| value(&meaning, &number, place).is_some())
         })
     };
@@ -58,7 +58,8 @@ fn roles(grid: &Grid) -> Vec<Role> {
     grid.header.iter().map(role).collect()
 }
 
-pub(super) fn table(grid: &Grid, locale: Locale) -> Table {
+pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
+    let locale = terms.locale;
     let roles = roles(grid);
     let columns =
         grid.rows.iter().map(|(_, row)| row.len()).max().unwrap_or(0).max(grid.header.len());
@@ -70,7 +71,7 @@ pub(super) fn table(grid: &Grid, locale: Locale) -> Table {
     for (line, row) in &grid.rows {
         let Some(heading) = row.first() else { continue };
         change(grid, &roles, (*line, row), locale, &mut table);
-        let Some(meaning) = plain_meaning(heading) else {
+        let Some(meaning) = terms.meaning(heading) else {
             if !heading.is_empty() {
                 table.not_read.push(heading.clone());
             }

@@ -2,7 +2,7 @@
 
 use csv::{ReaderBuilder, Trim};
 
-use crate::document::{Document, Grid};
+use crate::document::{Document, Grid, MOST_CELLS, MOST_ROWS};
 
 pub(super) fn read(text: &str) -> Document {
     let first = text.lines().next().unwrap_or_default();
@@ -14,8 +14,13 @@ pub(super) fn read(text: &str) -> Document {
         .flexible(true)
         .trim(Trim::All)
         .from_reader(text.as_bytes());
-    let mut rows = Vec::new();
+    let (mut rows, mut read) = (Vec::new(), 0);
     for record in reader.records().filter_map(Result::ok) {
+        read += record.len();
+        // The header, what is kept, and one more, by which it is seen that there are more.
+        if rows.len() > MOST_ROWS + 1 || read > 2 * MOST_CELLS {
+            break;
+        }
         let line = record.position().map_or(1, csv::Position::line);
         let cells: Vec<String> = record.iter().map(str::to_owned).collect();
         rows.push((usize::try_from(line).unwrap_or(usize::MAX), cells));

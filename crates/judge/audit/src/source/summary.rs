@@ -6,8 +6,8 @@ use crate::document::{Document, Grid, Tool};
 use crate::error::AuditError;
 
 /// Lists of groups in the file.
-const GROUPS: [&str; 6] =
-    ["by_stage", "by_scenario", "by_category", "by_lane", "by_target", "cells"];
+const GROUPS: [&str; 7] =
+    ["by_stage", "by_scenario", "by_category", "by_lane", "by_target", "by_operation", "cells"];
 /// The statistics of a distribution, with the headings under which they are read.
 const STATISTICS: [(&str, &str); 9] = [
     ("count", "samples"),

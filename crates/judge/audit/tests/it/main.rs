@@ -9,3 +9,4 @@ mod seeds;
 mod shown;
 mod sources;
 mod support;
+mod vocabulary;

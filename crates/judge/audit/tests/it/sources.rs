@@ -73,3 +73,23 @@ fn a_claim_is_audited_like_a_table() {
         assert!(error.to_string().contains("NAME=VALUE"), "{claim}: {error}");
     }
 }
+
+#[test]
+fn what_is_too_much_for_a_page_is_left_out_and_said() {
+    let text = format!("p50,p99\n{}", "1,2\n".repeat(6_000));
+    let report = audit_text("a.csv", &text);
+    assert_eq!(report.figures, 10_000);
+    assert_eq!(report.not_read[0].what, "the rows after the first 5000");
+}
+
+#[test]
+fn control_characters_of_a_page_reach_no_terminal() {
+    let text =
+        "| name\x1b[2J | p50 | p99 |\n|---|---|---|\n| \x1b[1;32mVALID\x07 | 9 ms | 5 ms |\n";
+    for (name, text) in [("a.md", text.to_owned()), ("a.csv", text.replace(" | ", ","))] {
+        let report = audit(name, text.as_bytes());
+        let shown = report.map_or_else(|error| error.to_string(), |report| report.text(true));
+        assert!(shown.contains("VALID") || name == "a.csv", "{shown}");
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+    }
+}

@@ -1,14 +1,13 @@
 //! Tables of `ClickHouse`, over its HTTP interface. Requests are `GET`, which the server takes as
 //! read-only.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use plimsoll_measure::{Moment, MonotonicClock, Nanos};
+use plimsoll_measure::Moment;
 use plimsoll_report::MAX_LINE;
 use plimsoll_transport::{
-    Connector, EncodedRequest, Endpoint, ReadBuffers, Request, RequestHead, ResponseHandler,
-    ResponseHead, RxClock, RxTime, SocketOptions, TlsSettings,
+    EncodedRequest, Endpoint, ResponseHandler, ResponseHead, RxTime, SingleRequest,
 };
 use serde::Deserialize;
 use tokio::runtime::Builder;
@@ -17,7 +16,7 @@ use crate::books::Joiner;
 use crate::error::JoinError;
 use crate::json_row::Columns;
 use crate::map::Map;
-use crate::source::table::{bounds, kind};
+use crate::source::table::{bounds, kind, patient};
 use crate::source::{Column, Table, Window};
 use crate::time::Unit;
 
@@ -66,10 +65,15 @@ pub(super) fn read(
     joiner: &mut Joiner<'_, '_>,
 ) -> Result<(), JoinError> {
     let (sql, wanted) = (query(table, map, columns, window), Columns::new(map));
-    fetch(table, &sql, &mut |number, line| match wanted.read(line) {
+    // What fails in the middle of an answer is told in its last lines.
+    let mut failure: Option<String> = None;
+    fetch(table, &sql, &mut |_, line| match wanted.read(line) {
         Some(cells) => joiner.add(&cells),
-        None => joiner.add_unreadable(number, &String::from_utf8_lossy(line)),
-    })
+        None if failure.is_some() => {}
+        None => failure = Some(String::from_utf8_lossy(line).into_owned()),
+    })?;
+    let failed = |text| Err(table.address.failure(NAME, &format!("it broke off: {text}")));
+    failure.map_or(Ok(()), failed)
 }
 
 /// Only mapped columns, of the run's time.
@@ -129,9 +133,13 @@ fn fetch(table: &Table, sql: &str, line: &mut dyn FnMut(u64, &[u8])) -> Result<(
     let failed = |error: &str| address.failure(NAME, error);
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error.to_string()))?;
-    let mut answer = Answer { status: 0, error: Vec::new(), rest: Vec::new(), lines: 0, line };
-    runtime.block_on(exchange(table, sql, &mut answer)).map_err(|error| failed(&error))?;
-    let Answer { status, error, rest, lines, line } = answer;
+    let heard = Cell::new(0);
+    let mut answer =
+        Answer { status: 0, error: Vec::new(), rest: Vec::new(), lines: 0, line, heard: &heard };
+    let work = exchange(table, sql, &mut answer);
+    let answered = runtime.block_on(async { patient(table.patience, &heard, work).await });
+    answered.map_err(|error| failed(&error))?;
+    let Answer { status, error, rest, lines, line, .. } = answer;
     if status != 200 {
         let text = String::from_utf8_lossy(&error);
         return Err(failed(&format!("status {status}: {}", text.trim())));
@@ -146,42 +154,21 @@ fn fetch(table: &Table, sql: &str, line: &mut dyn FnMut(u64, &[u8])) -> Result<(
 }
 
 async fn exchange(table: &Table, sql: &str, answer: &mut Answer<'_>) -> Result<(), String> {
-    let address = &table.address;
-    let tls = if address.tls {
-        let settings = TlsSettings::default();
-        Some(settings.client_config("http/1.1").map_err(|error| error.to_string())?)
-    } else {
-        None
-    };
-    let options = SocketOptions {
-        timeout: Nanos::from_secs(10),
-        kernel_timestamps: false,
-        http2_streams: None,
-        bind: Vec::new(),
-        requests_per_connection: None,
-    };
-    let endpoint = Endpoint::new(address.host.clone(), address.port);
-    let scheme = if address.tls { "https" } else { "http" };
-    let origin = format!("{scheme}://{endpoint}");
-    let credentials = &table.credentials;
+    let Table { address, credentials, .. } = table;
     let headers = [
         ("x-clickhouse-user", credentials.user.as_deref()),
         ("x-clickhouse-key", credentials.password.as_deref()),
     ];
     let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let path = format!("/?query={}", percent_encoded(sql));
-    let head =
-        RequestHead::new("GET", &path, &origin, headers).map_err(|error| error.to_string())?;
-    let connector = Connector::new(endpoint, tls, options).map_err(|error| error.to_string())?;
-    let clock = MonotonicClock::start();
-    let opened = connector.connect(&clock).await;
-    let mut connection = opened.connection.map_err(|failure| failure.detail)?;
-    let mut encoded = EncodedRequest::default();
-    head.render(None, 0, &mut encoded.head);
-    let request = Request { head: &head, id: None, encoded };
-    let (rx_clock, buffers) = (RxClock::new(clock), RefCell::new(ReadBuffers::default()));
-    let sent = connection.exchange(&rx_clock, &buffers, request, answer).await;
-    sent.map(drop).map_err(|failure| failure.detail)
+    let request = SingleRequest {
+        endpoint: Endpoint::new(address.host.clone(), address.port),
+        tls: address.tls,
+        method: "GET",
+        path: &format!("/?query={}", percent_encoded(sql)),
+        headers: &headers.collect::<Vec<_>>(),
+        body: Vec::new(),
+    };
+    request.send(answer).await
 }
 
 /// Takes the answer apart into lines as it comes.
@@ -192,12 +179,16 @@ struct Answer<'l> {
     rest: Vec<u8>,
     lines: u64,
     line: &'l mut dyn FnMut(u64, &[u8]),
+    /// Pieces that came.
+    heard: &'l Cell<u64>,
 }
 
 impl ResponseHandler for Answer<'_> {
     fn sent(&mut self, _: Moment, _: EncodedRequest) {}
 
-    fn received(&mut self, _: usize, _: RxTime) {}
+    fn received(&mut self, _: usize, _: RxTime) {
+        self.heard.set(self.heard.get() + 1);
+    }
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
@@ -247,7 +238,8 @@ mod tests {
     #[test]
     fn only_mapped_columns_of_the_time_of_the_run_are_asked_for() {
         let (address, _) = Address::parse("http://h/d.t`", "clickhouse").unwrap();
-        let table = Table { address, credentials: Credentials::default() };
+        let table =
+            Table { address, credentials: Credentials::default(), patience: crate::PATIENCE };
         let entry = |field, column: &str, unit| Entry { field, column: column.to_owned(), unit };
         let column =
             |name: &str, kind: &str| Column { name: name.to_owned(), kind: kind.to_owned() };

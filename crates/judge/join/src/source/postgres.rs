@@ -1,5 +1,6 @@
 //! Tables of Postgres. Sessions are read-only, and not encrypted: for others, export the table.
 
+use std::cell::Cell as Shared;
 use std::pin::pin;
 
 use futures_util::TryStreamExt as _;
@@ -11,7 +12,7 @@ use crate::cell::Cell;
 use crate::error::JoinError;
 use crate::json_row::Cells;
 use crate::map::Map;
-use crate::source::table::{bounds, kind};
+use crate::source::table::{bounds, kind, patient};
 use crate::source::{Column, Table, Window};
 
 const NAME: &str = "Postgres";
@@ -103,18 +104,21 @@ fn fetch(table: &Table, sql: &str, row: &mut dyn FnMut(&SimpleQueryRow)) -> Resu
     let failed = |error: &str| table.address.failure(NAME, error);
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error.to_string()))?;
-    runtime
-        .block_on(async {
-            let client = connect(table).await?;
-            let mut rows = pin!(client.simple_query_raw(sql).await?);
-            while let Some(message) = rows.try_next().await? {
-                if let SimpleQueryMessage::Row(found) = message {
-                    row(&found);
-                }
+    let heard = Shared::new(0_u64);
+    let work = async {
+        let client = connect(table).await?;
+        let mut rows = pin!(client.simple_query_raw(sql).await?);
+        while let Some(message) = rows.try_next().await? {
+            heard.set(heard.get() + 1);
+            if let SimpleQueryMessage::Row(found) = message {
+                row(&found);
             }
-            Ok(())
-        })
-        .map_err(|error: tokio_postgres::Error| failed(&described(&error)))
+        }
+        Ok(())
+    };
+    let work = async { work.await.map_err(|error: tokio_postgres::Error| described(&error)) };
+    let read = runtime.block_on(async { patient(table.patience, &heard, work).await });
+    read.map_err(|error| failed(&error))
 }
 
 async fn connect(table: &Table) -> Result<Client, tokio_postgres::Error> {

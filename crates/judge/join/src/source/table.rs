@@ -1,6 +1,11 @@
 //! What the tables of both databases have in common.
 
+use std::cell::Cell;
 use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+
+use plimsoll_transport::Endpoint;
 
 use crate::error::{JoinError, quoted};
 use crate::map::{Field, Map};
@@ -57,21 +62,18 @@ impl Address {
             (true, _) => 8123,
             (false, _) => 5432,
         };
-        let (host, port) = match host.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
-            Some((host, port)) => (host, port.parse().map_err(|_| wrong())?),
-            None => (host, default),
-        };
+        let endpoint = Endpoint::parse(host, default).map_err(|_| wrong())?;
         let (database, table) =
             if clickhouse { ("", path) } else { path.split_once('/').ok_or_else(wrong)? };
         let (schema, table) =
             table.split_once('.').unwrap_or((if clickhouse { "default" } else { "public" }, table));
-        if host.is_empty() || table.is_empty() || table.contains('/') {
+        if table.is_empty() || table.contains('/') {
             return Err(wrong());
         }
         let address = Self {
             tls: scheme == "https",
-            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-            port,
+            host: endpoint.host().to_owned(),
+            port: endpoint.port(),
             database: database.to_owned(),
             schema: schema.to_owned(),
             table: table.to_owned(),
@@ -87,6 +89,25 @@ impl Address {
     /// The error of a table without columns.
     pub(crate) fn absent(&self, kind: &str) -> JoinError {
         JoinError::Usage(format!("{kind} has no table {self}, or this user may not see it"))
+    }
+}
+
+/// The result of `work`, or an error if `heard`, which counts what came, stands still for too long.
+pub(crate) async fn patient<T>(
+    patience: Duration,
+    heard: &Cell<u64>,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let mut work = pin!(work);
+    loop {
+        let before = heard.get();
+        match tokio::time::timeout(patience, work.as_mut()).await {
+            Ok(result) => return result,
+            Err(_) if heard.get() != before => {}
+            Err(_) => {
+                return Err(format!("it said nothing for {} s", patience.as_secs_f64()));
+            }
+        }
     }
 }
 

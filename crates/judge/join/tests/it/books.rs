@@ -61,12 +61,26 @@ fn attempts_and_repeated_requests_are_retries() {
 }
 
 #[test]
+fn every_row_of_a_request_is_counted() {
+    let files = Files::run(30);
+    let again = std::iter::repeat_n(audit_row(3, 0, 64), 1_000);
+    files.lines("log", (0..30).map(|n| audit_row(n, 0, 64)).chain(again));
+    let books = files.join("log", &[]).unwrap().books;
+    assert_eq!((books.in_log, books.matched, books.twice, books.rows_twice), (1_030, 30, 1, 1_000));
+}
+
+#[test]
 fn a_log_of_half_the_run_is_not_judged() {
     let files = Files::run(400);
     files.lines("log", (200..400).map(|n| audit_row(n, 0, 64)));
     let join = files.join("log", &[]).unwrap();
     let Verdict::Unjudged(why) = &join.verdict else { panic!("{:?}", join.verdict) };
     assert!(why.starts_with("200 of 200 missing requests"), "{why}");
+    // The first of a short run is lost, and nothing says that the log begins later.
+    let short = Files::run(40);
+    short.lines("log", (1..40).map(|n| audit_row(n, 0, 64)));
+    let join = short.join("log", &[]).unwrap();
+    assert_eq!((join.books.lost, join.verdict), (1, Verdict::Disagree));
     // The same number, spread over the run, is a loss.
     files.lines("log", (0..400).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
     let join = files.join("log", &[]).unwrap();
@@ -103,6 +117,42 @@ fn gateways_with_ids_of_their_own_are_matched_by_a_recorded_header() {
     let error = by("x-other").unwrap_err().to_string();
     assert!(error.contains("recorded: x-call-id"), "{error}");
     assert!(files.usage("log", &["id=call"]).contains("--id-header"));
+}
+
+#[test]
+fn answers_without_an_id_of_their_own_are_never_called_lost() {
+    let header =
+        |call: i64| format!(r#""response_headers":{{"x-call-id":"call-{call}"}},"bytes_out""#);
+    let by_header = RunChoice { id_header: Some("x-call-id".to_owned()), ..RunChoice::default() };
+    let options = || Options { run: by_header.clone(), ..options(&["id=call"]) };
+    // One in 200 answers comes from a cache, with the headers of the first one; the last ones
+    // have none at all.
+    let run = |without: i64| {
+        let row = |n: i64| match n {
+            _ if n >= 1_000 - without => run_row(n),
+            _ if n % 200 == 199 => run_row(n).replace(r#""bytes_out""#, &header(0)),
+            _ => run_row(n).replace(r#""bytes_out""#, &header(n)),
+        };
+        Files::of((0..1_000).map(row))
+    };
+    let log = |n: i64| format!(r#"{{"call":"call-{n}"}}"#);
+    let files = run(2);
+    files.lines("log", (0..1_000).filter(|n| *n != 500).map(log));
+    let source = Source::File(files.path("log"));
+    let join = files.join_with(&source, &options()).unwrap();
+    let books = &join.books;
+    // Request 999 is without a header, so 4 of the 5 are from the cache.
+    assert_eq!((books.lost, books.unnamed, books.foreign), (1, 6, 6), "{books:?}");
+    assert!(join.notes.iter().any(|note| note.starts_with("4 answers have the id")), "{join:?}");
+    let files = run(100);
+    files.lines("log", (0..1_000).map(log));
+    let join = files.join_with(&Source::File(files.path("log")), &options()).unwrap();
+    assert!(matches!(&join.verdict, Verdict::Unjudged(why) if why.contains("no id header")));
+    // A header that all share is none.
+    let files = Files::of((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
+    files.lines("log", (0..100).map(log));
+    let error = files.join_with(&Source::File(files.path("log")), &options()).unwrap_err();
+    assert!(error.to_string().contains("50 of 100 answers have the value"), "{error}");
 }
 
 /// The mock's log behind a gateway that forwards no id: the prompt carries the conversation, and

@@ -97,6 +97,37 @@ fn a_database_that_refuses_or_is_not_there_is_named() {
     assert!(error(port).contains("has no table default.t"));
 }
 
+/// `ClickHouse` tells a failure in the middle of an answer at its end, with status 200.
+#[test]
+fn an_answer_that_breaks_off_is_no_log() {
+    let columns = "{\"name\":\"request_id\",\"type\":\"String\"}\n";
+    let rows: Vec<_> = (0..90).map(|n| format!("{{\"request_id\":\"{}\"}}\n", id(n))).collect();
+    let broken = rows.concat() + "Code: 241. DB::Exception: Memory limit (total) exceeded\n";
+    let (port, _) = scripted(vec![chunked(columns), chunked(&broken)]);
+    let files = Files::run(100);
+    let url = format!("clickhouse:http://127.0.0.1:{port}/t");
+    let error =
+        files.join_with(&source(&url, "me", "x"), &options(&["id=request_id"])).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("broke off: Code: 241"), "{error}");
+}
+
+#[test]
+fn a_database_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let files = Files::run(5);
+    for kind in ["clickhouse:http", "postgres"] {
+        let table = if kind == "postgres" { "db/t" } else { "t" };
+        let log = source(&format!("{kind}://127.0.0.1:{port}/{table}"), "me", "x");
+        let log = log.with_patience(Duration::from_millis(100));
+        let error = files.join_with(&log, &options(&[])).unwrap_err();
+        let text = error.to_string();
+        let known = text.contains("said nothing for 0.1 s") || text.contains("reads no Postgres");
+        assert!(error.is_usage() && known, "{text}");
+    }
+    drop(listener);
+}
+
 /// A server of a test, killed at its end.
 struct Server(Child);
 

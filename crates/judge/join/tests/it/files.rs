@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::support::{Files, audit_row, id, run_row, total};
+use crate::support::{Files, audit_row, id, run_row, total, upstream};
 
 #[test]
 fn csv_with_odd_quoting_is_read() {
@@ -88,4 +88,28 @@ fn hostile_texts_reach_no_terminal() {
         let bad = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
         assert_eq!(bad, None, "{text:?}");
     }
+}
+
+/// nginx has milliseconds: what is smaller is not shown as a figure.
+#[test]
+fn no_difference_is_shown_finer_than_the_steps_of_the_log() {
+    let files = Files::run(100);
+    let seconds =
+        |nanos: i64| format!("{}.{:03}", nanos / 1_000_000_000, nanos / 1_000_000 % 1_000);
+    let row = |n: i64| {
+        let (took, behind) = (seconds(total(n)), seconds(upstream(n)));
+        format!(
+            r#"{{"request_id":"{}","request_time":"{took}","upstream_response_time":"{behind}","status":"200"}}"#,
+            id(n)
+        )
+    };
+    files.lines("log", (0..100).map(row));
+    let join = files.join("log", &[]).unwrap();
+    assert_eq!((join.steps_ms, join.books.matched), (Some(2.0), 100));
+    let text = plimsoll_join::text(&join);
+    // 300 us in the gateway, and some 600 us outside of it.
+    let line = text.lines().find(|line| line.contains("chat completed")).unwrap();
+    assert_eq!(line.matches("<2.00ms").count(), 2, "{text}");
+    assert!(text.contains("differences are known within 2.00ms"), "{text}");
+    assert!(text.contains("too few requests for that percentile"), "{text}");
 }

@@ -7,5 +7,6 @@ mod files;
 mod large;
 mod planted;
 mod reference;
+mod robust;
 mod support;
 mod wrong;

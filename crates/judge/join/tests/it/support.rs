@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plimsoll_join::{Credentials, Join, JoinError, MapChoice, Mapping, Options, RunChoice, Source};
+use plimsoll_join::{Credentials, Join, JoinError, MapChoice, Mapping, Options, Source};
 use tempfile::TempDir;
 
 /// When the runs of the tests begin.
@@ -127,7 +127,7 @@ impl Files {
 pub(crate) fn options(map: &[&str]) -> Options {
     let entries = map.iter().map(|entry| Mapping::parse(entry).unwrap()).collect();
     let map = MapChoice { entries, ..MapChoice::default() };
-    Options { run: RunChoice::default(), map, allow_lost: 0.0 }
+    Options { map, ..Options::default() }
 }
 
 /// A table, with a password.

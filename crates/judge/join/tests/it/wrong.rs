@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::support::{Files, audit_row, id, sent, total};
+use plimsoll_join::{Options, Source};
+use serde_json::Value;
+
+use crate::support::{Files, audit_row, id, options, sent, service, total, upstream, ways};
 
 #[test]
 fn a_log_in_other_units_is_named_with_the_unit_it_seems_to_have() {
@@ -97,4 +100,74 @@ fn files_that_are_no_logs_are_named() {
     fs::write(files.path("results.jsonl"), "").unwrap();
     assert!(!files.join("log", &[]).unwrap_err().is_usage());
     assert!(sent(1) > sent(0));
+}
+
+/// The upstream's microseconds read as milliseconds would make the gateway's time negative.
+#[test]
+fn an_upstream_in_other_units_is_named_and_one_that_is_no_part_is_refused() {
+    let files = Files::run(100);
+    files.lines("log", (0..100).map(|n| audit_row(n, 0, 64)));
+    let message = files.usage("log", &["upstream=upstream_us:ms"]);
+    assert!(message.contains("more than the log's own total in 100 of 100"), "{message}");
+    assert!(message.ends_with("seems to be in us: --map upstream=upstream_us:us"), "{message}");
+    // Not a power of a thousand: twice the total, by whatever mistake.
+    let row = |n: i64| {
+        let total = total(n) / 1_000;
+        format!(r#"{{"id":"{}","took":{total},"behind":{}}}"#, id(n), total * 2)
+    };
+    files.lines("log", (0..100).map(row));
+    let map = ["id=id", "total=took:us", "upstream=behind:us"];
+    let message = files.usage("log", &map);
+    assert!(message.contains("--map upstream=behind:ns"), "{message}");
+    let join = files.join("log", &["id=id", "total=took:ns", "upstream=behind:ns"]);
+    assert!(join.unwrap_err().to_string().contains("seems to be in us"));
+}
+
+#[test]
+fn times_of_arrival_in_other_units_are_named_with_their_date() {
+    let files = Files::run(100);
+    let row = |n: i64| format!(r#"{{"id":"{}","at":{}}}"#, id(n), sent(n) / 1_000_000_000);
+    files.lines("log", (0..100).map(row));
+    // Seconds since 1970 read as milliseconds: 20 days after 1970.
+    let message = files.usage("log", &["id=id", "at=at:ms"]);
+    assert!(message.contains("arrived at 1970-01-21"), "{message}");
+    assert!(files.join("log", &["id=id", "at=at:s"]).unwrap().clock.is_none());
+}
+
+/// A row for each request, as the log and the run have it, and none of an earlier run.
+#[test]
+fn the_rows_of_a_join_say_where_the_time_went() {
+    let files = Files::run(50);
+    files.lines("log", (0..50).filter(|n| *n != 7).map(|n| audit_row(n, 0, 64)));
+    let path = files.path("joined.jsonl");
+    fs::write(&path, "old").unwrap();
+    let wrong = Options { rows: Some(path.clone()), ..options(&["id=nothing"]) };
+    let log = Source::File(files.path("log"));
+    assert!(files.join_with(&log, &wrong).is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    files.join_with(&log, &Options { rows: Some(path.clone()), ..options(&[]) }).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 50);
+    for (n, row) in (0..).zip(&rows) {
+        let lost = n == 7;
+        assert_eq!(row["request_id"], id(n));
+        assert_eq!(row["state"], if lost { "lost" } else { "matched" });
+        let near = |key: &str, nanos: i64| (row[key].as_f64().unwrap() - nanos as f64 / 1e6).abs();
+        assert!(near("client_ms", service(n)) < 1e-6, "{row}");
+        assert_eq!(row.get("outside_ms").is_none(), lost);
+        // The log has whole microseconds.
+        if !lost {
+            assert!(near("outside_ms", ways(n).0 + ways(n).1) < 0.0011, "{row}");
+            assert!(near("gateway_ms", 300_000) < 0.0011, "{row}");
+            assert!(near("upstream_ms", upstream(n)) < 0.0011, "{row}");
+        }
+    }
+    // Times that cannot be compared are not subtracted.
+    let row = |n: i64| format!(r#"{{"id":"{}","took":{}}}"#, id(n), total(n) / 500);
+    files.lines("log", (0..50).map(row));
+    let map = options(&["id=id", "total=took:us"]);
+    files.join_with(&log, &Options { rows: Some(path.clone()), ..map }).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("log_ms") && !text.contains("outside_ms"), "{text}");
 }

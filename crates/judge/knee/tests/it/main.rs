@@ -4,3 +4,5 @@
 mod queue;
 mod search;
 mod shown;
+mod turns;
+mod usl;

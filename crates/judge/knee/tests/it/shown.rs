@@ -1,8 +1,8 @@
 //! The screen, the text and `knee.json` of searches.
 
 use plimsoll_knee::{
-    AtLeast, Counts, FORMAT, KeptShare, KneeReport, Load, Measured, ProbeFigures, ProviderProbe,
-    Search, Settings, State,
+    AtLeast, Counts, FORMAT, Goodput, KeptShare, KneeReport, Load, Measured, ProbeFigures,
+    ProviderProbe, Search, Settings, State, TargetKnee,
 };
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
@@ -17,34 +17,47 @@ fn rest() -> Rest {
     Rest::Folder("runs/20261122T120000Z-knee-chat".to_owned())
 }
 
-fn report(search: &Search, at_least: Option<f64>) -> KneeReport {
-    let knee = search.found().unwrap().clone();
-    let mut probes = search.probes().to_vec();
-    for (probe, index) in probes.iter_mut().zip(0_u32..) {
+/// Probes of a stream whose figures are made up.
+fn figured(search: &Search, name: &str, at_least: Option<f64>) -> TargetKnee {
+    let load = Load::RequestsPerSecond;
+    let of = (name, "http://127.0.0.1:8080".to_owned(), "0123456789abcdef".to_owned());
+    let mut knee = TargetKnee::of(search, (load, at_least), of);
+    for (probe, index) in knee.probes.iter_mut().zip(0_u32..) {
+        let p99_ms = Some(17.0 + f64::from(index));
         probe.figures = ProbeFigures {
             p50_ms: Some(2.0 + f64::from(index) / 8.0),
-            p99_ms: Some(17.0 + f64::from(index)),
-            goodput: Some(probe.load * 0.99),
+            p99_ms,
+            offered_per_s: Some(probe.load),
+            goodput_per_s: Some(probe.load * 0.99),
             in_flight: Some(probe.load / 400.0),
-            tokens_per_s: None,
+            response_time_p99_ms: p99_ms,
+            ..ProbeFigures::default()
         };
     }
+    for point in &mut knee.curve {
+        point.figures = knee.probes[point.probe].figures;
+    }
+    let at = knee.knee.confirmed.map(|confirmed| confirmed.load);
+    knee.goodput = at.map(|load| Goodput { load, per_s: load * 0.99 });
+    knee
+}
+
+fn whole(knees: Vec<TargetKnee>) -> KneeReport {
     KneeReport {
         format: FORMAT.to_owned(),
         tool_version: "0.2.0".to_owned(),
         started: "20261122T120000Z".to_owned(),
         profile: "chat".to_owned(),
-        target: "http://127.0.0.1:8080".to_owned(),
-        plan_hash: "0123456789abcdef".to_owned(),
         objective: "response_time<20ms : 99%".to_owned(),
         load: Load::RequestsPerSecond,
-        at_least: at_least.map(|load| AtLeast::judge(load, &knee)),
-        knee,
-        provider: None,
         interrupted: false,
-        took_s: search.spent_s(),
-        probes,
+        budget_s: Some(300.0),
+        knees,
     }
+}
+
+fn report(search: &Search, at_least: Option<f64>) -> KneeReport {
+    whole(vec![figured(search, "", at_least)])
 }
 
 fn of_queue() -> Search {
@@ -66,13 +79,19 @@ fn constant(missed: u64, to: f64) -> Search {
 fn screens_are_as_stored_and_fit_every_width() {
     let mut provider = report(&of_queue(), None);
     let kept = KeptShare { value: 0.912, low: 0.9, high: 0.92 };
-    provider.provider = Some(ProviderProbe {
+    provider.knees[0].provider = Some(ProviderProbe {
         url: "http://127.0.0.1:9000".to_owned(),
         load: 2_130.0,
         kept: Some(kept),
         state: State::Missed,
     });
+    let both = |at_least| {
+        let slow = figured(&constant(50, 1e5), "slow", at_least);
+        whole(vec![figured(&of_queue(), "fast", at_least), slow])
+    };
     for (name, report) in [
+        ("two", both(None)),
+        ("two-carry-not", both(Some(150.0))),
         ("found", report(&of_queue(), None)),
         ("carries", report(&of_queue(), Some(1_500.0))),
         ("carries-not", report(&of_queue(), Some(2_500.0))),
@@ -84,7 +103,8 @@ fn screens_are_as_stored_and_fit_every_width() {
         plimsoll_golden::check_screens(FOLDER, name, &whole, |width| {
             report.screen(rest()).text(Style { width, color: false })
         });
-        assert!(whole.lines().count() > report.probes.len(), "every probe is in the file");
+        let probes: usize = report.knees.iter().map(|knee| knee.probes.len()).sum();
+        assert!(whole.lines().count() > probes, "every probe is in the file");
     }
 }
 
@@ -105,8 +125,25 @@ fn the_schema_of_knee_json_equals_its_type_and_reports_keep_it() {
     plimsoll_golden::check(path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
     let validator = jsonschema::validator_for(&schema).unwrap();
     for search in [of_queue(), constant(50, 1e5)] {
-        let json = serde_json::to_value(report(&search, Some(10.0))).unwrap();
+        let report = report(&search, Some(10.0));
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(KneeReport::read_json(json.to_string().as_bytes()).unwrap(), report);
         let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}");
     }
+}
+
+/// A file of the first format, which had one target, as it was written then.
+#[test]
+fn a_file_of_the_first_format_is_read() {
+    let text = include_bytes!("../golden/knee-1.json");
+    let report = KneeReport::read_json(text).unwrap();
+    assert_eq!((report.format.as_str(), report.profile.as_str()), (FORMAT, "own"));
+    let [knee] = report.knees.as_slice() else { panic!("{report:?}") };
+    assert_eq!((knee.name.as_str(), knee.target.as_str()), ("", "http://127.0.0.1:8080"));
+    // The first probe ended early and is no point of the curve.
+    assert_eq!((knee.probes.len(), knee.curve.len(), knee.curve[0].probe), (2, 1, 1));
+    assert_eq!(knee.goodput, Some(Goodput { load: 20.0, per_s: 19.75 }));
+    let error = KneeReport::read_json(br#"{"format": "plimsoll.knee/9"}"#).unwrap_err();
+    assert!(error.to_string().contains("`plimsoll.knee/9`"), "{error}");
 }

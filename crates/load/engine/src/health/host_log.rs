@@ -2,7 +2,8 @@
 
 use plimsoll_measure::{Moment, Nanos};
 
-use super::kernel;
+use super::cgroup;
+use super::kernel::CpuTicks;
 
 /// Time between two readings.
 const PERIOD: Nanos = Nanos::from_millis(200);
@@ -26,8 +27,7 @@ pub(crate) struct WithheldPeriod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reading {
     at: Moment,
-    /// Stolen and total clock ticks.
-    stolen: Option<(u64, u64)>,
+    ticks: Option<CpuTicks>,
     throttled: Option<Nanos>,
 }
 
@@ -42,20 +42,14 @@ impl HostLog {
     /// Reads the counters, if that is due.
     pub(crate) fn read_if_due(&mut self, now: Moment) {
         if self.last.is_none_or(|last| now.since(last.at) >= PERIOD) {
-            self.note(Reading {
-                at: now,
-                stolen: kernel::stolen(),
-                throttled: kernel::throttled(),
-            });
+            self.note(Reading { at: now, ticks: CpuTicks::read(), throttled: cgroup::throttled() });
         }
     }
 
     fn note(&mut self, reading: Reading) {
         let Some(last) = self.last.replace(reading) else { return };
-        let stolen = last.stolen.zip(reading.stolen).map_or(0.0, |(before, after)| {
-            let total = after.1.saturating_sub(before.1).max(1);
-            after.0.saturating_sub(before.0) as f64 / total as f64
-        });
+        let ticks = last.ticks.zip(reading.ticks);
+        let stolen = ticks.and_then(|(before, after)| after.stolen_since(&before)).unwrap_or(0.0);
         let throttled = last.throttled.zip(reading.throttled);
         let throttled =
             throttled.map_or(Nanos::ZERO, |(before, after)| after.saturating_sub(before));
@@ -90,7 +84,7 @@ mod tests {
         {
             log.note(Reading {
                 at: at(ms),
-                stolen: Some((stolen, total)),
+                ticks: CpuTicks::parse(&format!("cpu {} 0 0 0 0 0 0 {stolen}", total - stolen)),
                 throttled: Some(Nanos::from_millis(throttled)),
             });
         }

@@ -4,39 +4,77 @@
 use std::fs;
 
 use plimsoll_measure::Nanos;
+use plimsoll_metrics::HostLoad;
 
-/// Stolen and total clock ticks of all CPUs.
-pub(super) fn stolen() -> Option<(u64, u64)> {
-    stolen_in(&fs::read_to_string("/proc/stat").ok()?)
+/// CPUs that a kernel can have.
+const MOST_CPUS: usize = 8_192;
+
+/// Clock ticks of all CPUs since the host started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTicks {
+    cpus: u32,
+    total: u64,
+    idle: u64,
+    stolen: u64,
 }
 
-/// `proc_stat(5)`: user nice system idle iowait irq softirq steal; guest times are part of user.
-fn stolen_in(stat: &str) -> Option<(u64, u64)> {
-    let ticks: Vec<u64> =
-        stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
-    Some((*ticks.get(7)?, ticks.iter().take(8).sum()))
+impl CpuTicks {
+    /// Reads the counters; `None` where the kernel has none.
+    pub fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The share of the time since `before` that the hypervisor withheld; `None` if no tick has
+    /// passed.
+    pub fn stolen_since(&self, before: &Self) -> Option<f64> {
+        self.since(before).map(|load| load.stolen)
+    }
+
+    /// What the CPUs did since `before`; `None` if no tick has passed.
+    pub(super) fn since(&self, before: &Self) -> Option<HostLoad> {
+        let total = self.total.checked_sub(before.total).filter(|total| *total > 0)? as f64;
+        let idle = self.idle.saturating_sub(before.idle) as f64 / total;
+        let stolen = self.stolen.saturating_sub(before.stolen) as f64 / total;
+        Some(HostLoad { cpus: self.cpus, busy: (1.0 - idle - stolen).max(0.0), stolen })
+    }
+
+    /// `proc_stat(5)`: user nice system idle iowait irq softirq steal; guest times are part of
+    /// user.
+    pub(super) fn parse(stat: &str) -> Option<Self> {
+        let first = stat.lines().next()?.split_whitespace().skip(1);
+        let ticks: Vec<u64> = first.filter_map(|number| number.parse().ok()).collect();
+        let cpus = stat.lines().skip(1).take_while(|line| line.starts_with("cpu")).count();
+        Some(Self {
+            cpus: u32::try_from(cpus).ok()?,
+            total: ticks.iter().take(8).sum(),
+            idle: ticks.get(3)? + ticks.get(4)?,
+            stolen: *ticks.get(7)?,
+        })
+    }
 }
 
 /// Time that the current thread was ready to run and waited for a CPU.
 pub(super) fn waited() -> Option<Nanos> {
-    waited_in(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+    schedstat_in(&fs::read_to_string("/proc/thread-self/schedstat").ok()?).map(|(_, waited)| waited)
 }
 
 /// Documentation/scheduler/sched-stats: time on the CPU, time waiting for it, time slices.
-fn waited_in(schedstat: &str) -> Option<Nanos> {
-    schedstat.split_whitespace().nth(1)?.parse().ok().map(Nanos::new)
+pub(super) fn schedstat_in(schedstat: &str) -> Option<(Nanos, Nanos)> {
+    let mut values = schedstat.split_whitespace().map(|value| value.parse().ok().map(Nanos::new));
+    Some((values.next()??, values.next()??))
 }
 
 /// TCP segments sent again, by the whole network namespace.
 pub(super) fn retransmits() -> Option<u64> {
-    retransmits_in(&fs::read_to_string("/proc/net/snmp").ok()?)
+    counter(&fs::read_to_string("/proc/net/snmp").ok()?, "Tcp:", "RetransSegs")
 }
 
-/// RFC 1213, tcpRetransSegs: a line of names and a line of values.
-fn retransmits_in(snmp: &str) -> Option<u64> {
-    let mut tcp = snmp.lines().filter(|line| line.starts_with("Tcp:"));
-    let (names, values) = (tcp.next()?, tcp.next()?);
-    let place = names.split_whitespace().position(|name| name == "RetransSegs")?;
+/// A counter of `/proc/net/snmp` or `/proc/net/netstat` (RFC 1213 and its extensions): a line of
+/// names and a line of values.
+pub(super) fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with(group));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let place = names.split_whitespace().position(|known| known == name)?;
     values.split_whitespace().nth(place)?.parse().ok()
 }
 
@@ -51,44 +89,6 @@ fn time_wait_in(sockstat: &str) -> Option<u64> {
     words.nth(1)?.parse().ok()
 }
 
-/// Time for which the control group's CPU quota held its processes up; `None` without a quota.
-pub(super) fn throttled() -> Option<Nanos> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mut stats = cpu_stats(&groups).into_iter().map(fs::read_to_string);
-    throttled_in(&stats.find_map(Result::ok)?)
-}
-
-/// Where a process in these control groups may find its `cpu.stat`: in a container the group's own
-/// path is often not visible, and the root is the group.
-fn cpu_stats(groups: &str) -> Vec<String> {
-    let lines = groups.lines().filter_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        Some((parts.next()?, parts.next()?))
-    });
-    let mounts = lines.filter_map(|(controllers, path)| match controllers {
-        "" => Some(("/sys/fs/cgroup".to_owned(), path)),
-        names if names.split(',').any(|name| name == "cpu") => {
-            Some((format!("/sys/fs/cgroup/{names}"), path))
-        }
-        _ => None,
-    });
-    let paths = |(mount, path): (String, &str)| {
-        let path = path.trim_end_matches('/');
-        [format!("{mount}{path}/cpu.stat"), format!("{mount}/cpu.stat")]
-    };
-    mounts.flat_map(paths).collect()
-}
-
-/// Microseconds in version 2 of control groups, nanoseconds in version 1.
-fn throttled_in(cpu_stat: &str) -> Option<Nanos> {
-    let value = |name: &str| {
-        let line = cpu_stat.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().parse::<u64>().ok()
-    };
-    let micros = value("throttled_usec ").map(Nanos::from_micros);
-    micros.or_else(|| value("throttled_time ").map(Nanos::new))
-}
-
 /// Local ports for outgoing connections.
 pub(super) fn ephemeral_ports() -> Option<u64> {
     ephemeral_ports_in(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
@@ -99,6 +99,15 @@ fn ephemeral_ports_in(range: &str) -> Option<u64> {
     let mut ports = range.split_whitespace().filter_map(|port| port.parse::<u64>().ok());
     let (first, last) = (ports.next()?, ports.next()?);
     Some(last.saturating_sub(first) + 1)
+}
+
+/// A list of CPUs like `0-3,8`.
+pub(super) fn cpu_list(text: &str) -> Vec<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?)
+    };
+    text.split(',').filter_map(range).flatten().take(MOST_CPUS).collect()
 }
 
 /// Descriptors that the process has open.
@@ -113,30 +122,46 @@ mod tests {
     #[test]
     fn the_kernels_files_are_parsed_as_their_manual_pages_say() {
         let stat = "cpu  100 1 20 800 5 0 3 7 50 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
-        assert_eq!(stolen_in(stat), Some((7, 936)));
-        assert_eq!(waited_in("120000 4500 17\n"), Some(Nanos::new(4_500)));
+        let ticks = CpuTicks::parse(stat).unwrap();
+        assert_eq!((ticks.stolen, ticks.total, ticks.cpus), (7, 936, 1));
+        let times = (Nanos::new(120_000), Nanos::new(4_500));
+        assert_eq!(schedstat_in("120000 4500 17\n"), Some(times));
+        assert_eq!(schedstat_in(""), None);
         let snmp =
             "Ip: Forwarding\nIp: 1\nTcp: RtoMin InSegs RetransSegs InErrs\nTcp: 200 981 13 0\n";
-        assert_eq!(retransmits_in(snmp), Some(13));
+        assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), Some(13));
         let sockstat = "sockets: used 9\nTCP: inuse 4 orphan 0 tw 21 alloc 5 mem 0\n";
         assert_eq!(time_wait_in(sockstat), Some(21));
         assert_eq!(ephemeral_ports_in("32768\t60999\n"), Some(28_232));
-        let second = "usage_usec 5\nnr_throttled 2\nthrottled_usec 1500\n";
-        assert_eq!(throttled_in(second), Some(Nanos::from_micros(1_500)));
-        let first = "nr_periods 9\nnr_throttled 2\nthrottled_time 7000\n";
-        assert_eq!(throttled_in(first), Some(Nanos::new(7_000)));
-        assert_eq!(throttled_in("usage_usec 5\n"), None);
     }
 
     #[test]
-    fn the_quota_is_looked_for_in_the_groups_of_either_version() {
-        assert_eq!(
-            cpu_stats("0::/user.slice/run\n"),
-            ["/sys/fs/cgroup/user.slice/run/cpu.stat", "/sys/fs/cgroup/cpu.stat"]
-        );
-        assert_eq!(
-            cpu_stats("5:cpuset:/\n3:cpu,cpuacct:/box\n"),
-            ["/sys/fs/cgroup/cpu,cpuacct/box/cpu.stat", "/sys/fs/cgroup/cpu,cpuacct/cpu.stat"]
-        );
+    fn the_share_counts_only_the_time_between_two_readings() {
+        let before = CpuTicks::parse("cpu  10 0 10 80 0 0 0 0 5 5\ncpu0 1 2 3\n").unwrap();
+        let after = CpuTicks::parse("cpu  40 0 20 130 0 0 0 10 7 7\n").unwrap();
+        assert_eq!((before.total, after.total), (100, 200));
+        assert_eq!(after.stolen_since(&before), Some(0.1));
+        assert_eq!(before.stolen_since(&before), None);
+        assert_eq!(CpuTicks::parse("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn the_host_is_busy_where_it_neither_rests_nor_is_withheld() {
+        let stat = |user, idle, stolen| {
+            let text =
+                format!("cpu  {user} 0 0 {idle} 10 0 0 {stolen} 5 0\ncpu0 1\ncpu1 1\nintr 7\n");
+            CpuTicks::parse(&text).unwrap()
+        };
+        let load = stat(160, 130, 20).since(&stat(100, 100, 10)).unwrap();
+        assert_eq!((load.cpus, load.busy, load.stolen), (2, 0.6, 0.1));
+        assert_eq!(stat(1, 1, 1).since(&stat(1, 1, 1)), None);
+        assert_eq!(CpuTicks::parse(""), None);
+    }
+
+    #[test]
+    fn lists_of_cpus_have_ranges() {
+        assert_eq!(cpu_list("\t0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!(cpu_list("5"), [5]);
+        assert!(cpu_list("").is_empty() && cpu_list("x-3").is_empty());
     }
 }

@@ -16,6 +16,17 @@ pub enum ListenerError {
         "the process that listens on port {0} is not visible to this user (it belongs to another user, or runs in another container); run as that user or as root, or write NAME=PID"
     )]
     NotVisible(u16),
+    /// A process that only passes connections on into a container listens. Remedy: watch the one in
+    /// the container.
+    #[error(
+        "{name} listens on port {port} and passes connections on into a container; write NAME=PID with the id of the server itself, as `docker inspect -f '{{{{.State.Pid}}}}' CONTAINER` prints it"
+    )]
+    Forwarder {
+        /// The port.
+        port: u16,
+        /// The name of the process.
+        name: String,
+    },
     /// Several processes listen that do not descend from each other. Remedy: choose one.
     #[error(
         "several processes listen on port {port} ({}); write NAME=PID with the id of one, or of their common parent",
@@ -53,9 +64,25 @@ pub fn listener(port: u16) -> Result<u32, ListenerError> {
         .collect();
     match topmost(&holders, |pid| ProcessStat::of(pid).map(|stat| stat.parent)).as_slice() {
         [] => Err(ListenerError::NotVisible(port)),
-        [pid] => Ok(*pid),
+        [pid] => {
+            forwarder(*pid).map_or(Ok(*pid), |name| Err(ListenerError::Forwarder { port, name }))
+        }
         pids => Err(ListenerError::Several { port, pids: pids.to_vec() }),
     }
+}
+
+/// Programs that publish ports of containers: their use says nothing of the server.
+const FORWARDERS: [&str; 5] = ["docker-proxy", "rootlessport", "slirp4netns", "pasta", "conmon"];
+
+/// The name of a process, if it only passes connections on.
+fn forwarder(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    is_forwarder(name.trim_end()).then(|| name.trim_end().to_owned())
+}
+
+/// The kernel cuts names at 15 characters.
+fn is_forwarder(name: &str) -> bool {
+    FORWARDERS.iter().any(|known| name.starts_with(known))
 }
 
 /// The inodes of the sockets that listen on a port, from a table of `proc_net(5)`.
@@ -118,6 +145,13 @@ mod tests {
         let parent_of = |pid| [(12, 10), (10, 1)].iter().find(|(p, _)| *p == pid).map(|(_, p)| *p);
         assert_eq!(topmost(&holders, parent_of), [10]);
         assert_eq!(topmost(&BTreeMap::from([(10, 1), (20, 1)]), |_| None), [10, 20]);
+    }
+
+    #[test]
+    fn a_process_that_only_passes_on_is_not_the_server() {
+        assert!(is_forwarder("docker-proxy") && !is_forwarder("nginx"));
+        let error = ListenerError::Forwarder { port: 80, name: "docker-proxy".to_owned() };
+        assert!(error.to_string().contains("{{.State.Pid}}"), "{error}");
     }
 
     #[test]

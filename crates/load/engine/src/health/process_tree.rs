@@ -6,6 +6,8 @@ use std::fs;
 use nix::unistd::{SysconfVar, sysconf};
 use plimsoll_measure::Nanos;
 
+use super::cgroup::container_of;
+
 /// What `/proc/PID/stat` says about one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
@@ -82,10 +84,18 @@ pub(crate) struct ProcessTree {
 }
 
 impl ProcessTree {
-    /// The tree of a process; without `descendants`, only the process itself.
+    /// The tree of a process, with the other processes of its container; without `descendants`,
+    /// only the process itself.
     pub(crate) fn of(pid: u32, descendants: bool) -> Self {
-        let root = ProcessStat::of(pid).map(|root| (pid, root));
-        Self { members: root.into_iter().collect(), descendants, kept: Nanos::ZERO }
+        let container = if descendants { container_of(pid) } else { Vec::new() };
+        let roots = container.into_iter().chain([pid]);
+        let members = roots.filter_map(|pid| Some((pid, ProcessStat::of(pid)?))).collect();
+        Self { members, descendants, kept: Nanos::ZERO }
+    }
+
+    /// The ids of the members that were alive when it was last read.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.members.keys().copied()
     }
 
     /// Looks for new members, and reads them all; `None` if none is left.

@@ -33,6 +33,26 @@ fn a_target_without_a_key_gets_no_authorization() {
 }
 
 #[test]
+fn a_websocket_is_asked_for_by_a_get_at_its_path() {
+    let (head, message) = request("target: http://h/v1?k=1\nprotocol: websocket\nkey: k");
+    assert_eq!(head.lines().next(), Some("GET /ws/chat?k=1 HTTP/1.1"));
+    for line in [
+        "upgrade: websocket",
+        "connection: Upgrade",
+        "sec-websocket-version: 13",
+        "authorization: Bearer k",
+    ] {
+        assert!(head.lines().any(|found| found == line), "{line}: {head}");
+    }
+    assert!(!head.contains("content-"), "{head}");
+    assert!(message.starts_with(r#"{"message":""#) && !message.contains("model"), "{message}");
+    let own = "target: http://h/v1\nprotocol: websocket\nwebsocket: {path: /x?a=1, subprotocol: c}";
+    let (head, _) = request(own);
+    assert_eq!(head.lines().next(), Some("GET /x?a=1 HTTP/1.1"));
+    assert!(head.contains("sec-websocket-protocol: c\r\n"), "{head}");
+}
+
+#[test]
 fn the_targets_query_is_on_every_request() {
     for (profile, line) in [
         (

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_measure::{Moment, Nanos, Sample};
+use plimsoll_measure::{Moment, Nanos, Sample, TaskSample};
 use plimsoll_metrics::{Distribution, Recorder};
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use tokio::task::LocalSet;
@@ -62,6 +62,8 @@ pub(crate) struct Harness {
 pub(crate) struct Simulated {
     /// In the order of their intended starts.
     pub(crate) samples: Vec<Sample>,
+    /// Tasks of agents, in the order in which they ended.
+    pub(crate) agent_tasks: Vec<TaskSample>,
     pub(crate) requests: Vec<ReceivedRequest>,
     pub(crate) output: WorkerOutput,
     /// How late the generator dispatched arrivals at most; `None` without any.
@@ -136,11 +138,11 @@ impl Harness {
         let stage_ends = stages.map(|stage| worker.origin + stage.end).collect();
         drop(worker);
         let report = self.sink.finish();
-        let mut samples = self.rows.0.lock().unwrap().clone();
+        let (mut samples, agent_tasks) = self.rows.0.lock().unwrap().clone();
         let (arrivals, pacing_lag) = count_arrivals(stage_ends, &samples);
         assert_eq!(report.written, samples.len() as u64);
         samples.sort_by_key(|sample| sample.timeline.intended);
-        Simulated { samples, requests, output, pacing_lag, end, arrivals }
+        Simulated { samples, agent_tasks, requests, output, pacing_lag, end, arrivals }
     }
 }
 
@@ -168,13 +170,15 @@ fn plan_for(profile: &str, purpose: Purpose) -> Plan {
     load(&profile, &EnvVars::default(), &overrides, purpose).unwrap()
 }
 
-/// Keeps the samples.
+/// Keeps the samples and the tasks of agents.
 #[derive(Clone, Debug, Default)]
-struct Rows(Arc<Mutex<Vec<Sample>>>);
+struct Rows(Arc<Mutex<(Vec<Sample>, Vec<TaskSample>)>>);
 
 impl SampleSink for Rows {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
-        self.0.lock().unwrap().extend_from_slice(&batch.samples);
+        let mut kept = self.0.lock().unwrap();
+        kept.0.extend_from_slice(&batch.samples);
+        kept.1.extend_from_slice(&batch.tasks);
         Ok(())
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Reply {
     Respond { after: Nanos, status: u16 },
     /// Responds with this body at once.
     Body(&'static str),
+    /// The same, so long after the request.
+    BodyAfter { after: Nanos, body: &'static str },
     /// Streams so many content events: the first so long after the request, the others with gaps.
     Stream { first: Nanos, gap: Nanos, events: u32 },
     /// Streams these reads.

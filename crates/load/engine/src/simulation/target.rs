@@ -177,6 +177,13 @@ async fn reply(
             let _ = handler.body(body.as_bytes(), at);
             Ok(true)
         }
+        Reply::BodyAfter { after, body } => {
+            sleep_until(clock, start + after).await;
+            let at = receive(handler, rx_clock, body, start + after);
+            head(handler, 200, "application/json");
+            let _ = handler.body(body.as_bytes(), at);
+            Ok(true)
+        }
         Reply::Reads(reads) => {
             scripted_reads(handler, clock, reads).await;
             Ok(true)

@@ -1,6 +1,6 @@
 //! Samples on their way to the writer.
 
-use plimsoll_measure::{Moment, Sample};
+use plimsoll_measure::{Moment, Sample, TaskSample};
 
 use super::sampling::SamplingRate;
 use crate::response_headers::RecordedHeader;
@@ -23,6 +23,8 @@ pub struct SampleBatch {
     pub events: Vec<(usize, Vec<Moment>)>,
     /// Recorded response headers of some of them, likewise.
     pub headers: Vec<(usize, Vec<RecordedHeader>)>,
+    /// Tasks of agents, in the order in which they ended.
+    pub tasks: Vec<TaskSample>,
     /// The sampling rate that applied while the samples were collected.
     pub sampling_rate: SamplingRate,
 }

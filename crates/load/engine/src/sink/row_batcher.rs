@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use plimsoll_measure::Sample;
+use plimsoll_measure::{Sample, TaskSample};
 
 use super::batch::{RowExtras, SampleBatch};
 use super::channel::{BATCH, RowChannel};
@@ -55,6 +55,16 @@ impl RowBatcher {
         }
     }
 
+    /// Takes a task. It is kept where the turns of its conversation are, so that each row of a task
+    /// has theirs. The summary counts all of them.
+    pub(crate) fn offer_task(&mut self, task: &TaskSample) {
+        let Some(channel) = &self.channel else { return };
+        let rate = self.batch.sampling_rate;
+        if rate == SamplingRate::FULL || rate.keeps_conversation(channel.ids, task.conversation) {
+            self.batch.tasks.push(*task);
+        }
+    }
+
     /// Sends what is collected, and sets the sampling rate by how many batches wait. Samples that
     /// find the channel full are counted as lost.
     pub(crate) fn send(&mut self) {
@@ -86,7 +96,7 @@ impl RowBatcher {
             counters.left_out.fetch_add(std::mem::take(&mut self.left_out), Ordering::Relaxed);
             counters.lowest_rate_one_in.fetch_max(one_in, Ordering::Relaxed);
         }
-        if !self.batch.samples.is_empty() {
+        if !self.batch.samples.is_empty() || !self.batch.tasks.is_empty() {
             let batch = std::mem::replace(&mut self.batch, counters.acquire_batch());
             // Counted before it is sent: the writer may be done with it before `send` returns.
             counters.waiting.fetch_add(1, Ordering::Relaxed);

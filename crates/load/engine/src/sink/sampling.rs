@@ -1,6 +1,6 @@
 //! Which turns are written when the writer cannot keep up.
 
-use plimsoll_measure::{IdSeed, Sample};
+use plimsoll_measure::{ConversationKey, IdSeed, Sample};
 use plimsoll_workload::id_rank;
 
 /// Batches that may wait for the writer: at 100,000 samples/s this is more than half a second.
@@ -52,8 +52,12 @@ impl SamplingRate {
 
     /// Whether a turn is written.
     pub(super) fn keeps(self, ids: IdSeed, sample: &Sample) -> bool {
-        let halvings = self.halvings_for(sample);
-        halvings == 0 || id_rank(ids, sample.conversation) >> (u32::BITS - halvings) == 0
+        is_kept(self.halvings_for(sample), ids, sample.conversation)
+    }
+
+    /// Whether the turns of a conversation are written that end as expected.
+    pub(super) fn keeps_conversation(self, ids: IdSeed, conversation: ConversationKey) -> bool {
+        is_kept(self.halvings, ids, conversation)
     }
 
     fn halvings_for(self, sample: &Sample) -> u32 {
@@ -63,6 +67,10 @@ impl SamplingRate {
             self.halvings
         }
     }
+}
+
+fn is_kept(halvings: u32, ids: IdSeed, conversation: ConversationKey) -> bool {
+    halvings == 0 || id_rank(ids, conversation) >> (u32::BITS - halvings) == 0
 }
 
 #[cfg(test)]

@@ -106,6 +106,12 @@ impl TurnMeasurement {
         self.read.ends_within_event = decoder.is_within_event();
     }
 
+    /// The same for the messages of a WebSocket.
+    pub(super) fn read_messages(&mut self, decoder: &Decoder, ends_within_message: bool) {
+        self.read.ends_with_content = decoder.ends_with_content() && !ends_within_message;
+        self.read.ends_within_event = ends_within_message;
+    }
+
     /// Counts a content event.
     #[inline]
     pub(super) fn content(&mut self, kind: DeltaKind, at: Moment) {

@@ -7,8 +7,12 @@
     reason = "tests may fail loudly"
 )]
 
+mod a2a;
+mod agent;
+mod agent_server;
 mod closed_model;
 mod exemplars;
+mod mcp;
 mod open_model;
 mod outcomes;
 mod pauses;
@@ -16,3 +20,4 @@ mod probe;
 mod support;
 mod timing;
 mod versus;
+mod websocket;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink};
-use plimsoll_measure::{Outcome, Sample};
+use plimsoll_measure::{Outcome, Sample, TaskSample};
 use plimsoll_metrics::Accounting;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
@@ -34,13 +34,15 @@ pub fn url(mock: &Mock) -> String {
     format!("http://{}", mock.addr())
 }
 
-/// Keeps the samples of a run.
+/// Keeps the samples of a run, and the tasks of its agents.
 #[derive(Clone, Default)]
-struct Keep(Arc<Mutex<Vec<Sample>>>);
+struct Keep(Arc<Mutex<(Vec<Sample>, Vec<TaskSample>)>>);
 
 impl SampleSink for Keep {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
-        self.0.lock().unwrap().extend_from_slice(&batch.samples);
+        let mut kept = self.0.lock().unwrap();
+        kept.0.extend_from_slice(&batch.samples);
+        kept.1.extend_from_slice(&batch.tasks);
         Ok(())
     }
 }
@@ -49,6 +51,7 @@ impl SampleSink for Keep {
 pub struct Ran {
     pub result: RunResult,
     pub samples: Vec<Sample>,
+    pub tasks: Vec<TaskSample>,
     pub started_unix_ns: u64,
 }
 
@@ -76,8 +79,8 @@ pub fn run_under(plan: Plan, control: &Control, observe: &mut dyn FnMut(&Progres
     let started_unix_ns = run.clock().unix_nanos(plimsoll_measure::Moment::EPOCH);
     let keep = Keep::default();
     let result = run.start(Some(Box::new(keep.clone())), control, observe).unwrap();
-    let samples = keep.0.lock().unwrap().clone();
-    let ran = Ran { result, samples, started_unix_ns };
+    let (samples, tasks) = keep.0.lock().unwrap().clone();
+    let ran = Ran { result, samples, tasks, started_unix_ns };
     // Scheduled turns and ended turns are counted independently; the rows must agree with both.
     assert!(ran.accounting().balanced(), "{}", ran.accounting());
     assert_eq!(ran.accounting().scheduled as usize, ran.samples.len());

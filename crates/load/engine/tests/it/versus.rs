@@ -189,10 +189,9 @@ fn a_dead_target_is_taken_out_and_the_others_go_on() {
     assert!(of(2) < 275, "{} requests to the dead one", of(2));
     assert!(compared.samples.iter().all(|s| s.outcome != Outcome::NeverSent));
     assert_eq!(compared.blocks.len(), 280);
-    assert_eq!(
-        compared.blocks.iter().filter(|block| block.turns[2].is_none()).count(),
-        280 - of(2)
-    );
+    // A request under way when the target is taken out may be missing in its block.
+    let without = compared.blocks.iter().filter(|block| block.turns[2].is_none()).count();
+    assert!((280 - of(2)..=282 - of(2)).contains(&without), "{without} of {}", of(2));
 }
 
 #[test]

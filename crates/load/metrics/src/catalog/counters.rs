@@ -73,6 +73,8 @@ counters! {
     events_together(Events): "Of `content_events`, those that came in one read with the event before them: the gap between the two is not in `itl`.";
     events_together_late(Events): "Of `events_together`, those that may have come together only because the generator read late: at most the lateness of the read divided by the mean time between the events of the stream.";
     usage_refused(Requests): "Answers that report token counts which cannot be true: no whole numbers, or more tokens than were asked for and than their bytes could carry. Such a count is taken as not reported.";
+    tool_errors(Requests): "Of `completed`, calls of tools whose result says `isError`, and messages to agents whose task ended as failed or rejected.";
+    notifications(Events): "Messages that tool servers and agents sent before their answers: progress, updates of tasks.";
     bytes_out(Bytes): "Bytes of requests, heads included.";
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
@@ -105,6 +107,8 @@ impl Counters {
         self.events_together += sample.events_together() as u64;
         self.events_together_late += sample.gaps.late_together as u64;
         self.usage_refused += sample.usage_refused as u64;
+        self.tool_errors += sample.rpc.tool_error as u64;
+        self.notifications += sample.rpc.notifications as u64;
         self.bytes_out += sample.bytes_out;
         self.bytes_in += sample.bytes_in;
         if sample.reused {

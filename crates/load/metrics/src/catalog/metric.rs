@@ -155,6 +155,9 @@ metrics! {
     Tls("tls", "TLS handshake", Completed):
         "The TLS handshake, where a connection was opened."
         => |s| s.connect.tls;
+    Upgrade("upgrade", "WebSocket handshake", Completed):
+        "The handshake of a WebSocket, from the open connection to the 101, where one was opened."
+        => |s| s.connect.upgrade;
     SendStall("send_stall", "Send stall", Dispatched):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |s| s.flow.send_stall;
@@ -189,6 +192,7 @@ impl Metric {
                 | Self::Dns
                 | Self::Connect
                 | Self::Tls
+                | Self::Upgrade
                 | Self::SendStall
         )
     }

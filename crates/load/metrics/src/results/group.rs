@@ -1,6 +1,7 @@
 //! The results of one group of requests.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,8 +15,8 @@ use crate::error::MetricsError;
 use crate::group_stats::GroupStats;
 use crate::stream_diagnosis::StreamDiagnosis;
 
-/// The results of one group of requests: the run, a stage, a scenario, a category, a target, or a
-/// cell (one stage x scenario x target).
+/// The results of one group of requests: the run, a stage, a scenario, a category, a target, an
+/// operation, or a cell (one stage x scenario x target, and operation where there are any).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its stage, if the group belongs to one stage.
@@ -28,6 +29,9 @@ pub struct Group {
     /// Its category of scenarios, if the group belongs to one category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
+    /// Its operation, if the group belongs to one operation of a tool server or an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     /// Whether it belongs to a warm-up stage.
     pub warmup: bool,
     /// Length of its stages together, in seconds.
@@ -48,6 +52,14 @@ pub struct Group {
     /// Responses by HTTP status.
     #[serde(deserialize_with = "numeric_keys")]
     pub statuses: BTreeMap<u16, u64>,
+    /// Errors of JSON-RPC by code, whatever the status of the response; those of a success are
+    /// `rpc_error` in `errors`.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "numeric_keys"
+    )]
+    pub rpc_errors: BTreeMap<i32, u64>,
     /// Requests by expected and by actual policy decision, if scenarios expect one. `unanswered`
     /// counts the requests without a response.
     #[serde(default, alias = "verdicts", skip_serializing_if = "BTreeMap::is_empty")]
@@ -76,6 +88,7 @@ impl Group {
             rates: Rates::of(stats.counters(), duration_s),
             errors: stats.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
             statuses: stats.statuses().clone(),
+            rpc_errors: stats.rpc_errors().clone(),
             policy_decisions: stats.policy_decisions().matrix(),
             streams: stats.streams(),
             distributions,
@@ -108,11 +121,13 @@ impl Group {
 
 /// Reads a map whose keys are numbers. JSON keys are texts, and below a flattened struct serde
 /// hands them over as such.
-fn numeric_keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+fn numeric_keys<'de, D: Deserializer<'de>, K: FromStr + Ord>(
+    from: D,
+) -> Result<BTreeMap<K, u64>, D::Error> {
     let texts: BTreeMap<String, u64> = Deserialize::deserialize(from)?;
     let number = |(key, count): (String, u64)| match key.parse() {
         Ok(number) => Ok((number, count)),
-        Err(_) => Err(serde::de::Error::custom(format!("`{key}` is not an HTTP status"))),
+        Err(_) => Err(serde::de::Error::custom(format!("`{key}` is not a status or code"))),
     };
     texts.into_iter().map(number).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_measure::StageId;
+use plimsoll_measure::{Operation, StageId};
 
 use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results};
@@ -26,6 +26,7 @@ impl Results {
             by_scenario: rollup.scenarios()?,
             by_category: rollup.categories()?,
             by_target: rollup.targets()?,
+            by_operation: rollup.operations()?,
             cells: rollup.cells()?,
         })
     }
@@ -133,6 +134,17 @@ impl Rollup<'_> {
         self.metadata.targets.iter().enumerate().map(group).collect()
     }
 
+    /// In the order in which sessions have them; empty if there are none.
+    fn operations(&self) -> Result<Vec<Group>, MetricsError> {
+        let measured = self.snapshot.cells().filter(|(key, _)| !self.is_warmup(*key));
+        let operations: BTreeSet<_> = measured.filter_map(|(key, _)| key.operation).collect();
+        let group = |operation: Operation| {
+            let group = self.measured(|key| key.operation == Some(operation))?;
+            Ok(Group { operation: Some(operation.name().to_owned()), ..group })
+        };
+        operations.into_iter().map(group).collect()
+    }
+
     fn cells(&self) -> Result<Vec<Group>, MetricsError> {
         self.snapshot.cells().map(|(key, _)| self.cell(key)).collect()
     }
@@ -147,6 +159,7 @@ impl Rollup<'_> {
             scenario: metadata.scenarios.get(key.scenario.index()).cloned(),
             category: self.category(key).cloned(),
             target: metadata.targets.get(key.target.index()).map(|target| target.name.clone()),
+            operation: key.operation.map(|operation| operation.name().to_owned()),
             warmup: self.is_warmup(key),
             ..group
         })

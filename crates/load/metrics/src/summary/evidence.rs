@@ -29,7 +29,8 @@ fn name(metadata: &RunMetadata, key: GroupKey) -> String {
     let stage = metadata.stages.get(key.stage.index()).map(|stage| stage.name.as_str());
     let scenario = metadata.scenarios.get(key.scenario.index()).map(String::as_str);
     let target = metadata.targets.get(key.target.index()).map(|target| target.name.as_str());
-    [stage, scenario, target].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    let operation = key.operation.map(plimsoll_measure::Operation::name);
+    [stage, scenario, target, operation].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn closed(metadata: &RunMetadata) -> Vec<String> {

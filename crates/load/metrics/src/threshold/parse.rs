@@ -52,6 +52,7 @@ pub(super) fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
         "scenario" => Scope::Scenario(value),
         "category" => Scope::Category(value),
         "target" | OLD_TARGET_TAG => Scope::Target(value),
+        "operation" => Scope::Operation(value),
         _ => return Err(refuse()),
     };
     Ok((name.trim(), scope))
@@ -221,6 +222,7 @@ mod tests {
             ("ttft{ stage : @100:60s }", Scope::Stage("@100:60s".to_owned())),
             ("ttft{target:a}", Scope::Target("a".to_owned())),
             ("ttft{category:pii}", Scope::Category("pii".to_owned())),
+            ("ttft{operation:tools/call}", Scope::Operation("tools/call".to_owned())),
             // The tag of version 0.1.0.
             ("ttft{lane:a}", Scope::Target("a".to_owned())),
         ] {

@@ -4,11 +4,13 @@
 mod accounting;
 mod confidence;
 mod effect;
+mod operations;
 mod policy;
 mod recording;
 mod reference;
 mod server_report;
 mod summary;
 mod support;
+mod tasks;
 mod thresholds;
 mod time_series;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::support::{at, recorder, run, sample};
 
 const FIRST: GroupKey =
-    GroupKey { stage: StageId(1), scenario: ScenarioId(0), target: TargetId(0) };
+    GroupKey { stage: StageId(1), scenario: ScenarioId(0), target: TargetId(0), operation: None };
 
 fn total(recorder: &mut Recorder) -> GroupStats {
     recorder.take().total(|_| true)

@@ -2,11 +2,14 @@
 
 use plimsoll_measure::{IdSeed, Seed};
 use plimsoll_protocol::Dialect;
-use plimsoll_workload::{Content, HttpSpec, Workload, WorkloadError};
+use plimsoll_workload::{
+    Content, HttpSpec, WebSocketSpec, Workload, WorkloadError, part_names, with_parts,
+};
 
-use super::{ProfileCheck, headers, top};
+use super::{ProfileCheck, headers, targets, top};
 use crate::error::Fault;
 use crate::path::ConfigPath;
+use crate::plan::HttpVersion;
 use crate::scenario;
 use crate::spec::{Behaviour, ScenarioFile};
 
@@ -20,7 +23,19 @@ impl ProfileCheck<'_> {
             self.check_content(index, behaviour);
             self.check_parameters(index, behaviour);
             self.check_http(index, behaviour);
+            self.check_rpc(index, behaviour);
+            self.check_websocket(index, behaviour);
             self.check_policy_decisions(index, behaviour);
+            self.check_agent(index, behaviour);
+        }
+    }
+
+    /// In a comparison the targets get the same requests; an agent's answers decide its requests.
+    fn check_agent(&mut self, index: usize, behaviour: &Behaviour) {
+        if behaviour.agent.is_some() && targets::compares(self.file, self.purpose) {
+            let path = self.layers.behaviour_path(index, "agent");
+            let cause = "cannot be compared: the answers of each target decide what it is asked";
+            self.report(path, cause, "run it against each target, and use `plimsoll compare`");
         }
     }
 
@@ -48,7 +63,8 @@ impl ProfileCheck<'_> {
                 ScenarioFile { name: Some(index.to_string()), ..file.clone() },
             ))
         };
-        let scenarios: Vec<_> = self.file.scenarios.iter().enumerate().map(numbered).collect();
+        let scenarios = self.file.scenarios.iter().enumerate().map(numbered).collect();
+        let scenarios = with_parts(scenarios);
         let found = Workload::new(&scenarios, None, None, Seed(self.file.seed), IdSeed::default());
         let Err(WorkloadError::Scenarios(problems)) = found else { return };
         for problem in problems {
@@ -67,13 +83,17 @@ impl ProfileCheck<'_> {
     fn field_path(&self, index: usize, field: &str) -> ConfigPath {
         let mut steps = field.split('.');
         let first = steps.next().unwrap_or_default();
-        steps.fold(self.layers.behaviour_path(index, first), |path, step| path.key(step))
+        steps.fold(self.layers.behaviour_path(index, first), |path, step| match step.parse() {
+            Ok(position) => path.index(position),
+            Err(_) => path.key(step),
+        })
     }
 
     /// Whether a scenario that needs content has none.
     fn lacks_content(&self, index: usize) -> bool {
         let behaviour = self.file.scenarios.get(index).map(|scenario| &scenario.behaviour);
-        behaviour.is_some_and(|own| own.content.is_none() && own.protocol != Dialect::Http)
+        let needs = |own: &Behaviour| !matches!(own.protocol, Dialect::Http | Dialect::Mcp);
+        behaviour.is_some_and(|own| own.content.is_none() && needs(own))
     }
 
     fn check_names(&mut self) {
@@ -83,8 +103,15 @@ impl ProfileCheck<'_> {
             let path = ConfigPath::root().key("scenarios").index(index).key("name");
             let earlier =
                 file.scenarios[..index].iter().position(|other| other.name.as_ref() == Some(name));
+            let is_of_part = |other: &ScenarioFile| {
+                let own = other.name.as_ref().filter(|_| other.behaviour.agent.is_some());
+                own.is_some_and(|own| part_names(own).contains(name))
+            };
             if name.trim().is_empty() {
                 self.report(path, "is empty", "write a name, or leave it out");
+            } else if file.scenarios.iter().any(is_of_part) {
+                let cause = format!("is `{name}`, like a part of an agent");
+                self.report(path, cause, "give it a different name");
             } else if let Some(earlier) = earlier {
                 let cause = format!("is `{name}`, like that of scenarios[{earlier}]");
                 self.report(path, cause, "give each scenario a different name");
@@ -121,6 +148,11 @@ impl ProfileCheck<'_> {
 
     fn check_parameters(&mut self, index: usize, behaviour: &Behaviour) {
         let path = self.layers.behaviour_path(index, "parameters");
+        if behaviour.protocol.is_rpc() && !behaviour.parameters.is_empty() {
+            let cause = format!("is not for the protocol `{}`", behaviour.protocol.name());
+            let fix = "write them into the `arguments` of a step, or leave them out";
+            return self.report(path, cause, fix);
+        }
         for member in behaviour.protocol.reserved() {
             if behaviour.parameters.contains_key(*member) {
                 let fix = "leave it out, and use the profile's own keys (`model`, `system`, `content`, `stream`, `max_tokens`)";
@@ -139,13 +171,61 @@ impl ProfileCheck<'_> {
                 "write one like `GET` or `POST`",
             );
         }
-        if !target.is_empty() && !target.starts_with('/') {
-            self.report(path.key("path"), "does not start with `/`", "put a `/` before it");
-        }
         // Spaces inside a placeholder are gone when it has been filled in.
-        if without_placeholders(target).bytes().any(|byte| !byte.is_ascii_graphic()) {
+        self.check_path(path.key("path"), (target, &without_placeholders(target)));
+    }
+
+    fn check_rpc(&mut self, index: usize, behaviour: &Behaviour) {
+        let mut paths = Vec::new();
+        if let Some(server) = &behaviour.mcp {
+            paths.push(("mcp", "path", &server.path));
+        }
+        if let Some(agent) = &behaviour.a2a {
+            paths.push(("a2a", "path", &agent.path));
+            paths.push(("a2a", "card_path", &agent.card_path));
+        }
+        for (section, key, value) in paths {
+            let path = self.layers.behaviour_path(index, section).key(key);
+            self.check_path(path, (value, value));
+        }
+    }
+
+    /// A path, and what is sent of it as it is written.
+    fn check_path(&mut self, path: ConfigPath, (written, sent): (&str, &str)) {
+        if !written.is_empty() && !written.starts_with('/') {
+            self.report(path.clone(), "does not start with `/`", "put a `/` before it");
+        }
+        if sent.bytes().any(|byte| !byte.is_ascii_graphic()) {
             let cause = "contains a space, a control or a non-ASCII character";
-            self.report(path.key("path"), cause, "percent-encode it, like `%20`");
+            self.report(path, cause, "percent-encode it, like `%20`");
+        }
+    }
+}
+
+impl ProfileCheck<'_> {
+    fn check_websocket(&mut self, index: usize, behaviour: &Behaviour) {
+        if behaviour.protocol == Dialect::Websocket {
+            let path = self.layers.behaviour_path(index, "protocol");
+            if self.file.http_version != HttpVersion::Http1 {
+                let cause = "is `websocket`, whose handshake is one of HTTP/1.1";
+                self.report(path.clone(), cause, "leave `http_version` out");
+            }
+            if self.file.max_connections.is_some() {
+                let cause = "is `websocket`, where each conversation has a connection of its own";
+                self.report(path, cause, "leave `max_connections` out");
+            }
+        }
+        let path = self.layers.behaviour_path(index, "websocket");
+        let Some(WebSocketSpec { path: own, subprotocol }) = &behaviour.websocket else { return };
+        let is_path =
+            |own: &String| own.starts_with('/') && own.bytes().all(|byte| byte.is_ascii_graphic());
+        if own.as_ref().is_some_and(|own| !is_path(own)) {
+            let fix = "start it with `/`, and percent-encode what is not printable ASCII";
+            self.report(path.key("path"), "is not a path", fix);
+        }
+        if subprotocol.as_ref().is_some_and(|name| !headers::is_name(name)) {
+            let cause = "is not the name of a subprotocol";
+            self.report(path.key("subprotocol"), cause, "write one word, like `chat.v1`");
         }
     }
 }

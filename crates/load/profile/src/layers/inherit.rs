@@ -33,13 +33,14 @@ fn overlay(defaults: &Map<String, Value>, scenario: Value) -> Value {
     all
 }
 
-/// Removes keys without a value. Inside `parameters`, which are sent to the target, `null` stays.
+/// Removes keys without a value. Inside `parameters` and `arguments`, which are sent to the target,
+/// `null` stays.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, member| !member.is_null());
             map.iter_mut()
-                .filter(|(key, _)| *key != "parameters")
+                .filter(|(key, _)| !matches!(key.as_str(), "parameters" | "arguments"))
                 .for_each(|(_, member)| drop_nulls(member));
         }
         Value::Array(items) => items.iter_mut().for_each(drop_nulls),

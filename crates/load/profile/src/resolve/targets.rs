@@ -21,6 +21,7 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
             key,
             headers,
             protocol: None,
+            direct: false,
             role: TargetRole::Candidate,
             watch: None,
         }];
@@ -32,6 +33,11 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
     let listed = std::mem::take(&mut file.targets).into_iter().zip(urls.compared);
     let mut all: Vec<_> = listed.map(|(own, url)| shared.target(own, url)).collect();
     all[reference].role = TargetRole::Reference;
+    // A control reaches what the reference reaches.
+    let direct = all[reference].direct;
+    for control in all.iter_mut().filter(|target| target.role == TargetRole::Control) {
+        control.direct = direct;
+    }
     let twin = twin.then(|| Target {
         name: format!("{}'", all[reference].name),
         role: TargetRole::Control,
@@ -68,6 +74,7 @@ impl Shared {
             key: own.key.map(Secret::new).or_else(|| self.key.clone()),
             headers,
             protocol: own.protocol,
+            direct: own.role == RoleFile::Direct,
             role: match own.role {
                 RoleFile::Control => TargetRole::Control,
                 RoleFile::Gateway | RoleFile::Direct => TargetRole::Candidate,

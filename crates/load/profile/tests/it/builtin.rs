@@ -7,7 +7,9 @@ use plimsoll_profile::{
     EnvVars, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
 };
 use plimsoll_protocol::{Dialect, Encoder, EncoderOptions};
-use plimsoll_workload::{CacheMode, Content, ExpectedDecision, ScenarioSpec, Workload};
+use plimsoll_workload::{
+    AgentRole, CacheMode, Content, ExpectedDecision, ScenarioSpec, ToolProtocol, Workload,
+};
 
 fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
     let flags = Overrides { key: key.map(str::to_owned), ..Overrides::default() };
@@ -117,6 +119,21 @@ fn cross_ingress_uses_both_protocols_equally() {
 }
 
 #[test]
+fn agent_loop_calls_tools_over_mcp_and_has_their_requests_apart() {
+    let plan = checked("agent-loop");
+    let names: Vec<_> = plan.scenarios.iter().map(|s| (s.name.as_str(), s.weight)).collect();
+    assert_eq!(names, [("assistant", 1.0), ("assistant/tools", 0.0)]);
+    let is_documented = |role: &AgentRole| {
+        matches!(role, AgentRole::Agent(agent) if agent.tools == ToolProtocol::Mcp
+            && (agent.tool_path(), agent.max_steps) == ("/mcp", 20) && agent.approve.is_none())
+    };
+    assert!(plan.scenarios[0].agent.as_ref().is_some_and(is_documented));
+    assert_eq!(plan.scenarios[0].parameters["tools"][0]["function"]["name"], "echo");
+    let of_tools = plan.scenarios[1].http.as_ref().map(|http| (&*http.method, &*http.path));
+    assert_eq!(of_tools, Some(("POST", "/mcp")));
+}
+
+#[test]
 fn the_tiers_have_their_documented_sizes() {
     for (tier, input, output) in [("128", 128, 128), ("550", 550, 150), ("hotpath", 12_500, 64)] {
         for (ending, stream) in [("nonstream", false), ("stream", true)] {
@@ -191,6 +208,10 @@ fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
             run.iter().map(|(id, _)| id.clone()).collect()
         };
         assert!(ids(&first).is_disjoint(&ids(&second)), "{name}");
+        // Handshakes, lists and pings are the same in every session.
+        if plan.scenarios.iter().all(|scenario| scenario.protocol == Dialect::Mcp) {
+            continue;
+        }
         for ((_, one), (_, other)) in first.iter().zip(&second) {
             // The same work: only the markers differ, which stand near the start.
             assert_eq!(one.len(), other.len(), "{name}");

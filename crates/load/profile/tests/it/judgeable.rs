@@ -22,6 +22,10 @@ fn thresholds_that_can_never_be_judged_are_refused_with_the_fix() {
         ("thresholds: {'ttfb{stage:2}': ['max<1s']}", "no stage is named `2`"),
         ("thresholds: {'ttfb{target:elsewhere}': ['max<1s']}", "no target is named `elsewhere`"),
         ("bands: {'ttfb{category:c}': ['max<1s|2s']}", "no category is named `c`"),
+        (
+            "protocol: mcp\nmcp: {steps: [{method: ping}]}\nthresholds: {'ttfb{operation:tools/cal}': ['max<1s']}",
+            "no operation is named `tools/cal`; did you mean `tools/call`?",
+        ),
         // Samples: 20/s for 30 s are 600 requests, and a p99 needs 1,000.
         ("stages: '@20:30s'\nthresholds: {ttfb: ['p(99)<1s']}", "needs 1000 samples"),
         ("stages: '@20:30s'\nbands: {ttfb: ['p(99)<1s|2s']}", "at most 601 requests"),
@@ -46,6 +50,10 @@ fn thresholds_that_can_never_be_judged_are_refused_with_the_fix() {
         ("thresholds: {tls: ['max<1s']}", "the target is `http`"),
         ("thresholds: {dns: ['max<1s']}", "the target is an address"),
         ("thresholds: {policy_correctness: ['==100%']}", "no scenario of it expects one"),
+        (
+            "protocol: a2a\na2a: {steps: [{action: send}]}\nthresholds: {ttft: ['max<1s']}",
+            "no scenario of it asks for one",
+        ),
         // Stages.
         ("stages: 'w1:1s'\nthresholds: {error_rate: ['<1%']}", "every stage is a warm-up"),
     ] {
@@ -69,6 +77,7 @@ fn what_may_be_judged_is_accepted() {
         "stream: true\nthresholds: {ttft: ['max<1s'], 'itl{stage:1}': ['p(99)<1s']}",
         "stages: 'w1:1s'\nthresholds: {'error_rate{stage:1}': ['<1%']}",
         "thresholds: {'error_rate{target:127.0.0.1:9000}': ['<1%']}",
+        "protocol: a2a\na2a: {steps: [{action: stream}]}\nthresholds: {'ttft{operation:SendStreamingMessage}': ['max<1s']}",
         "http_version: http2\nthresholds: {send_stall: ['max<1s']}",
     ] {
         assert_eq!(check(lines), "", "{lines}");

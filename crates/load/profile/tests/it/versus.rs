@@ -38,6 +38,8 @@ fn targets_are_resolved_with_what_they_share_and_a_control() {
     let plan = compared(&base_with(TARGETS), &Overrides::default()).unwrap();
     let names = [("direct", Reference), ("direct'", Control), ("a", Candidate), ("b", Candidate)];
     assert_eq!(named(&plan), names);
+    let reaches_it: Vec<_> = plan.targets.iter().map(|target| target.direct).collect();
+    assert_eq!(reaches_it, [true, true, false, false]);
     let [direct, control, a, b] = plan.targets.as_slice() else { panic!("{:?}", plan.targets) };
     let keys = [direct, control, a, b].map(|target| target.key.as_ref().unwrap().reveal());
     assert_eq!(keys, ["sk-shared", "sk-shared", "sk-of-a", "sk-shared"]);
@@ -76,6 +78,8 @@ fn the_control_is_the_default_where_the_reference_costs_nothing() {
         let targets = |set: &str| {
             let sets = if set.is_empty() { vec![] } else { vec![format!("versus.control={set}")] };
             let plan = compared(&text, &Overrides { sets, ..Overrides::default() }).unwrap();
+            // Its first target is the reference, and a gateway like the other.
+            assert!(plan.targets.iter().all(|target| !target.direct));
             plan.targets.len()
         };
         assert_eq!(targets(""), 2 + usize::from(control), "{url}");
@@ -92,6 +96,8 @@ fn a_control_can_be_a_target_of_its_own() {
     let plan = compared(&base_with(text), &Overrides::default()).unwrap();
     // And there is no second one.
     assert_eq!(named(&plan), [("d", Reference), ("c", Control), ("a", Candidate)]);
+    let direct = |plan: &Plan| plan.targets.iter().map(|target| target.direct).collect::<Vec<_>>();
+    assert_eq!(direct(&plan), [true, true, false]);
     assert_eq!(plan.targets[1].watch.as_deref(), Some(":2"));
     // It may have the URL of the reference; it alone is nothing to compare.
     let same = text.replace("127.0.0.1:2", "127.0.0.1:3");

@@ -3,7 +3,7 @@
 use plimsoll_measure::ErrorClass;
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{Raw, Str, from_object, from_str};
+use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object, from_str};
 use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::AnthropicUsage;
 use crate::sse::Event;
@@ -11,7 +11,7 @@ use crate::sse::Event;
 /// One event of a stream.
 #[derive(Default)]
 struct StreamEvent<'a> {
-    kind: Str<'a>,
+    kind: Tag<'a>,
     message: Option<MessageStart<'a>>,
     content_block: Option<Block<'a>>,
     delta: Option<BlockDelta<'a>>,
@@ -50,7 +50,7 @@ from_object!(Message<'a> { content, stop_reason, usage, error });
 /// A content block: text, thinking or a tool call.
 #[derive(Default)]
 struct Block<'a> {
-    kind: Str<'a>,
+    kind: Tag<'a>,
     text: Str<'a>,
     thinking: Str<'a>,
     id: Str<'a>,
@@ -58,6 +58,16 @@ struct Block<'a> {
     input: Option<Raw<'a>>,
 }
 from_object!(Block<'a> { kind = "type", text, thinking, id, name, input });
+
+/// The values of an event that do not decide how the rest of it is read.
+pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
+    free_values::<StreamEvent<'_>>(data)
+}
+
+/// The same of a response that is not streamed.
+pub(super) fn free_values_of_whole(body: &str) -> Option<Vec<FreeValue>> {
+    free_values::<Message<'_>>(body)
+}
 
 /// Reads one event of a stream.
 pub(super) fn read_event(
@@ -70,7 +80,7 @@ pub(super) fn read_event(
         return Err(DecodeError::from_error_member(error));
     }
     let delta = read.delta.unwrap_or_default();
-    match &*read.kind.or(event.name.into()) {
+    match &*read.kind.or(event.name) {
         "message_start" => {
             if let Some(usage) = read.message.and_then(|message| message.usage) {
                 state.set_usage(|_, refused| usage.without_output(refused));

@@ -3,7 +3,9 @@
 use plimsoll_measure::ErrorClass;
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{FirstElement, Raw, Str, from_object, from_str};
+use super::json_reader::{
+    FirstElement, FreeValue, Raw, Str, Tag, free_values, from_object, from_str,
+};
 use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::ChatUsage;
 use crate::sse::Event;
@@ -14,8 +16,10 @@ struct Chunk<'a> {
     choices: Option<FirstElement<Choice<'a>>>,
     usage: Option<ChatUsage<'a>>,
     error: Option<Raw<'a>>,
+    /// The dialect has none; events of gateways have.
+    kind: Tag<'a>,
 }
-from_object!(Chunk<'a> { choices, usage, error });
+from_object!(Chunk<'a> { choices, usage, error, kind = "type" });
 
 #[derive(Default)]
 struct Choice<'a> {
@@ -76,6 +80,16 @@ struct Function<'a> {
 }
 from_object!(Function<'a> { name, arguments });
 
+/// The values of an event that do not decide how the rest of it is read.
+pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
+    free_values::<Chunk<'_>>(data)
+}
+
+/// The same of a response that is not streamed.
+pub(super) fn free_values_of_whole(body: &str) -> Option<Vec<FreeValue>> {
+    free_values::<Completion<'_>>(body)
+}
+
 /// Reads one event of a stream.
 pub(super) fn read_event(
     state: &mut ResponseState,
@@ -87,9 +101,11 @@ pub(super) fn read_event(
         return Err(DecodeError::from_error_member(error));
     }
     // Some servers send the usage in an event without choices. One with neither is malformed,
-    // unless it is of another kind: a ping of the gateway, for instance.
+    // unless it says itself that it is of another kind, by its name or by a `type`: a ping of the
+    // gateway, for instance.
     if chunk.choices.is_none() && chunk.usage.is_none() {
-        return if is_other_event(event) { Ok(()) } else { Err(no_choices()) };
+        let is_other = !event.name.is_empty() || !chunk.kind.is_empty();
+        return if is_other { Ok(()) } else { Err(no_choices()) };
     }
     if let Some(FirstElement(Some(choice))) = chunk.choices {
         if let Some(delta) = choice.delta {
@@ -101,19 +117,6 @@ pub(super) fn read_event(
         state.set_usage(|_, refused| usage.read(refused));
     }
     Ok(())
-}
-
-/// Whether an event without choices says itself that it is none of the completion: by its name, or
-/// by a `type`. The dialect has neither.
-#[cold]
-fn is_other_event(event: &Event<'_>) -> bool {
-    #[derive(Default)]
-    struct Typed<'a> {
-        kind: Str<'a>,
-    }
-    from_object!(Typed<'a> { kind = "type" });
-    !event.name.is_empty()
-        || from_str(event.data).is_ok_and(|typed: Typed<'_>| !typed.kind.is_empty())
 }
 
 fn read_delta(state: &mut ResponseState, delta: Message<'_>, on_delta: OnDelta<'_>) {

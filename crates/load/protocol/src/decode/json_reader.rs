@@ -32,12 +32,41 @@ pub(super) trait FromJson<'a>: Sized {
 /// # Errors
 /// The text is not JSON, or its shape is not that of `T`.
 pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
-    let mut json = Reader { text, at: 0, depth: 0 };
+    let mut json = Reader::new(text);
     let value = T::read(&mut json)?;
     match json.peek() {
         None => Ok(value),
         Some(_) => json.expected("the end"),
     }
+}
+
+/// The values in `text` that do not decide how the rest of it is read. `None` if all of them do, or
+/// if `text` is no `T`.
+pub(super) fn free_values<'a, T: FromJson<'a>>(text: &'a str) -> Option<Vec<FreeValue>> {
+    let mut json = Reader { free_values: Some(Vec::new()), ..Reader::new(text) };
+    T::read(&mut json).ok()?;
+    json.free_values
+}
+
+/// Where a value lies in a text, a string with its quotes. Another value of its kind in its place
+/// changes nothing but itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FreeValue {
+    pub(super) kind: ValueKind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    /// A [`Str`] that is not empty.
+    Text,
+    /// A [`Reported`] count of up to nine digits.
+    Count,
+    /// A string that is skipped.
+    SkippedString,
+    /// A number that is skipped.
+    SkippedNumber,
 }
 
 /// Implements [`FromJson`] for a struct. Each field is read from the member of an object with the
@@ -71,10 +100,37 @@ pub(super) struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
+    /// Those so far, if they are asked for.
+    free_values: Option<Vec<FreeValue>>,
 }
 
 /// Reading values.
 impl<'a> Reader<'a> {
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { text, at: 0, depth: 0, free_values: None }
+    }
+
+    /// Skips `bytes`, if they are next.
+    #[inline]
+    pub(super) fn skip_bytes(&mut self, bytes: &[u8]) -> bool {
+        let are_next = self.bytes()[self.at..].starts_with(bytes);
+        self.at += if are_next { bytes.len() } else { 0 };
+        are_next
+    }
+
+    /// What has not been read.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.bytes()[self.at..]
+    }
+
+    /// Notes that the value from `start` to here is free.
+    #[inline]
+    fn note_free(&mut self, kind: ValueKind, start: usize) {
+        if let Some(free_values) = &mut self.free_values {
+            free_values.push(FreeValue { kind, start, end: self.at });
+        }
+    }
+
     /// Reads an object. `each` gets the name of a member and must read or skip its value.
     pub(super) fn members(
         &mut self,
@@ -98,14 +154,30 @@ impl<'a> Reader<'a> {
     /// Skips a value of any kind.
     pub(super) fn skip(&mut self) -> Result<()> {
         match self.peek() {
-            Some(b'"') => self.quoted().map(drop),
-            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b'"') => self.skip_string(),
+            Some(b'-' | b'0'..=b'9') => self.skip_number(),
             Some(b'{') => self.members(|_, json| json.skip()),
             Some(b'[') => self.elements(Self::skip),
             Some(b't') => self.word("true"),
             Some(b'f') => self.word("false"),
             _ => self.word("null"),
         }
+    }
+
+    /// Skips a string.
+    pub(super) fn skip_string(&mut self) -> Result<()> {
+        let start = self.at;
+        self.quoted()?;
+        self.note_free(ValueKind::SkippedString, start);
+        Ok(())
+    }
+
+    /// Skips a number.
+    pub(super) fn skip_number(&mut self) -> Result<()> {
+        let start = self.at;
+        self.number()?;
+        self.note_free(ValueKind::SkippedNumber, start);
+        Ok(())
     }
 
     /// Skips a `null`, if it is next.
@@ -118,8 +190,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string. It is borrowed unless it has escapes.
-    fn string(&mut self) -> Result<Cow<'a, str>> {
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>> {
+        self.peek();
+        let begin = self.at;
         let quoted = self.quoted()?;
+        if quoted.start < quoted.end {
+            self.note_free(ValueKind::Text, begin);
+        }
         if quoted.escaped {
             return self.unescape(quoted).map(Cow::Owned);
         }
@@ -249,8 +326,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a number, if it is one of up to nine digits and nothing else.
-    fn short_count(&mut self) -> Option<u32> {
+    pub(super) fn short_count(&mut self) -> Option<u32> {
         self.peek();
+        let start = self.at;
         let rest = &self.bytes()[self.at..];
         let digits = rest.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
         let ends = matches!(rest.get(digits), Some(b',' | b'}' | b' ' | b'\n' | b'\r'));
@@ -258,6 +336,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         self.at += digits;
+        self.note_free(ValueKind::Count, start);
         Some(rest[..digits].iter().fold(0, |count, digit| count * 10 + u32::from(digit - b'0')))
     }
 
@@ -309,6 +388,12 @@ impl Str<'_> {
     }
 }
 
+impl<'a> From<Cow<'a, str>> for Str<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        Self(text)
+    }
+}
+
 impl<'a> From<&'a str> for Str<'a> {
     fn from(text: &'a str) -> Self {
         Self(Cow::Borrowed(text))
@@ -323,7 +408,36 @@ impl Deref for Str<'_> {
     }
 }
 
-/// A value of any kind, as JSON text.
+/// A string that decides how the rest is read, like the type of an event.
+#[derive(Debug, Default)]
+pub(super) struct Tag<'a>(Str<'a>);
+
+impl<'a> FromJson<'a> for Tag<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        let free_values = json.free_values.take();
+        let read = Str::read(json).map(Self);
+        json.free_values = free_values;
+        read
+    }
+}
+
+impl<'a> Tag<'a> {
+    /// This tag, or the other one if this is empty.
+    pub(super) fn or(self, other: &'a str) -> Self {
+        Self(self.0.or(other.into()))
+    }
+}
+
+impl Deref for Tag<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A value of any kind, as JSON text. What is made of it is not known here, so no value of a text
+/// that has one is free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw<'a>(pub(super) &'a str);
 
@@ -338,6 +452,7 @@ impl<'a> FromJson<'a> for Raw<'a> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         json.peek();
         let start = json.at;
+        json.free_values = None;
         json.skip()?;
         Ok(Self(&json.text[start..json.at]))
     }

@@ -5,6 +5,7 @@ use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
 use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::ErrorDetail;
 use super::json_reader::{JsonError, Raw};
+use super::plain::PlainAnswer;
 use super::usage::{RefusedUsage, UsageBounds};
 use crate::turn::ToolCall;
 
@@ -15,7 +16,7 @@ pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
 const MAX_FINISH_REASON: usize = 64;
 
 /// Most tool calls of a response that are kept.
-const MAX_TOOL_CALLS: usize = 128;
+pub const MAX_TOOL_CALLS: usize = 128;
 
 /// The result of decoding a part of the response.
 pub(super) type DecodeResult = Result<(), DecodeError>;
@@ -91,6 +92,8 @@ pub(super) struct ResponseState {
     ended: bool,
     failure: Option<ErrorClass>,
     detail: Option<ErrorDetail>,
+    /// What was read from plain HTTP; boxed, because chats have none.
+    plain_answer: Option<Box<PlainAnswer>>,
 }
 
 impl ResponseState {
@@ -108,6 +111,7 @@ impl ResponseState {
             ended: false,
             failure: None,
             detail: None,
+            plain_answer: None,
         }
     }
 
@@ -188,6 +192,11 @@ impl ResponseState {
         usage
     }
 
+    /// Tokens as reported, without estimates.
+    pub(super) const fn reported_usage(&self) -> Usage {
+        self.usage
+    }
+
     /// Removes reported counts that cannot be true.
     pub(super) fn check_usage(&mut self, bounds: UsageBounds) {
         self.refused.check(&mut self.usage, bounds);
@@ -256,6 +265,15 @@ impl ResponseState {
     /// The stream's terminator has been read.
     pub(super) const fn end(&mut self) {
         self.ended = true;
+    }
+
+    /// Keeps what was read from plain HTTP.
+    pub(super) fn set_plain_answer(&mut self, answer: Option<PlainAnswer>) {
+        self.plain_answer = answer.map(Box::new);
+    }
+
+    pub(super) const fn take_plain_answer(&mut self) -> Option<Box<PlainAnswer>> {
+        self.plain_answer.take()
     }
 
     /// Keeps what a refusal says about its reason.

@@ -3,7 +3,7 @@
 use plimsoll_measure::ErrorClass;
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{Raw, Str, from_object, from_str};
+use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object, from_str};
 use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::ResponsesUsage;
 use crate::sse::Event;
@@ -11,7 +11,7 @@ use crate::sse::Event;
 /// One event of a stream.
 #[derive(Default)]
 struct StreamEvent<'a> {
-    kind: Str<'a>,
+    kind: Tag<'a>,
     delta: Str<'a>,
     item: Option<NewItem<'a>>,
     response: Option<Response<'a>>,
@@ -21,7 +21,7 @@ from_object!(StreamEvent<'a> { kind = "type", delta, item, response });
 /// An output item at its start: only what a tool call needs.
 #[derive(Default)]
 struct NewItem<'a> {
-    kind: Str<'a>,
+    kind: Tag<'a>,
     call_id: Option<Raw<'a>>,
     name: Option<Raw<'a>>,
 }
@@ -48,7 +48,7 @@ from_object!(IncompleteDetails<'a> { reason });
 /// An output item: a message, reasoning or a tool call.
 #[derive(Default)]
 struct OutputItem<'a> {
-    kind: Str<'a>,
+    kind: Tag<'a>,
     content: Option<Vec<ContentPart<'a>>>,
     /// Of any kind: other items may have members of the same names.
     call_id: Option<Raw<'a>>,
@@ -64,6 +64,11 @@ struct ContentPart<'a> {
 }
 from_object!(ContentPart<'a> { text, refusal });
 
+/// The values of an event that do not decide how the rest of it is read.
+pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
+    free_values::<StreamEvent<'_>>(data)
+}
+
 /// Reads one event of a stream.
 pub(super) fn read_event(
     state: &mut ResponseState,
@@ -71,7 +76,7 @@ pub(super) fn read_event(
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
     let read: StreamEvent<'_> = from_str(event.data)?;
-    match &*read.kind.or(event.name.into()) {
+    match &*read.kind.or(event.name) {
         "response.completed" | "response.incomplete" => end_stream(state, read.response),
         "response.failed" => Err(read.response.and_then(|response| response.error).map_or_else(
             || DecodeError::from_error_event(event.data),

@@ -21,6 +21,18 @@ pub(super) fn join(base: &str, endpoint: &str) -> String {
     with_leading_slash(&[path, version, endpoint, query].concat()).into_owned()
 }
 
+/// The same for an endpoint that is no part of the API below `/v1`: it takes the place of `/v1`.
+pub(super) fn join_unversioned(base: &str, endpoint: &str) -> String {
+    let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+    let path = path.trim_end_matches('/');
+    let prefix = match () {
+        () if path.ends_with(endpoint) => return with_leading_slash(path).into_owned() + query,
+        () if path == "v1" => "",
+        () => path.strip_suffix("/v1").unwrap_or(path),
+    };
+    with_leading_slash(&[prefix, endpoint, query].concat()).into_owned()
+}
+
 /// A request's own path with the query of the target, which is kept on every request.
 pub(super) fn with_query_of<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     let path = with_leading_slash(path);
@@ -51,6 +63,23 @@ mod tests {
             ("/x?a=2", "?v=1&w=2", "/x?a=2&v=1&w=2"),
         ] {
             assert_eq!(with_query_of(path, base), whole);
+        }
+    }
+
+    #[test]
+    fn an_endpoint_without_a_version_takes_its_place() {
+        for (base, path) in [
+            ("", "/ws/chat"),
+            ("/", "/ws/chat"),
+            ("/v1", "/ws/chat"),
+            ("v1/", "/ws/chat"),
+            ("/proxy/v1?k=1", "/proxy/ws/chat?k=1"),
+            ("/proxy", "/proxy/ws/chat"),
+            ("/rev1", "/rev1/ws/chat"),
+            ("/my/ws/chat/", "/my/ws/chat"),
+            ("/ws/chat?k=1", "/ws/chat?k=1"),
+        ] {
+            assert_eq!(join_unversioned(base, "/ws/chat"), path, "{base:?}");
         }
     }
 

@@ -3,12 +3,10 @@
 //! A provider refuses a dialogue in which a call has no result, or a result no call. So each
 //! message with calls is followed by one with their results.
 
-use serde::de::IgnoredAny;
-
 use super::json_template::{JsonTemplate, ToolFormat};
-use super::json_writer::push_string;
 use super::{push as raw, push_message, push_text, role};
-use crate::turn::{Message, ToolCall};
+use crate::json_writer::push_string;
+use crate::turn::Message;
 
 /// Appends a message with tool calls or results, and a comma after it and between its items.
 pub(super) fn push(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) {
@@ -43,7 +41,7 @@ fn push_messages(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) 
         raw(out, if index > 0 { r#",{"id":"# } else { r#"{"id":"# });
         push_string(out, &call.id);
         member(out, r#","type":"function","function":{"name":"#, &call.name);
-        member(out, r#","arguments":"#, arguments(call));
+        member(out, r#","arguments":"#, call.arguments_object());
         raw(out, "}}");
     }
     raw(out, "]},");
@@ -60,7 +58,7 @@ fn push_items(out: &mut Vec<u8>, template: &JsonTemplate, message: &Message) {
     for call in &message.tool_calls {
         member(out, r#"{"type":"function_call","call_id":"#, &call.id);
         member(out, r#","name":"#, &call.name);
-        member(out, r#","arguments":"#, arguments(call));
+        member(out, r#","arguments":"#, call.arguments_object());
         raw(out, "},");
     }
 }
@@ -84,7 +82,7 @@ fn push_blocks(out: &mut Vec<u8>, message: &Message) {
         member(out, r#"{"type":"tool_use","id":"#, &call.id);
         member(out, r#","name":"#, &call.name);
         raw(out, r#","input":"#);
-        raw(out, arguments(call));
+        raw(out, call.arguments_object());
         raw(out, "},");
     }
     // There is at least one block.
@@ -101,12 +99,4 @@ fn push_text_message(out: &mut Vec<u8>, template: &JsonTemplate, message: &Messa
 fn member(out: &mut Vec<u8>, start: &str, text: &str) {
     raw(out, start);
     push_string(out, text);
-}
-
-/// The arguments, if they are a JSON object, as providers require; else an empty one. A model may
-/// have stopped in the middle of them.
-fn arguments(call: &ToolCall) -> &str {
-    let text = call.arguments.trim();
-    let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
-    if is_object { text } else { "{}" }
 }

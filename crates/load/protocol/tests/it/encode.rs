@@ -231,7 +231,7 @@ fn every_member_that_the_encoder_writes_is_reserved() {
     for dialect in Dialect::ALL {
         let content = match dialect {
             Dialect::OpenaiEmbeddings => RequestContent::Embed { inputs: &inputs },
-            Dialect::Http => continue,
+            Dialect::Mcp | Dialect::A2a | Dialect::Http => continue,
             _ => RequestContent::Chat { system: Some(&system), messages: &messages },
         };
         let turn = Turn { content, stream: true, max_tokens: Some(1) };

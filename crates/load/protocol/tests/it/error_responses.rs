@@ -54,6 +54,10 @@ fn the_status_decides_the_outcome_in_every_dialect() {
             (101, Outcome::Failed(ErrorClass::MalformedHead), vec!["error: malformed_head: m"]),
             (999, Outcome::Failed(ErrorClass::MalformedHead), vec!["error: malformed_head: m"]),
         ] {
+            // There it is the success, and no body follows.
+            if (dialect, status) == (Dialect::Websocket, 101) {
+                continue;
+            }
             let body = br#"{"error":{"message":"m"}}"#.chunks(5);
             let read = read(&mut decoder(dialect, true), (status, JSON), body);
             assert_eq!(read.outcome, outcome, "{status}");

@@ -3,6 +3,10 @@
 
 mod encode;
 mod error_responses;
+mod plain_answers;
+mod rpc_answers;
+mod rpc_requests;
+mod shapes;
 mod splits;
 mod sse;
 mod sse_oracle;
@@ -10,4 +14,5 @@ mod streams;
 mod support;
 mod tool_use;
 mod usage;
+mod websocket;
 mod whole_responses;

@@ -20,8 +20,12 @@ pub(crate) struct Read {
 
 /// A decoder with small limits that keeps the text.
 pub(crate) fn decoder(dialect: Dialect, stream: bool) -> Decoder {
-    let options =
-        DecoderOptions { keep_text: true, max_event_bytes: 4_000, max_body_bytes: 20_000 };
+    let options = DecoderOptions {
+        keep_text: true,
+        max_event_bytes: 4_000,
+        max_body_bytes: 20_000,
+        ..DecoderOptions::default()
+    };
     Decoder::new(dialect, stream, options)
 }
 

@@ -40,6 +40,9 @@ columns! {
         "Place in the order of the targets of its block, from 0.",
         "nothing is compared";
     "turn" ["number"] "Position in the conversation, from 0.", "";
+    "operation" ["text"]
+        "What a tool server or an agent was asked for, like `tools/call`.",
+        "another kind of request";
     "stream" ["boolean"] "Whether a streamed response was asked for.", "";
     "warmup" ["boolean"] "Whether the stage is a warm-up.", "";
     "reused" ["boolean"] "Whether the connection had been used before.", "";
@@ -76,6 +79,9 @@ columns! {
     "tls_resumed" ["boolean"]
         "Whether the TLS handshake resumed an earlier session.",
         "no TLS connection was opened";
+    "upgrade_ms" ["ms"]
+        "Handshake of a WebSocket, on the open connection.",
+        "the request opened no WebSocket";
     "read_lag_ms" ["ms"]
         "User-space read minus the kernel's receive time stamp: the worst read of the request.",
         "no response, or no kernel time stamps";
@@ -121,6 +127,16 @@ columns! {
     "error" ["text"]
         "Error class, see [metrics](metrics.md#error-classes).",
         "the outcome is not `failed`";
+    "rpc_code" ["number"]
+        "Code of the JSON-RPC error.",
+        "the answer is none";
+    "tool_error" ["boolean"]
+        "`true` if the call came through and the tool's result says `isError`, or the agent's task \
+         ended as failed or rejected.",
+        "it does not";
+    "notifications" ["number"]
+        "Messages of a tool server or an agent before its answer.",
+        "none";
     "finish_reason" ["text"]
         "Why the model stopped, in the target's word; `other` for a word that no dialect has.",
         "the target did not say, or the response has no end";

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::{
     CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
-    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
-    StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource, Usage,
+    GeneratorShare, Moment, Nanos, Operation, Outcome, PolicyDecision, RpcReport, Sample,
+    ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource,
+    Usage,
 };
 use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
@@ -27,6 +28,8 @@ pub struct ParsedRow {
     #[serde(default)]
     pub position: u8,
     pub turn: u16,
+    #[serde(default, deserialize_with = "operation")]
+    pub operation: Option<Operation>,
     pub stream: bool,
     pub warmup: bool,
     pub reused: bool,
@@ -62,6 +65,8 @@ pub struct ParsedRow {
     #[serde(default)]
     pub tls_resumed: bool,
     #[serde(default, deserialize_with = "millis")]
+    pub upgrade_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
     pub read_lag_ms: Option<Nanos>,
     #[serde(default, deserialize_with = "millis")]
     pub send_stall_ms: Option<Nanos>,
@@ -91,6 +96,11 @@ pub struct ParsedRow {
     pub status: u16,
     pub outcome: String,
     pub error: Option<String>,
+    pub rpc_code: Option<i32>,
+    #[serde(default)]
+    pub tool_error: bool,
+    #[serde(default)]
+    pub notifications: u32,
     #[serde(default, deserialize_with = "finish_reason")]
     pub finish_reason: Option<FinishReason>,
     #[serde(alias = "verdict")]
@@ -134,6 +144,12 @@ const fn one() -> u32 {
 fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
     let millis: Option<f64> = Option::deserialize(deserializer)?;
     Ok(millis.map(|millis| Nanos::from_secs_f64(millis / 1e3)))
+}
+
+/// An operation of a later version is not known.
+fn operation<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Operation>, D::Error> {
+    let name: Option<String> = Option::deserialize(from)?;
+    Ok(name.and_then(|name| Operation::named(&name)))
 }
 
 /// A shape of a later version is not known.
@@ -194,6 +210,7 @@ impl ParsedRow {
             target: TargetId(position("target", targets, &self.target)?),
             conversation: self.conversation_key(metadata),
             turn: self.turn,
+            operation: self.operation,
             position: self.position,
             stream: self.stream,
             warmup: self.warmup,
@@ -207,6 +224,7 @@ impl ParsedRow {
                 tcp: self.connect_ms,
                 tls: self.tls_ms,
                 resumed: self.tls_resumed,
+                upgrade: self.upgrade_ms,
             },
             status: self.status,
             outcome: self.outcome()?,
@@ -219,6 +237,11 @@ impl ParsedRow {
             finish_reason: self.finish_reason,
             fewer_tokens: self.fewer_tokens,
             usage_refused: self.usage_refused,
+            rpc: RpcReport {
+                code: self.rpc_code,
+                tool_error: self.tool_error,
+                notifications: self.notifications,
+            },
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },

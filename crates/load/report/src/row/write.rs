@@ -119,6 +119,9 @@ const FLAGS: [&str; 8] = {
 
 fn turn(object: &mut JsonObject<'_>, sample: &Sample) {
     object.number(key!("turn"), sample.turn.into());
+    if let Some(operation) = sample.operation {
+        object.word(key!("operation"), operation.name());
+    }
     let bits = [sample.stream, sample.warmup, sample.reused];
     let flags = bits.iter().fold(0, |number, bit| number << 1 | usize::from(*bit));
     object.put(FLAGS[flags]);
@@ -147,6 +150,7 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     if sample.connect.tls.is_some() {
         object.flag(key!("tls_resumed"), sample.connect.resumed);
     }
+    object.millis(key!("upgrade_ms"), sample.connect.upgrade);
     object.millis(key!("read_lag_ms"), sample.read_lag);
     object.millis(key!("send_stall_ms"), sample.flow.send_stall);
     if sample.flow.receive_stall {
@@ -194,6 +198,7 @@ fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
     if let Outcome::Failed(class) = sample.outcome {
         object.word(key!("error"), class.name());
     }
+    rpc(object, sample);
     if let Some(reason) = sample.finish_reason {
         object.word(key!("finish_reason"), reason.name());
     }
@@ -202,6 +207,18 @@ fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
     }
     if let Some(expected) = sample.expected {
         object.word(key!("expected"), expected.name());
+    }
+}
+
+fn rpc(object: &mut JsonObject<'_>, sample: &Sample) {
+    if let Some(code) = sample.rpc.code {
+        object.signed(key!("rpc_code"), code);
+    }
+    if sample.rpc.tool_error {
+        object.flag(key!("tool_error"), true);
+    }
+    if sample.rpc.notifications > 0 {
+        object.number(key!("notifications"), sample.rpc.notifications.into());
     }
 }
 
@@ -289,6 +306,11 @@ impl JsonObject<'_> {
     fn number(&mut self, key: &str, number: u64) {
         self.put(key);
         self.digits(number);
+    }
+
+    fn signed(&mut self, key: &str, number: i32) {
+        self.put(key);
+        self.put(itoa::Buffer::new().format(number));
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "both are below 100")]

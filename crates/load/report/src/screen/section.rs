@@ -133,6 +133,7 @@ impl Rows {
             narrowest: NARROWEST,
             drops_columns: self.drops_columns,
             drops_dashes: self.drops_dashes,
+            spare_columns: self.spare_columns,
             ..Layout::new(width)
         }
     }

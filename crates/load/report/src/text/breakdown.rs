@@ -40,7 +40,8 @@ fn is_crossed(summary: &RunSummary) -> bool {
 
 fn row(cell: &Group, with_target: bool) -> Vec<String> {
     let target = cell.target.as_deref().filter(|_| with_target);
-    let labels = [cell.stage.as_deref(), cell.scenario.as_deref(), target];
+    let operation = cell.operation.as_deref();
+    let labels = [cell.stage.as_deref(), cell.scenario.as_deref(), target, operation];
     let mut cells = vec![
         labels.into_iter().flatten().collect::<Vec<_>>().join(" "),
         format::rate_figure(cell.named_rate("throughput")),

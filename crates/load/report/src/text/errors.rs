@@ -1,4 +1,4 @@
-//! Failures by error class and side, and HTTP statuses.
+//! Failures by error class and side, HTTP statuses, and errors of JSON-RPC.
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::Group;
@@ -16,6 +16,19 @@ pub(super) fn write(page: &mut Page, total: &Group) {
         let pairs =
             total.statuses.iter().map(|(code, n)| format!("{code} x {}", format::count(*n)));
         page.note(&format!("HTTP statuses: {}", pairs.collect::<Vec<_>>().join(", ")));
+    }
+    if !total.rpc_errors.is_empty() {
+        let pairs =
+            total.rpc_errors.iter().map(|(code, n)| format!("{code} x {}", format::count(*n)));
+        page.note(&format!("JSON-RPC errors: {}", pairs.collect::<Vec<_>>().join(", ")));
+    }
+    let tool_errors = total.counters.tool_errors;
+    if tool_errors > 0 {
+        page.note(&format!(
+            "{} completed requests came back with a tool's or a task's own error (`isError`, failed, \
+             rejected). They are no failures of the target.",
+            format::count(tool_errors)
+        ));
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     sentences.extend(tokens(total));
     sentences.extend(total.streams.as_ref().map(super::streams::sentences));
     page.note(&sentences.join(" "));
+    if let Some(bottleneck) = &summary.bottleneck {
+        page.note(&format!("why: {}", bottleneck.text));
+    }
 }
 
 /// Every outcome by count; the rarer ones only if there are any.

@@ -6,7 +6,7 @@ use super::table::Table;
 use super::{Labelled, Page, format};
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
-const SHOWN: [Metric; 14] = [
+const SHOWN: [Metric; 15] = [
     Metric::ResponseTime,
     Metric::ServiceTime,
     Metric::Ttfb,
@@ -17,6 +17,7 @@ const SHOWN: [Metric; 14] = [
     Metric::Dns,
     Metric::Connect,
     Metric::Tls,
+    Metric::Upgrade,
     Metric::DispatchLag,
     Metric::ServerTime,
     Metric::RejectedResponseTime,

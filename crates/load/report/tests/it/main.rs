@@ -10,6 +10,7 @@ mod reference;
 mod rows;
 mod screens;
 mod support;
+mod tasks;
 mod texts;
 mod timelines;
 mod version_0_1_0;

@@ -1,7 +1,9 @@
 //! Policy decisions, bands, labels and processes in every format.
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample};
-use plimsoll_metrics::{Band, Expectation, ProcessUse, Recorder, RunMetadata, RunSummary};
+use plimsoll_metrics::{
+    Band, Expectation, ProcessUse, Recorder, RunMetadata, RunSummary, Validity,
+};
 use plimsoll_report::{Style, csv, json, prometheus, read_json, text};
 
 use crate::support::{ended, health, metadata, sample, stage_ends};
@@ -76,20 +78,41 @@ fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
 
 #[test]
 fn prometheus_has_the_labels_on_every_line_and_the_second_family() {
-    let page = prometheus(&policy());
+    let valid = RunSummary { validity: Validity::Valid, ..policy() };
+    let page = prometheus(&valid);
     let label = r#"client="a \"quoted\" one"}"#;
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         assert!(line.contains(label), "{line}");
     }
-    for (status, count) in [("success", 41), ("blocked", 9), ("error", 0)] {
-        let line = format!("load_test_requests_total{{status=\"{status}\",{label} {count}\n");
-        assert!(page.contains(&line), "{line} in {page}");
+    // By category, as the matrix above has them: 10 attacks and 40 others.
+    for (test_type, counts) in [("attack", [2, 8, 0]), ("normal", [39, 1, 0])] {
+        for (status, count) in ["success", "blocked", "error"].into_iter().zip(counts) {
+            let line = format!(
+                "load_test_requests_total{{status=\"{status}\",test_type=\"{test_type}\",{label} {count}\n"
+            );
+            assert!(page.contains(&line), "{line} in {page}");
+        }
+        let line = format!("load_test_latency_ms_count{{test_type=\"{test_type}\",{label} ");
+        assert!(page.contains(&format!("{line}{}\n", counts[0])), "{page}");
     }
+    let median = "load_test_latency_ms{quantile=\"0.5\",test_type=\"normal\",";
+    assert!(page.contains(&format!("{median}{label} 50.")), "{page}");
+    // A label of that name stands for the whole run.
+    let mut named = valid;
+    named.metadata.labels = [("test_type".to_owned(), "hourly".to_owned())].into();
+    let hourly = prometheus(&named);
+    for (status, count) in [("success", 41), ("blocked", 9), ("error", 0)] {
+        let line = format!(
+            "load_test_requests_total{{status=\"{status}\",test_type=\"hourly\"}} {count}\n"
+        );
+        assert!(hourly.contains(&line), "{line} in {hourly}");
+    }
+    // Whoever reads these names does not know whether the run is valid.
+    named.validity = Validity::Invalid(Vec::new());
+    let invalid = prometheus(&named);
     assert!(
-        page.contains(&format!("load_test_latency_ms{{quantile=\"0.5\",{label} 50.")),
-        "{page}"
+        invalid.contains("load_test_requests_total{") && !invalid.contains("load_test_latency_ms{")
     );
-    assert!(page.contains(&format!("load_test_latency_ms_count{{{label} 41\n")), "{page}");
     assert!(page.contains("plimsoll_policy_correctness_ratio{"), "{page}");
     assert!(page.contains("bounds=\">=99%|90%\""), "{page}");
     // Without labels there is only the one family.

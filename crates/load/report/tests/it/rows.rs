@@ -1,9 +1,9 @@
 //! Rows: written and read back.
 
 use plimsoll_measure::{
-    CacheState, ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary,
-    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
-    StageId, Timeline, TokenCount, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Operation, Outcome, PolicyDecision, RpcReport, Sample,
+    ScenarioId, ServerReport, StageId, StreamShape, Timeline, TokenCount, Usage,
 };
 use plimsoll_report::row::COLUMNS;
 use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
@@ -131,6 +131,7 @@ fn full_row() -> String {
             tcp: phase,
             tls: phase,
             resumed: true,
+            upgrade: phase,
             ahead: true,
         },
         retried_after: phase,
@@ -140,6 +141,8 @@ fn full_row() -> String {
         flow: FlowControl { send_stall: phase, receive_stall: true },
         server: ServerReport { cache: Some(CacheState::Hit), retries: 2, time: phase },
         usage_refused: true,
+        operation: Some(Operation::CallTool),
+        rpc: RpcReport { code: Some(-32_602), tool_error: true, notifications: 3 },
         fewer_tokens: true,
         generator: GeneratorShare { dispatch: Nanos::from_micros(200), ..turn.generator },
         ..turn
@@ -174,6 +177,17 @@ fn recorded_headers_are_an_object_of_texts() {
     assert!(row.contains(part), "{row}");
     let parsed = parse_row(row.trim_end().as_bytes()).unwrap();
     assert_eq!(parsed.response_headers["x-served-by"], "node \"7\"");
+}
+
+#[test]
+fn what_a_tool_server_says_is_in_its_row() {
+    let row = full_row();
+    for part in [
+        r#","turn":0,"operation":"tools/call","stream":true,"#,
+        r#","outcome":"completed","rpc_code":-32602,"tool_error":true,"notifications":3,"#,
+    ] {
+        assert!(row.contains(part), "{part}: {row}");
+    }
 }
 
 #[test]
@@ -278,6 +292,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 tcp: connect.1,
                 tls: connect.2,
                 resumed: connect.2.is_some() && flags.0,
+                upgrade: connect.0,
             },
             status: if let Outcome::Rejected(status) = outcome { status } else { 200 },
             outcome,
@@ -286,12 +301,16 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             usage,
             events: sizes.2,
             gaps,
-            shape: plimsoll_measure::StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
-            finish_reason: plimsoll_measure::FinishReason::ALL
-                .get(usize::from(flags.3) % 17)
-                .copied(),
+            shape: StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
+            finish_reason: FinishReason::ALL.get(usize::from(flags.3) % 17).copied(),
             fewer_tokens: flags.1,
             usage_refused: flags.2,
+            operation: Operation::ALL.get(usize::from(flags.3) % 30).copied(),
+            rpc: RpcReport {
+                code: flags.0.then_some(-i32::from(flags.3)),
+                tool_error: flags.1,
+                notifications: flags.3.into(),
+            },
             bytes_out: sizes.0,
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },

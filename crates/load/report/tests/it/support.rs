@@ -8,8 +8,8 @@ use plimsoll_measure::{
     TargetId, Timeline, TokenCount, Usage,
 };
 use plimsoll_metrics::{
-    CalibrationQuote, Conversations, Environment, InstrumentHealth, LoadModel, Recorder, RunEnd,
-    RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, TargetInfo, Threshold,
+    CalibrationQuote, Conversations, Environment, GroupKey, InstrumentHealth, LoadModel, Recorder,
+    RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, TargetInfo, Threshold,
 };
 
 /// Compares with a file of `tests/golden`.
@@ -42,6 +42,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         },
         turn: 0,
         position: 0,
+        operation: None,
         stream: true,
         warmup: stage == 0,
         reused: true,
@@ -81,6 +82,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         finish_reason: Some(FinishReason::Stop),
         fewer_tokens: false,
         usage_refused: false,
+        rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 840,
         bytes_in: 4_200,
         flow: FlowControl::default(),
@@ -134,6 +136,7 @@ pub(crate) fn metadata() -> RunMetadata {
             name: "gateway".to_owned(),
             url: "http://127.0.0.1:8080".to_owned(),
             model: "mock-small".to_owned(),
+            direct: false,
             server: Some("nginx/1.26".to_owned()),
         }],
         environment: Environment {
@@ -281,7 +284,7 @@ pub(crate) fn summary_of(
         if std::mem::replace(&mut second, now) != now {
             snapshot.append(recorder.take());
         }
-        recorder.scheduled(sample.stage, sample.scenario, sample.target);
+        recorder.scheduled_in(GroupKey::of(&sample));
         let gap = sample.gaps.sum.as_u64().checked_div(sample.gaps.count.into());
         let gaps = vec![Nanos::new(gap.unwrap_or_default()); sample.gaps.count as usize];
         recorder.record(&sample, &gaps, &[]);

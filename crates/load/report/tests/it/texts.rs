@@ -1,10 +1,10 @@
 //! The text report.
 
-use plimsoll_measure::{ScenarioId, StageId, TargetId};
+use plimsoll_measure::{Operation, Outcome, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::{
     DisturbedWindow, InstrumentHealth, Lag, Recorder, RunEnd, RunSummary, TargetInfo,
 };
-use plimsoll_report::{Style, text};
+use plimsoll_report::{Style, csv, prometheus, text};
 
 use crate::support::{
     golden, health, late_samples, metadata, samples, stage_ends, summary, summary_of,
@@ -115,6 +115,41 @@ fn the_accounting_is_shown_by_stage_and_target_and_a_lost_request_is_marked() {
     let names = ["w4:1s", "8:10s", "@100:10s", "to gateway", "to direct", "all"];
     assert_eq!(names.map(wrong), [false, false, true, false, true, true], "{accounting}");
     assert!(report.contains("accounting: @100:10s simple direct: "), "{report}");
+}
+
+#[test]
+fn operations_of_tool_servers_are_shown_with_their_codes() {
+    let of = |(index, mut sample): (usize, Sample)| {
+        let call = index % 3 > 0;
+        sample.operation = Some(if call { Operation::CallTool } else { Operation::Ping });
+        let completed = sample.outcome == Outcome::Completed;
+        sample.rpc.tool_error = call && completed && index % 5 == 0;
+        if call && !completed {
+            sample.rpc.code = Some(-32_050);
+        }
+        sample
+    };
+    let all: Vec<_> = samples().into_iter().enumerate().map(of).collect();
+    let measured = || all.iter().filter(|sample| !sample.warmup);
+    let tool_errors = measured().filter(|sample| sample.rpc.tool_error).count();
+    let codes = measured().filter(|sample| sample.rpc.code.is_some()).count();
+    assert!(tool_errors > 0 && codes > 0);
+    let summary = summary_of(all, metadata(), health());
+    let report = plain(&summary);
+    for part in [
+        "\nOperations\n".to_owned(),
+        "\n  ping ".to_owned(),
+        "\n  tools/call ".to_owned(),
+        format!("JSON-RPC errors: -32050 x {codes}"),
+        format!("{tool_errors} completed requests came back with a tool's"),
+    ] {
+        assert!(report.contains(&part), "{part}: {report}");
+    }
+    let page = prometheus(&summary);
+    assert!(page.contains("plimsoll_rpc_errors_total{") && page.contains("operation=\"ping\""));
+    let table = csv(&summary).unwrap();
+    assert!(table.lines().next().unwrap().contains("target,operation,warmup"));
+    assert!(table.contains(",tools/call,"), "{table}");
 }
 
 #[test]

@@ -27,6 +27,11 @@ impl Http1Connection {
         Self { socket, state: ExchangeState::default(), used: false, lifetime }
     }
 
+    /// The socket of a connection that carries no request.
+    pub(crate) fn into_socket(self) -> Socket {
+        self.socket
+    }
+
     /// Whether it has carried a request before.
     pub(crate) const fn was_used(&self) -> bool {
         self.used

@@ -45,8 +45,13 @@ impl OutgoingRequest {
         self.encrypted
     }
 
+    /// Whether something of it was written, and something is left.
+    pub(crate) const fn is_begun(&self) -> bool {
+        !self.is_done() && (self.sent > 0 || self.encrypted)
+    }
+
     /// Takes the buffers.
-    pub(super) fn take(&mut self) -> EncodedRequest {
+    pub(crate) fn take(&mut self) -> EncodedRequest {
         std::mem::take(self).request
     }
 }

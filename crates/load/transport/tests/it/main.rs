@@ -14,3 +14,4 @@ mod hyper_oracle;
 mod rx_timestamp;
 mod support;
 mod tls;
+mod websocket;

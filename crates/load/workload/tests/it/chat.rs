@@ -29,7 +29,7 @@ fn a_dialogue_grows_by_an_answer_and_a_prompt_in_every_turn() {
     talk.advance(Some("3"));
     assert!(talk.is_over() && talk.turn().is_none());
     talk.advance(None);
-    assert_eq!((talk.index(), talk.turns()), (3, 3), "there is nothing beyond the end");
+    assert_eq!((talk.index(), talk.turns()), (3, Some(3)), "there is nothing beyond the end");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{IdSeed, Nanos, Seed};
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{
-    Content, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, SystemPrompt, Workload,
-    WorkloadError,
+    AgentRole, AgentSpec, ApproveSpec, Content, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec,
+    SystemPrompt, Workload, WorkloadError, with_parts,
 };
 
 use crate::support::{scenario, sized};
@@ -68,6 +68,54 @@ fn every_fault_is_reported_with_its_key_and_fix() {
         assert_eq!(message.lines().count(), 1, "{message}");
     }
     assert!(refusal(&[]).contains("there are 0 scenarios"));
+}
+
+#[test]
+fn an_agent_that_cannot_be_played_is_refused_with_its_key_and_fix() {
+    let agent = |spec| Some(AgentRole::Agent(spec));
+    let of = |spec| ScenarioSpec { agent: agent(spec), ..scenario() };
+    let ok = AgentSpec::default;
+    let path = |path: &str| Some(path.to_owned());
+    let approve = || ApproveSpec {
+        tools: vec!["x".to_owned()],
+        share: 0.5,
+        think_time: None,
+        path: "/v1/hitl".to_owned(),
+    };
+    let asks = |approve| of(AgentSpec { approve: Some(approve), ..AgentSpec::default() });
+    let swapped = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
+    for (spec, part) in [
+        (ScenarioSpec { turns: 2, ..of(ok()) }, "`turns`: the answers decide"),
+        (
+            ScenarioSpec { think_time: Some(DurationSpec::Fixed(Nanos::ZERO)), ..of(ok()) },
+            "`think_time`: nobody thinks",
+        ),
+        (
+            ScenarioSpec { protocol: Dialect::OpenaiEmbeddings, ..of(ok()) },
+            "`agent`: an agent needs a protocol of a chat",
+        ),
+        (of(AgentSpec { max_steps: 0, ..ok() }), "`agent.max_steps`: the number of steps"),
+        (of(AgentSpec { max_steps: 101, ..ok() }), "`agent.max_steps`: the number of steps"),
+        (of(AgentSpec { tool_path: path("x"), ..ok() }), "`agent.tool_path`: this is not a path"),
+        (of(AgentSpec { tool_path: path("/x?k=1"), ..ok() }), "`agent.tool_path`: this is not"),
+        (asks(ApproveSpec { tools: vec![], ..approve() }), "`agent.approve.tools`: the list"),
+        (asks(ApproveSpec { share: 1.5, ..approve() }), "`agent.approve.share`: the share"),
+        (asks(ApproveSpec { share: f64::NAN, ..approve() }), "`agent.approve.share`: the share"),
+        (
+            asks(ApproveSpec { think_time: Some(swapped), ..approve() }),
+            "`agent.approve.think_time`: the durations",
+        ),
+        (
+            asks(ApproveSpec { path: "/a b".to_owned(), ..approve() }),
+            "`agent.approve.path`: this is not a path",
+        ),
+    ] {
+        let message = refusal(&with_parts(vec![spec]));
+        assert!(message.contains(part), "{part}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    let without_parts = refusal(&[of(ok())]);
+    assert!(without_parts.contains("`with_parts`"), "{without_parts}");
 }
 
 #[test]

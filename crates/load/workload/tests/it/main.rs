@@ -6,6 +6,8 @@
     reason = "tests may fail loudly, and report what they skip"
 )]
 
+mod agent;
+mod agents;
 mod chat;
 mod embeddings;
 mod http;
@@ -18,6 +20,7 @@ mod sizes;
 mod support;
 #[cfg(feature = "tokenizer")]
 mod tokenizer;
+mod tool_servers;
 mod trace;
 #[cfg(not(feature = "tokenizer"))]
 mod without_tokenizer;

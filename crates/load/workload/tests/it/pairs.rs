@@ -30,6 +30,7 @@ fn text(conversation: &Conversation) -> String {
             let body = String::from_utf8(request.body.clone()).unwrap();
             format!("{} {:?} {body}", request.path, request.headers)
         }
+        RequestContent::Rpc(request) => format!("{request:?}"),
     }
 }
 
@@ -131,8 +132,10 @@ fn later_turns_are_the_same_whatever_the_targets_answered() {
         ..scenario()
     };
     let workload = workload(&spec);
-    let mut all =
-        (0..1_000).map(|block| on_each(&workload, block)).find(|all| all[0].turns() == 3).unwrap();
+    let mut all = (0..1_000)
+        .map(|block| on_each(&workload, block))
+        .find(|all| all[0].turns() == Some(3))
+        .unwrap();
     for turn in 1..3 {
         for (own, answer) in all.iter_mut().zip(["yes", "", "no, never"]) {
             own.advance(Some(answer));

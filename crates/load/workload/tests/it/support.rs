@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use plimsoll_measure::{ConversationKey, IdSeed, Seed};
 use plimsoll_protocol::{Dialect, Message, RequestContent, Role, TokenLimit};
 use plimsoll_workload::{
-    CacheMode, Content, Conversation, PolicyDecisionSpec, ScenarioSpec, Trace, Workload,
+    CacheMode, Content, Conversation, PolicyDecisionSpec, ScenarioSpec, Trace, WebSocketSpec,
+    Workload,
 };
 
 /// One turn of chat that says `hello`, without a marker.
@@ -26,10 +27,14 @@ pub(crate) fn scenario() -> ScenarioSpec {
         cache_mode: CacheMode::Allow,
         prefix_pool: None,
         http: None,
+        mcp: None,
+        a2a: None,
+        websocket: WebSocketSpec::default(),
         parameters: serde_json::Map::new(),
         expect: None,
         category: None,
         policy_decision: PolicyDecisionSpec::default(),
+        agent: None,
     }
 }
 

@@ -212,7 +212,7 @@ fn a_row_sets_the_lengths_of_one_turn() {
     let workload = traced(&spec, &trace);
     let talk = workload.conversation(ConversationKey::arrival(5), Some(0));
     let (system, lines) = chat(&talk);
-    assert_eq!((system, lines.len(), talk.turns()), (None, 1, 1));
+    assert_eq!((system, lines.len(), talk.turns()), (None, 1, Some(1)));
     assert_eq!(tokens(&lines[0].1), 374);
     assert!(lines[0].1.starts_with(&format!("[{}]", talk.id())));
     assert_eq!(talk.turn().unwrap().max_tokens, Some(44));
@@ -249,7 +249,7 @@ fn several_scenarios_share_a_trace_by_weight() {
         let length = match turn.content {
             RequestContent::Chat { messages, .. } => messages[0].text.len(),
             RequestContent::Embed { inputs } => inputs[0].len(),
-            RequestContent::Http(_) => 0,
+            RequestContent::Http(_) | RequestContent::Rpc(_) => 0,
         };
         assert_eq!(length, 200);
     }

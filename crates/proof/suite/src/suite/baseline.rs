@@ -47,7 +47,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let chats = chats(runner, &gateway.target, length)?;
     runner.skip(
         "WebSocket load",
-        "the engine speaks HTTP only; the gateway passes WebSockets through, and its tests cover them",
+        "this suite has no rows for it; a profile with `protocol: websocket` makes it",
     );
     let mut report =
         Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);

@@ -17,8 +17,10 @@ const SUITES: [Suite; 5] =
     [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
 
 /// What only good figures may say.
-const POSITIVE: [&str; 20] = [
+const POSITIVE: [&str; 22] = [
     "  + ",
+    "is kept up to",
+    "is kept at",
     "PASS:",
     "COMPLETE:",
     "no errors in",
@@ -60,6 +62,7 @@ fn options(folder: &Path, target: bool) -> SuiteOptions {
         environment: Environment::default(),
         calibration: None,
         baseline: None,
+        knee_budget: None,
         size_for: None,
         command: "plimsoll suite".to_owned(),
         started: "S".to_owned(),
@@ -74,7 +77,9 @@ fn run_with(
     passes: Option<u32>,
 ) -> Result<Report, SuiteError> {
     let folder = tempfile::tempdir().unwrap();
-    let options = SuiteOptions { passes, ..options(folder.path(), target) };
+    // A quick suite searches no knee.
+    let quick = suite != Suite::Tiers;
+    let options = SuiteOptions { quick, passes, ..options(folder.path(), target) };
     suite.run_on(host, &options, &Control::new(), &mut |_| {})
 }
 

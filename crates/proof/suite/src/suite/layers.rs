@@ -1,7 +1,9 @@
-//! The layers suite: the cost of each layer, the full stack, the cache, the log and the stores.
+//! The layers suite: the cost of each layer, the full stack, the cache, agents, the log and the
+//! stores.
 //!
-//! It follows the published three-layer benchmark, without its third layer (tools and agents).
+//! It follows the published three-layer benchmark.
 
+mod agent_layers;
 mod gateway_layers;
 mod llm_layers;
 mod request_log;
@@ -19,6 +21,7 @@ use crate::report::Report;
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
+use agent_layers::AgentLayers;
 use gateway_layers::{ALL_CHAT, ALL_LAYERS, FullStack, GatewayLayers};
 use llm_layers::LlmLayers;
 
@@ -31,6 +34,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let gateway = gateway_layers::measure(runner)?;
     let stack = gateway_layers::stack(runner)?;
     let llm = llm_layers::measure(runner)?;
+    let agents = agent_layers::measure(runner)?;
     let log = request_log::measure(runner)?;
     let ops = if runner.target().is_none() {
         store_ops::measure(runner)
@@ -41,7 +45,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         );
         store_ops::StoreOps::default()
     };
-    let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, log and stores";
+    let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, agents, log and stores";
     let mut report = Report::begin("layers", title, runner);
     report.sections.extend(tables::gateway(&gateway));
     if !stack.results.is_empty() {
@@ -49,16 +53,20 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         report.sections.push(tables::stack(&stack));
     }
     report.sections.extend(tables::llm(&llm));
+    if !agents.0.is_empty() {
+        report.sections.push(tables::agents(&agents));
+    }
     report.sections.extend(log.iter().map(tables::log));
     if !ops.rows.is_empty() {
         report.sections.push(tables::store_ops(&ops));
     }
     report.bounds.extend(bounds(&gateway, &llm));
+    report.bounds.extend(agents.bounds());
     report.bounds.extend(log.iter().flat_map(request_log::RequestLog::bounds));
     report.bounds.extend(ops.bounds());
     report.findings.extend(limits(&gateway));
     report.findings.extend(stack_findings(&stack));
-    let capacities = capacities(&gateway, &llm);
+    let capacities = capacities(&gateway, &llm, &agents);
     report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
     report.references = tables::references();
     Ok(report.conclude())
@@ -135,12 +143,19 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     bounds
 }
 
-fn capacities(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<Result<Capacity, String>> {
+fn capacities(
+    gateway: &GatewayLayers,
+    llm: &LlmLayers,
+    agents: &AgentLayers,
+) -> Vec<Result<Capacity, String>> {
+    // The first is the creation of sessions in memory.
+    let sessions = agents.0.first().and_then(|row| row.many.as_ref());
     let results = [
         ("layer 1, all layers", gateway.alone.last()),
         ("the target as it is", gateway.as_it_is.as_ref()),
         ("chat, all layers", gateway.chats.last()),
         ("layer 2, cache hits", llm.hit.as_ref()),
+        ("layer 3, session creation", sessions),
     ];
     let capacity = |(what, result): (&str, Option<&MeasurementResult>)| {
         Some(sizing::capacity(what, &[result?]))

@@ -3,6 +3,7 @@
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
 use plimsoll_harness::facts;
+use plimsoll_knee::{Counts, Measured, Objective, Planned, Search};
 use plimsoll_measure::{
     Block, Moment, Nanos, Outcome, PairedTurn, PolicyDecision, Sample, ScenarioId, StageId,
     TargetId,
@@ -40,6 +41,10 @@ pub(super) struct PlannedHost {
     pub(super) files: u64,
     /// What a target of a comparison takes longer, by its name.
     pub(super) delays: Vec<(&'static str, Nanos)>,
+    /// Requests per second that a gateway carries; those beyond are late.
+    pub(super) carries: f64,
+    /// The URLs of the probes of searches, in their order.
+    pub(super) searched: Vec<String>,
     /// Children that were started.
     pub(super) started: u16,
     /// Why nothing is reached.
@@ -60,6 +65,8 @@ impl PlannedHost {
             gateway_cpu: Some(0.97),
             files: 1_000_000,
             delays: Vec::new(),
+            carries: 500.0,
+            searched: Vec::new(),
             started: 0,
             unreachable: None,
             loaded: Vec::new(),
@@ -155,6 +162,33 @@ impl Host for PlannedHost {
         let blocks = (0..400).map(block).collect();
         let summary = self.summary(run.metadata(), answer)?;
         Ok(Compared { facts, blocks, summary })
+    }
+
+    /// Batches of a quarter second: what is beyond the carried rate misses, and everything does
+    /// where the answer is bad or the generator late.
+    fn knee_probe(
+        &mut self,
+        plan: &Plan,
+        objective: &Objective,
+        (planned, _): (Planned, &Search),
+        _: &Control,
+    ) -> Result<Measured, SuiteError> {
+        self.searched.push(plan.targets[0].url.to_string());
+        let answer = (self.answer)(&path(plan), true);
+        let metadata = Run::prepare(plan.clone())?.metadata();
+        let good = objective.is_kept_by(&moved(ended(answer, 0, &metadata), 0.0)) && !self.late;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+        let upto = |rate: f64, batch: u32| (rate * 0.25 * f64::from(batch)).round() as u64;
+        let of = |rate: f64, batch: u32| upto(rate, batch) - upto(rate, batch - 1);
+        let batch = |index| {
+            let all = of(planned.load, index);
+            let missed = if good { all.saturating_sub(of(self.carries, index)) } else { all };
+            Counts { missed, doubtful: if self.late { missed } else { 0 }, all }
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+        let batches = (1..=(planned.seconds * 4.0) as u32).map(batch).collect();
+        let (seconds, took_s) = (planned.seconds, planned.seconds + 2.2);
+        Ok(Measured { batches, seconds, took_s, ..Measured::default() })
     }
 
     fn reach(&mut self, _: Plan) -> Result<Option<String>, SuiteError> {

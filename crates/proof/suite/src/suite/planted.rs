@@ -1,7 +1,10 @@
 //! Comparisons of suites with a planted difference: it must come out within its interval, and
 //! where nothing is planted nothing may be said. The truth is what the planned host adds.
 
+use std::path::Path;
+
 use plimsoll_engine::Control;
+use plimsoll_knee::KneeReport;
 use plimsoll_measure::{Nanos, Outcome};
 use plimsoll_metrics::Environment;
 
@@ -22,14 +25,8 @@ fn user(name: &str) -> ExternalTarget {
     ExternalTarget { name: name.to_owned(), url, ..ExternalTarget::default() }
 }
 
-/// A quick suite; with targets those of the user.
-fn run(
-    suite: Suite,
-    delays: &[(&'static str, u64)],
-    (targets, direct): (&[&str], bool),
-) -> Result<Report, SuiteError> {
-    let folder = tempfile::tempdir().unwrap();
-    let options = SuiteOptions {
+fn options(folder: &Path, (targets, direct): (&[&str], bool)) -> SuiteOptions {
+    SuiteOptions {
         exe: "plimsoll".into(),
         targets: targets.iter().map(|name| user(name)).collect(),
         direct: direct.then(|| user("direct")),
@@ -38,14 +35,25 @@ fn run(
         clients: None,
         passes: Some(1),
         port: None,
-        folder: folder.path().to_owned(),
+        folder: folder.to_owned(),
         environment: Environment::default(),
         calibration: None,
         baseline: None,
+        knee_budget: None,
         size_for: None,
         command: "plimsoll suite".to_owned(),
         started: "S".to_owned(),
-    };
+    }
+}
+
+/// A quick suite; with targets those of the user.
+fn run(
+    suite: Suite,
+    delays: &[(&'static str, u64)],
+    (targets, direct): (&[&str], bool),
+) -> Result<Report, SuiteError> {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(folder.path(), (targets, direct));
     let mut host = PlannedHost::with(good);
     host.delays = delays.iter().map(|(name, us)| (*name, Nanos::from_micros(*us))).collect();
     let report = suite.run_on(&mut host, &options, &Control::new(), &mut |_| {});
@@ -158,6 +166,57 @@ fn without_what_is_behind_them_targets_are_compared_with_the_first_and_one_with_
     assert_eq!(report.comparisons, []);
     assert!(report.text(200).contains("give --direct URL"), "{}", report.text(200));
     assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Complete);
+}
+
+/// The planned gateway carries 500/s: 99 % of the requests are in time up to 500 / 0.99 = 505/s,
+/// five times what the closed loop's 100/s let the sweep see. Only the search may speak of it.
+#[test]
+fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = PlannedHost::with(good);
+    // Nothing shows a limit but the search.
+    host.gateway_cpu = Some(0.2);
+    // The planned host's thousand requests in ten seconds are the rate of the last step.
+    let (quick, duration) = (false, Some(Nanos::from_secs(10)));
+    let targets = options(folder.path(), (&["x", "y"], true));
+    let options = SuiteOptions { quick, duration, ..targets };
+    let report = Suite::Tiers.run_on(&mut host, &options, &Control::new(), &mut |_| {}).unwrap();
+    assert_eq!(report.knees.len(), 12);
+    for found in &report.knees {
+        let (low, high) = (found.knee.low.unwrap(), found.knee.high.unwrap());
+        assert!(low <= 505.1 && high >= 505.0 && high / low < 1.7, "{found:?}");
+        let stored = std::fs::read(folder.path().join(&found.file)).unwrap();
+        let stored = KneeReport::read_json(&stored).unwrap();
+        assert!(stored.knees.iter().any(|knee| knee.knee == found.knee), "{}", found.file);
+    }
+    // The two gateways take turns.
+    let (a, b) = (&host.searched[0], &host.searched[1]);
+    assert_ne!(a, b);
+    let of = |url: &String| host.searched[..20].iter().filter(|other| *other == url).count();
+    assert_eq!((of(a), of(b)), (10, 10), "{:?}", host.searched);
+    let overview = report.sections.iter().find(|found| found.title.starts_with("Raw path"));
+    let cells: Vec<_> = overview.unwrap().table.rows.iter().map(|row| row[2].clone()).collect();
+    assert_eq!(cells[0], report.knees[0].knee.cell(plimsoll_report::format::digits));
+    // No step of the sweep came near it, and the sizes are of the rate that was surely carried.
+    let rates = report.measurements.iter().filter_map(|result| result.rate);
+    assert!(rates.clone().count() >= 60 && rates.fold(0.0, f64::max) < 260.0);
+    let sizing = report.sizing.as_ref().unwrap();
+    let low = plimsoll_report::format::digits(report.knees[0].knee.low.unwrap());
+    assert_eq!(sizing.table.rows[0][1], low, "{:?}", sizing.table.rows);
+    let text = report.text(200);
+    assert!(
+        text.contains("what breaks it was not seen") && text.contains("at most 150s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_quick_suite_says_nothing_of_knees() {
+    let report = run(Suite::Tiers, &[], OURS).unwrap();
+    assert_eq!(report.knees, []);
+    let text = report.text(200);
+    assert!(text.contains("the knee was not searched") && !text.contains("is kept"), "{text}");
+    assert_eq!(report.sizing, None);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The tiers suite: three sizes of chat, streamed and not: what each adds to the same requests, and
-//! rising rates up to the knee; then what each feature adds.
+//! rising rates and the knee, which a search finds; then what each feature adds.
 
 mod added;
 mod features;
 mod knee;
+mod ladder;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::BoundedFigure;
@@ -13,6 +14,7 @@ use plimsoll_report::table::Table;
 use super::columns;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
+use crate::knee_result::KneeResult;
 use crate::measurement::{Length, Measurement};
 use crate::report::{Report, Section};
 use crate::result::{Figures, MeasurementResult};
@@ -20,7 +22,7 @@ use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::{Gateway, Provider, SuiteTarget};
 use features::{Features, features};
-use knee::{Objective, knee};
+use ladder::Bounds;
 
 /// A size of chat: name, built-in profile, and the number of clients that find its ceiling.
 struct Tier {
@@ -39,9 +41,9 @@ const TIERS: [Tier; 6] = [
     Tier { name: "12.5k/64 SSE", profile: "perf-hotpath-stream", clients: 32, stream: true },
 ];
 
-/// The rates of the sweep, as shares of what the closed loop carries. Those above 1 are for
-/// gateways that the closed loop does not fill: its throughput is clients / response time.
-const STEPS: [f64; 9] = [0.25, 0.5, 0.7, 0.85, 1.0, 1.4, 2.0, 2.8, 4.0];
+/// The rates of the sweep, as shares of what the closed loop carries, which is clients / response
+/// time. What lies above is the search's; a quick suite has none, and looks there itself.
+const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
 const STEPS_QUICK: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 4.0];
 /// Turns off every layer that the preset turns on: the raw path.
 const RAW: [&str; 5] =
@@ -54,6 +56,8 @@ struct TierResult {
     stream: bool,
     ceiling: MeasurementResult,
     steps: Vec<MeasurementResult>,
+    /// The knee, or why it was not searched.
+    knee: Result<KneeResult, String>,
 }
 
 /// A gateway under test.
@@ -90,21 +94,22 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
                 measured.push((subject, sweep(runner, subject.target(), tier)));
             }
         }
+        knee::search(runner, tier, &mut measured);
         let with_ceiling: Vec<_> =
             measured.iter().map(|(subject, result)| (*subject, result)).collect();
         compared.extend(added::compare(runner, (tier, setup.direct.as_ref()), &with_ceiling));
         tiers.extend(measured.into_iter().map(|(_, result)| result));
     }
     let features = features(runner, setup.provider.as_ref())?;
-    let title = "three sizes of chat, streamed and not: what each adds, and what it carries up to the knee; then what each feature adds";
+    let title = "three sizes of chat, streamed and not: what each adds, and its knee; then what each feature adds";
     let mut report = Report::begin("tiers", title, runner);
     if !tiers.is_empty() {
-        report.sections.push(overview(&tiers));
+        report.sections.push(overview(&tiers, runner.knee_budget()));
     }
     report.sections.extend(added::section(&compared));
     report.sections.extend(tiers.iter().map(steps));
     report.sections.extend(features.as_ref().map(Features::section));
-    report.findings.extend(tiers.iter().filter_map(of_tier));
+    report.findings.extend(tiers.iter().flat_map(of_tier));
     report.size("Instances for a rate", sizes(&tiers), runner.options.size_for);
     Ok(report.conclude())
 }
@@ -172,7 +177,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let label = format!("{name}, {:.0} % of the closed loop", share * 100.0);
         let step = measurement(&label).rate(rate, length(runner, 30));
         let results = runner.measure(&[step], 1);
-        let kept = results.first().and_then(|result| OBJECTIVE.kept_by(result));
+        let kept = results.first().and_then(|result| BOUNDS.kept_by(result));
         steps.extend(results);
         // An invalid step shows nothing; above the closed loop's rate the next would be no better.
         // A gateway whose core is full carries no more.
@@ -181,13 +186,14 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
             break;
         }
     }
-    TierResult { name, stream: tier.stream, ceiling, steps }
+    let knee = Err("it was not searched".to_owned());
+    TierResult { name, stream: tier.stream, ceiling, steps, knee }
 }
 
-/// The bounds that a sustained rate must keep.
-const OBJECTIVE: Objective = Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
+/// The bounds that a step must keep.
+const BOUNDS: Bounds = Bounds { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
 
-fn overview(tiers: &[TierResult]) -> Section {
+fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
     let heads = [
         "Tier (in/out tokens)",
         "closed loop/s",
@@ -206,7 +212,7 @@ fn overview(tiers: &[TierResult]) -> Section {
         table.row([
             columns::marked(&tier.ceiling, &tier.name),
             columns::throughput(&tier.ceiling),
-            knee(&tier.steps, OBJECTIVE).map_or_else(|| DASH.to_owned(), |knee| knee.text()),
+            tier.knee.as_ref().map_or_else(|_| DASH.to_owned(), KneeResult::cell),
             of(|f| f.p50_ms),
             of(|f| f.p99_ms),
             if tier.stream { of(|f| f.ttft_p50_ms) } else { DASH.to_owned() },
@@ -214,14 +220,15 @@ fn overview(tiers: &[TierResult]) -> Section {
             columns::bottleneck(&tier.ceiling),
         ]);
     }
-    let Objective { achieved, p99_ms, errors } = OBJECTIVE;
+    let objective = knee::OBJECTIVE;
+    let knee = budget.map_or_else(
+        || "the knee was not searched: --knee-budget 150s does, and a quick suite does not".to_owned(),
+        |budget| format!("the knee is the highest rate at which requests keep {objective}, as a search of at most {budget} finds it (`plimsoll knee`): a rate with its 95 % interval; `..` between a rate that kept it and one that missed it; >= where nothing higher could be told. With more time (--knee-budget) it is known better; every probe is in knees/"),
+    );
     Section::new("Raw path, every tier: what it carries and where it breaks", table)
-        .note("the closed loop carries clients / response time, which is the most that the gateway carries only if something limits it; the knee is the highest rate of the open sweep that keeps the objective, a lower bound if no rate broke it; half is the usable step nearest to half of the closed loop's rate")
-        .note(format!(
-            "objective: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%; several targets are swept one after another, so that no difference between them is taken from this table",
-            achieved * 100.0,
-            errors * 100.0
-        ))
+        .note("the closed loop carries clients / response time, which is the most that the gateway carries only if something limits it; half is the usable step nearest to half of the closed loop's rate")
+        .note(knee)
+        .note("several targets are swept one after another, and searched in turns, probe by probe; no difference between them is taken from this table")
 }
 
 /// The figures of the usable step nearest to half of the closed loop's rate, if one is near.
@@ -265,11 +272,24 @@ fn steps(tier: &TierResult) -> Section {
             columns::load_busy(result),
         ]);
     }
+    let Bounds { achieved, p99_ms, errors } = BOUNDS;
     Section::new(format!("Sweep of {}", tier.name), table)
+        .note(format!(
+            "it ends with the first rate that breaks its bounds: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%",
+            achieved * 100.0,
+            errors * 100.0
+        ))
         .note("times are service times in the closed loop, and response times at planned rates")
 }
 
-fn of_tier(tier: &TierResult) -> Option<Finding> {
+/// What the closed loop carried, and the knee.
+fn of_tier(tier: &TierResult) -> Vec<Finding> {
+    let knee = tier.knee.as_ref().ok();
+    let knee = knee.map(|knee| Finding::note(format!("{}: {}", tier.name, knee.sentence())));
+    closed_loop(tier).into_iter().chain(knee).collect()
+}
+
+fn closed_loop(tier: &TierResult) -> Option<Finding> {
     let figures = tier.ceiling.figures()?;
     let rate = digits(tier.ceiling.figure(|f| f.requests_per_s).ok()?);
     let clients = tier.ceiling.clients?;
@@ -283,19 +303,27 @@ fn of_tier(tier: &TierResult) -> Option<Finding> {
     Some(Finding::note(format!("{}: {rate}/s in a closed loop; {text}", tier.name)))
 }
 
-/// The knee of each tier, where something limited it: the core in the closed loop, or throughput
-/// that fell behind the planned rate.
+/// The rate that each tier surely carries, where something limited it: the core in the closed loop,
+/// throughput that fell behind the planned rate, or the objective that the search saw broken.
 fn sizes(tiers: &[TierResult]) -> Vec<Result<Capacity, String>> {
     let of = |tier: &TierResult| {
         let what = format!("chat {}", tier.name);
+        let unknown = |why: &str| format!("instances for a rate, {what}: the knee: {why}");
+        let knee = tier.knee.as_ref().map_err(|why| unknown(why))?;
+        let per_s = knee.carried().ok_or_else(|| unknown(&knee.sentence()))?;
         let closed = sizing::capacity(&what, &[&tier.ceiling]);
         let last = tier.steps.iter().rev().find(|step| step.why_unusable().is_none());
-        let capacity =
-            closed.or_else(|why| last.map_or(Err(why), |step| sizing::capacity(&what, &[step])))?;
-        let knee = knee(&tier.steps, OBJECTIVE).ok_or_else(|| {
-            format!("instances for a rate, {what}: no rate of the sweep kept the objective")
-        })?;
-        Ok(Capacity { per_s: knee.rate.min(capacity.per_s), ..capacity })
+        let shown =
+            closed.or_else(|why| last.map_or(Err(why), |step| sizing::capacity(&what, &[step])));
+        let is_busy = tier.ceiling.figures().is_none_or(|figures| figures.busy_host.is_some());
+        match shown {
+            Ok(capacity) => Ok(Capacity { per_s: per_s.min(capacity.per_s), ..capacity }),
+            Err(why) if is_busy => Err(why),
+            Err(_) => {
+                let limiter = format!("{}; what breaks it was not seen", knee.sentence());
+                Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
+            }
+        }
     };
     tiers.iter().map(of).collect()
 }

@@ -79,17 +79,22 @@ impl Rows {
     }
 
     /// A part of a bar between two times.
-    pub(super) fn part(
+    pub(super) fn part(&self, row: usize, class: &str, times: (f64, f64), half: f64) -> Markup {
+        self.part_at(row, class, times, (0.0, half))
+    }
+
+    /// The same so far below the middle of the bar.
+    pub(super) fn part_at(
         &self,
         row: usize,
         class: &str,
         (from, to): (f64, f64),
-        half: f64,
+        (below, half): (f64, f64),
     ) -> Markup {
         let (left, right) = (self.x(from), self.x(to));
         html! {
             rect class=(class) x=(place(left)) width=(place((right - left).max(0.6)))
-                y=(place(Self::y(row) - half)) height=(place(2.0 * half)) {}
+                y=(place(Self::y(row) + below - half)) height=(place(2.0 * half)) {}
         }
     }
 

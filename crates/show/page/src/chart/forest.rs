@@ -5,7 +5,8 @@ use plimsoll_report::printable;
 use plimsoll_versus::{Difference, Figure, Kind, Role, Versus};
 
 use crate::drawn_chart::Chart;
-use crate::forest::{Mark, Panel, Row, draw};
+use crate::forest::{Panel, Row, draw};
+use crate::mark::Mark;
 use crate::plot::{legend, signed_time};
 use crate::table::Table;
 

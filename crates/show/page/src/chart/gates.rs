@@ -7,7 +7,8 @@ use plimsoll_report::format::digits;
 use plimsoll_report::table::Table as Texts;
 
 use crate::drawn_chart::Chart;
-use crate::forest::{Limit, Mark, Panel, Row, draw};
+use crate::forest::{Limit, Panel, Row, draw};
+use crate::mark::Mark;
 use crate::plot::{legend, without_zeros};
 use crate::table::Table;
 
@@ -55,7 +56,11 @@ fn entries(comparison: &Comparison) -> Vec<(String, String)> {
     entries.map(|(class, words)| (class.to_owned(), words.to_owned())).collect()
 }
 
-/// A gate: its name and change, and in its table's last column the judgement.
+/// Where a gate's change and its judgement stand in its table.
+const CHANGE: usize = 3;
+const JUDGEMENT: usize = 4;
+
+/// A gate: its name, its change and its judgement.
 fn row(gate: &GateResult, cells: &[String]) -> Row {
     let cell = |column: usize| cells.get(column).cloned().unwrap_or_default();
     let mark = match gate.judged.judgement {
@@ -63,10 +68,9 @@ fn row(gate: &GateResult, cells: &[String]) -> Row {
         Judgement::Fail => Mark::Bad,
         Judgement::Inconclusive(_) => Mark::Open,
     };
-    let word = cells.last().cloned().unwrap_or_default();
     Row {
         name: gate.name.clone(),
-        words: format!("{} {word}", cell(3)),
+        words: format!("{} {}", cell(CHANGE), cell(JUDGEMENT)),
         mark,
         value: gate.judged.change,
         interval: gate.judged.low.zip(gate.judged.high),
@@ -80,8 +84,7 @@ fn row(gate: &GateResult, cells: &[String]) -> Row {
 
 fn text(comparison: &Comparison, gates: &Texts) -> String {
     let of = |cells: &Vec<String>| {
-        let word = cells.last().map_or("", String::as_str);
-        Some(format!("{} {} ({word})", cells.first()?, cells.get(3)?))
+        Some(format!("{} {} ({})", cells.first()?, cells.get(CHANGE)?, cells.get(JUDGEMENT)?))
     };
     let shown: Vec<_> = gates.rows.iter().take(6).filter_map(of).collect();
     let how = match comparison.rule {

@@ -13,9 +13,10 @@ use crate::over_time;
 use crate::plot::{Plot, legend, short, short_time};
 use crate::table::Table;
 
-/// The lag where arrivals were planned, and the CPU where processes were watched.
-pub(super) fn charts(timeline: &RunTimeline) -> Vec<Chart> {
-    [lag(timeline), cpu(timeline)].into_iter().flatten().collect()
+/// The lag where arrivals were planned, and the CPU where processes were watched; `cpus` are those
+/// of the host.
+pub(super) fn charts(timeline: &RunTimeline, cpus: Option<u32>) -> Vec<Chart> {
+    [lag(timeline), cpu(timeline, cpus)].into_iter().flatten().collect()
 }
 
 fn lag(timeline: &RunTimeline) -> Option<Chart> {
@@ -65,12 +66,17 @@ fn lag(timeline: &RunTimeline) -> Option<Chart> {
     })
 }
 
-fn cpu(timeline: &RunTimeline) -> Option<Chart> {
+/// The limit is drawn where it is at most so many times what was used.
+const LIMIT_NEAR: f64 = 4.0;
+
+fn cpu(timeline: &RunTimeline, cpus: Option<u32>) -> Option<Chart> {
     let names: BTreeSet<_> =
         timeline.intervals.iter().flat_map(|interval| interval.cores.keys()).collect();
     let cores = || timeline.intervals.iter().flat_map(|interval| interval.cores.values());
     let highest = cores().copied().reduce(f64::max)?;
-    let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(highest.max(0.1)) };
+    let limit = cpus.map(f64::from).filter(|cpus| *cpus <= highest * LIMIT_NEAR);
+    let top = highest.max(limit.unwrap_or(0.1));
+    let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(top) };
     let class = |index: usize| format!("l{}", index % 6);
     let mut table = Table { head: vec!["second".to_owned()], rows: Vec::new() };
     table.head.extend(names.iter().map(ToString::to_string));
@@ -84,18 +90,23 @@ fn cpu(timeline: &RunTimeline) -> Option<Chart> {
         };
         timeline.intervals.iter().map(at).collect()
     };
-    let entries: Vec<_> = names
+    let mut entries: Vec<_> = names
         .iter()
         .enumerate()
         .map(|(index, name)| (class(index), printable(name).to_string()))
         .collect();
+    entries.extend(
+        limit.map(|cpus| ("l-asked".to_owned(), format!("all {cpus:.0} CPUs of this host"))),
+    );
+    let host = cpus.map_or_else(String::new, |cpus| format!("; this host has {cpus}"));
     Some(Chart {
         id: "cpu".to_owned(),
         title: "CPU of the watched processes".to_owned(),
-        text: format!("In cores, with all descendants; at most {}.", digits(highest)),
+        text: format!("In cores, with all descendants; at most {}{host}.", digits(highest)),
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (plot.axes(&over_time::second, &short, "seconds"))
+            @if let Some(cpus) = limit { (plot.level("l-asked", cpus)) }
             @for (index, name) in names.iter().enumerate() { (plot.line(&class(index), &line(name))) }
         },
         height: None,

@@ -6,6 +6,7 @@ use plimsoll_report::format::{count, or_dash, time};
 
 use super::exemplar_rows::{self, Rows, end_ms, is_completed, label, marked};
 use crate::drawn_chart::Chart;
+use crate::input::ServerParts;
 use crate::plot::legend;
 use crate::table::Table;
 
@@ -18,15 +19,24 @@ const PHASES: [(&str, &str); 9] = [
     ("own", "Plimsoll was late"),
     ("f4", "DNS"),
     ("f3", "connect"),
-    ("f5", "TLS"),
+    ("f5", "TLS, WebSocket handshake"),
     ("f1", "send"),
     ("f0", "wait for the first byte"),
     ("f0 half", "first byte to first token"),
     ("f2", "rest of the response"),
 ];
 
+/// The parts that a log tells: class of the mark, and words. They have no colours, as phases have.
+const PARTS: [(&str, &str); 3] = [
+    ("s-part s-outside", "by the log: outside of the gateway"),
+    ("s-part s-gateway", "in the gateway"),
+    ("s-part s-upstream", "in its upstream"),
+];
+/// Where they lie below the bar of phases, and half their height.
+const BELOW: (f64, f64) = (6.3, 1.7);
+
 /// The slowest requests, and random ones.
-pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
+pub(super) fn charts(exemplars: &RunExemplars, server: &[ServerParts]) -> Vec<Chart> {
     let mut slowest: Vec<_> = exemplars.chosen(Chosen::ResponseTime).collect();
     slowest.sort_by(|a, b| end_ms(b).total_cmp(&end_ms(a)));
     let mut random: Vec<_> = exemplars.chosen(Chosen::Random).collect();
@@ -36,8 +46,8 @@ pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
     let of = count(exemplars.offered);
     let slow = format!("The {} slowest of {of} requests outside of warm-up", slowest.len());
     let fair = format!("{} random requests of {of}", random.len());
-    let slowest = chart(("slowest", "The slowest requests"), &slow, &slowest, exemplars);
-    let random = chart(("random", "Random requests"), &fair, &random, exemplars);
+    let slowest = chart(("slowest", "The slowest requests"), &slow, &slowest, (exemplars, server));
+    let random = chart(("random", "Random requests"), &fair, &random, (exemplars, server));
     [slowest, random.filter(|_| more)].into_iter().flatten().collect()
 }
 
@@ -45,7 +55,7 @@ fn chart(
     (id, title): (&str, &str),
     which: &str,
     requests: &[&ExemplarRequest],
-    exemplars: &RunExemplars,
+    (exemplars, server): (&RunExemplars, &[ServerParts]),
 ) -> Option<Chart> {
     let ends: Vec<_> = requests.iter().map(|request| end_ms(request)).collect();
     let longest = ends.iter().copied().reduce(f64::max)?;
@@ -55,27 +65,34 @@ fn chart(
         requests.iter().any(|request| phases(request).iter().any(|(index, _)| *index == phase))
     };
     let entry = |(class, words): (&str, &str)| (class.to_owned(), words.to_owned());
-    let entries: Vec<_> =
+    let mut entries: Vec<_> =
         (0..PHASES.len()).filter(|phase| used(*phase)).map(|phase| entry(PHASES[phase])).collect();
+    let has = |request: &&&ExemplarRequest| parts_of(request, server).is_some_and(is_possible);
+    let told = requests.iter().filter(has).count();
+    if told > 0 {
+        entries.extend(PARTS.into_iter().map(entry));
+    }
     Some(Chart {
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!(
-            "{which}: {} to {} from intended start to end. A row has its time, request id and second.{}",
+            "{which}: {} to {} from intended start to end. A row has its time, request id and second.{}{}",
             time(shortest),
             time(longest),
-            rows.note()
+            rows.note(),
+            told_of(told, requests.len())
         ),
         drawing: html! {
             (rows.axis("from intended start"))
             @for (row, request) in requests.iter().enumerate() {
                 (label(row, &marked(end_ms(request), request.generator_ms), request, exemplars.targets.len()))
                 (bar(&rows, row, request))
+                @if let Some(parts) = parts_of(request, server).filter(|parts| is_possible(parts)) { (below(&rows, row, request, parts)) }
             }
         },
         height: Some(rows.height()),
         legend: legend(&entries),
-        table: table(requests),
+        table: table(requests, server),
     })
 }
 
@@ -88,6 +105,41 @@ fn bar(rows: &Rows, row: usize, request: &ExemplarRequest) -> Markup {
     }
 }
 
+/// What the log tells of a request.
+fn parts_of<'s>(request: &ExemplarRequest, server: &'s [ServerParts]) -> Option<&'s ServerParts> {
+    server.iter().find(|parts| parts.request_id == request.request_id)
+}
+
+/// How many of the requests the log has.
+fn told_of(told: usize, of: usize) -> String {
+    if told == 0 {
+        return String::new();
+    }
+    format!(
+        " Below {told} of {of} stands what the gateway's own log tells, from the moment of sending: lengths are known, and not where in time they lie."
+    )
+}
+
+/// A log that says more than the client waited cannot be true.
+fn is_possible(parts: &ServerParts) -> bool {
+    let lengths = [Some(parts.outside_ms), parts.gateway_ms, parts.upstream_ms];
+    lengths.iter().flatten().all(|length| *length >= 0.0)
+}
+
+/// The parts of a request, one after the other.
+fn below(rows: &Rows, row: usize, request: &ExemplarRequest, parts: &ServerParts) -> Markup {
+    let lengths = [Some(parts.outside_ms), parts.gateway_ms, parts.upstream_ms];
+    let mut at = request.dispatch_lag_ms + request.sent_ms.unwrap_or_default();
+    html! {
+        @for ((class, _), length) in PARTS.into_iter().zip(lengths) {
+            @if let Some(length) = length {
+                (rows.part_at(row, class, (at, at + length), BELOW))
+                ({ at += length; "" })
+            }
+        }
+    }
+}
+
 /// The phases that took any time, as an index into [`PHASES`], in milliseconds after the intended
 /// start. Each begins where the one before it ends.
 fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
@@ -97,7 +149,8 @@ fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
     let connected = after(r.connected_ms);
     let resolved = r.dns_ms.map(|dns| dispatched + dns);
     // The handshakes end when the connection is ready.
-    let plain = connected.zip(r.tls_ms).map(|(at, tls)| at - tls);
+    let handshakes = r.tls_ms.map(|tls| tls + r.upgrade_ms.unwrap_or_default()).or(r.upgrade_ms);
+    let plain = connected.zip(handshakes).map(|(at, took)| at - took);
     let first = after(r.ttfb_ms);
     let ends = [
         Some(dispatched - r.late_by_generator_ms),
@@ -120,7 +173,7 @@ fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
     found
 }
 
-fn table(requests: &[&ExemplarRequest]) -> Table {
+fn table(requests: &[&ExemplarRequest], server: &[ServerParts]) -> Table {
     let head = [
         "response time",
         "before dispatch",
@@ -134,7 +187,7 @@ fn table(requests: &[&ExemplarRequest]) -> Table {
         "end",
         "said by the target",
     ];
-    exemplar_rows::table(requests, head, |r| {
+    let mut table = exemplar_rows::table(requests, head, |r| {
         [
             or_dash(r.response_time_ms, |ms| marked(ms, r.generator_ms)),
             time(r.dispatch_lag_ms),
@@ -148,7 +201,19 @@ fn table(requests: &[&ExemplarRequest]) -> Table {
             or_dash(r.service_time_ms, time),
             or_dash(r.server_time_ms, time),
         ]
-    })
+    });
+    if !server.is_empty() {
+        table.head.extend(["log: outside", "gateway", "upstream"].map(str::to_owned));
+        for (row, request) in table.rows.iter_mut().zip(requests) {
+            let parts = parts_of(request, server);
+            row.extend([
+                or_dash(parts, |parts| time(parts.outside_ms)),
+                or_dash(parts.and_then(|parts| parts.gateway_ms), time),
+                or_dash(parts.and_then(|parts| parts.upstream_ms), time),
+            ]);
+        }
+    }
+    table
 }
 
 #[cfg(test)]

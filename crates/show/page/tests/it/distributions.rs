@@ -141,6 +141,7 @@ fn scenarios_have_a_chart_each_with_every_target_and_one_axis() {
         timeline: Some(&record.timeline),
         exemplars: None,
         versus: None,
+        server: &[],
     };
     let html = page(&input);
     let drawn: Vec<_> =

@@ -3,7 +3,9 @@
 use plimsoll_metrics::{
     Chosen, ExemplarRequest, InstrumentHealth, RunExemplars, RunMetadata, RunSummary, Snapshot,
 };
-use plimsoll_page::{Input, page};
+use plimsoll_page::{Input, ServerParts, page};
+
+use crate::support::rows;
 
 const HOSTILE: &str = "</svg></script><img src=x onerror=alert(1)>";
 
@@ -69,10 +71,19 @@ fn exemplars() -> RunExemplars {
 }
 
 fn html(exemplars: &RunExemplars) -> String {
+    html_with(exemplars, &[])
+}
+
+fn html_with(exemplars: &RunExemplars, server: &[ServerParts]) -> String {
     let (metadata, health) = (RunMetadata::default(), InstrumentHealth::default());
     let summary = RunSummary::build(metadata, health, &Snapshot::new(), &[]).unwrap();
-    let input =
-        Input { summary: &summary, timeline: None, exemplars: Some(exemplars), versus: None };
+    let input = Input {
+        summary: &summary,
+        timeline: None,
+        exemplars: Some(exemplars),
+        versus: None,
+        server,
+    };
     page(&input)
 }
 
@@ -120,6 +131,45 @@ fn one_request_that_is_far_longer_than_the_others_does_not_hide_them() {
     let svg = drawing(&html, "slowest");
     assert!(html.contains("One goes on beyond the axis: an arrow marks it."));
     assert!(svg.contains("60.0s") && svg.contains("class=\"frame\""), "{svg}");
+}
+
+/// By hand: of id-1 the last byte left 2 + 3.5 ms after the intended start; the slowest takes
+/// 223 ms, so that the axis ends at 250 ms: 468 units of the drawing.
+#[test]
+fn what_the_log_tells_lies_below_the_bar_from_the_moment_of_sending() {
+    let parts = |id: &str, outside: f64| ServerParts {
+        request_id: id.to_owned(),
+        outside_ms: outside,
+        gateway_ms: Some(10.0),
+        upstream_ms: Some(60.0),
+    };
+    // The second cannot be true, and the third is of another request.
+    let server = [parts("id-1", 20.0), parts("id-2", -3.0), parts("other", 1.0)];
+    let html = html_with(&exemplars(), &server);
+    let svg = drawing(&html, "slowest");
+    let drawing = svg.split("</svg>").next().unwrap();
+    let found: Vec<(f64, f64)> = drawing
+        .lines()
+        .filter(|line| line.contains("class=\"s-part"))
+        .map(|line| {
+            let value = |name: &str| {
+                let text = line.split(&format!(" {name}=\"")).nth(1).unwrap();
+                text.split('"').next().unwrap().parse::<f64>().unwrap()
+            };
+            (value("x"), value("width"))
+        })
+        .collect();
+    let scale = 468.0 / 250.0;
+    let expected = [(5.5, 20.0), (25.5, 10.0), (35.5, 60.0)];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for ((x, width), (from, length)) in found.into_iter().zip(expected) {
+        assert!((x - (6.0 + from * scale)).abs() < 0.06, "{x} for {from} ms");
+        assert!((width - length * scale).abs() < 0.06, "{width} for {length} ms");
+    }
+    assert!(html.contains("Below 1 of 3 stands what the gateway's own log tells"));
+    let told: Vec<_> = rows(&html, "slowest").iter().map(|row| row[16..].join(" ")).collect();
+    assert_eq!(told, ["-3.00ms 10.0ms 60.0ms", "20.0ms 10.0ms 60.0ms", "- - -"]);
+    assert!(!html_with(&exemplars(), &[]).contains("s-part "), "nothing without a log");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod comparisons;
 mod decisions;
 mod distributions;
 mod exemplars;
+mod knees;
 mod pages;
 mod suites;
 mod support;

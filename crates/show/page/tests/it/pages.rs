@@ -149,7 +149,7 @@ pub(crate) fn versus(targets: &[&str]) -> Versus {
 }
 
 pub(crate) fn of((summary, record): &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
-    page(&Input { summary, timeline: Some(&record.timeline), exemplars: None, versus })
+    page(&Input { summary, timeline: Some(&record.timeline), exemplars: None, versus, server: &[] })
 }
 
 #[test]
@@ -264,6 +264,7 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
         timeline: Some(&timeline),
         exemplars: None,
         versus: Some(&versus),
+        server: &[],
     });
     assert!(html.len() > 500_000, "all of it is there");
     // The bound is 5 MB; what opens at once is smaller.
@@ -273,7 +274,13 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
 #[test]
 fn a_run_without_a_timeline_has_a_page() {
     let (summary, _) = run(1, 3, &["direct"], 40);
-    let html = page(&Input { summary: &summary, timeline: None, exemplars: None, versus: None });
+    let html = page(&Input {
+        summary: &summary,
+        timeline: None,
+        exemplars: None,
+        versus: None,
+        server: &[],
+    });
     // Percentiles and shares need no timeline.
     assert_eq!(html.matches("<svg role=\"img\"").count(), 2);
 }

@@ -9,8 +9,8 @@ use crate::comparison::{Comparison, slug};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
-use crate::runner::{DIRECT, SuiteRunner};
-use crate::target::{Gateway, SuiteTarget};
+use crate::runner::SuiteRunner;
+use crate::target::{DIRECT, Gateway, SuiteTarget};
 
 /// Layer 1, measured.
 #[derive(Default)]
@@ -55,7 +55,7 @@ const BARE: [&str; 9] = [
     "routes.0.consumers=[]",
 ];
 const FREE_SMOKE: &str = "routes.1.consumers=[]";
-const AUTH: &str =
+pub(super) const AUTH: &str =
     "auth={header: apikey, keys: [{name: load, key: load-test-key, tenant: retail}]}";
 const LIMIT: &str =
     "rate_limits=[{per: tenant, requests: 1000000000, window: 60s, algorithm: sliding}]";

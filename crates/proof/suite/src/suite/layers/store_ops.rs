@@ -80,14 +80,9 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
     ops
 }
 
-/// Starts a Redis server, and opens a store in it. The only place that needs the Redis client.
+/// Starts a Redis server, and opens a store in it.
 fn open_redis(options: &SuiteOptions) -> Result<(RedisServer, Backend), String> {
-    if !HAS_REDIS {
-        let why =
-            "this build has no Redis client; build with `cargo build --release --features redis`";
-        return Err(why.to_owned());
-    }
-    let server = RedisServer::start(&options.exe, &options.folder)?;
+    let server = RedisServer::open(options)?;
     let backend = Backend::redis(RedisSettings::new(server.url()));
     Ok((server, backend.map_err(|error| error.to_string())?))
 }
@@ -155,12 +150,21 @@ fn record(all: &mut [Distribution; 4], ends: [Moment; 5]) {
 }
 
 /// A Redis server on the loopback interface. Dropping this ends it; its data is lost.
-struct RedisServer {
+pub(super) struct RedisServer {
     process: ChildProcess,
     port: u16,
 }
 
 impl RedisServer {
+    /// Starts one for a build that can use it. The only place that needs the Redis client.
+    pub(super) fn open(options: &SuiteOptions) -> Result<Self, String> {
+        if !HAS_REDIS {
+            let why = "this build has no Redis client; build with `cargo build --release --features redis`";
+            return Err(why.to_owned());
+        }
+        Self::start(&options.exe, &options.folder)
+    }
+
     /// Starts it by way of `suite child`, so that the kernel ends it with the suite.
     fn start(exe: &Path, folder: &Path) -> Result<Self, String> {
         let port = free_port().ok_or("no free port for it")?;
@@ -185,7 +189,7 @@ impl RedisServer {
         ready == Some(true)
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 }

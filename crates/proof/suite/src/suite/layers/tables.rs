@@ -5,6 +5,7 @@ use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_us};
 use plimsoll_report::table::Table;
 
+use super::agent_layers::{AgentLayers, OperationResult};
 use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
 use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
 use super::request_log::RequestLog;
@@ -212,6 +213,37 @@ fn streams(result: &MeasurementResult) -> Section {
     ]);
     Section::new("Layer 2 - concurrent SSE streams through the gateway", table)
         .note("the provider sends a first token after 100 ms and 19 more, one every 200 ms; the published benchmark has 10,000 at once, --quick runs 1,000")
+}
+
+/// Operations of the third layer.
+pub(super) fn agents(layers: &AgentLayers) -> Section {
+    let mut table = Table::new([
+        "Operation",
+        "Store",
+        "RPS, 50 clients",
+        "p99, 10 clients",
+        "p99, 50 clients",
+        "p99, half of it",
+        "Errors",
+        "gw CPU/req",
+        "Target",
+    ]);
+    for OperationResult { operation, store, few, many, half } in &layers.0 {
+        table.row([
+            operation.name.to_owned(),
+            (*store).to_owned(),
+            throughput(many.as_ref()),
+            figure(few.as_ref(), |f| f.p99_ms),
+            figure(many.as_ref(), |f| f.p99_ms),
+            figure(half.as_ref(), |f| f.p99_ms),
+            number(half.as_ref(), |f| f.error_share, percent),
+            or_dash(half.as_ref(), |half| columns::marked(half, &columns::cpu(half))),
+            format!("< {}ms", operation.goal_ms),
+        ]);
+    }
+    Section::new("Layer 3 - agent gateway (sessions, tools, agents, approvals)", table)
+        .note("half of it: arrivals at half the rate that 50 clients reached, whether or not answers come; there times are response times, errors and CPU are of it, and it alone is judged. With clients, times are service times")
+        .note("the proxied tool and the agent are the mock's, which answers at once")
 }
 
 pub(super) fn log(log: &RequestLog) -> Section {

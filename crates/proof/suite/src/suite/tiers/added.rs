@@ -7,9 +7,9 @@ use crate::compared::ComparisonResult;
 use crate::comparison::Comparison;
 use crate::measurement::Measurement;
 use crate::report::Section;
-use crate::runner::{DIRECT, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::suite::{PAIRS_PER_S, TIMES_QUICK, comparison_length};
-use crate::target::SuiteTarget;
+use crate::target::{DIRECT, SuiteTarget};
 
 /// The share of the lowest throughput in the closed loop that all targets together are asked for:
 /// what is added is that of requests that do not wait for each other.

@@ -1,160 +1,66 @@
-//! The highest rate of a sweep that keeps an objective.
+//! The knee of a tier: searched, not read off the steps of the sweep.
 
-use plimsoll_report::format::digits;
+use plimsoll_knee::Objective;
+use plimsoll_measure::Nanos;
 
-use crate::result::{Figures, MeasurementResult, Unusable};
+use super::{BOUNDS, Subject, Tier, TierResult};
+use crate::measurement::{Length, Measurement};
+use crate::result::MeasurementResult;
+use crate::runner::{Sought, SuiteRunner};
 
-/// The bounds of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Objective {
-    /// Share of the planned rate that is completed.
-    pub(super) achieved: f64,
-    /// Highest p99 of response time.
-    pub(super) p99_ms: f64,
-    /// Highest share of errors.
-    pub(super) errors: f64,
-}
+/// What each request must keep, and the share that must: the bounds of a step, request by request.
+pub(super) const OBJECTIVE: &str = "response_time<100ms : 99%";
 
-impl Objective {
-    /// Whether figures keep it; `None` if what the generator itself may have done to them decides.
-    /// With too few requests for a p99, the maximum is used.
-    fn kept(&self, figures: &Figures) -> Option<bool> {
-        let few_errors = figures.errors as f64 <= figures.requests as f64 * self.errors;
-        let parts = [Some(few_errors), self.is_achieved(figures), self.is_fast(figures)];
-        if parts.contains(&Some(false)) {
-            return Some(false);
-        }
-        parts.iter().all(Option::is_some).then_some(true)
+/// Searches the knees of the targets that were swept, probe by probe.
+pub(super) fn search(
+    runner: &mut SuiteRunner<'_>,
+    tier: &Tier,
+    measured: &mut [(&Subject, TierResult)],
+) {
+    let Some(budget) = runner.knee_budget() else { return };
+    if runner.is_interrupted() {
+        return;
     }
-
-    /// A rate that the generator kept down is a lower bound.
-    fn is_achieved(&self, figures: &Figures) -> Option<bool> {
-        let Some((achieved, planned)) = figures.requests_per_s.zip(figures.planned_per_s) else {
-            return Some(false);
+    let (mut sought, mut places) = (Vec::new(), Vec::new());
+    for (place, (subject, result)) in measured.iter_mut().enumerate() {
+        let Some(from) = lowest(&result.steps) else {
+            result.knee = Err("no step of the sweep may be used".to_owned());
+            continue;
         };
-        let wanted = planned * self.achieved;
-        match achieved.refused {
-            _ if achieved.value >= wanted => Some(true),
-            None if achieved.value + achieved.bound < wanted => Some(false),
-            _ => None,
-        }
+        let target = subject.target();
+        let measurement = Measurement::builtin(&result.name, target, tier.profile, &[]);
+        // Each probe has a rate and a length of its own.
+        let measurement = measurement.rate(from, Length::new(Nanos::ZERO, Nanos::from_secs(1)));
+        sought.push(Sought { name: subject.name.clone(), measurement, from });
+        places.push(place);
     }
-
-    fn is_fast(&self, figures: &Figures) -> Option<bool> {
-        let Some(tail) = figures.p99_ms.or(figures.max_ms) else { return Some(false) };
-        match tail.usable()? {
-            value if value <= self.p99_ms => Some(true),
-            value if value - tail.bound > self.p99_ms => Some(false),
-            _ => None,
-        }
+    if sought.is_empty() {
+        return;
     }
-
-    /// Whether a result keeps it. Errors over the gate break it; `None` if that cannot be told.
-    pub(super) fn kept_by(&self, result: &MeasurementResult) -> Option<bool> {
-        match (result.figures(), result.why_unusable()) {
-            (Some(figures), _) => self.kept(&figures),
-            (None, Some(Unusable::Errors(_))) => Some(false),
-            _ => None,
+    let found = OBJECTIVE.parse::<Objective>().map_err(|error| error.to_string());
+    let found = found.and_then(|objective| {
+        let found = runner.search_knees(tier.name, (&objective, budget), &sought);
+        found.map_err(|error| error.to_string())
+    });
+    match found {
+        Ok(found) => {
+            for (place, found) in places.into_iter().zip(found) {
+                measured[place].1.knee = Ok(found);
+            }
         }
-    }
-}
-
-/// The knee of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Knee {
-    /// The highest rate that keeps the objective.
-    pub(super) rate: f64,
-    /// The lowest rate above it that does not; `None` if no rate of the sweep breaks it.
-    pub(super) broken: Option<f64>,
-}
-
-impl Knee {
-    pub(super) fn text(&self) -> String {
-        let kept = digits(self.rate);
-        match self.broken {
-            Some(broken) => format!("{kept} .. {}", digits(broken)),
-            None => format!(">= {kept}"),
+        Err(why) => {
+            runner.log(&format!("{}: {why}", tier.name));
+            for place in places {
+                measured[place].1.knee = Err(why.clone());
+            }
         }
     }
 }
 
-/// The knee of a sweep; `None` if even the lowest step breaks the objective, or nothing valid was
-/// measured.
-pub(super) fn knee(steps: &[MeasurementResult], objective: Objective) -> Option<Knee> {
-    let mut kept = None;
-    for result in steps {
-        match objective.kept_by(result) {
-            Some(true) => kept = result.rate,
-            Some(false) => return kept.map(|rate| Knee { rate, broken: result.rate }),
-            None => {}
-        }
-    }
-    kept.map(|rate| Knee { rate, broken: None })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_metrics::{BoundedFigure, Refusal};
-
-    const OBJECTIVE: Objective = Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
-
-    fn step(planned: f64, achieved: f64, p99: f64, errors: u64) -> MeasurementResult {
-        let figures = Figures {
-            requests: 1_000,
-            errors,
-            requests_per_s: Some(BoundedFigure::exact(achieved)),
-            planned_per_s: Some(planned),
-            p99_ms: Some(BoundedFigure::exact(p99)),
-            ..Figures::default()
-        };
-        MeasurementResult {
-            rate: Some(planned),
-            passes: vec![figures],
-            ..MeasurementResult::default()
-        }
-    }
-
-    #[test]
-    fn the_knee_is_the_last_step_before_the_first_broken_one() {
-        let good = [step(100.0, 100.0, 2.0, 0), step(200.0, 199.0, 5.0, 1)];
-        for (last, expected) in [
-            (step(300.0, 299.0, 9.0, 0), (300.0, None)),
-            (step(300.0, 280.0, 9.0, 0), (200.0, Some(300.0))),
-            (step(300.0, 300.0, 101.0, 0), (200.0, Some(300.0))),
-            (step(300.0, 300.0, 9.0, 2), (200.0, Some(300.0))),
-            // Fast, because half of the answers are refusals.
-            (step(300.0, 300.0, 1.0, 500), (200.0, Some(300.0))),
-        ] {
-            let steps = [&good[..], &[last]].concat();
-            let found = knee(&steps, OBJECTIVE).unwrap();
-            assert_eq!((found.rate, found.broken), expected);
-        }
-        assert_eq!(knee(&[step(100.0, 50.0, 2.0, 0)], OBJECTIVE), None);
-        assert_eq!(knee(&[], OBJECTIVE), None);
-    }
-
-    #[test]
-    fn an_invalid_step_neither_keeps_nor_breaks_the_objective() {
-        let mut late = step(200.0, 100.0, 999.0, 0);
-        late.passes[0].invalid = Some("late".to_owned());
-        let found = knee(&[step(100.0, 100.0, 2.0, 0), late], OBJECTIVE).unwrap();
-        assert_eq!(found.text(), ">= 100");
-        // Nor does one whose tail or rate must not be used; but a lower bound may be high enough.
-        let refuse = |figure: &mut Option<BoundedFigure>| {
-            figure.as_mut().unwrap().refused = Some(Refusal::Generator);
-        };
-        let refused = |planned, achieved, p99, of_rate| {
-            let mut step = step(planned, achieved, p99, 0);
-            let pass = &mut step.passes[0];
-            refuse(if of_rate { &mut pass.requests_per_s } else { &mut pass.p99_ms });
-            step
-        };
-        let text =
-            |step| knee(&[self::step(100.0, 100.0, 2.0, 0), step], OBJECTIVE).unwrap().text();
-        assert_eq!(text(refused(200.0, 100.0, 2.0, true)), ">= 100");
-        assert_eq!(text(refused(200.0, 200.0, 2.0, true)), ">= 200");
-        assert_eq!(text(refused(200.0, 200.0, 2.0, false)), ">= 100");
-        assert_eq!(text(refused(200.0, 200.0, 999.0, false)), ">= 100");
-    }
+/// Half of the highest rate of the sweep that was kept, or of the lowest that may be used: the
+/// search begins where there is no doubt.
+fn lowest(steps: &[MeasurementResult]) -> Option<f64> {
+    let kept = steps.iter().rfind(|step| BOUNDS.kept_by(step) == Some(true));
+    let rate = kept.or_else(|| steps.first()).and_then(|step| step.rate)?;
+    Some((rate / 2.0).max(1.0))
 }

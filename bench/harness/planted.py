@@ -1,0 +1,220 @@
+"""Bottlenecks that are planted into a chain of generator, gateway, provider and store, one at a time.
+
+Generator on core 1, servers on core 0. Without a plant, the provider's 5 ms and the number of users bound the
+throughput, and every process has CPU to spare. `lift` takes the plant out of the running chain: what binds is what the
+throughput rises without.
+"""
+
+import contextlib
+import math
+import subprocess
+
+from .chain import Gateway, Load, Mock, Redis, served
+from .places import Core, Link, Quota
+from .real_gateways import die_with_parent
+
+USERS, TTFT_MS = 16, 5
+SERVERS, GENERATOR = Core(0), Core(1)
+# A check of a limit and of a budget for every request: the store is asked twice or more.
+LAYERS = """request_id: {}
+tenant: {anonymous: true}
+rate_limits: [{per: global, requests: 4000000000}]
+budgets: {default: 1000000000000}
+store: {redis: "STORE", timeout: 5s}
+"""
+HEAVY = "request_id: {}\npolicy: {}\nscrub: {}\n"
+PROFILE = """name: planted
+stages: "1:1s"
+key: none
+model: m
+content: {{mode: sized, approx_input_tokens: {tokens}}}
+max_tokens: 16
+workers: 1
+"""
+# Seconds: the warm-up of a load, and what is left out of the log at both ends of the rest.
+WARMUP, MARGIN = 1, 0.3
+
+
+class Planted:
+    """A chain with one bottleneck. Use it in a `with` statement.
+
+    `word` is what binds, `how` the way in which it is made to. A subclass says where processes run, what the load is,
+    and how the bottleneck is taken away.
+    """
+
+    word = how = ""
+    # Loads of the stages, one after the other; the last one counts.
+    stages, lifted_stages = (f"{USERS}",), (f"{USERS}",)
+    models = f"{{ttft: {TTFT_MS}ms, output: from_request}}"
+    tokens, layers, llm = 64, LAYERS, True
+    # What the throughput must rise by without the plant.
+    rise = 1.25
+
+    def __init__(self, plimsoll, folder):
+        self.plimsoll, self.folder = plimsoll, folder
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            self.enter = stack.enter_context
+            self.host, self.places = "127.0.0.1", dict.fromkeys(("generator", "gateway", "provider", "store"), ())
+            self.plant()
+            store = self.enter(Redis(self.folder, self.at("store")))
+            self.provider = self.enter(Mock(self.plimsoll, self.folder, self.models, True, self.at("provider")))
+            self.gateway = self.enter(Gateway(self.plimsoll, self.folder, self.provider.port,
+                                              self.layers.replace("STORE", store.url), self.llm, self.at("gateway"),
+                                              host=self.host))
+            self.watched = {"gateway": self.gateway, "provider": self.provider, "store": store}
+            self.generator = Load(self.plimsoll, self.folder, PROFILE.format(tokens=self.tokens), self.at("generator"))
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def at(self, name):
+        return [self.core(name), *self.places[name]]
+
+    def core(self, name):
+        return GENERATOR if name == "generator" else SERVERS
+
+    def plant(self):
+        """Makes the places, before anything is started."""
+
+    def lift(self):
+        """Takes the bottleneck away; what to add to the generator's command, if that is the way."""
+        return []
+
+    def load(self, stages, seconds, more=()):
+        shape = ",".join([f"w{stages[-1]}:{WARMUP}s", *(f"{stage}:{seconds}s" for stage in stages)])
+        return self.generator.run(self.gateway.url, shape, "--allow-invalid", *self.watch(), *more)
+
+    def watch(self):
+        return [word for name, server in self.watched.items() for word in ("--watch", f"{name}={server.pid}")]
+
+    def rate(self, since_ns, until_ns, stages, seconds):
+        """Requests/s that the provider answered, by its own log, in the middle of the last stage, of so many seconds."""
+        times = sorted(record["finished"] / 1e9 for record in served(self.provider.requests, since_ns, until_ns))
+        if len(times) < 3:
+            return math.nan
+        # The first request is the probe, the second the first of the load.
+        start = times[1] + WARMUP + seconds * (len(stages) - 1)
+        first, last = start + MARGIN, start + seconds - MARGIN
+        return sum(first <= time < last for time in times) / (last - first)
+
+
+class Squeezed(Planted):
+    """One process has a CPU quota."""
+
+    share = 0.05
+
+    def plant(self):
+        self.quota = self.enter(Quota(self.word, self.share))
+        self.places[self.word] = [self.quota]
+
+    def lift(self):
+        self.quota.set(None)
+        return []
+
+
+class SqueezedGenerator(Squeezed):
+    word, how, share = "generator", "a CPU quota of 4 %", 0.04
+
+
+class SqueezedGateway(Squeezed):
+    word, how, share = "gateway", "a CPU quota of 8 %", 0.08
+
+
+class SqueezedProvider(Squeezed):
+    word, how, share = "provider", "a CPU quota of 4 %", 0.04
+
+
+class SqueezedStore(Squeezed):
+    word, how, share = "store", "a CPU quota of 3 %", 0.03
+
+
+class LossyNetwork(Planted):
+    word, how = "network", "3 % of the packets lost, both ways"
+    loss = 0.03
+
+    def plant(self):
+        self.link = self.enter(Link(self.loss))
+        self.host = self.link.server.address
+        self.places = dict.fromkeys(self.places, [self.link.server])
+        self.places["generator"] = [self.link.client]
+
+    def lift(self):
+        self.link.lose(0)
+        return []
+
+
+class Moderate(Planted):
+    """An open load that everything carries; twice as much is carried as well."""
+
+    word, how = "none", "300/s"
+    stages, lifted_stages = ("@300",), ("@600",)
+    rise = 1.9
+
+
+class FewUsers(Planted):
+    """Users bound the throughput; with twice as many it is nearly twice as high."""
+
+    word, how = "none", "2 users, then 4"
+    stages, lifted_stages = ("2", "4"), ("8",)
+    rise = 1.6
+
+
+class OverloadedGateway(SqueezedGateway):
+    """An open load, which falls behind."""
+
+    how = "a CPU quota of 8 %, 2,500/s"
+    stages = lifted_stages = ("@2500",)
+
+
+class BusyGateway(Planted):
+    """No quota: the gateway reads long texts, and has a core of its own."""
+
+    word, how = "gateway", "a core of its own, full"
+    stages = lifted_stages = ("32",)
+    models, tokens, layers = "{output: from_request}", 512, HEAVY
+
+    def core(self, name):
+        return SERVERS if name == "gateway" else GENERATOR
+
+    def lift(self):
+        """The same gateway without its layers, reading shorter texts."""
+        return ["--set", "content.approx_input_tokens=16"]
+
+
+class SlowProvider(Planted):
+    """A provider elsewhere: more requests at once make each slower, and no CPU of this machine shows it."""
+
+    word, how = "provider", "slower with each request in flight"
+    models = f"{{ttft: {TTFT_MS}ms, output: from_request, slowdown: {{knee: 2, slope: 0.5}}}}"
+
+    def lift(self):
+        return ["-H", f"x-mock-ttft: {TTFT_MS}ms"]
+
+
+class BlockedStore(Planted):
+    """A Redis that stands still for 20 ms of every 25, without using CPU."""
+
+    word, how = "store", "blocked 20 ms of every 25"
+
+    def __enter__(self):
+        super().__enter__()
+        command = ["redis-cli", "-p", self.watched["store"].port, "-r", "-1", "-i", "0.005", "DEBUG", "SLEEP", "0.02"]
+        self.blocker = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        return self
+
+    def lift(self):
+        self.blocker.kill()
+        self.blocker.wait()
+        return []
+
+    def __exit__(self, *_):
+        self.lift()
+        super().__exit__()
+
+
+PLAIN = (SqueezedGenerator, SqueezedGateway, SqueezedProvider, LossyNetwork, SqueezedStore, Moderate)
+MORE = (OverloadedGateway, BusyGateway, SlowProvider, BlockedStore, FewUsers)

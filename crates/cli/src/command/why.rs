@@ -1,0 +1,72 @@
+//! `plimsoll why`: what limited the load of a run?
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueHint};
+use plimsoll_why::{Answer, Why, text, why};
+
+use super::report::found::{Found, Kind, find};
+use super::report::stored::{Stored, read};
+use crate::console;
+use crate::exit::{Exit, UsageError};
+use crate::run_dir::{file, replace};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll why                                             the latest run in runs/
+  plimsoll why runs/20260102T030405Z-realistic
+  plimsoll run realistic --watch gateway=:8080 --watch provider=:9000 --watch store=:6379
+                                                           a run whose processes are known
+
+The answer is one of: generator, gateway, provider, network, store, nothing saturated, cannot be told. A suspect is named only if it is at a limit of its own, and the load at its limit too: a closed loop, or an open one that fell behind. Two that are at their limits are both named, and not told apart.
+
+The evidence is in the run's summary.json: CPU time, waiting and quotas of the processes that --watch names (gateway, provider, store, also gateway-2) and of the one that listens at the target's address on this host; the TCP of the host; Plimsoll's own lateness. Of a process on another host, --watch gateway=http://10.0.0.2:9100/metrics reads the CPU time from a page of metrics. A target that `plimsoll versus` calls direct tells of the provider, and makes a split of what was in flight possible.
+
+The answer is written to the run's folder as why.json.
+
+Exit codes: 0 an answer, 2 wrong usage or a folder without a run, 3 it cannot be told.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    /// Folder of a run, or a folder of such folders: the latest
+    #[arg(value_hint = ValueHint::DirPath, value_name = "RUN", default_value = "runs")]
+    run: PathBuf,
+    /// Print why.json instead of the text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the answer and writes why.json.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let Found { kind, folder, note } = find(&flags.run)?;
+    if kind != Kind::Run {
+        let folder = folder.display();
+        return Err(UsageError(format!("{folder} is not the folder of a run")).into());
+    }
+    if let Some(note) = note {
+        console::eprint_line(&note);
+    }
+    let found = of_folder(&folder)?;
+    let json = serde_json::to_string_pretty(&found)? + "\n";
+    replace(&folder, file::WHY, json.as_bytes())?;
+    console::print(&if flags.json { json } else { text(&found) })?;
+    Ok(if found.answer == Answer::CannotBeTold { Exit::Invalid } else { Exit::Pass })
+}
+
+/// The answer for a stored run.
+fn of_folder(folder: &Path) -> Result<Why, UsageError> {
+    let Stored { summary, .. } = read(folder).map_err(|error| {
+        let folder = folder.display();
+        UsageError(format!("the run in {folder} cannot be read: {error:#}"))
+    })?;
+    let version = &summary.metadata.run.tool_version;
+    if version.starts_with("0.1.") {
+        return Err(UsageError(format!(
+            "plimsoll {version} made this run, and recorded no evidence of what limits a load; \
+             run it again"
+        )));
+    }
+    Ok(why(&summary))
+}

@@ -1,0 +1,68 @@
+//! Flags for metrics that are served or pushed.
+
+use std::net::SocketAddr;
+
+use clap::{Args, ValueHint};
+use plimsoll_export::{DEFAULT_ADDRESS, PushTarget};
+use plimsoll_measure::Nanos;
+use plimsoll_profile::Overrides;
+
+use super::parse_listen_address;
+use crate::export::ExportOptions;
+
+/// The flags of commands with runs.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Metrics")]
+pub(crate) struct ExportFlags {
+    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the load goes on [address if
+    /// none is given: 127.0.0.1:9797]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen_address)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_ADDRESS)]
+    serve_metrics: Option<SocketAddr>,
+    /// At the end, wait until the last metrics have been read, at most this long
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "serve_metrics")]
+    serve_metrics_linger: Nanos,
+    #[command(flatten)]
+    push: PushFlags,
+    /// Put a label on every line of metrics, like `environment=staging` (repeatable); the same as
+    /// the key `labels` of a profile
+    #[arg(long = "metric-label", value_name = "NAME=VALUE", value_parser = parse_label)]
+    labels: Vec<(String, String)>,
+}
+
+/// The flag of every command with results.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Metrics")]
+pub(crate) struct PushFlags {
+    /// Push the results to this Pushgateway, as metrics.prom has them; if that fails, a warning
+    /// says so, and the exit code stays that of the results
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) push_metrics: Option<PushTarget>,
+}
+
+impl ExportFlags {
+    /// What is served and pushed.
+    pub(crate) fn options(&self) -> ExportOptions {
+        ExportOptions {
+            serve: self.serve_metrics,
+            linger: self.serve_metrics_linger,
+            push: self.push.push_metrics.clone(),
+        }
+    }
+
+    /// These overrides, and the labels as keys of the profile.
+    pub(crate) fn label(&self, overrides: Overrides) -> Overrides {
+        let labels = self.labels.iter().map(|(name, value)| format!("labels.{name}={value}"));
+        // An explicit `--set labels.NAME=...` comes last and wins.
+        let sets = labels.chain(overrides.sets).collect();
+        Overrides { sets, ..overrides }
+    }
+}
+
+fn parse_label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or("write NAME=VALUE, like environment=staging")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

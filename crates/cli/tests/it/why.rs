@@ -1,0 +1,175 @@
+//! `plimsoll why`: the evidence of a run, and the answer in its reports.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_metrics::ProcessPlace;
+use plimsoll_why::{Answer, State, Suspect, Why};
+use serde_json::Value;
+
+use crate::support::{FAST, Fixture};
+
+/// A mock in a process of its own.
+struct OwnMock {
+    child: Child,
+    url: String,
+}
+
+impl OwnMock {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+            .args(["mock", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut greeting = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut greeting).unwrap();
+        let url = greeting.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+        Self { url: url.to_owned(), child }
+    }
+
+    fn port(&self) -> &str {
+        self.url.rsplit(':').next().unwrap()
+    }
+}
+
+impl Drop for OwnMock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read(run: &Path) -> Why {
+    serde_json::from_slice(&fs::read(run.join("why.json")).unwrap()).unwrap()
+}
+
+const RUN: [&str; 8] =
+    ["run", "minimal", "--key", "any", "--allow-invalid", "--stages", "w1:300ms,2:1s", "--target"];
+
+/// The watched process is seen in the measured stage, by the part that its name gives it.
+#[test]
+fn a_run_keeps_the_evidence_and_its_reports_have_the_line() {
+    let fixture = Fixture::with(FAST);
+    let mock = OwnMock::start();
+    let watch = format!("provider=:{}", mock.port());
+    let output = fixture.plimsoll(&[&RUN[..], &[&mock.url, "--watch", &watch]].concat()).expect(0);
+    let run = fixture.only_run();
+    let summary = fixture.summary();
+    let [stage] = summary.resources.as_slice() else { panic!("{:?}", summary.resources) };
+    assert_eq!(stage.stage, "2:1s");
+    let [provider, own] = stage.processes.as_slice() else { panic!("{stage:?}") };
+    assert_eq!((provider.name.as_str(), provider.pid), ("provider", mock.child.id()));
+    let places = [provider.place, own.place];
+    assert_eq!(places, [ProcessPlace::Target, ProcessPlace::Plimsoll], "{stage:?}");
+    assert!(provider.cores > 0.0 && !provider.gone, "{provider:?}");
+    assert!(provider.cpus.unwrap() >= 1 && !provider.threads.is_empty(), "{provider:?}");
+    let network = stage.network.as_ref().unwrap();
+    // A segment for each request at least.
+    assert!(network.segments >= summary.results.total.counters.dispatched_in_stage, "{network:?}");
+
+    let line = format!("why: {}", summary.bottleneck.as_ref().unwrap().text);
+    let report = fs::read_to_string(run.join("report.txt")).unwrap();
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line(&report).contains(&line), "{line}\n{report}");
+    assert!(output.stdout.contains("why: "), "{}", output.stdout);
+    output.expect_screen();
+
+    let shown = fixture.plimsoll(&["why", run.to_str().unwrap()]);
+    let why = read(&run);
+    assert_eq!(why.answer.name(), summary.bottleneck.unwrap().answer);
+    let code = if why.answer == Answer::CannotBeTold { 3 } else { 0 };
+    let shown = shown.expect(code);
+    assert!(one_line(&shown.stdout).starts_with(&line), "{}", shown.stdout);
+    assert!(shown.stdout.lines().count() <= 24, "{}", shown.stdout);
+    let of = |suspect| why.findings.iter().find(|found| found.suspect == suspect).unwrap();
+    assert_eq!(of(Suspect::Provider).process.as_deref(), Some("provider"));
+    assert_eq!(of(Suspect::Gateway).state, State::Unknown);
+    let json = fixture.plimsoll(&["why", run.to_str().unwrap(), "--json"]).expect(code).stdout;
+    assert_eq!(json, fs::read_to_string(run.join("why.json")).unwrap());
+}
+
+/// The page of the mock tells its CPU time; the same process is read by its id for comparison.
+#[test]
+fn a_process_behind_a_page_of_metrics_is_seen() {
+    let fixture = Fixture::with(FAST);
+    let mock = OwnMock::start();
+    let page = format!("provider={}/metrics#cpus=4", mock.url);
+    let run =
+        ["run", "minimal", "--key", "any", "--allow-invalid", "--stages", "4:5s", "--no-html"];
+    let watch = ["--target", &mock.url, "--watch", &page];
+    fixture.plimsoll(&[&run[..], &watch].concat()).expect(0);
+    let summary = fixture.summary();
+    let processes = &summary.resources[0].processes;
+    let by_name = |name: &str| processes.iter().find(|process| process.name == name).unwrap();
+    let (by_page, by_id) = (by_name("provider"), by_name("gateway"));
+    assert_eq!(by_id.pid, mock.child.id());
+    let shown = format!("{}/metrics process_cpu_seconds_total", mock.url);
+    assert_eq!(by_page.page.as_ref(), Some(&shown));
+    // Not the same seconds, and the load may pause with the host.
+    assert!(
+        by_page.cores > 0.3 * by_id.cores && by_page.cores < 3.0 * by_id.cores,
+        "{processes:?}"
+    );
+    assert_eq!(by_page.quota.as_ref().map(|quota| quota.cpus), Some(4.0));
+
+    let nowhere = ["--target", &mock.url, "--watch", "gateway=http://127.0.0.1:1/metrics"];
+    let refused = fixture.plimsoll(&[&run[..], &nowhere].concat()).expect(2);
+    assert!(refused.stderr.contains("--watch gateway: cannot read http://127.0.0.1:1/metrics"));
+}
+
+/// Nobody watches it; it is known by the target's address.
+#[test]
+fn the_process_at_the_target_is_seen_without_a_flag_and_an_idle_load_saturates_nothing() {
+    let fixture = Fixture::with(FAST);
+    let mock = OwnMock::start();
+    let get = ["http", mock.url.as_str(), "--rate", "20", "-d", "1s", "--allow-invalid"];
+    let output = fixture.plimsoll(&[&get[..], &["--out", "runs"]].concat());
+    assert!(output.stdout.contains("why: "), "{}\n{}", output.stdout, output.stderr);
+    let summary = fixture.summary();
+    let found = &summary.resources[0].processes;
+    let names: Vec<_> = found.iter().map(|process| process.name.as_str()).collect();
+    assert_eq!(names, ["gateway", "plimsoll"]);
+    assert_eq!((found[0].pid, found[0].place), (mock.child.id(), ProcessPlace::Target));
+    assert!(summary.processes.is_empty(), "it is evidence, and not watched");
+    let why = {
+        fixture.plimsoll(&["why"]);
+        read(&fixture.only_run())
+    };
+    // A busy host may make the generator late, and nothing else can be at its limit.
+    let allowed = [Answer::NothingSaturated, Answer::Generator];
+    assert!(allowed.contains(&why.answer), "{why:?}");
+}
+
+#[test]
+fn what_is_no_run_is_one_message_and_leaves_no_file() {
+    let fixture = Fixture::with(FAST);
+    let stage = ["--stages", "1:200ms", "--no-html"];
+    fixture.run(&[&["minimal"], &stage[..]].concat()).expect(0);
+    let run = fixture.only_run();
+    let path = run.to_str().unwrap();
+    let refused = |folder: &str, part: &str| {
+        let output = fixture.plimsoll(&["why", folder]).expect(2);
+        assert!(output.stderr.contains(part) && output.stdout.is_empty(), "{}", output.stderr);
+        assert!(!run.join("why.json").exists());
+    };
+    refused("nowhere", "is not the folder of a run");
+    let empty = fixture.folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    refused("empty", "is not the folder of a run");
+    fs::write(empty.join("suite.json"), "{}").unwrap();
+    refused("empty", "is not the folder of a run");
+
+    let summary = run.join("summary.json");
+    let whole = fs::read_to_string(&summary).unwrap();
+    let mut old: Value = serde_json::from_str(&whole).unwrap();
+    old["run"]["tool_version"] = "0.1.0".into();
+    fs::write(&summary, old.to_string()).unwrap();
+    refused(path, "recorded no evidence of what limits a load; run it again");
+    for broken in [&whole[..whole.len() / 2], "{}", "[1]", ""] {
+        fs::write(&summary, broken).unwrap();
+        refused(path, "cannot be read");
+    }
+}

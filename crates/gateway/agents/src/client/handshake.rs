@@ -1,0 +1,225 @@
+//! Finds out how a server is spoken to.
+//!
+//! The newest version is tried first, as the official clients do: whatever does not show that the
+//! server speaks it leads to the handshake of the versions with sessions.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer::{Answer, Said};
+use super::{Connected, Outgoing, Protocol, client_info};
+use crate::object::read_object;
+use crate::rpc;
+use crate::version::{LATEST_WITH_SESSIONS, STATELESS, WITH_SESSIONS, with_sessions};
+
+/// Longest id of a session that is kept, in bytes.
+const MAX_SESSION: usize = 1_024;
+
+/// A handshake under way.
+#[derive(Debug)]
+pub struct Handshake {
+    protocol: Protocol,
+    waiting_for: WaitingFor,
+}
+
+#[derive(Debug)]
+enum WaitingFor {
+    Discovery,
+    Initialization,
+    Acceptance(Connected),
+}
+
+/// What comes next in a handshake.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this, and give its answer to [`Handshake::next`].
+    Send(Outgoing),
+    /// It is over.
+    Done(Connected),
+    /// The server cannot be spoken to, for this reason.
+    Failed(String),
+}
+
+#[derive(Deserialize)]
+struct Discovered {
+    #[serde(rename = "supportedVersions")]
+    versions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Initialized {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+}
+
+impl Handshake {
+    /// Starts one; `id` is that of the first request, and the next one is used, too.
+    pub fn start(protocol: Protocol, id: u64) -> (Self, Outgoing) {
+        if protocol == Protocol::Sessions {
+            return (Self { protocol, waiting_for: WaitingFor::Initialization }, initialize(id));
+        }
+        (Self { protocol, waiting_for: WaitingFor::Discovery }, discover(id))
+    }
+
+    /// What follows from an answer; `id` is that of the next request.
+    pub fn next(&mut self, answer: &Answer, id: u64) -> Step {
+        match &self.waiting_for {
+            WaitingFor::Discovery => self.discovered(answer, id),
+            WaitingFor::Initialization => self.initialized(answer),
+            WaitingFor::Acceptance(connected) => match answer.said {
+                Said::Accepted => Step::Done(connected.clone()),
+                _ => Step::Failed(format!(
+                    "it refused `notifications/initialized` with status {}",
+                    answer.status
+                )),
+            },
+        }
+    }
+
+    fn discovered(&mut self, answer: &Answer, id: u64) -> Step {
+        let found = match &answer.said {
+            Said::Result(result) => read_object::<Discovered>(result).ok(),
+            _ => None,
+        };
+        if found.is_some_and(|found| found.versions.iter().any(|version| version == STATELESS)) {
+            return Step::Done(Connected::Stateless);
+        }
+        if self.protocol == Protocol::Stateless {
+            return Step::Failed(format!("it does not speak MCP {STATELESS}{}", said(answer)));
+        }
+        self.waiting_for = WaitingFor::Initialization;
+        Step::Send(initialize(id))
+    }
+
+    fn initialized(&mut self, answer: &Answer) -> Step {
+        let result = match &answer.said {
+            Said::Result(result) => read_object::<Initialized>(result),
+            _ => return Step::Failed(format!("it does not speak MCP{}", said(answer))),
+        };
+        let Ok(initialized) = result else {
+            return Step::Failed("its answer to `initialize` names no version".to_owned());
+        };
+        let Some(version) = with_sessions(&initialized.version) else {
+            let known = WITH_SESSIONS.join(" and ");
+            return Step::Failed(format!(
+                "it chose a version of MCP that is not spoken here; those with sessions are {known}"
+            ));
+        };
+        let is_id =
+            |id: &String| id.len() <= MAX_SESSION && id.bytes().all(|byte| byte.is_ascii_graphic());
+        let id = answer.session.clone().filter(|id| !id.is_empty());
+        if id.as_ref().is_some_and(|id| !is_id(id)) {
+            return Step::Failed("the id of its session is none".to_owned());
+        }
+        let connected = Connected::Session { version, id };
+        let outgoing = connected.initialized();
+        self.waiting_for = WaitingFor::Acceptance(connected);
+        Step::Send(outgoing)
+    }
+}
+
+/// What a server said instead of a result.
+fn said(answer: &Answer) -> String {
+    match &answer.said {
+        Said::Error(error) => format!(": {error}"),
+        Said::Result(_) => String::new(),
+        Said::Accepted | Said::Status => format!(": it answered status {}", answer.status),
+    }
+}
+
+fn discover(id: u64) -> Outgoing {
+    let params = json!({"_meta": super::stateless_meta()}).to_string();
+    let method = "server/discover";
+    let headers = Connected::Stateless.headers(method, None);
+    Outgoing { id: Some(id), headers, body: rpc::request(Some(id), method, &params) }
+}
+
+fn initialize(id: u64) -> Outgoing {
+    let params = json!({
+        "protocolVersion": LATEST_WITH_SESSIONS, "capabilities": {}, "clientInfo": client_info(),
+    });
+    let body = rpc::request(Some(id), "initialize", &params.to_string());
+    Outgoing { id: Some(id), headers: Vec::new(), body }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpc::RpcError;
+
+    fn answer(status: u16, said: Said) -> Answer {
+        Answer { status, session: None, said }
+    }
+
+    fn result(text: &str) -> Answer {
+        answer(200, Said::Result(text.to_owned()))
+    }
+
+    fn method(outgoing: &Outgoing) -> String {
+        let body: serde_json::Value = serde_json::from_str(&outgoing.body).unwrap();
+        body["method"].as_str().unwrap().to_owned()
+    }
+
+    fn sent(step: &Step) -> String {
+        let Step::Send(outgoing) = step else { panic!("{step:?}") };
+        method(outgoing)
+    }
+
+    #[test]
+    fn a_server_of_the_newest_version_is_spoken_to_at_once() {
+        for protocol in [Protocol::Auto, Protocol::Stateless] {
+            let (mut handshake, first) = Handshake::start(protocol, 1);
+            assert_eq!((method(&first).as_str(), first.id), ("server/discover", Some(1)));
+            let found = result(r#"{"supportedVersions":["2026-07-28","2025-11-25"]}"#);
+            assert_eq!(handshake.next(&found, 2), Step::Done(Connected::Stateless));
+        }
+    }
+
+    #[test]
+    fn what_is_no_sign_of_the_newest_version_leads_to_a_session() {
+        for refused in [
+            answer(404, Said::Status),
+            answer(400, Said::Error(RpcError::new(-32_022, "no"))),
+            answer(200, Said::Error(RpcError::new(-32_601, "no"))),
+            result("{}"),
+            result(r#"{"supportedVersions":["2025-11-25"]}"#),
+            answer(202, Said::Accepted),
+        ] {
+            let (mut handshake, _) = Handshake::start(Protocol::Auto, 1);
+            assert_eq!(sent(&handshake.next(&refused, 2)), "initialize");
+            let mut opened = result(r#"{"protocolVersion":"2025-06-18"}"#);
+            opened.session = Some("s1".to_owned());
+            assert_eq!(sent(&handshake.next(&opened, 3)), "notifications/initialized");
+            let done = handshake.next(&answer(202, Said::Accepted), 3);
+            let id = Some("s1".to_owned());
+            assert_eq!(done, Step::Done(Connected::Session { version: "2025-06-18", id }));
+            let (mut handshake, _) = Handshake::start(Protocol::Stateless, 1);
+            assert!(matches!(handshake.next(&refused, 2), Step::Failed(_)), "it must be stateless");
+        }
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_spoken_to_is_given_up() {
+        let mut odd = result(r#"{"protocolVersion":"2025-11-25"}"#);
+        odd.session = Some("a\nb".to_owned());
+        for (refusal, reason) in [
+            (answer(500, Said::Status), "status 500"),
+            (answer(200, Said::Error(RpcError::new(-1, "closed"))), "closed"),
+            (result("{}"), "names no version"),
+            (result(r#"{"protocolVersion":"1999-01-01"}"#), "2025-11-25"),
+            (odd, "session"),
+        ] {
+            let (mut handshake, first) = Handshake::start(Protocol::Sessions, 1);
+            assert_eq!(method(&first), "initialize");
+            let Step::Failed(found) = handshake.next(&refusal, 2) else { panic!("{refusal:?}") };
+            assert!(found.contains(reason), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_refuses_the_end_of_the_handshake_is_given_up() {
+        let (mut handshake, _) = Handshake::start(Protocol::Sessions, 1);
+        handshake.next(&result(r#"{"protocolVersion":"2025-11-25"}"#), 2);
+        assert!(matches!(handshake.next(&answer(400, Said::Status), 2), Step::Failed(_)));
+    }
+}

@@ -1,0 +1,41 @@
+//! Tools behind the gateway: the Model Context Protocol (MCP) read and written on both sides, tools
+//! registered, allowed and counted; no I/O.
+//!
+//! | task | entry point |
+//! |---|---|
+//! | read a JSON-RPC message, write its answer | [`rpc`] |
+//! | talk to a tool server | [`client`] |
+//! | serve clients as a tool server | [`face`] |
+//! | know all servers and tools | [`Registry`] |
+//! | decide who may call what | [`AllowLists`] |
+//! | run a tool without I/O | [`LocalTool`] |
+//! | count the calls of a session | [`CallCounter`], [`Sessions`] |
+//!
+//! MCP has two eras. Versions up to 2025-11-25 have sessions: a handshake, then a header that names
+//! the session. From 2026-07-28 on requests say all themselves. The facts are those of the
+//! published specification and of the official Python SDK, version 2.3:
+//! <https://modelcontextprotocol.io/specification>.
+
+mod allow;
+pub mod client;
+mod depth;
+pub mod face;
+mod header_value;
+mod local;
+mod name;
+mod object;
+mod param_headers;
+mod registry;
+pub mod rpc;
+mod session;
+mod tool;
+pub mod version;
+
+pub use allow::AllowLists;
+pub use depth::{MAX_DEPTH, is_too_deep};
+pub use local::LocalTool;
+pub use name::{LOCAL, is_server_name, is_tool_name};
+pub use object::read_object;
+pub use registry::{Collision, Provider, RegisteredTool, Registry, ServerState, ToolServer};
+pub use session::{CallCounter, SessionError, Sessions};
+pub use tool::{ListError, Tool, ToolResult, ToolTable};

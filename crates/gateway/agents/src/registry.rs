@@ -1,0 +1,223 @@
+//! All servers and tools. A registry is never changed, only replaced as a whole.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::local::LocalTool;
+use crate::name::LOCAL;
+use crate::tool::Tool;
+
+/// All servers and tools. `L` is what it takes to reach a server.
+#[derive(Clone, Debug)]
+pub struct Registry<L> {
+    servers: BTreeMap<Arc<str>, Arc<ToolServer<L>>>,
+    tools: BTreeMap<Arc<str>, Arc<RegisteredTool<L>>>,
+}
+
+/// A server of tools.
+#[derive(Clone, Debug)]
+pub struct ToolServer<L> {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it takes to reach it.
+    pub link: L,
+    /// Whether it answers.
+    pub state: ServerState,
+}
+
+/// Whether a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// It listed its tools when it was asked last.
+    Up,
+    /// It did not, for this reason, or was not asked yet.
+    Down(String),
+}
+
+/// A tool and who runs it.
+#[derive(Clone, Debug)]
+pub struct RegisteredTool<L> {
+    /// The tool.
+    pub tool: Tool,
+    /// Who runs it.
+    pub provider: Provider<L>,
+}
+
+/// Who runs a tool.
+#[derive(Clone, Debug)]
+pub enum Provider<L> {
+    /// The gateway.
+    Local(LocalTool),
+    /// A server.
+    Server {
+        /// Its name.
+        name: Arc<str>,
+        /// What it takes to reach it.
+        link: L,
+    },
+}
+
+impl<L> Provider<L> {
+    /// The name under which it is listed and allowed.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Local(_) => LOCAL,
+            Self::Server { name, .. } => name,
+        }
+    }
+}
+
+/// A name is taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Collision {
+    /// There is a server of this name.
+    #[error("there is a server with the name `{0}` already")]
+    Server(String),
+    /// A tool of this name belongs to somebody else.
+    #[error("the tool `{tool}` is that of `{owner}` already")]
+    Tool {
+        /// The tool.
+        tool: String,
+        /// Whose it is.
+        owner: String,
+    },
+}
+
+impl<L: Clone> Registry<L> {
+    /// A registry of the gateway's own tools.
+    pub fn new(local: &[LocalTool]) -> Self {
+        let entry = |local: &LocalTool| {
+            let tool = local.tool();
+            let name = Arc::clone(&tool.name);
+            (name, Arc::new(RegisteredTool { tool, provider: Provider::Local(*local) }))
+        };
+        Self { servers: BTreeMap::new(), tools: local.iter().map(entry).collect() }
+    }
+
+    /// The same with a server of which nothing is known yet. One of the same name is replaced.
+    #[must_use]
+    pub fn with_server(&self, name: &str, link: L) -> Self {
+        let mut next = self.without_server(name);
+        let state = ServerState::Down("it was not asked yet".to_owned());
+        let server = ToolServer { name: Arc::from(name), link, state };
+        next.servers.insert(Arc::from(name), Arc::new(server));
+        next
+    }
+
+    /// The same without a server and its tools.
+    #[must_use]
+    pub fn without_server(&self, name: &str) -> Self {
+        let mut next = self.clone();
+        next.servers.remove(name);
+        next.tools.retain(|_, tool| tool.provider.name() != name);
+        next
+    }
+
+    /// The same with the tools that a known server has now, which is up.
+    ///
+    /// # Errors
+    /// One of the tools is somebody else's; then nothing changes.
+    pub fn with_tools(&self, name: &str, tools: Vec<Tool>) -> Result<Self, Collision> {
+        let Some(server) = self.servers.get(name) else { return Ok(self.clone()) };
+        let mut next = self.without_server(name);
+        for tool in tools {
+            if let Some(other) = next.tools.get(&tool.name) {
+                let (tool, owner) = (tool.name.to_string(), other.provider.name().to_owned());
+                return Err(Collision::Tool { tool, owner });
+            }
+            let provider =
+                Provider::Server { name: Arc::clone(&server.name), link: server.link.clone() };
+            let name = Arc::clone(&tool.name);
+            next.tools.insert(name, Arc::new(RegisteredTool { tool, provider }));
+        }
+        let up = ToolServer { state: ServerState::Up, ..ToolServer::clone(server) };
+        next.servers.insert(Arc::clone(&server.name), Arc::new(up));
+        Ok(next)
+    }
+
+    /// The same with a known server that does not answer. Its tools stay: a call of one of them
+    /// then says that the server cannot be reached, and not that there is no such tool.
+    #[must_use]
+    pub fn with_failure(&self, name: &str, reason: &str) -> Self {
+        let mut next = self.clone();
+        if let Some(server) = next.servers.get_mut(name) {
+            let state = ServerState::Down(reason.to_owned());
+            *server = Arc::new(ToolServer { state, ..ToolServer::clone(server) });
+        }
+        next
+    }
+
+    /// A server by its name.
+    pub fn server(&self, name: &str) -> Option<&Arc<ToolServer<L>>> {
+        self.servers.get(name)
+    }
+
+    /// All servers, by name.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &Arc<ToolServer<L>>> {
+        self.servers.values()
+    }
+
+    /// The number of tools of a server, or of [`LOCAL`].
+    pub fn tools_of(&self, server: &str) -> usize {
+        self.tools.values().filter(|tool| tool.provider.name() == server).count()
+    }
+
+    /// A tool by its name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<RegisteredTool<L>>> {
+        self.tools.get(name)
+    }
+
+    /// All tools, by name.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<RegisteredTool<L>>> {
+        self.tools.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::ToolTable;
+
+    fn tools(names: &[&str]) -> Vec<Tool> {
+        let entry = |name: &&str| serde_json::json!({"name": name, "inputSchema": {}});
+        let list: Vec<_> = names.iter().map(entry).collect();
+        let mut table = ToolTable::default();
+        table.add(&serde_json::json!({"tools": list}).to_string()).unwrap();
+        table.into_tools()
+    }
+
+    fn names(registry: &Registry<u8>) -> Vec<(&str, &str)> {
+        registry.tools().map(|tool| (&*tool.tool.name, tool.provider.name())).collect()
+    }
+
+    #[test]
+    fn tools_come_with_their_server_and_go_with_it() {
+        let empty = Registry::new(&[LocalTool::Echo]);
+        let known = empty.with_server("s", 7);
+        assert_eq!(names(&known), [("echo", "local")]);
+        assert!(matches!(known.server("s").unwrap().state, ServerState::Down(_)));
+        let up = known.with_tools("s", tools(&["b", "a"])).unwrap();
+        assert_eq!(names(&up), [("a", "s"), ("b", "s"), ("echo", "local")]);
+        assert_eq!((up.tools_of("s"), up.tools_of("local"), up.servers().len()), (2, 1, 1));
+        let down = up.with_failure("s", "gone");
+        assert_eq!(names(&down), names(&up), "its tools stay");
+        assert_eq!(down.server("s").unwrap().state, ServerState::Down("gone".to_owned()));
+        let fewer = down.with_tools("s", tools(&["b"])).unwrap();
+        assert_eq!(names(&fewer), [("b", "s"), ("echo", "local")]);
+        assert_eq!(names(&fewer.without_server("s")), [("echo", "local")]);
+        assert_eq!(names(&up), [("a", "s"), ("b", "s"), ("echo", "local")], "never changed");
+        assert_eq!(names(&up.with_tools("other", tools(&["x"])).unwrap()), names(&up));
+    }
+
+    #[test]
+    fn a_tool_that_is_taken_changes_nothing() {
+        let registry = Registry::new(&LocalTool::ALL).with_server("one", 1).with_server("two", 2);
+        let registry = registry.with_tools("one", tools(&["find"])).unwrap();
+        for (taken, owner) in [("find", "one"), ("echo", "local")] {
+            let collision = registry.with_tools("two", tools(&["free", taken])).unwrap_err();
+            let expected = Collision::Tool { tool: taken.to_owned(), owner: owner.to_owned() };
+            assert_eq!(collision, expected);
+        }
+        assert!(registry.tool("free").is_none());
+    }
+}

@@ -1,0 +1,284 @@
+//! Tools as servers list them, and the results of their calls.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::depth::is_too_deep;
+use crate::name::is_tool_name;
+use crate::object::{is_object, read_object};
+use crate::param_headers::ParamHeaders;
+
+/// Most tools of one server.
+const MAX_TOOLS: usize = 1_000;
+
+/// Most bytes of all lists of one server.
+const MAX_LIST_BYTES: usize = 4 << 20;
+
+/// A tool as its server lists it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it does, for people and models.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// The members with which it is listed to clients.
+    members: Map<String, Value>,
+    params: ParamHeaders,
+}
+
+impl Tool {
+    /// A tool of the gateway.
+    pub(crate) fn local(name: &str, description: &str, input_schema: Value) -> Self {
+        let members = json!({
+            "name": name, "description": description, "inputSchema": &input_schema,
+        });
+        Self {
+            name: Arc::from(name),
+            description: description.to_owned(),
+            input_schema,
+            members: members.as_object().cloned().unwrap_or_default(),
+            params: ParamHeaders::default(),
+        }
+    }
+
+    fn read(mut members: Map<String, Value>) -> Result<Self, ListError> {
+        let name = members.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !is_tool_name(&name) {
+            return Err(ListError::Name);
+        }
+        let schema = members.get_mut("inputSchema").filter(|schema| schema.is_object());
+        let schema = schema.ok_or_else(|| ListError::Schema(name.clone()))?;
+        let params = ParamHeaders::take_from(schema);
+        let input_schema = schema.clone();
+        let description = members.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = description.to_owned();
+        members.remove("_meta");
+        Ok(Self { name: Arc::from(name), description, input_schema, members, params })
+    }
+
+    /// The tool as MCP lists it.
+    pub const fn members(&self) -> &Map<String, Value> {
+        &self.members
+    }
+
+    /// The headers that repeat arguments of a call, in versions without sessions.
+    pub fn param_headers(&self, arguments: &str) -> Vec<(String, String)> {
+        if self.params.is_empty() {
+            return Vec::new();
+        }
+        let arguments = serde_json::from_str::<Map<String, Value>>(arguments);
+        arguments.map(|arguments| self.params.of(&arguments)).unwrap_or_default()
+    }
+}
+
+/// Why the list of a server's tools cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// It is not a list of tools.
+    #[error("its list of tools cannot be read")]
+    Unreadable,
+    /// A tool has no name, or one that is none.
+    #[error("a tool of it has no name of 1 to 128 letters, digits, `_`, `-`, `.` and `/`")]
+    Name,
+    /// A tool has no schema.
+    #[error("its tool `{0}` has no `inputSchema`")]
+    Schema(String),
+    /// Two tools have the same name.
+    #[error("it has two tools with the name `{0}`")]
+    Twice(String),
+    /// There are too many tools, or they say too much.
+    #[error("it has more than 1,000 tools, or more than 4 MiB of them")]
+    TooMany,
+    /// The list has no end.
+    #[error("its list of tools comes back to a page that was there before")]
+    Endless,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    tools: Vec<Map<String, Value>>,
+    #[serde(rename = "nextCursor", default)]
+    next_cursor: Option<String>,
+}
+
+/// All tools of a server, from the pages of its list.
+#[derive(Debug, Default)]
+pub struct ToolTable {
+    tools: Vec<Tool>,
+    bytes: usize,
+    cursors: Vec<String>,
+}
+
+impl ToolTable {
+    /// Adds a page, the result of `tools/list`. Returns the cursor of the next one.
+    ///
+    /// # Errors
+    /// Why the list cannot be used.
+    pub fn add(&mut self, result: &str) -> Result<Option<String>, ListError> {
+        self.bytes += result.len();
+        if self.bytes > MAX_LIST_BYTES {
+            return Err(ListError::TooMany);
+        }
+        let page: Page = read_object(result).map_err(|_| ListError::Unreadable)?;
+        if self.tools.len() + page.tools.len() > MAX_TOOLS {
+            return Err(ListError::TooMany);
+        }
+        for members in page.tools {
+            let tool = Tool::read(members)?;
+            if self.tools.iter().any(|known| known.name == tool.name) {
+                return Err(ListError::Twice(tool.name.to_string()));
+            }
+            self.tools.push(tool);
+        }
+        let Some(cursor) = page.next_cursor else { return Ok(None) };
+        if self.cursors.contains(&cursor) || self.cursors.len() > MAX_TOOLS {
+            return Err(ListError::Endless);
+        }
+        self.cursors.push(cursor.clone());
+        Ok(Some(cursor))
+    }
+
+    /// The tools of all pages.
+    pub fn into_tools(self) -> Vec<Tool> {
+        self.tools
+    }
+}
+
+/// The result of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// An object with `content`, `isError` and, where there is some, `structuredContent`; JSON.
+    pub json: String,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+}
+
+#[derive(Deserialize)]
+struct RawResult<'a> {
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(rename = "isError", default)]
+    is_error: bool,
+    #[serde(borrow, rename = "structuredContent", default)]
+    structured: Option<&'a RawValue>,
+    #[serde(rename = "resultType", default)]
+    kind: Option<String>,
+}
+
+impl ToolResult {
+    /// A result of one text.
+    pub fn text(text: &str, structured: Option<&Value>) -> Self {
+        let mut result = json!({"content": [{"type": "text", "text": text}], "isError": false});
+        if let Some(structured) = structured {
+            result["structuredContent"] = structured.clone();
+        }
+        Self { json: result.to_string(), is_error: false }
+    }
+
+    /// A result that says what went wrong.
+    pub fn error(problem: &str) -> Self {
+        let result = json!({"content": [{"type": "text", "text": problem}], "isError": true});
+        Self { json: result.to_string(), is_error: true }
+    }
+
+    /// Reads a server's result. Members that clients have no use for are left out.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(result: &str) -> Result<Self, &'static str> {
+        if is_too_deep(result) {
+            return Err("its result is nested deeper than 64 levels");
+        }
+        let raw: RawResult<'_> =
+            read_object(result).map_err(|_| "its result is not that of a tool")?;
+        if raw.kind.is_some_and(|kind| kind != "complete") {
+            return Err("it asks for input, which the gateway does not pass on");
+        }
+        let content = raw.content.unwrap_or_default();
+        if !content.iter().all(|part| is_object(part.get())) {
+            return Err("the content of its result is not a list of objects");
+        }
+        let content: Vec<&str> = content.into_iter().map(RawValue::get).collect();
+        let structured = raw.structured.map(|json| format!(",\"structuredContent\":{json}"));
+        let json = format!(
+            "{{\"content\":[{}],\"isError\":{}{}}}",
+            content.join(","),
+            raw.is_error,
+            structured.unwrap_or_default()
+        );
+        Ok(Self { json, is_error: raw.is_error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_keeps_what_clients_need() {
+        let result = r#"{"resultType":"complete","ttlMs":0,"content":[{"type":"text","text":"a"}],
+            "structuredContent":{"x":1e400},"_meta":{}}"#;
+        let expected = r#"{"content":[{"type":"text","text":"a"}],"isError":false,"structuredContent":{"x":1e400}}"#;
+        let read = ToolResult::read(result).unwrap();
+        assert_eq!((read.json.as_str(), read.is_error), (expected, false));
+        let read = ToolResult::read(r#"{"isError":true}"#).unwrap();
+        assert_eq!((read.json.as_str(), read.is_error), (r#"{"content":[],"isError":true}"#, true));
+    }
+
+    #[test]
+    fn a_result_that_is_none_is_refused() {
+        let deep = format!(r#"{{"content":[{}]}}"#, r#"{"a":"#.repeat(100));
+        for (result, problem) in [
+            ("[]", "not that of a tool"),
+            (r#"{"content":"text"}"#, "not that of a tool"),
+            (r#"{"content":[],"content":[]}"#, "not that of a tool"),
+            (r#"{"content":["text"]}"#, "list of objects"),
+            (r#"{"content":[],"isError":"yes"}"#, "not that of a tool"),
+            (r#"{"content":[],"resultType":"input_required"}"#, "asks for input"),
+            (deep.as_str(), "nested"),
+        ] {
+            let found = ToolResult::read(result).unwrap_err();
+            assert!(found.contains(problem), "{result}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_page_by_page() {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "title": "T", "_meta": {}});
+        let mut table = ToolTable::default();
+        let page = json!({"tools": [tool("a"), tool("b")], "nextCursor": "2"});
+        assert_eq!(table.add(&page.to_string()), Ok(Some("2".to_owned())));
+        assert_eq!(table.add(&json!({"tools": [tool("c")]}).to_string()), Ok(None));
+        let tools = table.into_tools();
+        assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+        let listed = json!({"name": "a", "inputSchema": {"type": "object"}, "title": "T"});
+        assert_eq!(Value::Object(tools[0].members().clone()), listed);
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_used_says_why() {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {}});
+        let many: Vec<Value> = (0..1_001).map(|n| tool(&format!("t{n}"))).collect();
+        let wide = json!({"name": "a", "inputSchema": {"x": "x".repeat(5 << 20)}});
+        for (pages, error) in [
+            (vec![json!([])], ListError::Unreadable),
+            (vec![json!({"tools": {}})], ListError::Unreadable),
+            (vec![json!({"tools": [{"inputSchema": {}}]})], ListError::Name),
+            (vec![json!({"tools": [tool("a b")]})], ListError::Name),
+            (vec![json!({"tools": [{"name": "a"}]})], ListError::Schema("a".to_owned())),
+            (vec![json!({"tools": [tool("a"), tool("a")]})], ListError::Twice("a".to_owned())),
+            (vec![json!({"tools": many})], ListError::TooMany),
+            (vec![json!({"tools": [wide]})], ListError::TooMany),
+            (vec![json!({"tools": [], "nextCursor": "x"}); 2], ListError::Endless),
+        ] {
+            let mut table = ToolTable::default();
+            let last = pages.iter().map(|page| table.add(&page.to_string())).last();
+            assert_eq!(last, Some(Err(error)));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `POST /a2a`: JSON-RPC of A2A, sent on to an agent. What the agent answers passes piece by piece.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Response, Uri};
+
+use super::agent_path::AgentPath;
+use super::agents::find;
+use super::api_request::{ApiRequest, judged};
+use super::rpc::{self, RpcError};
+use crate::agent_layer::{Agent, PATH_HEADER};
+use crate::content::ask_for_readable;
+use crate::error_response::ErrorResponse;
+use crate::forward::{self, UpstreamResponse};
+use crate::proxy;
+use crate::request_body::RequestBody;
+use crate::request_context::RequestContext;
+use crate::respond::{finish, respond_error};
+use crate::response_body::ResponseBody;
+
+/// Serves a request.
+pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
+    let format = request.context.config.error_format;
+    // What is no JSON-RPC at all gets an answer of HTTP.
+    let body = match request.post().await {
+        Ok(body) => body,
+        Err(error) => return respond_error(request.context, error, format),
+    };
+    let ApiRequest { head, mut context, parameter, .. } = request;
+    let id = match rpc::read(&body, &head.headers) {
+        Ok(id) => id,
+        Err(error) => return refuse(context, &error),
+    };
+    let agent = match find(&context, parameter.as_deref()) {
+        Ok(agent) => agent,
+        Err(error) => return refuse(context, &RpcError::of(error, id)),
+    };
+    context.llm_info().model = Some(Arc::clone(&agent.name));
+    let sent = match judged(&mut context, body).await {
+        Ok(body) => send(&context, &agent, (head, None), RequestBody::Full(body)).await,
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok((upstream_response, _)) => {
+            context.worker.metrics().count_agent_operation("agent_forward", "ok");
+            proxy::answer(context, upstream_response, &agent.proxy.upstream, format).await
+        }
+        Err(error) => refuse(context, &RpcError::of(error, id)),
+    }
+}
+
+/// Sends a request on to an agent, with the path that it took. `named` is the path of its body.
+///
+/// # Errors
+/// A loop, a path that is too long, an agent that does not answer.
+pub(super) async fn send(
+    context: &RequestContext,
+    agent: &Agent,
+    (mut head, named): (Parts, Option<Vec<String>>),
+    body: RequestBody,
+) -> Result<(UpstreamResponse, AgentPath), ErrorResponse> {
+    let path = AgentPath::next(&head.headers, named, &agent.name)?;
+    head.headers.insert(&PATH_HEADER, path.header()?);
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    head.uri = Uri::clone(&agent.target);
+    if context.config.scrub.is_some() {
+        ask_for_readable(&mut head.headers);
+    }
+    let sent = forward::send(context, &agent.proxy, head, body).await?;
+    Ok((sent, path))
+}
+
+/// Answers with an error of JSON-RPC.
+fn refuse(mut context: RequestContext, error: &RpcError) -> Response<ResponseBody> {
+    let metrics = context.worker.metrics();
+    metrics.count_error(error.kind);
+    metrics.count_agent_operation("agent_forward", error.kind);
+    let response = error.response();
+    finish(&mut context, &response);
+    response
+}

@@ -1,0 +1,295 @@
+//! `POST /api/chat`: the agent loop, run by the gateway. The model is asked, its tool calls are
+//! made, their results go back to it, until it answers without tool calls or a bound is reached.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::{HeaderMap, StatusCode};
+use plimsoll_gateway_inspect::Source;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::api_request::{ApiRequest, judged, layer, object};
+use super::counted;
+use crate::error_response::ErrorResponse;
+use crate::llm;
+use crate::request_context::RequestContext;
+use crate::respond::{HandlerResult, json as json_response};
+use crate::scrub::Reading;
+use crate::tool_server::Trace;
+use crate::tools::{self, CallError};
+
+/// The longest name and id of a tool call that goes back to the model.
+const MAX_NAME: usize = 256;
+
+/// The body of the request.
+#[derive(Debug, Deserialize)]
+struct Wanted {
+    message: String,
+    #[serde(default)]
+    context: Vec<Value>,
+}
+
+/// What the loop came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) response: String,
+    /// Answers of the model.
+    pub(super) steps: u32,
+    /// Calls of tools, those that failed included.
+    pub(super) tool_calls: u32,
+    pub(super) model: String,
+}
+
+/// A tool call that a model asks for.
+#[derive(Debug)]
+struct ToolCall {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// Serves a request.
+pub(super) async fn serve(request: &mut ApiRequest) -> HandlerResult {
+    let outcome = answer(request).await;
+    let Outcome { response, steps, tool_calls, model } =
+        counted(&request.context, "chat", outcome)?;
+    let body =
+        json!({"response": response, "steps": steps, "tool_calls": tool_calls, "model": model});
+    let body = scrubbed(&request.context, body.to_string()).await?;
+    Ok(json_response(StatusCode::OK, body))
+}
+
+async fn answer(request: &mut ApiRequest) -> Result<Outcome, ErrorResponse> {
+    let body = request.post().await?;
+    let Wanted { message, context } = object(&body)?;
+    let mut messages: Vec<Value> = context.into_iter().map(turn).collect::<Result<_, _>>()?;
+    messages.push(json!({"role": "user", "content": message}));
+    Box::pin(run(&mut request.context, &request.head.headers, messages)).await
+}
+
+/// A turn of the context: a message with role and content, or a text that the user said.
+fn turn(turn: Value) -> Result<Value, ErrorResponse> {
+    if let Value::String(text) = turn {
+        return Ok(json!({"role": "user", "content": text}));
+    }
+    let role = turn["role"].as_str().filter(|role| ["user", "assistant", "system"].contains(role));
+    match (role, turn["content"].as_str()) {
+        (Some(role), Some(content)) => Ok(json!({"role": role, "content": content})),
+        _ => Err(ErrorResponse::bad_request(
+            "`context` has texts, or objects with `role` (user, assistant, system) and `content`",
+        )),
+    }
+}
+
+/// Runs the loop.
+///
+/// # Errors
+/// Those of the policy, of the budget and of the model's upstream; `step_limit` and
+/// `tool_call_limit`.
+pub(super) async fn run(
+    context: &mut RequestContext,
+    headers: &HeaderMap,
+    mut messages: Vec<Value>,
+) -> Result<Outcome, ErrorResponse> {
+    let layer = layer(context)?;
+    let missing = || ErrorResponse::not_found("there is no such route");
+    let chat = layer.chat.as_ref().ok_or_else(missing)?;
+    let model = chat.spec.model.as_str();
+    context.llm_info().model = Some(Arc::from(model));
+    let (tools, trace) = (tools_for(context), tools::trace(context, headers));
+    let mut tool_calls = 0;
+    for step in 1..=chat.spec.steps {
+        let mut body = json!({"model": model, "messages": messages});
+        if !tools.is_empty() {
+            body["tools"] = Value::Array(tools.clone());
+        }
+        let body = bounded(context, body.to_string())?;
+        let body = judged(context, body).await?;
+        let question = (body, model);
+        let completion = Box::pin(llm::complete(context, &chat.proxy, question, headers)).await;
+        let message = message_of(counted(context, "chat_step", completion)?)?;
+        let calls = calls_of(&message)?;
+        if calls.is_empty() {
+            let response = message["content"].as_str().unwrap_or_default().to_owned();
+            return Ok(Outcome { response, steps: step, tool_calls, model: model.to_owned() });
+        }
+        if step == chat.spec.steps {
+            break;
+        }
+        messages.push(asked(&message, &calls));
+        for call in calls {
+            if tool_calls >= layer.sessions.calls {
+                let most = layer.sessions.calls;
+                let message = format!("a chat makes at most {most} tool calls");
+                return Err(ErrorResponse::tool_call_limit(message));
+            }
+            tool_calls += 1;
+            let text = make(context, &call, &trace).await?;
+            messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": text}));
+        }
+    }
+    let most = chat.spec.steps;
+    Err(ErrorResponse::step_limit(format!("the model still calls tools after {most} steps")))
+}
+
+/// The tools that whoever asks may call, as a model is told of them.
+fn tools_for(context: &RequestContext) -> Vec<Value> {
+    let Some(layer) = &context.config.tools else { return Vec::new() };
+    let registry = tools::registry(context);
+    let allowed = tools::allowed(layer, &registry, context.identity.tenant.as_deref());
+    let described = allowed.map(|registered| {
+        let tool = &registered.tool;
+        let function = json!({
+            "name": &*tool.name,
+            "description": &tool.description,
+            "parameters": &tool.input_schema,
+        });
+        json!({"type": "function", "function": function})
+    });
+    described.collect()
+}
+
+/// The conversation, as long as a client's may be.
+fn bounded(context: &RequestContext, body: String) -> Result<Bytes, ErrorResponse> {
+    let most = context.config.server.body_bytes.0;
+    if body.len() as u64 > most {
+        let message = format!("the conversation grew beyond {most} bytes");
+        return Err(ErrorResponse::request_too_large(message));
+    }
+    context.made(body)
+}
+
+fn message_of(mut completion: Value) -> Result<Value, ErrorResponse> {
+    let message = completion.pointer_mut("/choices/0/message").map(Value::take);
+    message
+        .filter(Value::is_object)
+        .ok_or_else(|| ErrorResponse::bad_gateway("the provider's answer has no message"))
+}
+
+/// The tool calls of a message.
+fn calls_of(message: &Value) -> Result<Vec<ToolCall>, ErrorResponse> {
+    let Some(calls) = message["tool_calls"].as_array() else { return Ok(Vec::new()) };
+    let read = |call: &Value| {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let short = |text: &String| text.len() <= MAX_NAME;
+        Some(ToolCall {
+            id: text(&call["id"]).filter(short)?,
+            name: text(&call["function"]["name"]).filter(short)?,
+            arguments: text(&call["function"]["arguments"])?,
+        })
+    };
+    let calls: Option<Vec<ToolCall>> = calls.iter().map(read).collect();
+    calls.ok_or_else(|| ErrorResponse::bad_gateway("the provider's tool call cannot be read"))
+}
+
+/// The model's message as it goes back to it.
+fn asked(message: &Value, calls: &[ToolCall]) -> Value {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|ToolCall { id, name, arguments }| {
+            let function = json!({"name": name, "arguments": arguments});
+            json!({"id": id, "type": "function", "function": function})
+        })
+        .collect();
+    json!({"role": "assistant", "content": message["content"], "tool_calls": calls})
+}
+
+/// Makes a tool call, and gives the text that the model gets. What fails is told to the model; what
+/// the policy blocks ends the chat.
+async fn make(
+    context: &mut RequestContext,
+    call: &ToolCall,
+    trace: &Trace,
+) -> Result<String, ErrorResponse> {
+    // Some models write nothing for no arguments.
+    let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    let is_object = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
+    let made = if is_object {
+        let arguments = Bytes::copy_from_slice(arguments.as_bytes());
+        let call = tools::ToolCall { name: &call.name, arguments, session: None, trace };
+        tools::call(context, call).await
+    } else {
+        Err(ErrorResponse::bad_request("the arguments are no JSON object").into())
+    };
+    let error = match made {
+        Ok(called) => {
+            counted(context, "tool_call", Ok(()))?;
+            return Ok(text_of(&called.result));
+        }
+        Err(CallError::Refused(error)) if error.kind == "content_blocked" => return Err(error),
+        Err(CallError::Refused(error)) => error,
+        Err(CallError::Rpc { error, .. }) => ErrorResponse::bad_gateway(error.message),
+    };
+    let told = format!("error: {}: {}", error.kind, error.message);
+    let _ = counted::<()>(context, "tool_call", Err(error));
+    Ok(told)
+}
+
+/// The texts of a tool's result; where it has others, the result as it is.
+fn text_of(result: &[u8]) -> String {
+    let parsed: Value = serde_json::from_slice(result).unwrap_or_default();
+    let content = parsed["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts: Option<Vec<&str>> = content.iter().map(|part| part["text"].as_str()).collect();
+    match texts.filter(|texts| !texts.is_empty()) {
+        Some(texts) => texts.join("\n"),
+        None => String::from_utf8_lossy(result).into_owned(),
+    }
+}
+
+/// A JSON document without personal data, where the configuration says so.
+pub(super) async fn scrubbed(
+    context: &RequestContext,
+    body: String,
+) -> Result<Bytes, ErrorResponse> {
+    let body = context.made(body)?;
+    let Some(scrub) = &context.config.scrub else { return Ok(body) };
+    match scrub.whole(&body, Reading::Json, Source::Protocol).await? {
+        Some(scrubbed) => context.made(scrubbed),
+        None => Ok(body),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_texts_or_messages() {
+        assert_eq!(turn(json!("hi")).unwrap(), json!({"role": "user", "content": "hi"}));
+        let message = json!({"role": "assistant", "content": "x", "tool_calls": [1]});
+        let expected = json!({"role": "assistant", "content": "x"});
+        assert_eq!(turn(message).unwrap(), expected, "nothing else is sent on");
+        for wrong in [
+            json!(1),
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({"role": "tool", "content": "x"}),
+            json!({"role": "user"}),
+            json!({"role": "user", "content": [{"text": "x"}]}),
+        ] {
+            assert!(turn(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tool_calls_are_read_or_refused_as_a_whole() {
+        let call = |id: Value, name: Value, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments}});
+        let good = call(json!("c1"), json!("echo"), json!("{}"));
+        for (calls, number) in [
+            (json!(null), Some(0)),
+            (json!([]), Some(0)),
+            (json!([good]), Some(1)),
+            (json!([good, good]), Some(2)),
+            (json!([good, 1]), None),
+            (json!([call(json!(1), json!("echo"), json!("{}"))]), None),
+            (json!([call(json!("c"), json!(null), json!("{}"))]), None),
+            (json!([call(json!("c"), json!("echo"), json!({}))]), None),
+            (json!([call(json!("c"), json!("e".repeat(257)), json!("{}"))]), None),
+        ] {
+            let found = calls_of(&json!({"tool_calls": calls})).ok().map(|calls| calls.len());
+            assert_eq!(found, number, "{calls}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Tool servers: which there are, how each is reached, and single exchanges with them.
+
+mod connection;
+mod directory;
+mod exchange;
+mod failure;
+mod layer;
+mod link;
+
+use plimsoll_gateway_agents::Registry;
+use std::sync::Arc;
+
+pub(crate) use connection::{Connection, ToolConnections};
+pub(crate) use directory::ToolDirectory;
+pub(crate) use exchange::Trace;
+pub(crate) use failure::Failure;
+pub(crate) use layer::ToolLayer;
+pub(crate) use link::ServerLink;
+
+/// All servers and tools.
+pub(crate) type ToolRegistry = Registry<Arc<ServerLink>>;

@@ -1,0 +1,134 @@
+//! All servers and tools of a gateway, and the sessions of its MCP clients. All workers share it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use plimsoll_gateway_agents::{Collision, LocalTool, ServerState, Sessions, Tool, ToolServer};
+
+use super::ToolRegistry;
+use super::layer::ToolLayer;
+use super::link::ServerLink;
+use crate::spec::ToolsSpec;
+
+/// All servers and tools, replaced as a whole with each change.
+#[derive(Debug)]
+pub(crate) struct ToolDirectory {
+    registry: ArcSwap<ToolRegistry>,
+    /// Held while a new registry is made from the one in force, so that no change is lost.
+    changing: Mutex<()>,
+    /// The sessions of MCP clients.
+    pub(crate) sessions: Sessions,
+}
+
+impl ToolDirectory {
+    pub(crate) fn new(layer: Option<&ToolLayer>) -> Self {
+        // Without the layer nobody opens a session; a later configuration may have it.
+        let otherwise = ToolsSpec::default();
+        let (most, idle, calls) = layer.map_or(
+            (otherwise.sessions, otherwise.session_timeout, otherwise.calls_per_session),
+            |layer| (layer.sessions, layer.session_timeout, layer.calls_per_session),
+        );
+        let sessions = Sessions::new(most, idle.nanos(), calls);
+        let directory = Self {
+            registry: ArcSwap::from_pointee(ToolRegistry::new(&[])),
+            changing: Mutex::new(()),
+            sessions,
+        };
+        directory.configure(layer);
+        directory
+    }
+
+    /// The registry in force.
+    pub(crate) fn registry(&self) -> Arc<ToolRegistry> {
+        self.registry.load_full()
+    }
+
+    /// The numbers of servers that are up and down.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let registry = self.registry();
+        let up = registry.servers().filter(|server| server.state == ServerState::Up).count();
+        (up, registry.servers().len() - up)
+    }
+
+    /// Takes over the servers and local tools of a configuration. Servers that were registered
+    /// stay, as do the tools of servers that did not change.
+    pub(crate) fn configure(&self, layer: Option<&ToolLayer>) {
+        self.change(|old| {
+            let none: (&[LocalTool], &[Arc<ServerLink>]) = (&[], &[]);
+            let (local, configured) =
+                layer.map_or(none, |layer| (layer.local.as_slice(), layer.servers.as_slice()));
+            let mut next = ToolRegistry::new(local);
+            for link in configured {
+                next = next.with_server(&link.name, Arc::clone(link));
+            }
+            let stays = |server: &Arc<ToolServer<Arc<ServerLink>>>| match next.server(&server.name)
+            {
+                Some(now) => now.link.is_same(&server.link),
+                None => layer.is_some() && !server.link.configured,
+            };
+            let staying: Vec<_> = old.servers().filter(|server| stays(server)).collect();
+            for server in staying {
+                next = adopted(&next, old, &server.name);
+            }
+            Some(next)
+        });
+    }
+
+    /// Adds a server with its tools.
+    ///
+    /// # Errors
+    /// A name is taken.
+    pub(crate) fn register(
+        &self,
+        link: &Arc<ServerLink>,
+        tools: Vec<Tool>,
+    ) -> Result<(), Collision> {
+        let mut result = Ok(());
+        self.change(|old| {
+            if old.server(&link.name).is_some() {
+                result = Err(Collision::Server(link.name.to_string()));
+                return None;
+            }
+            let known = old.with_server(&link.name, Arc::clone(link));
+            known.with_tools(&link.name, tools).map_err(|collision| result = Err(collision)).ok()
+        });
+        result
+    }
+
+    /// Notes what a look at a server found: its tools, or why there are none.
+    pub(crate) fn note(&self, link: &Arc<ServerLink>, found: Result<Vec<Tool>, String>) {
+        self.change(|old| {
+            let server = old.server(&link.name)?;
+            // It was replaced while it was looked at.
+            if !Arc::ptr_eq(&server.link, link) {
+                return None;
+            }
+            let found = found.and_then(|tools| {
+                old.with_tools(&link.name, tools).map_err(|collision| collision.to_string())
+            });
+            Some(found.unwrap_or_else(|reason| old.with_failure(&link.name, &reason)))
+        });
+    }
+
+    fn change(&self, make: impl FnOnce(&ToolRegistry) -> Option<ToolRegistry>) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = make(&self.registry()) {
+            self.registry.store(Arc::new(next));
+        }
+    }
+}
+
+/// A registry with a server and its tools as they were.
+fn adopted(next: &ToolRegistry, old: &ToolRegistry, name: &str) -> ToolRegistry {
+    let Some(server) = old.server(name) else { return next.clone() };
+    let known = next.with_server(name, Arc::clone(&server.link));
+    let tools = old.tools().filter(|tool| tool.provider.name() == name);
+    let tools: Vec<Tool> = tools.map(|tool| tool.tool.clone()).collect();
+    let with_tools = known.with_tools(name, tools);
+    let with_tools =
+        with_tools.unwrap_or_else(|collision| known.with_failure(name, &collision.to_string()));
+    match &server.state {
+        ServerState::Up => with_tools,
+        ServerState::Down(reason) => with_tools.with_failure(name, reason),
+    }
+}

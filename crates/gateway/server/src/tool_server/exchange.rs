@@ -1,0 +1,144 @@
+//! One exchange with a tool server: a message goes out, its answer is read as far as it matters.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+};
+use plimsoll_gateway_agents::client::{Answer, AnswerReader, Head, Outgoing, Progress};
+use plimsoll_gateway_agents::version::SESSION_HEADER;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+use super::link::ServerLink;
+use crate::clock;
+use crate::memory::{Held, MemoryBudget, UNCOUNTED};
+use crate::request_body::RequestBody;
+use crate::upstream::{InFlightGuard, Pool, UpstreamConn, UpstreamError};
+
+/// How long a stream may take to end behind the answer, for its connection to be used again.
+const END_OF_STREAM: Duration = Duration::from_secs(1);
+
+/// What a server is told about the request of the client: headers.
+pub(crate) type Trace = Vec<(HeaderName, HeaderValue)>;
+
+/// Sends a message and reads the answer, whose bytes stay counted as long as the caller holds
+/// them. The caller bounds the time.
+///
+/// # Errors
+/// There is no answer.
+pub(super) async fn exchange(
+    (pool, memory): (&Rc<Pool>, &Arc<MemoryBudget>),
+    link: &ServerLink,
+    outgoing: Outgoing,
+    trace: &Trace,
+) -> Result<(Answer, Option<Held>), Failure> {
+    let chosen = link.upstream.choose(None, clock::now());
+    let in_flight = chosen.ok_or(Failure::Unreachable)?;
+    let id = outgoing.id;
+    let request = request(link, outgoing, (&in_flight, trace))?;
+    let sent = pool.send(in_flight.endpoint(), request).await;
+    let (response, connection) = sent.map_err(|error| match error {
+        UpstreamError::Connect => Failure::Unreachable,
+        UpstreamError::Broken(..) => Failure::Broken,
+    })?;
+    let (parts, mut body) = response.into_parts();
+    let head = head(parts.status.as_u16(), &parts.headers);
+    let mut reader = AnswerReader::new(id, &head, link.limit);
+    let mut held = None;
+    let is_whole = read(&mut reader, &mut body, (memory, &mut held)).await?;
+    let answer = reader.finish()?;
+    if is_whole {
+        pool.release(in_flight.endpoint(), connection);
+    } else {
+        spawn_local(drain(Rc::clone(pool), body, connection, in_flight));
+    }
+    Ok((answer, held))
+}
+
+/// Reads the answer. Whether the body is read to its end.
+async fn read(
+    reader: &mut AnswerReader,
+    body: &mut Incoming,
+    (memory, held): (&Arc<MemoryBudget>, &mut Option<Held>),
+) -> Result<bool, Failure> {
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
+        size += data.len();
+        if size > UNCOUNTED {
+            hold(held, size, memory)?;
+        }
+        if reader.feed(&data)? == Progress::Complete {
+            return Ok(body.is_end_stream());
+        }
+    }
+    Ok(true)
+}
+
+fn hold(held: &mut Option<Held>, bytes: usize, memory: &Arc<MemoryBudget>) -> Result<(), Failure> {
+    let fits = if let Some(held) = held {
+        held.resize(bytes)
+    } else {
+        *held = memory.hold(bytes);
+        held.is_some()
+    };
+    if fits { Ok(()) } else { Err(Failure::NoMemory) }
+}
+
+/// Waits a little for the end of a stream whose answer came, so that its connection can be used
+/// again. A stream that goes on ends with its connection.
+async fn drain(
+    pool: Rc<Pool>,
+    mut body: Incoming,
+    connection: UpstreamConn,
+    in_flight: InFlightGuard,
+) {
+    let is_over = timeout(END_OF_STREAM, async {
+        while let Some(frame) = body.frame().await {
+            if frame.is_err() {
+                return false;
+            }
+        }
+        true
+    });
+    if is_over.await.unwrap_or(false) {
+        pool.release(in_flight.endpoint(), connection);
+    }
+}
+
+fn head(status: u16, headers: &HeaderMap) -> Head<'_> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let content_type = text(CONTENT_TYPE.as_str()).unwrap_or_default();
+    Head { status, content_type, session: text(SESSION_HEADER) }
+}
+
+fn request(
+    link: &ServerLink,
+    outgoing: Outgoing,
+    (in_flight, trace): (&InFlightGuard, &Trace),
+) -> Result<Request<RequestBody>, Failure> {
+    let mut request = Request::post(link.path.clone())
+        .header(HOST, &in_flight.endpoint().host)
+        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"))
+        .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in &outgoing.headers {
+        request = request.header(name, value);
+    }
+    if let Some(authorization) = &link.authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    for (name, value) in trace {
+        request = request.header(name, value);
+    }
+    // Names and values were made by the gateway, or are those of a session that was checked.
+    request.body(RequestBody::Full(Bytes::from(outgoing.body))).map_err(|_| Failure::Broken)
+}

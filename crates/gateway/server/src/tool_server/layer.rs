@@ -1,0 +1,89 @@
+//! The layer `tools` of a configuration: checked and complete.
+
+use std::sync::Arc;
+
+use plimsoll_gateway_agents::{AllowLists, LocalTool};
+
+use super::link::{ServerLink, ServerSettings};
+use crate::spec::ToolsSpec;
+use crate::units::HumanDuration;
+
+/// The layer `tools`.
+#[derive(Debug)]
+pub(crate) struct ToolLayer {
+    pub(crate) allow: AllowLists,
+    pub(crate) local: Vec<LocalTool>,
+    pub(crate) servers: Vec<Arc<ServerLink>>,
+    /// What servers that are registered later have in common.
+    pub(crate) settings: ServerSettings,
+    pub(crate) calls_per_session: u32,
+    pub(crate) sessions: usize,
+    pub(crate) session_timeout: HumanDuration,
+    pub(crate) refresh: HumanDuration,
+}
+
+impl ToolLayer {
+    /// # Errors
+    /// A message about an invalid value.
+    pub(crate) fn new(spec: &ToolsSpec) -> Result<Self, String> {
+        let named = |name: &String| {
+            LocalTool::named(name).ok_or_else(|| {
+                let known = LocalTool::ALL.map(LocalTool::name).join(", ");
+                format!("`local` has `{name}`, but the gateway's own tools are: {known}")
+            })
+        };
+        let settings = |configured| ServerSettings {
+            timeout: spec.timeout,
+            result_bytes: spec.result_bytes,
+            configured,
+        };
+        let layer = || {
+            if spec.calls_per_session == 0 || spec.sessions == 0 {
+                return Err("`calls_per_session` and `sessions` are at least 1".to_owned());
+            }
+            if spec.timeout.nanos() == 0 || spec.refresh.nanos() == 0 {
+                return Err("`timeout` and `refresh` are longer than 0".to_owned());
+            }
+            Ok(Self {
+                allow: AllowLists::new(&spec.allow)?,
+                local: spec.local.iter().map(named).collect::<Result<_, _>>()?,
+                servers: ServerLink::all(&spec.servers, settings(true))?,
+                settings: settings(false),
+                calls_per_session: spec.calls_per_session,
+                sessions: spec.sessions,
+                session_timeout: spec.session_timeout,
+                refresh: spec.refresh,
+            })
+        };
+        layer().map_err(|problem: String| format!("tools: {problem}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::Spec;
+
+    #[test]
+    fn an_invalid_value_is_named_with_what_to_write_instead() {
+        for (tools, message) in [
+            ("{local: [echo, shell]}", "`shell`, but the gateway's own tools are: echo, time"),
+            ("{servers: {local: {url: 'http://h/mcp'}}}", "not `local`"),
+            ("{servers: {'a b': {url: 'http://h/mcp'}}}", "1 to 64 letters"),
+            ("{servers: {s: {url: 'https://h/mcp'}}}", "http://HOST:PORT/PATH"),
+            ("{servers: {s: {url: 'http://a:Secret@h/mcp'}}}", "http://HOST:PORT/PATH"),
+            ("{servers: {s: {url: 'http://h/', key: '${NO_SUCH_NAME}'}}}", "`NO_SUCH_NAME`"),
+            ("{servers: {s: {url: 'http://h/', timeout: 0}}}", "longer than 0"),
+            ("{allow: {retail: ['*']}}", "`SERVER/*`"),
+            ("{calls_per_session: 0}", "at least 1"),
+            ("{refresh: 0}", "longer than 0"),
+        ] {
+            let spec = Spec::from_yaml(&format!("tenant: {{}}\ntools: {tools}")).unwrap();
+            let error = spec.check().unwrap_err().to_string();
+            assert!(error.contains("tools: ") && error.contains(message), "{tools}: {error}");
+            assert!(!error.contains("Secret"), "{error}");
+        }
+        let spec = Spec::from_yaml("tools: {allow: {retail: [echo]}}").unwrap();
+        assert!(spec.check().unwrap_err().to_string().contains("section `tenant`"));
+        Spec::from_yaml("tools: {}").unwrap().check().unwrap();
+    }
+}

@@ -1,0 +1,71 @@
+//! Tools: who may call which, over REST and MCP; each call is judged, counted and recorded.
+
+mod call;
+mod mcp;
+mod mcp_http;
+mod refresh;
+mod rest;
+mod trace;
+
+use std::sync::Arc;
+
+use hyper::Response;
+use plimsoll_gateway_agents::{RegisteredTool, read_object};
+
+pub(crate) use call::{CallError, ToolCall, call};
+pub(crate) use refresh::refresh;
+pub(crate) use trace::of as trace;
+
+use crate::error_response::{ErrorFormat, ErrorResponse};
+use crate::request_context::{RequestContext, RoutedRequest};
+use crate::respond::respond;
+use crate::response_body::ResponseBody;
+use crate::tool_route::ToolRoute;
+use crate::tool_server::{ServerLink, ToolLayer, ToolRegistry};
+
+/// Serves a request of a route of the tools.
+pub(crate) async fn serve(
+    routed: RoutedRequest,
+    route: ToolRoute,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    let RoutedRequest { request, mut context, parameter } = routed;
+    let config = Arc::clone(&context.config);
+    let trace = trace::of(&mut context, request.headers());
+    let result = match (&config.tools, route) {
+        (None, _) => Err(ErrorResponse::not_found("there are no tools")),
+        (Some(layer), ToolRoute::Servers) => rest::servers(&mut context, layer, request).await,
+        (Some(layer), ToolRoute::List) => rest::list(&context, layer, &request),
+        (Some(_), ToolRoute::Call) => rest::call(&mut context, request, &trace).await,
+        (Some(layer), ToolRoute::Policies) => {
+            rest::policies(&context, layer, &request, parameter.as_deref())
+        }
+        (Some(_), ToolRoute::Mcp) => mcp::serve(&mut context, request, (true, &trace)).await,
+        (Some(_), ToolRoute::Message) => mcp::serve(&mut context, request, (false, &trace)).await,
+    };
+    respond(context, result, format)
+}
+
+/// The tools that a tenant may call, by name.
+pub(crate) fn allowed<'r>(
+    layer: &'r ToolLayer,
+    registry: &'r ToolRegistry,
+    tenant: Option<&'r str>,
+) -> impl Iterator<Item = &'r RegisteredTool<Arc<ServerLink>>> {
+    let may = move |tool: &&Arc<RegisteredTool<_>>| {
+        layer.allow.allows(tenant, &tool.tool.name, tool.provider.name())
+    };
+    registry.tools().filter(may).map(AsRef::as_ref)
+}
+
+/// The registry in force.
+pub(crate) fn registry(context: &RequestContext) -> Arc<ToolRegistry> {
+    context.worker.state.tools.registry()
+}
+
+/// Reads the body of a request, an object.
+fn read_body<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, ErrorResponse> {
+    let invalid = |problem: &str| ErrorResponse::bad_request(format!("the body: {problem}"));
+    let text = str::from_utf8(body).map_err(|_| invalid("it is not UTF-8"))?;
+    read_object(text).map_err(|problem| invalid(&problem))
+}

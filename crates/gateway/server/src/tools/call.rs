@@ -1,0 +1,275 @@
+//! A call: the tool is found, the caller allowed, arguments and result are judged, the call is
+//! counted and recorded.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use plimsoll_gateway_agents::client::Call;
+use plimsoll_gateway_agents::rpc::RpcError;
+use plimsoll_gateway_agents::{
+    CallCounter as _, Provider, RegisteredTool, SessionError, ToolResult, is_too_deep,
+};
+use plimsoll_gateway_inspect::Source;
+use plimsoll_gateway_store::{RecordId, SessionRules};
+use tokio::time::timeout;
+
+use crate::clock;
+use crate::error_response::ErrorResponse;
+use crate::memory::Held;
+use crate::request_context::RequestContext;
+use crate::scrub::Reading;
+use crate::store_error::store_error;
+use crate::tool_server::{Failure, ServerLink, Trace};
+
+/// A call as a client asks for it.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolCall<'a> {
+    pub(crate) name: &'a str,
+    /// An object, as JSON.
+    pub(crate) arguments: Bytes,
+    /// The session whose calls are counted.
+    pub(crate) session: Option<CallSession<'a>>,
+    /// What the server is told about the request.
+    pub(crate) trace: &'a Trace,
+}
+
+/// A session by its id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallSession<'a> {
+    /// Of an MCP client, in this process.
+    Mcp(&'a str),
+    /// Of `/v1/sessions`, in the store; without the layer of agents, that of an MCP client.
+    Stored(&'a str),
+}
+
+/// A call that was made.
+#[derive(Debug)]
+pub(crate) struct Called {
+    /// Who ran the tool.
+    pub(crate) server: String,
+    /// The result, JSON.
+    pub(crate) result: Bytes,
+    /// Whether the tool says that it failed.
+    pub(crate) is_error: bool,
+    /// The calls that are left to the session.
+    pub(crate) calls_left: Option<u32>,
+}
+
+/// Why a call was not made, or has no result.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// The gateway refused it, or the server did not answer.
+    Refused(ErrorResponse),
+    /// The server answered an error.
+    Rpc { server: String, error: RpcError },
+}
+
+impl From<ErrorResponse> for CallError {
+    fn from(error: ErrorResponse) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl CallError {
+    /// The word for rows and metrics.
+    const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Refused(error) => error.kind,
+            Self::Rpc { .. } => "rpc_error",
+        }
+    }
+}
+
+type FoundTool = Arc<RegisteredTool<Arc<ServerLink>>>;
+
+/// Makes a call for the tenant of a request.
+///
+/// # Errors
+/// It was refused, or has no result.
+pub(crate) async fn call(
+    context: &mut RequestContext,
+    call: ToolCall<'_>,
+) -> Result<Called, CallError> {
+    let tool = match find(context, call.name) {
+        Ok(tool) => tool,
+        Err(error) => {
+            context.llm_info().outcome = Some(error.kind);
+            context.worker.metrics().count_tool_call("none", error.kind);
+            return Err(error.into());
+        }
+    };
+    let called = admitted(context, &tool, call).await;
+    let outcome = match &called {
+        Ok(called) if called.is_error => "tool_error",
+        Ok(_) => "ok",
+        Err(error) => error.outcome(),
+    };
+    let server = tool.provider.name();
+    context.worker.metrics().count_tool_call(server, outcome);
+    let info = context.llm_info();
+    info.tool = Some(format!("{server}/{}", tool.tool.name).into());
+    info.outcome = Some(outcome);
+    called
+}
+
+/// The tool of a name.
+fn find(context: &RequestContext, name: &str) -> Result<FoundTool, ErrorResponse> {
+    let found = context.worker.state.tools.registry().tool(name).cloned();
+    found.ok_or_else(|| ErrorResponse::tool_not_found("there is no tool of this name"))
+}
+
+/// Whether the tenant of a request may call a tool.
+fn allow(context: &RequestContext, tool: &FoundTool) -> Result<(), ErrorResponse> {
+    let (tenant, server) = (context.identity.tenant.as_deref(), tool.provider.name());
+    let layer = context.config.tools.as_ref();
+    if layer.is_some_and(|layer| layer.allow.allows(tenant, &tool.tool.name, server)) {
+        return Ok(());
+    }
+    let message = "the tenant may not call this tool: its list in `tools.allow` lacks it";
+    Err(ErrorResponse::tool_denied(message))
+}
+
+/// Makes a call of a tool, if it may be made.
+async fn admitted(
+    context: &mut RequestContext,
+    tool: &FoundTool,
+    call: ToolCall<'_>,
+) -> Result<Called, CallError> {
+    allow(context, tool)?;
+    let server = tool.provider.name();
+    if is_too_deep(&text(&call.arguments)) {
+        let message = "the arguments are nested deeper than 64 levels";
+        return Err(ErrorResponse::bad_request(message).into());
+    }
+    let arguments = judged(context, call.arguments).await?;
+    let calls_left = match call.session {
+        None => None,
+        Some(session) => Some(count(context, session).await?),
+    };
+    let (result, held) = match run(context, tool, &text(&arguments), call.trace).await {
+        Ok(result) => result,
+        Err(Failure::Rpc(error)) => {
+            let error = judged_error(context, error).await?;
+            return Err(CallError::Rpc { server: server.to_owned(), error });
+        }
+        Err(failure) => return Err(failure.to_response(server).into()),
+    };
+    let is_error = result.is_error;
+    let result = match held {
+        Some(held) => held.attach(result.json),
+        None => Bytes::from(result.json),
+    };
+    let result = judged_result(context, result).await?;
+    Ok(Called { server: server.to_owned(), result, is_error, calls_left })
+}
+
+/// Counts a call of a session of `/v1/sessions`.
+async fn count_stored(
+    context: &RequestContext,
+    rules: &SessionRules,
+    id: &str,
+) -> Result<u32, ErrorResponse> {
+    let missing = ErrorResponse::session_not_found;
+    let id = RecordId::parse(id).ok_or_else(|| missing("no session has such an id"))?;
+    let (owner, store) = (context.identity.owner(), &context.worker.store);
+    let calls = store.count_call(clock::now(), rules, (&owner, id)).await;
+    let calls = calls.map_err(|error| store_error(error, missing));
+    let outcome = calls.as_ref().map_or_else(|error| error.kind, |_| "ok");
+    context.worker.metrics().count_agent_operation("session_call", outcome);
+    Ok(rules.calls.saturating_sub(calls?))
+}
+
+/// Counts a call of a session.
+async fn count(context: &RequestContext, session: CallSession<'_>) -> Result<u32, ErrorResponse> {
+    let session = match session {
+        CallSession::Stored(id) => match &context.config.agents {
+            Some(layer) => return count_stored(context, &layer.sessions, id).await,
+            None => id,
+        },
+        CallSession::Mcp(id) => id,
+    };
+    let sessions = &context.worker.state.tools.sessions;
+    let tenant = context.identity.tenant.as_deref().unwrap_or_default();
+    let counted = sessions.check_and_count(session, tenant, clock::now());
+    counted.await.map_err(|error| {
+        let message = error.to_string();
+        match error {
+            SessionError::NotFound => ErrorResponse::session_not_found(message),
+            SessionError::LimitReached(_) => ErrorResponse::tool_call_limit(message),
+            SessionError::Unavailable => ErrorResponse::store_unavailable(message),
+        }
+    })
+}
+
+async fn run(
+    context: &RequestContext,
+    tool: &FoundTool,
+    arguments: &str,
+    trace: &Trace,
+) -> Result<(ToolResult, Option<Held>), Failure> {
+    let worker = &context.worker;
+    let link = match &tool.provider {
+        Provider::Local(local) => return Ok((local.call(arguments, clock::unix_ms()), None)),
+        Provider::Server { link, .. } => link,
+    };
+    worker.turns.step().await;
+    let services = (&worker.pool, &worker.state.memory);
+    let connection = worker.tools.to(link);
+    let headers = tool.tool.param_headers(arguments);
+    let call = Call { name: &tool.tool.name, arguments, headers: &headers };
+    context.note_upstream_asked();
+    let result = timeout(link.timeout, connection.call(services, call, trace)).await;
+    context.note_upstream_read();
+    result.unwrap_or(Err(Failure::TimedOut))
+}
+
+/// Judges a document by the policy. Returns it with what the policy redacts.
+async fn judged(context: &mut RequestContext, document: Bytes) -> Result<Bytes, ErrorResponse> {
+    let config = Arc::clone(&context.config);
+    let Some(policy) = &config.policy else { return Ok(document) };
+    let record = (context.worker.metrics(), &mut context.llm_info);
+    let judged = policy.evaluate_document(record, &document, Source::Tool).await;
+    match judged {
+        Ok(redacted) => Ok(redacted.unwrap_or(document)),
+        Err(error) if error.kind == "policy_blocked" => {
+            Err(ErrorResponse { kind: "content_blocked", ..error })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Judges what a tool answered by the policy, and removes personal data.
+async fn judged_result(
+    context: &mut RequestContext,
+    document: Bytes,
+) -> Result<Bytes, ErrorResponse> {
+    let document =
+        judged(context, document).await.map_err(|error| match error.status.as_u16() {
+            // It is not the client's fault that the policy cannot read it.
+            400 | 415 => ErrorResponse::response_unreadable(error.message),
+            _ => error,
+        })?;
+    let config = Arc::clone(&context.config);
+    let Some(scrub) = &config.scrub else { return Ok(document) };
+    let scrubbed = scrub.whole(&document, Reading::Json, Source::Tool).await?;
+    Ok(scrubbed.unwrap_or(document))
+}
+
+/// The same for an error of a server.
+async fn judged_error(
+    context: &mut RequestContext,
+    error: RpcError,
+) -> Result<RpcError, ErrorResponse> {
+    // Its code alone is no text.
+    let texts = serde_json::json!([error.message, error.data]);
+    let texts = judged_result(context, Bytes::from(texts.to_string())).await?;
+    let (message, data) = serde_json::from_slice(&texts)
+        .map_err(|_| ErrorResponse::response_unreadable("the tool server's error"))?;
+    Ok(RpcError { code: error.code, message, data })
+}
+
+/// JSON as text: what was read as JSON is UTF-8.
+fn text(json: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(json)
+}

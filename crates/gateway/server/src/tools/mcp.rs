@@ -1,0 +1,227 @@
+//! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
+//! handshake.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use plimsoll_gateway_agents::face::{self, Era, Refusal};
+use plimsoll_gateway_agents::rpc::{
+    self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
+};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde_json::json;
+
+use super::call::{CallError, CallSession, ToolCall};
+use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
+use super::{allowed, registry};
+use crate::clock;
+use crate::error_response::ErrorResponse;
+use crate::request_body;
+use crate::request_context::RequestContext;
+use crate::respond::{HandlerResult, expect_json, expect_plain};
+use crate::response_body::ResponseBody;
+use crate::tool_server::Trace;
+
+/// A request and what is known of it.
+struct Asked<'a> {
+    head: Head<'a>,
+    era: Era,
+    /// The session that the request belongs to.
+    session: Option<&'a str>,
+    request: RpcRequest<'a>,
+    body: &'a Bytes,
+    trace: &'a Trace,
+}
+
+/// Serves a request to `/mcp`, or with `needs_session: false` to `/mcp/message`.
+pub(super) async fn serve(
+    context: &mut RequestContext,
+    request: Request<Incoming>,
+    (needs_session, trace): (bool, &Trace),
+) -> HandlerResult {
+    let (parts, body) = request.into_parts();
+    if parts.method == Method::DELETE && needs_session {
+        return Ok(end_session(context, &parts));
+    }
+    if parts.method != Method::POST {
+        return Err(mcp_http::wrong_method(needs_session));
+    }
+    let head = match Head::read(&parts, !needs_session) {
+        Ok(head) => head,
+        Err(refusal) => return Ok(refuse(context, &refusal)),
+    };
+    expect_json(&parts.headers)?;
+    expect_plain(&parts.headers)?;
+    let body = request_body::collect(context.body_bounds(), body).await?;
+    context.bytes_received = body.len() as u64;
+    let admitted = face::read(&head.headers, &body).and_then(|(era, message)| {
+        let session = session_of(context, (era, needs_session), (&head, &message))?;
+        Ok((era, session, message))
+    });
+    match admitted {
+        Err(refusal) => Ok(refuse(context, &refusal)),
+        Ok((era, session, Message::Request(request))) => {
+            let asked = Asked { head, era, session, request, body: &body, trace };
+            answer(context, asked).await
+        }
+        // A call that its client cancels is not stopped; the client takes no answer any more.
+        Ok(_) => Ok(accept()),
+    }
+}
+
+/// The session that a message belongs to, which must be open and the tenant's own.
+fn session_of<'a>(
+    context: &RequestContext,
+    (era, needs_session): (Era, bool),
+    (head, message): (&Head<'a>, &Message<'_>),
+) -> Result<Option<&'a str>, Refusal> {
+    let id = match message {
+        Message::Request(request) => Some(request.id.to_owned()),
+        _ => None,
+    };
+    let opens = matches!(message, Message::Request(request) if request.method == "initialize");
+    let refusal =
+        |status, problem: &str| Refusal { id: id.clone(), ..Refusal::new(status, problem) };
+    let Era::Sessions(version) = era else { return Ok(None) };
+    match head.session {
+        None if opens || !needs_session => Ok(None),
+        None => Err(refusal(400, "the header Mcp-Session-Id is missing")),
+        Some(session) => {
+            let sessions = &context.worker.state.tools.sessions;
+            let found = sessions.version(session, tenant(context), clock::now());
+            let found = found.ok_or_else(|| {
+                refusal(404, "there is no such session: it ended, expired, or never was")
+            })?;
+            if opens {
+                return Err(refusal(400, "the session is initialized already"));
+            }
+            match version {
+                Some(version) if version != found => {
+                    Err(refusal(400, &format!("the session has the version {found}")))
+                }
+                _ => Ok(Some(session)),
+            }
+        }
+    }
+}
+
+fn tenant(context: &RequestContext) -> &str {
+    context.identity.tenant.as_deref().unwrap_or_default()
+}
+
+/// `DELETE`: the end of a session.
+fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
+    let ended = || {
+        let head = Head::read(parts, false)?;
+        let refuse = |error| Refusal { status: 400, id: None, error };
+        if Era::of(head.headers.version).map_err(refuse)? == Era::Stateless {
+            return Err(Refusal::new(405, "there are no sessions in this version"));
+        }
+        let session = head.session;
+        let session =
+            session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
+        let sessions = &context.worker.state.tools.sessions;
+        let closed = sessions.close(session, tenant(context), clock::now());
+        closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
+    };
+    match ended() {
+        Ok(()) => empty(StatusCode::NO_CONTENT),
+        Err(refusal) => refuse(context, &refusal),
+    }
+}
+
+/// Answers a request.
+async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
+    let Asked { head, era, ref request, .. } = asked;
+    if request.method == "initialize" && era != Era::Stateless {
+        return initialize(context, &head, request);
+    }
+    let result = match request.method.as_str() {
+        "ping" if era != Era::Stateless => Ok("{}".to_owned()),
+        "server/discover" if era == Era::Stateless => Ok(face::discovered(&context.config.name)),
+        "tools/list" => list(context, request),
+        "tools/call" => call(context, &asked).await?,
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, "Method not found")),
+    };
+    let (status, message) = match result {
+        Ok(result) => {
+            let result = era.complete(&request.method, &result);
+            (200, rpc::success(request.id, &result))
+        }
+        Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
+    };
+    head.answer(context, status, message)
+}
+
+/// Opens a session.
+fn initialize(
+    context: &RequestContext,
+    head: &Head<'_>,
+    request: &RpcRequest<'_>,
+) -> HandlerResult {
+    let version = match face::negotiate(request.params) {
+        Ok(version) => version,
+        Err(error) => {
+            return head.answer(context, 200, rpc::failure(Some(request.id), &error));
+        }
+    };
+    let mut random = [0; 16];
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| ErrorResponse::internal_error("the system gives no random numbers"))?;
+    let owner: Arc<str> = Arc::from(tenant(context));
+    let sessions = &context.worker.state.tools.sessions;
+    let opened = sessions.open(u128::from_be_bytes(random), &owner, version, clock::now());
+    let Some(session) = opened else {
+        let error = RpcError::new(INVALID_REQUEST, "too many sessions are open");
+        let id = Some(request.id.to_owned());
+        return Ok(refuse(context, &Refusal { status: 503, id, error }));
+    };
+    let result = face::initialized(version, &context.config.name);
+    let response = head.answer(context, 200, rpc::success(request.id, &result))?;
+    Ok(with_session(response, &session))
+}
+
+fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, RpcError> {
+    let Some(layer) = &context.config.tools else {
+        return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found"));
+    };
+    let registry = registry(context);
+    let tools = allowed(layer, &registry, context.identity.tenant.as_deref());
+    face::list(tools.map(|tool| &tool.tool), request.params)
+}
+
+/// Calls a tool.
+///
+/// # Errors
+/// The gateway has no room for the request; all else is an error of JSON-RPC.
+async fn call(
+    context: &mut RequestContext,
+    asked: &Asked<'_>,
+) -> Result<Result<String, RpcError>, ErrorResponse> {
+    let (name, arguments) = match face::read_call(asked.request.params) {
+        Ok(call) => call,
+        Err(error) => return Ok(Err(error)),
+    };
+    let arguments = match arguments {
+        "{}" => Bytes::from_static(b"{}"),
+        arguments => asked.body.slice_ref(arguments.as_bytes()),
+    };
+    let session = asked.session.map(CallSession::Mcp);
+    let call = ToolCall { name: &name, arguments, session, trace: asked.trace };
+    match super::call::call(context, call).await {
+        Ok(called) => Ok(Ok(String::from_utf8_lossy(&called.result).into_owned())),
+        Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
+        // Whoever is told to come back later looks at the status and its headers.
+        Err(CallError::Refused(error)) if error.kind == "overloaded" => Err(error),
+        Err(CallError::Refused(error)) => {
+            context.worker.metrics().count_error(error.kind);
+            let code = if error.kind == "tool_not_found" { rpc::INVALID_PARAMS } else { REFUSED };
+            let data = json!({"type": error.kind});
+            Ok(Err(RpcError::new(code, error.message).with_data(data)))
+        }
+    }
+}

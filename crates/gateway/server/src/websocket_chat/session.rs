@@ -1,0 +1,308 @@
+//! One chat: its messages in order, each a chat of the upstream.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::upgrade::Upgraded;
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::answer::Answer;
+use crate::connection_slot::ConnectionSlot;
+use crate::content::is_event_stream;
+use crate::error_response::{ErrorFormat, ErrorResponse};
+use crate::identity::Identity;
+use crate::llm;
+use crate::rate_limit::{self, Caller};
+use crate::request_context::RequestContext;
+use crate::respond::respond_error;
+use crate::response_body::ResponseBody;
+use crate::router::{Route, WebSocketChat};
+use crate::worker::Worker;
+
+/// The largest message of a client.
+const MOST_MESSAGE: usize = 1 << 20;
+/// The largest answer that is read as a whole, in bytes.
+const MOST_WHOLE: usize = 4 << 20;
+/// Messages that may wait for the answer to the one before.
+const MOST_WAITING: usize = 16;
+/// Bytes of the dialogue that are sent along; older turns are forgotten.
+const MOST_DIALOGUE: usize = 256 << 10;
+/// The time that a client has to take a close frame.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// A message of the client.
+#[derive(Debug, Deserialize)]
+struct Question {
+    message: String,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    max_tokens: Option<u32>,
+}
+
+/// Why a chat ends. With a code, the gateway closes it.
+type Ended = Option<CloseCode>;
+
+/// A chat.
+pub(super) struct Session {
+    worker: Rc<Worker>,
+    route: Arc<Route>,
+    chat: WebSocketChat,
+    client: SocketAddr,
+    identity: Identity,
+    /// Of the handshake, for the rows.
+    request: (Option<Box<str>>, Option<HeaderValue>, Option<HeaderValue>),
+    /// The handshake's authorization, for upstreams that get it.
+    key: Option<HeaderValue>,
+    /// Turns so far, as messages of the API.
+    dialogue: VecDeque<Value>,
+    waiting: VecDeque<String>,
+}
+
+impl Session {
+    pub(super) fn new(
+        context: &RequestContext,
+        chat: &WebSocketChat,
+        key: Option<HeaderValue>,
+    ) -> Self {
+        let (path, agent) = (context.path.clone(), context.user_agent.clone());
+        Self {
+            worker: Rc::clone(&context.worker),
+            route: Arc::clone(&context.route),
+            chat: chat.clone(),
+            client: context.client,
+            identity: context.identity.clone(),
+            request: (path, agent, context.request_id.clone()),
+            key,
+            dialogue: VecDeque::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Answers messages until one side ends the chat, or the gateway stops.
+    pub(super) async fn run(mut self, upgraded: Upgraded, slot: Option<&ConnectionSlot>) {
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MOST_MESSAGE))
+            .max_frame_size(Some(MOST_MESSAGE));
+        let io = TokioIo::new(upgraded);
+        let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+        let ended = tokio::select! {
+            ended = self.talk(&mut socket) => ended,
+            () = stopped(slot) => Some(CloseCode::Away),
+        };
+        if let Some(code) = ended {
+            let frame = CloseFrame { code, reason: "".into() };
+            let _ = timeout(CLOSE_TIME, socket.close(Some(frame))).await;
+        }
+        // The answer to the client's close frame may still be in the buffer.
+        let _ = timeout(CLOSE_TIME, socket.flush()).await;
+    }
+
+    async fn talk(&mut self, socket: &mut Socket) -> Ended {
+        loop {
+            let heard = match self.waiting.pop_front() {
+                Some(question) => self.turn(socket, &question).await,
+                None => self.next_message(socket).await,
+            };
+            if let Err(ended) = heard {
+                return ended;
+            }
+        }
+    }
+
+    /// Waits for something from the client. Where nothing comes for too long, the chat ends.
+    async fn next_message(&mut self, socket: &mut Socket) -> Result<(), Ended> {
+        let limit = self.worker.config().server.websocket_timeout.0;
+        match timeout(limit, socket.next()).await {
+            Ok(incoming) => self.take(incoming),
+            Err(_) => Err(Some(CloseCode::Normal)),
+        }
+    }
+
+    /// Takes what the client sent. Pings are answered by the library.
+    fn take(&mut self, incoming: Option<Result<Message, Error>>) -> Result<(), Ended> {
+        match incoming {
+            Some(Ok(Message::Text(_))) if self.waiting.len() == MOST_WAITING => {
+                Err(Some(CloseCode::Policy))
+            }
+            Some(Ok(Message::Text(text))) => {
+                self.waiting.push_back(text.as_str().to_owned());
+                Ok(())
+            }
+            Some(Ok(Message::Binary(_))) => Err(Some(CloseCode::Unsupported)),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
+            Some(Err(Error::Capacity(_))) => Err(Some(CloseCode::Size)),
+            Some(Err(Error::Utf8(_))) => Err(Some(CloseCode::Invalid)),
+            Some(Err(Error::Protocol(_))) => Err(Some(CloseCode::Protocol)),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(None),
+        }
+    }
+
+    /// Answers one message.
+    async fn turn(&mut self, socket: &mut Socket, text: &str) -> Result<(), Ended> {
+        let mut answer = Answer::default();
+        let response = match serde_json::from_str::<Question>(text) {
+            Ok(question) => self.ask(&question, text.len()).await,
+            Err(error) => {
+                let problem = format!("send an object with `message`: {error}");
+                respond_error(
+                    self.context(text.len()),
+                    ErrorResponse::bad_request(problem),
+                    ErrorFormat::Typed,
+                )
+            }
+        };
+        let (parts, body) = response.into_parts();
+        if parts.status == StatusCode::OK && is_event_stream(&parts.headers) {
+            self.stream(socket, body, &mut answer).await?;
+        } else {
+            let whole = Limited::new(body, MOST_WHOLE).collect().await;
+            let whole = whole.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            let messages = match parts.status {
+                StatusCode::OK => answer.whole(&whole),
+                status => answer.refused(status.as_u16(), &whole),
+            };
+            send(socket, messages).await?;
+        }
+        self.remember(&answer.text);
+        Ok(())
+    }
+
+    /// Passes a stream on, event by event, while the client listens.
+    async fn stream(
+        &mut self,
+        socket: &mut Socket,
+        mut body: ResponseBody,
+        answer: &mut Answer,
+    ) -> Result<(), Ended> {
+        loop {
+            let frame = tokio::select! {
+                frame = body.frame() => frame,
+                incoming = socket.next() => {
+                    self.take(incoming)?;
+                    continue;
+                }
+            };
+            let messages = match frame {
+                Some(Ok(frame)) => answer.feed(frame.data_ref().map_or(&[][..], |data| data)),
+                // The end of the body is read too: with it the request is complete.
+                None if answer.is_over => return Ok(()),
+                None | Some(Err(_)) => {
+                    let messages = answer.error("upstream_error", "the answer broke off");
+                    return send(socket, messages).await;
+                }
+            };
+            send(socket, messages).await?;
+        }
+    }
+
+    /// Asks the upstream, through the layers that a chat passes.
+    async fn ask(&mut self, question: &Question, bytes: usize) -> Response<ResponseBody> {
+        let context = self.context(bytes);
+        if let Err(error) = self.check_rate_limits(&context).await {
+            return respond_error(context, error, ErrorFormat::Typed);
+        }
+        self.dialogue.push_back(json!({"role": "user", "content": question.message}));
+        let model = question.model.as_deref().unwrap_or(&self.chat.model);
+        let mut chat = json!({
+            "model": model,
+            "messages": self.dialogue,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        });
+        if let Some(limit) = question.max_tokens {
+            chat["max_tokens"] = limit.into();
+        }
+        let body = match context.made(chat.to_string()) {
+            Ok(body) => body,
+            Err(error) => return respond_error(context, error, ErrorFormat::Typed),
+        };
+        self.send_chat(context, body).await
+    }
+
+    async fn send_chat(&self, context: RequestContext, body: Bytes) -> Response<ResponseBody> {
+        let request = (self.parts(), body);
+        Box::pin(llm::serve_chat(context, request, &self.chat.proxy, ErrorFormat::Typed)).await
+    }
+
+    /// A message is a request of its own, with what is known from the handshake.
+    fn context(&self, bytes: usize) -> RequestContext {
+        let (worker, config) = (&self.worker, self.worker.config());
+        let from = (&Method::POST, self.client);
+        let mut context = RequestContext::new(worker, &config, &self.route, from);
+        context.identity = self.identity.clone();
+        (context.path, context.user_agent, context.request_id) = self.request.clone();
+        context.bytes_received = bytes as u64;
+        context
+    }
+
+    async fn check_rate_limits(&self, context: &RequestContext) -> Result<(), ErrorResponse> {
+        let (config, worker) = (&context.config, &context.worker);
+        if self.route.open || config.limits.is_empty() || config.faults.limiter_open {
+            return Ok(());
+        }
+        let caller = Caller { address: self.client.ip(), identity: Some(&self.identity) };
+        let services = (&worker.store, worker.metrics());
+        rate_limit::check(&config.limits, &caller, services, &mut Vec::new()).await
+    }
+
+    fn parts(&self) -> Parts {
+        let mut parts = Request::new(()).into_parts().0;
+        (parts.method, parts.version) = (Method::POST, Version::HTTP_11);
+        parts.uri = Uri::from_static("/v1/chat/completions");
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        parts.headers.extend(self.key.clone().map(|key| (AUTHORIZATION, key)));
+        parts
+    }
+
+    /// Keeps a turn; one without an answer is forgotten.
+    fn remember(&mut self, answer: &str) {
+        if answer.is_empty() {
+            if self.dialogue.back().is_some_and(|last| last["role"] == "user") {
+                self.dialogue.pop_back();
+            }
+            return;
+        }
+        self.dialogue.push_back(json!({"role": "assistant", "content": answer}));
+        let length = |turn: &Value| turn["content"].as_str().map_or(0, str::len);
+        let mut bytes: usize = self.dialogue.iter().map(length).sum();
+        while bytes > MOST_DIALOGUE {
+            let Some(oldest) = self.dialogue.pop_front() else { break };
+            bytes -= length(&oldest);
+        }
+    }
+}
+
+async fn send(socket: &mut Socket, messages: Vec<Value>) -> Result<(), Ended> {
+    for message in messages {
+        socket.send(Message::text(message.to_string())).await.map_err(|_| None)?;
+    }
+    Ok(())
+}
+
+/// Waits until the gateway stops.
+async fn stopped(slot: Option<&ConnectionSlot>) {
+    match slot.map(ConnectionSlot::stop) {
+        Some(mut stop) => drop(stop.wait_for(|stopped| *stopped).await),
+        None => pending().await,
+    }
+}

@@ -1,0 +1,174 @@
+//! Approvals in memory.
+
+use crate::record::check_size;
+use crate::session::{millis, nanos};
+use crate::{Approval, ApprovalRules, ApprovalState, Moment, NewApproval, PendingApprovals};
+use crate::{RecordError, RecordId, Verdict};
+use bytes::Bytes;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// All approvals of a process, shared by its workers. One lock: whoever holds it decides alone.
+#[derive(Debug, Default)]
+pub(crate) struct ApprovalTable(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    by_id: HashMap<RecordId, Entry>,
+    /// By the time from which each has an outcome: of a pending one the time at which it expires.
+    by_outcome: BTreeSet<(u64, RecordId)>,
+    /// Of each owner, by the time at which it expires.
+    pending: HashMap<Arc<str>, BTreeSet<(u64, RecordId)>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    owner: Arc<str>,
+    approval: Approval,
+    /// Monotonic nanoseconds at which it expires without a decision.
+    expires: u64,
+    /// Monotonic nanoseconds from which on it has an outcome.
+    outcome_from: u64,
+}
+
+impl ApprovalTable {
+    pub(crate) fn create(
+        &self,
+        at: Moment,
+        rules: &ApprovalRules,
+        new: &NewApproval<'_>,
+    ) -> Result<Approval, RecordError> {
+        check_size(new.action.len() + new.details.len(), rules.bytes)?;
+        let approval = Approval {
+            id: new.id,
+            action: Bytes::copy_from_slice(new.action.as_bytes()),
+            details: Bytes::copy_from_slice(new.details),
+            session: new.session,
+            created_at: at.unix_ms,
+            expires_at: at.unix_ms.saturating_add(millis(new.ttl)),
+            state: ApprovalState::Pending,
+            decided_at: None,
+            reason: Bytes::new(),
+        };
+        let mut table = self.lock();
+        table.make_room(at.now, rules)?;
+        let expires = at.now.saturating_add(nanos(new.ttl));
+        table.insert(new.owner, approval.clone(), expires);
+        Ok(approval)
+    }
+
+    pub(crate) fn get(&self, now: u64, owner: &str, id: RecordId) -> Result<Approval, RecordError> {
+        let table = self.lock();
+        let entry = table.by_id.get(&id).filter(|entry| *entry.owner == *owner);
+        entry.map(|entry| entry.at(now)).ok_or(RecordError::NotFound)
+    }
+
+    pub(crate) fn pending(&self, now: u64, owner: &str, most: usize) -> PendingApprovals {
+        let mut table = self.lock();
+        table.forget_expired(now, owner);
+        let Some(ids) = table.pending.get(owner) else { return PendingApprovals::default() };
+        let entries = ids.iter().take(most).filter_map(|(_, id)| table.by_id.get(id));
+        let approvals = entries.map(|entry| entry.approval.clone()).collect();
+        PendingApprovals { approvals, total: ids.len() }
+    }
+
+    pub(crate) fn decide(
+        &self,
+        at: Moment,
+        (owner, id): (&str, RecordId),
+        verdict: Verdict,
+        reason: &str,
+    ) -> Result<Approval, RecordError> {
+        let mut table = self.lock();
+        let table = &mut *table;
+        let entry = table.by_id.get_mut(&id).filter(|entry| *entry.owner == *owner);
+        let entry = entry.ok_or(RecordError::NotFound)?;
+        let state = entry.at(at.now).state;
+        if state != ApprovalState::Pending {
+            return Err(RecordError::AlreadyDecided(state));
+        }
+        entry.approval.state = verdict.state();
+        entry.approval.decided_at = Some(at.unix_ms);
+        entry.approval.reason = Bytes::copy_from_slice(reason.as_bytes());
+        table.by_outcome.remove(&(entry.outcome_from, id));
+        entry.outcome_from = at.now;
+        table.by_outcome.insert((at.now, id));
+        let (approval, expires) = (entry.approval.clone(), entry.expires);
+        table.no_longer_pending(owner, expires, id);
+        Ok(approval)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Makes room for one: those that were kept long enough go, and if that is not enough the one
+    /// whose outcome is oldest.
+    fn make_room(&mut self, now: u64, rules: &ApprovalRules) -> Result<(), RecordError> {
+        let keep = nanos(rules.keep);
+        while let Some(&(outcome_from, id)) = self.by_outcome.first()
+            && outcome_from.saturating_add(keep) <= now
+        {
+            self.remove(id);
+        }
+        while self.by_id.len() >= rules.approvals {
+            match self.by_outcome.first() {
+                Some(&(outcome_from, id)) if outcome_from <= now => self.remove(id),
+                _ => return Err(RecordError::Full),
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, owner: &str, approval: Approval, expires: u64) {
+        let id = approval.id;
+        self.remove(id);
+        let known = self.pending.get_key_value(owner).map(|(owner, _)| Arc::clone(owner));
+        let owner = known.unwrap_or_else(|| Arc::from(owner));
+        self.pending.entry(Arc::clone(&owner)).or_default().insert((expires, id));
+        self.by_outcome.insert((expires, id));
+        self.by_id.insert(id, Entry { owner, approval, expires, outcome_from: expires });
+    }
+
+    fn remove(&mut self, id: RecordId) {
+        let Some(entry) = self.by_id.remove(&id) else { return };
+        self.by_outcome.remove(&(entry.outcome_from, id));
+        self.no_longer_pending(&entry.owner, entry.expires, id);
+    }
+
+    fn no_longer_pending(&mut self, owner: &str, expires: u64, id: RecordId) {
+        if let Some(ids) = self.pending.get_mut(owner) {
+            ids.remove(&(expires, id));
+            if ids.is_empty() {
+                self.pending.remove(owner);
+            }
+        }
+    }
+
+    /// Takes what has expired from the pending ones of an owner.
+    fn forget_expired(&mut self, now: u64, owner: &str) {
+        let Some(ids) = self.pending.get_mut(owner) else { return };
+        while let Some(&(expires, _)) = ids.first()
+            && expires <= now
+        {
+            ids.pop_first();
+        }
+        if ids.is_empty() {
+            self.pending.remove(owner);
+        }
+    }
+}
+
+impl Entry {
+    /// The approval as it is now: time is an outcome.
+    fn at(&self, now: u64) -> Approval {
+        let mut approval = self.approval.clone();
+        if approval.state == ApprovalState::Pending && self.expires <= now {
+            approval.state = ApprovalState::Expired;
+            approval.decided_at = Some(approval.expires_at);
+        }
+        approval
+    }
+}

@@ -1,0 +1,32 @@
+-- A session. KEYS: the session (a hash, which lives as long as the session), all sessions (a sorted set of ids by
+-- the time at which they end).
+-- ARGV: time or '', operation, id, owner, and of the operation:
+--   create: most sessions, ttl (milliseconds), created_at, expires_at, metadata
+--   count: most calls
+-- Answers: 0 for none, 1 for done, 2 for refused; calls.
+local now = clock(ARGV[1])
+local operation, id, owner = ARGV[2], ARGV[3], ARGV[4]
+local whole = function(number) return string.format('%.0f', number) end
+
+if operation == 'create' then
+  local ttl = tonumber(ARGV[6])
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', whole(now))
+  if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[5]) then return {2, 0} end
+  redis.call('HSET', KEYS[1], 'owner', owner, 'created_at', ARGV[7], 'expires_at', ARGV[8],
+    'metadata', ARGV[9], 'calls', 0)
+  redis.call('PEXPIRE', KEYS[1], whole(ttl))
+  redis.call('ZADD', KEYS[2], whole(now + ttl * 1000), id)
+  if redis.call('PTTL', KEYS[2]) < ttl then redis.call('PEXPIRE', KEYS[2], whole(ttl)) end
+  return {1, 0}
+end
+
+local kept = redis.call('HMGET', KEYS[1], 'owner', 'calls')
+if kept[1] ~= owner then return {0, 0} end
+local calls = tonumber(kept[2]) or 0
+if operation == 'count' then
+  if calls >= tonumber(ARGV[5]) then return {2, calls} end
+  return {1, redis.call('HINCRBY', KEYS[1], 'calls', 1)}
+end
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], id)
+return {1, calls}

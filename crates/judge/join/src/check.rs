@@ -1,0 +1,221 @@
+//! Whether a log could be read as its map says, is one of the run, and has times that can be
+//! compared. What is wrong is told with its cause and its remedy.
+
+use crate::books::Joiner;
+use crate::clock::{ClockBounds, Clocks};
+use crate::error::{JoinError, quoted};
+use crate::map::Field;
+use crate::result::Books;
+use crate::run::{Fate, Request, Run};
+use crate::source::Source;
+use crate::times;
+
+/// Clocks further apart than this are a wrong zone or unit.
+const APART: f64 = 1_800_000.0;
+
+/// The share of bad values or lines from which on the map is wrong.
+const BAD: f64 = 0.01;
+
+/// Whether the log could be read as the map says.
+pub(crate) fn rows(joiner: &Joiner<'_, '_>, source: &Source) -> Result<(), JoinError> {
+    let Books { in_log, unreadable, .. } = joiner.books;
+    let log = source.name();
+    if in_log == 0 && unreadable == 0 {
+        let of_table = " within 5 minutes of the run: it is a log of another run, or its times have \
+                        another zone or unit. --map at= reads all rows";
+        let of_table = if source.is_table() { of_table } else { "" };
+        return Err(JoinError::Usage(format!("{log} has no rows{of_table}")));
+    }
+    if unreadable as f64 > (in_log + unreadable) as f64 * BAD && unreadable > 1 {
+        let example = joiner.unreadable.as_deref().unwrap_or_default();
+        return Err(JoinError::Usage(format!(
+            "{unreadable} lines of {log} are no rows like the others; the first is {example}"
+        )));
+    }
+    for field in Field::ALL {
+        let Some(entry) = joiner.map.entry(field) else { continue };
+        let (bad, filled) =
+            (&joiner.quality.bad[field as usize], joiner.quality.filled[field as usize]);
+        if bad.rows as f64 > filled as f64 * BAD {
+            return Err(JoinError::Usage(format!(
+                "{} of {filled} values of column {} cannot be read as {}, like `{}`: correct --map \
+                 {}",
+                bad.rows,
+                quoted(&entry.column),
+                field.name(),
+                bad.example,
+                entry.shown()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the log is one of this run at all.
+pub(crate) fn matches(
+    joiner: &Joiner<'_, '_>,
+    span: (i64, i64),
+    log: &str,
+) -> Result<(), JoinError> {
+    if joiner.books.matched > 0 {
+        return Ok(());
+    }
+    let rows = joiner.books.in_log;
+    let run_id = quoted(joiner.run.id(0));
+    let column =
+        joiner.map.entry(Field::Id).map_or_else(String::new, |entry| quoted(&entry.column));
+    if joiner.without_id == rows {
+        return Err(JoinError::Usage(format!(
+            "none of the {rows} rows of {log} has an id in column {column}: correct --map id=COLUMN"
+        )));
+    }
+    let theirs = joiner.examples.foreign.first().map_or("-", String::as_str);
+    let times = joiner.span.map_or_else(String::new, |(first, last)| {
+        let outside = first > span.1.saturating_add(3_600_000_000_000)
+            || last < span.0.saturating_sub(3_600_000_000_000);
+        let utc =
+            |nanos: i64| plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default());
+        let which = if outside {
+            "it is a log of another run, or its clock is hours away: it is"
+        } else {
+            "it is"
+        };
+        format!(
+            "; {which} of {} to {}, and the run of {} to {}",
+            utc(first),
+            utc(last),
+            utc(span.0),
+            utc(span.1)
+        )
+    });
+    let remedy = if joiner.map.entry(Field::Text).is_some() {
+        "A gateway that forwards no id hides it from what is behind it. Then the prompt must carry \
+         it (`cache_mode: bust` in the profile), and the log its beginning (`log_text: true` of \
+         the mock)"
+    } else {
+        "If the gateway makes its own ids, record the header of its answers that has them \
+         (`response_headers.record` in the profile) and name it with --id-header"
+    };
+    Err(JoinError::Usage(format!(
+        "none of the {rows} rows of {log} has an id of this run: it has ids like {theirs}, the run \
+         like {run_id}{times}. {remedy}"
+    )))
+}
+
+/// How many requests took the log's side longer than the client waited; and why the times are not
+/// compared, if they are not.
+pub(crate) fn times(joiner: &Joiner<'_, '_>) -> Result<(u64, Option<String>), JoinError> {
+    let refused = lengths(joiner)?;
+    let refused = refused.or(upstream(joiner)?);
+    let step = joiner.quality.length_step.unwrap_or(0);
+    let (impossible, too_many) = times::impossible(joiner.run, step);
+    let too_long = || {
+        format!(
+            "{impossible} requests took the log's side longer than the client waited: the log's \
+             time is not part of the client's"
+        )
+    };
+    Ok((impossible, refused.or_else(|| too_many.then(too_long))))
+}
+
+/// Whether the log's lengths are in the units of the map; why there are none, where it has none.
+fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
+    let Some(entry) = joiner.map.entry(Field::Total).or_else(|| joiner.map.entry(Field::Ended))
+    else {
+        return Ok(Some("the map names no time of the log (total)".to_owned()));
+    };
+    let Some((field, unit)) = entry.unit.map(|unit| (entry.field, unit)) else { return Ok(None) };
+    let wrong = times::true_unit(joiner.run, unit).filter(|_| field == Field::Total);
+    if let Some(seems) = wrong {
+        return Err(JoinError::Usage(format!(
+            "column {} is in other units: read as {} it is a power of 1,000 away from what the \
+             client waited. It seems to be in {}: --map {}={}:{}",
+            quoted(&entry.column),
+            unit.name(),
+            seems.name(),
+            field.name(),
+            quoted(&entry.column),
+            seems.name()
+        )));
+    }
+    let known = joiner.run.requests.iter().any(|request| request.log_total.get().is_some());
+    Ok((!known).then(|| "no matched row has a time".to_owned()))
+}
+
+/// Whether what the log says of the upstream is a part of what it says of the whole.
+fn upstream(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
+    let Some(entry) = joiner.map.entry(Field::Upstream) else { return Ok(None) };
+    let Some(unit) = entry.unit else { return Ok(None) };
+    let (longer, both) = times::longer_upstream(joiner.run, joiner.quality.steps());
+    if longer as f64 <= both as f64 * times::IMPOSSIBLE {
+        return Ok(None);
+    }
+    if let Some(seems) = times::true_unit_of_upstream(joiner.run, unit) {
+        return Err(JoinError::Usage(format!(
+            "column {0} is in other units: read as {1}, it is more than the log's own total in \
+             {longer} of {both} requests. It seems to be in {2}: --map upstream={0}:{2}",
+            quoted(&entry.column),
+            unit.name(),
+            seems.name(),
+        )));
+    }
+    Ok(Some(format!(
+        "the upstream took longer than the log's own total in {longer} of {both} requests: it is \
+         no part of it (--map upstream= leaves it out)"
+    )))
+}
+
+/// The bounds of the log's clock; why there are none.
+pub(crate) fn clock(joiner: &Joiner<'_, '_>, span: (i64, i64)) -> Result<ClockBounds, String> {
+    let Some(step) = joiner.quality.step else {
+        return Err("the map names no time of arrival (at)".to_owned());
+    };
+    // A time of arrival that is computed from two others has the steps of both.
+    let computed = joiner.map.entry(Field::At).is_none();
+    let mut clocks = Clocks::new(span, if computed { step * 2 } else { step });
+    for request in &joiner.run.requests {
+        if let Some(at) = request.log_at.get()
+            && request.fate != Fate::NeverSent
+        {
+            clocks.add(request.sent, request.service.get(), at, request.log_total.get());
+        }
+    }
+    clocks.bounds().ok_or_else(|| {
+        "no clock without a jump keeps all bounds, or the log has no lengths".to_owned()
+    })
+}
+
+/// Hours between two clocks are no drift.
+pub(crate) fn clock_is_near(bounds: &ClockBounds) -> Result<(), JoinError> {
+    let (low, high) = (bounds.offset_low_ms, bounds.offset_high_ms);
+    let nearest = if low > 0.0 { low } else { -high };
+    if nearest < APART {
+        return Ok(());
+    }
+    let (hours, side) = (nearest / 3_600_000.0, if low > 0.0 { "ahead of" } else { "behind" });
+    Err(JoinError::Usage(format!(
+        "the log's clock is {hours:.2} h {side} the run's, for the same requests: its times have \
+         another zone or unit. Correct `at` or `ended` in --map, or leave it out with --map at="
+    )))
+}
+
+/// Times of arrival that are nowhere near the run, in whatever order, are no times of arrival.
+pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
+    let apart = |request: &Request| {
+        let at = request.log_at.get()?;
+        Some((at.abs_diff(request.sent), at, request.sent))
+    };
+    let Some((nearest, at, sent)) = run.requests.iter().filter_map(apart).min() else {
+        return Ok(());
+    };
+    if nearest as f64 / 1e6 < APART {
+        return Ok(());
+    }
+    let utc = |nanos: i64| plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default());
+    Err(JoinError::Usage(format!(
+        "the log's times have another unit or zone: a request that was sent at {} arrived at {}. \
+         Correct `at` or `ended` in --map, or leave it out with --map at=",
+        utc(sent),
+        utc(at)
+    )))
+}

@@ -1,0 +1,108 @@
+//! A line of JSON for each request: how it fared, and where its time went.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::JoinError;
+use crate::map::LogOf;
+use crate::run::{Fate, Request, Run};
+
+/// What became of a request, and its times in milliseconds. What is not known is left out.
+#[derive(Serialize)]
+struct Row<'r> {
+    request_id: &'r str,
+    scenario: &'r str,
+    outcome: &'r str,
+    warmup: bool,
+    /// `matched`, `lost`, or why it need not be in the log.
+    state: &'static str,
+    /// Rows of the log.
+    rows: u32,
+    sent_unix_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_ms: Option<f64>,
+}
+
+/// Writes all requests in the order of the run. The file is replaced as a whole. Without
+/// `comparable` times there are only those that each side tells by itself.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(
+    path: &Path,
+    run: &Run,
+    log_of: LogOf,
+    comparable: bool,
+) -> Result<(), JoinError> {
+    let new = path.with_extension("jsonl.new");
+    let written = lines(&new, run, log_of, comparable).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| {
+        // It may be half written.
+        let _ = fs::remove_file(&new);
+        JoinError::Unjudged(format!("cannot write {}: {error}", path.display()))
+    })
+}
+
+fn lines(path: &Path, run: &Run, log_of: LogOf, comparable: bool) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(256 << 10, File::create(path)?);
+    for (index, request) in run.requests.iter().enumerate() {
+        serde_json::to_writer(&mut file, &row(run, index, request, log_of, comparable))?;
+        file.write_all(b"\n")?;
+    }
+    file.flush()
+}
+
+fn row<'r>(
+    run: &'r Run,
+    index: usize,
+    request: &Request,
+    log_of: LogOf,
+    comparable: bool,
+) -> Row<'r> {
+    let name = run.groups.get(usize::from(request.group));
+    let (client, log) = (request.service.get(), request.log_total.get());
+    let both = client.zip(log).filter(|_| comparable);
+    let upstream = match log_of {
+        LogOf::Gateway => request.log_upstream.get(),
+        LogOf::Upstream => log,
+    };
+    let gateway = (log_of == LogOf::Gateway).then(|| log.zip(upstream)).flatten();
+    let ms = |nanos: i64| nanos as f64 / 1e6;
+    Row {
+        request_id: run.id(index),
+        scenario: name.map_or("", |name| &name.scenario),
+        outcome: name.map_or("", |name| name.outcome),
+        warmup: request.warmup,
+        state: state(request, log_of),
+        rows: request.rows,
+        sent_unix_ns: request.sent,
+        client_ms: client.map(ms),
+        log_ms: log.map(ms),
+        outside_ms: both.map(|(client, log)| ms(client - log)),
+        gateway_ms: gateway.filter(|_| comparable).map(|(log, upstream)| ms(log - upstream)),
+        upstream_ms: upstream.filter(|_| comparable).map(ms),
+    }
+}
+
+const fn state(request: &Request, log_of: LogOf) -> &'static str {
+    match request.fate {
+        _ if request.rows > 0 => "matched",
+        Fate::NeverSent => "never_sent",
+        Fate::InFlight => "in_flight",
+        Fate::Unanswered => "unanswered",
+        Fate::Answered if matches!(log_of, LogOf::Upstream) && request.kept => "kept",
+        Fate::Answered if !request.named => "unnamed",
+        Fate::Answered => "lost",
+    }
+}

@@ -1,0 +1,314 @@
+//! The texts of a [`KneeReport`]: its screen, and what its file holds.
+
+use plimsoll_report::Style;
+use plimsoll_report::format::{digits, or_dash, time_or_dash};
+use plimsoll_report::screen::{Item, LINES, Rest, Rows, Screen, Tone};
+use plimsoll_report::table::Table;
+
+use crate::kept::{KeptShare, State};
+use crate::report::{KneeReport, TargetKnee};
+use crate::result::{Kind, Load, Probe};
+use crate::usl::{Coefficient, Usl};
+
+/// The most probes of a target on the screen.
+const SHOWN: usize = 12;
+
+impl KneeReport {
+    /// The screen: of one target the probes near its knee, of several a line for each; what stands
+    /// out; and the verdict as the last line.
+    pub fn screen(&self, rest: Rest) -> Screen {
+        match self.knees.as_slice() {
+            [one] => self.of_one(one, rest, SHOWN),
+            _ => self.of_several(rest),
+        }
+    }
+
+    /// The same with every probe, for a file of this width.
+    pub fn text(&self, width: usize, rest: Rest) -> String {
+        let probes: usize = self.knees.iter().map(|knee| knee.probes.len()).sum();
+        let lines = probes + LINES * (self.knees.len() + 1);
+        let screen = match self.knees.as_slice() {
+            [one] => self.of_one(one, rest, one.probes.len()),
+            several => {
+                let mut screen = self.of_several(rest);
+                for knee in several {
+                    screen.rows(&format!("probes of {}", knee.name), self.rows(knee, probes));
+                }
+                screen
+            }
+        };
+        screen.with_lines(lines).text(Style { width, color: false })
+    }
+
+    /// The verdict, and how it is to be taken.
+    pub fn verdict(&self) -> (Tone, String) {
+        match self.knees.as_slice() {
+            [one] => self.verdict_of(one),
+            _ => self.verdict_of_several(),
+        }
+    }
+
+    fn of_one(&self, knee: &TargetKnee, rest: Rest, most: usize) -> Screen {
+        let mut screen = Screen::new(rest);
+        screen.title(&format!("knee: {} of {}", self.objective, knee.target));
+        screen.rows("", self.rows(knee, most));
+        let doubts = knee.knee.why.iter().map(|why| sentence(why));
+        let doubts = doubts.chain(knee.provider_sentence(self.load));
+        screen.stands_out(doubts.map(|text| Item::new(Tone::Unsure, &text)));
+        for fact in knee.confirmed(self.load).into_iter().chain(knee.usl_sentence()) {
+            screen.fact(&fact);
+        }
+        screen.fact(&counted(knee.probes.len(), knee.took_s));
+        let (tone, verdict) = self.verdict_of(knee);
+        screen.verdict(tone, &verdict);
+        screen
+    }
+
+    fn of_several(&self, rest: Rest) -> Screen {
+        let mut screen = Screen::new(rest);
+        let count = self.knees.len();
+        screen.title(&format!("knee: {} of {count} targets", self.objective));
+        let mut table = Table::new(["target", "knee [95 %]", "goodput", "confirmed", "URL"]);
+        for knee in &self.knees {
+            table.row(knee.row(self.load));
+        }
+        let rows = Rows { table, unit: "targets", most: count, ..Rows::default() };
+        screen.rows("", Rows { drops_columns: true, drops_dashes: true, ..rows });
+        let pointed_out = self.knees.iter().flat_map(|knee| {
+            let doubts = knee.knee.why.iter().map(|why| sentence(why));
+            let all = doubts.chain(knee.provider_sentence(self.load));
+            all.map(|text| Item::new(Tone::Unsure, &text).of(&knee.name))
+        });
+        screen.stands_out(pointed_out);
+        for knee in &self.knees {
+            if let Some(usl) = knee.usl_sentence() {
+                screen.fact(&format!("{}: {usl}", knee.name));
+            }
+        }
+        let probes = self.knees.iter().map(|knee| knee.probes.len()).sum();
+        let took = counted(probes, self.took_s());
+        screen.fact(&format!("{took}; the targets took turns, probe by probe"));
+        let (tone, verdict) = self.verdict_of_several();
+        screen.verdict(tone, &verdict);
+        screen
+    }
+
+    fn rows(&self, knee: &TargetKnee, most: usize) -> Rows {
+        let (table, first) = (knee.table(self.load), knee.by_nearness());
+        let rows = Rows { table, first, most, unit: "probes", ..Rows::default() };
+        Rows { drops_columns: true, drops_dashes: true, ..rows }
+    }
+
+    /// The last line. Without a load that was asked for, a knee is a finding and no verdict.
+    fn verdict_of(&self, knee: &TargetKnee) -> (Tone, String) {
+        let found = knee.headline(self.load);
+        if let Some(wanted) = knee.at_least {
+            let load = self.load.text(wanted.load);
+            return match wanted.state {
+                State::Kept => (Tone::Good, format!("PASS: it carries {load}: {found}")),
+                State::Missed => (Tone::Bad, format!("FAIL: it does not carry {load}: {found}")),
+                State::Unclear | State::Invalid => {
+                    (Tone::Unsure, format!("INCONCLUSIVE: {load} may be too much: {found}"))
+                }
+            };
+        }
+        match knee.knee.kind {
+            Kind::Interval | Kind::Bracket | Kind::AtLeast => {
+                (Tone::Good, format!("FOUND: {found}"))
+            }
+            Kind::NotEven => (Tone::Bad, format!("FAIL: {found}")),
+            Kind::Unstable | Kind::Unknown => (Tone::Unsure, format!("INCONCLUSIVE: {found}")),
+        }
+    }
+
+    fn verdict_of_several(&self) -> (Tone, String) {
+        let names = |is: &dyn Fn(&TargetKnee) -> bool| {
+            let names: Vec<_> =
+                self.knees.iter().filter(|knee| is(knee)).map(|knee| &*knee.name).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let count = self.knees.len();
+        let state = |knee: &TargetKnee| knee.at_least.map(|wanted| wanted.state);
+        if let Some(wanted) = self.knees.first().and_then(|knee| knee.at_least) {
+            let load = self.load.text(wanted.load);
+            if let Some(names) = names(&|knee| state(knee) == Some(State::Missed)) {
+                return (Tone::Bad, format!("FAIL: {load} is not carried by {names}"));
+            }
+            if let Some(names) = names(&|knee| state(knee) != Some(State::Kept)) {
+                return (Tone::Unsure, format!("INCONCLUSIVE: {load} may be too much for {names}"));
+            }
+            return (Tone::Good, format!("PASS: all {count} targets carry {load}"));
+        }
+        if let Some(names) = names(&|knee| knee.knee.kind == Kind::NotEven) {
+            return (Tone::Bad, format!("FAIL: not even the lowest load is carried by {names}"));
+        }
+        let is_open = |knee: &TargetKnee| matches!(knee.knee.kind, Kind::Unstable | Kind::Unknown);
+        if let Some(names) = names(&is_open) {
+            return (Tone::Unsure, format!("INCONCLUSIVE: the knee cannot be told of {names}"));
+        }
+        (Tone::Good, format!("FOUND: the knees of {count} targets"))
+    }
+}
+
+impl TargetKnee {
+    /// What was found, in a sentence.
+    pub fn headline(&self, load: Load) -> String {
+        let text = |at: Option<f64>| at.map_or_else(|| "-".to_owned(), |at| load.text(at));
+        let found = &self.knee;
+        let between = format!("[{}, {}]", text(found.low), text(found.high));
+        match found.kind {
+            Kind::Interval => format!("knee at {} {between}", text(found.load)),
+            Kind::Bracket => format!("knee between {} and {}", text(found.low), text(found.high)),
+            Kind::AtLeast => format!("knee at {} or more", text(found.low)),
+            Kind::NotEven => format!("knee below {}", text(found.high)),
+            Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
+            Kind::Unknown => "the knee cannot be told".to_owned(),
+        }
+    }
+
+    /// Where the objective was kept for long, and the rate of good requests there.
+    pub fn confirmed(&self, load: Load) -> Vec<String> {
+        let confirmed = self.knee.confirmed.map(|confirmed| {
+            let (at, kept) = (load.text(confirmed.load), share(&confirmed.kept));
+            format!("confirmed: {:.0} s at {at} kept {kept}", confirmed.seconds)
+        });
+        let goodput = self.goodput.map(|goodput| {
+            format!("goodput {}/s at {}", digits(goodput.per_s), load.text(goodput.load))
+        });
+        confirmed.into_iter().chain(goodput).collect()
+    }
+
+    /// The line of a table of several targets.
+    fn row(&self, load: Load) -> [String; 5] {
+        [
+            self.name.clone(),
+            self.knee.cell(|at| load.text(at)),
+            or_dash(self.goodput, |goodput| format!("{}/s", digits(goodput.per_s))),
+            or_dash(self.knee.confirmed, |confirmed| load.text(confirmed.load)),
+            self.target.clone(),
+        ]
+    }
+
+    /// What the probe of the provider itself shows.
+    pub fn provider_sentence(&self, load: Load) -> Option<String> {
+        let provider = self.provider.as_ref()?;
+        let load = load.text(provider.load);
+        Some(match provider.state {
+            State::Missed => {
+                format!("The provider itself misses the objective at {load}: it may be its knee")
+            }
+            State::Kept => {
+                format!("The provider itself keeps it at {load}: the limit is the target's")
+            }
+            State::Unclear | State::Invalid => {
+                format!("Of the provider itself, {load} shows nothing")
+            }
+        })
+    }
+
+    /// The law of scalability, where the probes show it.
+    pub fn usl_sentence(&self) -> Option<String> {
+        let Usl { sigma, kappa, highest_throughput_per_s, .. } = self.usl.as_ref()?;
+        let text = |name: &str, of: &Coefficient| {
+            let [value, low, high] = [of.value, of.low, of.high].map(significant);
+            format!("{name} {value} [{low}, {high}]")
+        };
+        let kappa = kappa
+            .as_ref()
+            .map_or_else(|| "kappa not proven".to_owned(), |kappa| text("kappa", kappa));
+        let highest = digits(*highest_throughput_per_s);
+        Some(format!(
+            "USL: {}, {kappa}; it predicts nothing beyond {highest}/s, the highest seen",
+            text("sigma", sigma)
+        ))
+    }
+
+    fn table(&self, load: Load) -> Table {
+        let mut table = Table::new([
+            "load",
+            "for",
+            "kept",
+            "",
+            "p50",
+            "p99",
+            "in flight",
+            "good",
+            "tokens",
+            "per user",
+        ]);
+        let rate = |value: Option<f64>| or_dash(value, |value| format!("{}/s", digits(value)));
+        for probe in self.by_load() {
+            let figures = &probe.figures;
+            table.row([
+                load.text(probe.load),
+                format!("{:.0} s", probe.seconds),
+                probe.kept.as_ref().map_or_else(|| "-".to_owned(), share),
+                word(probe).to_owned(),
+                time_or_dash(figures.p50_ms),
+                time_or_dash(figures.p99_ms),
+                or_dash(figures.in_flight, digits),
+                rate(figures.goodput_per_s),
+                rate(figures.tokens_per_s),
+                rate(figures.tokens_per_s_per_user),
+            ]);
+        }
+        table
+    }
+
+    fn by_load(&self) -> Vec<&Probe> {
+        let mut probes: Vec<_> = self.probes.iter().collect();
+        probes.sort_by(|a, b| a.load.total_cmp(&b.load));
+        probes
+    }
+
+    /// The rows of the table, the nearest to the knee first.
+    fn by_nearness(&self) -> Vec<usize> {
+        let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
+        let probes = self.by_load();
+        let mut rows: Vec<_> = (0..probes.len()).collect();
+        let distance = |row: &usize| (probes[*row].load / centre).ln().abs();
+        rows.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        rows
+    }
+}
+
+impl KeptShare {
+    /// `99.3 % [99.1, 99.5]`.
+    pub fn text(&self) -> String {
+        share(self)
+    }
+}
+
+fn counted(probes: usize, took_s: f64) -> String {
+    let s = if probes == 1 { "" } else { "s" };
+    format!("{probes} probe{s} in {took_s:.0} s")
+}
+
+const fn word(probe: &Probe) -> &'static str {
+    match probe.state {
+        State::Kept => "kept",
+        State::Missed => "missed",
+        State::Unclear => "unclear",
+        State::Invalid => "INVALID",
+    }
+}
+
+/// `99.3 % [99.1, 99.5]`, with more digits near 100 %.
+fn share(kept: &KeptShare) -> String {
+    let decimals = if kept.low > 0.999 { 3 } else { 2 };
+    let [value, low, high] = [kept.value, kept.low, kept.high].map(|share| share * 1e2);
+    format!("{value:.decimals$} % [{low:.decimals$}, {high:.decimals$}]")
+}
+
+/// Two significant digits of a small number: `0.021`, `1.5e-5`.
+fn significant(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 {
+        return format!("{value:.1e}");
+    }
+    format!("{value:.3}")
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,338 @@
+//! From what was found of each suspect to an answer, or to none.
+
+use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunSummary};
+use plimsoll_report::format::{percent, rate};
+
+use crate::generator::{self, Beside};
+use crate::growth::{self, Growth};
+use crate::load::{Stage, deciding, stages};
+use crate::network;
+use crate::process::{self, HOST_FULL, ProcessState};
+use crate::result::{Answer, Finding, Load, SCHEMA, State, Suspect, Why};
+use crate::role;
+use crate::split::split;
+
+/// Requests that were refused or failed, from which on a reader is told.
+const NOTABLE: f64 = 0.01;
+
+/// What limited the load of a run.
+pub fn why(summary: &RunSummary) -> Why {
+    let stages = stages(summary);
+    let run = summary.metadata.run.name.clone();
+    let Some(stage) = deciding(&stages) else {
+        let nothing = "nothing was measured outside of warm-up".to_owned();
+        return Why {
+            schema: SCHEMA.to_owned(),
+            run,
+            answer: Answer::CannotBeTold,
+            sentence: format!("cannot be told: {nothing}"),
+            saturated: Vec::new(),
+            missing: Vec::new(),
+            load: None,
+            findings: Vec::new(),
+            split: None,
+            split_refused: Some(nothing),
+            notes: Vec::new(),
+        };
+    };
+    let case = Case {
+        load: stage.load(),
+        host: stage.resources.and_then(|all| all.host.clone()),
+        growth: growth::growth(&stages),
+        findings: findings(summary, &stages, stage),
+        decides: is_highest(&stages, stage),
+    };
+    let verdict = case.verdict();
+    let (split, split_refused) = match split(summary, stage) {
+        Ok(split) => (Some(split), None),
+        Err(why) => (None, Some(why)),
+    };
+    let Case { load, findings, .. } = case;
+    Why {
+        schema: SCHEMA.to_owned(),
+        run,
+        answer: verdict.answer,
+        sentence: verdict.sentence,
+        saturated: verdict.saturated,
+        missing: verdict.missing,
+        load: Some(load),
+        findings,
+        split,
+        split_refused,
+        notes: notes(stage),
+    }
+}
+
+/// Whether a stage is the one of which most was asked.
+fn is_highest(stages: &[Stage<'_>], stage: &Stage<'_>) -> bool {
+    stages.iter().all(|other| other.asked() <= stage.asked())
+}
+
+/// What was found of each suspect, in the order of the way of a request.
+fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Vec<Finding> {
+    let mut processes = processes(summary, stage);
+    let at_limit = stage.load().at_limit;
+    if !at_limit {
+        processes.iter_mut().for_each(carries_on);
+    }
+    let is_full = |finding: &Finding| finding.state == State::Saturated;
+    let full_process = processes.iter().any(is_full);
+    for suspect in [Suspect::Gateway, Suspect::Provider] {
+        if processes.iter().all(|finding| finding.suspect != suspect) {
+            processes.push(not_watched(summary, suspect));
+        }
+    }
+    if let Some(told) = growth::direct(summary, stages, stage) {
+        let provider = processes.iter_mut().find(|found| found.suspect == Suspect::Provider);
+        if let Some(provider) = provider {
+            hears(provider, told, at_limit);
+        }
+    }
+    processes.sort_by_key(|finding| finding.suspect);
+    let network = stage.resources.and_then(|all| all.network.as_ref());
+    let beside = Beside { at_limit, full_process };
+    let first =
+        [generator::finding(summary, stage, beside), network::finding(network, full_process)];
+    first.into_iter().chain(processes).collect()
+}
+
+/// Adds what the direct target tells of the provider. A process that has CPU time left may be at
+/// another limit, which shows in its times.
+fn hears(provider: &mut Finding, (state, words): (State, String), at_limit: bool) {
+    let limits = state == State::Saturated && at_limit;
+    if limits {
+        (provider.state, provider.missing) = (State::Saturated, None);
+    } else if provider.state == State::Unknown {
+        (provider.state, provider.missing) = (State::Clear, None);
+    }
+    provider.evidence.insert(0, words);
+}
+
+/// A process that is busy under a load that was carried limits nothing.
+fn carries_on(found: &mut Finding) {
+    if found.state == State::Saturated {
+        found.state = State::Clear;
+        found.evidence.push("busy, and yet the load was carried".to_owned());
+    }
+}
+
+fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
+    let Some(resources) = stage.resources else { return Vec::new() };
+    let watched =
+        resources.processes.iter().filter(|process| process.place != ProcessPlace::Plimsoll);
+    let finding = |load| {
+        let ProcessState { state, because, used, figures } =
+            process::judge(load, resources.host.as_ref());
+        let missing = (state == State::Unknown).then(|| because.clone()).flatten();
+        let figures = figures.into_iter().filter(|figure| because.as_ref() != Some(figure));
+        let evidence = because.clone().into_iter().chain(figures).collect();
+        Finding {
+            suspect: role::of(load, &summary.metadata.targets),
+            process: Some(load.name.clone()),
+            state,
+            evidence,
+            used: Some(used),
+            missing,
+        }
+    };
+    watched.map(finding).collect()
+}
+
+fn not_watched(summary: &RunSummary, suspect: Suspect) -> Finding {
+    let example = match suspect {
+        Suspect::Gateway => {
+            let port = summary.metadata.targets.first().and_then(|target| port(&target.url));
+            format!("--watch gateway=:{}", port.unwrap_or(8080))
+        }
+        _ => "--watch provider=:9000".to_owned(),
+    };
+    Finding {
+        suspect,
+        process: None,
+        state: State::Unknown,
+        evidence: vec!["not watched".to_owned()],
+        used: None,
+        missing: Some(format!("{example}, if it runs on this host")),
+    }
+}
+
+/// The port that a URL names.
+fn port(url: &str) -> Option<u16> {
+    let authority = url.split_once("://")?.1.split(['/', '?']).next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}
+
+/// Everything on which the answer rests.
+struct Case {
+    load: Load,
+    host: Option<HostLoad>,
+    growth: Growth,
+    findings: Vec<Finding>,
+    /// Whether the stage is the one of which most was asked.
+    decides: bool,
+}
+
+struct Verdict {
+    answer: Answer,
+    sentence: String,
+    saturated: Vec<Suspect>,
+    missing: Vec<String>,
+}
+
+impl Case {
+    fn verdict(&self) -> Verdict {
+        let saturated = self.saturated();
+        match saturated.as_slice() {
+            [] => self.nothing_found(),
+            [one] => self.one(one),
+            several => self.several(several),
+        }
+    }
+
+    /// The suspects that are at their limits.
+    fn saturated(&self) -> Vec<&Finding> {
+        self.findings.iter().filter(|found| found.state == State::Saturated).collect()
+    }
+
+    fn at(&self) -> String {
+        format!("{}/s", rate(Some(self.load.throughput_per_s)))
+    }
+
+    fn one(&self, found: &Finding) -> Verdict {
+        let main = found.evidence.first().map_or("", String::as_str);
+        let Some(answer) = found.suspect.answer() else {
+            let name = found.process.as_deref().unwrap_or_default();
+            let how = format!("name `{name}` gateway, provider or store");
+            return unknown(
+                &format!("`{name}` is at its limit, whose part is not known"),
+                vec![how],
+            );
+        };
+        let name = found.suspect.name();
+        let sentence = format!("the {name} limits at {}: {main}", self.at());
+        let (saturated, missing) = (vec![found.suspect], Vec::new());
+        Verdict { answer, sentence, saturated, missing }
+    }
+
+    fn several(&self, found: &[&Finding]) -> Verdict {
+        let mut suspects: Vec<_> = found.iter().map(|finding| finding.suspect).collect();
+        suspects.dedup();
+        if let ([_], Some(first)) = (suspects.as_slice(), found.first()) {
+            return self.one(first);
+        }
+        let names: Vec<_> = suspects.iter().map(|suspect| suspect.name()).collect();
+        let words = format!("{} are at their limits", names.join(" and "));
+        let how = "give each CPUs of its own, or load them apart: what is seen at one moment does \
+                   not separate them";
+        Verdict { saturated: suspects, ..unknown(&words, vec![how.to_owned()]) }
+    }
+
+    fn nothing_found(&self) -> Verdict {
+        if !self.load.at_limit {
+            return self.nothing(&self.load.because);
+        }
+        if let Some(host) = self.host.as_ref().filter(|host| host.busy + host.stolen >= HOST_FULL) {
+            let used = percent(host.busy + host.stolen);
+            let how = "give each process CPUs of its own, or another host".to_owned();
+            let words = format!("the CPUs of the host are {used} in use, by several processes");
+            return unknown(&words, vec![how]);
+        }
+        let closed = self.load.model == LoadModel::Closed;
+        if let (Growth::Flat(words), true, true) = (&self.growth, closed, self.decides) {
+            return self.nothing(&format!("times do not grow with the load ({words})"));
+        }
+        if closed && self.load.users.is_some_and(|users| users <= 1.0) {
+            return self.nothing("one user, whose requests cannot wait for each other");
+        }
+        let missing: Vec<_> =
+            self.findings.iter().filter_map(|finding| finding.missing.clone()).collect();
+        if !missing.is_empty() {
+            let unknown_ones: Vec<_> = self.unknown().map(Suspect::name).collect();
+            let words = format!("nothing is known of {}", unknown_ones.join(" and "));
+            return unknown(&words, missing);
+        }
+        self.nothing_full(closed)
+    }
+
+    /// Everything is watched, and nothing is full. That is no proof: a limit of connections or a
+    /// lock uses no CPU. Only times that do not grow show that nothing queues.
+    fn nothing_full(&self, closed: bool) -> Verdict {
+        let how =
+            || vec!["look for a limit of connections or requests, a lock, or a store".to_owned()];
+        match &self.growth {
+            Growth::Grows(words) if self.decides => {
+                let words = format!("times grow with the load ({words}), nothing watched is full");
+                unknown(&words, how())
+            }
+            _ if closed => {
+                let users = self.load.users.unwrap_or(1.0);
+                let (few, many) = ((users / 4.0).ceil(), users);
+                let how = format!(
+                    "a stage with fewer users, like --stages {few:.0}:10s,{many:.0}:10s: do times \
+                     grow between the two?"
+                );
+                unknown("nothing watched is full, and there is one level of load", vec![how])
+            }
+            _ => unknown("the rate is missed, and nothing watched is full", how()),
+        }
+    }
+
+    fn unknown(&self) -> impl Iterator<Item = Suspect> {
+        let unknown = self.findings.iter().filter(|found| found.state == State::Unknown);
+        unknown.map(|found| found.suspect).collect::<Vec<_>>().into_iter()
+    }
+
+    fn nothing(&self, because: &str) -> Verdict {
+        let busy = |found: &&Finding| found.suspect != Suspect::Network && found.used.is_some();
+        let busiest = self.findings.iter().filter(busy).max_by(|one, other| {
+            one.used.unwrap_or_default().total_cmp(&other.used.unwrap_or_default())
+        });
+        let busiest = busiest.map_or_else(String::new, |found| {
+            let used = found.used.unwrap_or_default() * 100.0;
+            format!("; busiest is the {}, {used:.0} % of its limit", found.suspect.name())
+        });
+        Verdict {
+            answer: Answer::NothingSaturated,
+            sentence: format!("nothing saturated at {}: {because}{busiest}", self.at()),
+            saturated: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+}
+
+fn unknown(words: &str, missing: Vec<String>) -> Verdict {
+    Verdict {
+        answer: Answer::CannotBeTold,
+        sentence: format!("cannot be told: {words}"),
+        saturated: Vec::new(),
+        missing,
+    }
+}
+
+/// What is no saturation, and yet keeps requests from being answered.
+fn notes(stage: &Stage<'_>) -> Vec<String> {
+    let counters = &stage.group.counters;
+    let share = |number: u64| number as f64 / counters.scheduled.max(1) as f64;
+    let of = |number, what: &str| {
+        (share(number) > NOTABLE)
+            .then(|| format!("{} of the requests {what}", percent(share(number))))
+    };
+    let refused = of(counters.rejected, "were refused (4xx): a limit by rule, not by capacity");
+    let failed = of(counters.failed, "failed: see the report for the reasons");
+    refused.into_iter().chain(failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_port_of_a_url_is_found_where_it_has_one() {
+        for (url, port) in [
+            ("http://127.0.0.1:8080/v1", Some(8080)),
+            ("http://[::1]:9000", Some(9000)),
+            ("https://gateway.example/v1", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(super::port(url), port, "{url}");
+        }
+    }
+}

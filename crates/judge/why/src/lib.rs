@@ -1,0 +1,28 @@
+//! What limited the load of a run: the generator, the gateway, the provider, the network, a store,
+//! or nothing that can be seen.
+//!
+//! ```text
+//! RunSummary -> stage that decides -> a finding for each suspect -> Why -> text, JSON
+//! ```
+//!
+//! - [`why()`]: all of it
+//! - [`Why`]: the answer with its evidence, as `why.json` holds it; [`text()`]: for people
+//! - [`Why::bottleneck`]: the line in every report
+//!
+//! A suspect is named only where it is at a limit of its own, and the load at its limit too. Where
+//! two are, or where nobody watched the one that could be, the answer is that it cannot be told.
+
+mod answer;
+mod generator;
+mod growth;
+mod load;
+mod network;
+mod process;
+mod result;
+mod role;
+mod split;
+mod text;
+
+pub use answer::why;
+pub use result::{Answer, Finding, Load, Part, SCHEMA, Split, State, Suspect, Why};
+pub use text::text;

@@ -1,0 +1,125 @@
+//! Which stage decides, and whether its load was at its limit.
+
+use plimsoll_metrics::{Counters, Group, LoadModel, RunSummary, StageInfo, StageResources};
+use plimsoll_report::format::{count, percent};
+
+use crate::result::Load;
+
+/// An open stage that missed more of its requests was at its limit: the share from which the rate
+/// of a stage is refused (`lost_rate` in `plimsoll-metrics`).
+pub(crate) const MISSED: f64 = 0.01;
+/// A stage that fell behind steadily ends with twice its mean in flight; one that keeps up and
+/// begins empty ends with its mean.
+const GROWN: f64 = 1.5;
+/// Requests by which what is in flight differs by chance: standard deviations of a Poisson number.
+const DEVIATIONS: f64 = 4.0;
+/// And at least so many.
+const FEW: f64 = 10.0;
+/// Users of a closed stage of whom fewer are in flight mostly think: more of them would send more.
+const THINKING: f64 = 0.5;
+
+/// A measured stage with what was counted in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage<'r> {
+    pub(crate) info: &'r StageInfo,
+    pub(crate) group: &'r Group,
+    pub(crate) resources: Option<&'r StageResources>,
+}
+
+/// The measured stages in which anything was sent.
+pub(crate) fn stages(summary: &RunSummary) -> Vec<Stage<'_>> {
+    let stages = summary.metadata.stages.iter().zip(&summary.results.by_stage);
+    let measured = stages.filter(|(info, group)| {
+        !info.warmup && info.duration_s > 0.0 && group.counters.dispatched_in_stage > 0
+    });
+    let resources =
+        |info: &StageInfo| summary.resources.iter().find(|found| found.stage == info.name);
+    measured.map(|(info, group)| Stage { info, group, resources: resources(info) }).collect()
+}
+
+impl Stage<'_> {
+    /// How much was asked for: users, or requests per second.
+    pub(crate) fn asked(&self) -> f64 {
+        let planned = self.group.counters.scheduled as f64 / self.info.duration_s;
+        self.info.users.unwrap_or(planned)
+    }
+
+    pub(crate) fn throughput(&self) -> f64 {
+        self.group.counters.completed_in_stage as f64 / self.info.duration_s
+    }
+
+    /// Whether more could not be carried.
+    pub(crate) fn load(&self) -> Load {
+        let (at_limit, because) = match self.info.model {
+            LoadModel::Closed => self.closed(),
+            LoadModel::Open => self.open(),
+        };
+        Load {
+            stage: self.info.name.clone(),
+            model: self.info.model,
+            users: self.info.users,
+            throughput_per_s: self.throughput(),
+            in_flight: self.info.mean_in_flight,
+            at_limit,
+            because,
+        }
+    }
+
+    /// A user of a closed loop sends as soon as it can.
+    fn closed(&self) -> (bool, String) {
+        let Some(users) = self.info.users else { return (true, "a closed loop".to_owned()) };
+        let users_words = if users <= 1.0 { "user" } else { "users" };
+        match self.info.mean_in_flight {
+            Some(busy) if busy < users * THINKING => {
+                let words = "in flight: they mostly think";
+                (false, format!("a closed loop of {users:.0} {users_words}, {busy:.1} {words}"))
+            }
+            _ => (true, format!("a closed loop of {users:.0} {users_words}")),
+        }
+    }
+
+    fn open(&self) -> (bool, String) {
+        let counters = &self.group.counters;
+        if let Some(held) = held(counters).filter(|held| *held > MISSED) {
+            let share = percent(held);
+            return (true, format!("{share} of the arrivals found every slot in flight taken"));
+        }
+        let lost = counters.timed_out + counters.in_flight + counters.never_sent;
+        let share = lost as f64 / counters.scheduled.max(1) as f64;
+        if share > MISSED {
+            return (true, format!("{} of the requests had no answer in time", percent(share)));
+        }
+        let behind = counters
+            .dispatched_in_stage
+            .saturating_sub(counters.completed_in_stage)
+            .saturating_sub(counters.rejected + counters.failed + counters.cancelled);
+        if let Some(mean) = self.info.mean_in_flight {
+            let by_chance = (DEVIATIONS * mean.sqrt()).max(FEW);
+            let is_behind = behind as f64 > GROWN * mean && behind as f64 - mean > by_chance;
+            if is_behind {
+                let behind = count(behind);
+                return (true, format!("the queue grew: {behind} more sent than answered"));
+            }
+        }
+        (false, "the rate was carried, and no queue grew".to_owned())
+    }
+}
+
+/// Share of the arrivals that found no slot in flight; `None` without planned ones, as in closed
+/// stages.
+pub(crate) fn held(counters: &Counters) -> Option<f64> {
+    let in_time = counters.arrivals_in_stage + counters.arrivals_late_by_generator;
+    let held = counters.arrivals_planned.saturating_sub(in_time);
+    (counters.arrivals_planned > 0).then(|| held as f64 / counters.arrivals_planned as f64)
+}
+
+/// The stage that decides: of those at their limit, else of all, the one of which most was asked.
+/// Users and rates cannot be compared, so that of stages of both models the throughput counts.
+pub(crate) fn deciding<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<&'s Stage<'r>> {
+    let mixed = stages.iter().any(|stage| stage.info.model != stages[0].info.model);
+    let size = |stage: &Stage<'_>| if mixed { stage.throughput() } else { stage.asked() };
+    stages.iter().max_by(|one, other| {
+        let limits = [one, other].map(|stage| stage.load().at_limit);
+        limits[0].cmp(&limits[1]).then(size(one).total_cmp(&size(other)))
+    })
+}

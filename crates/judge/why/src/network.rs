@@ -1,0 +1,64 @@
+//! Whether the network limited the load.
+
+use plimsoll_metrics::{LinkLoad, NetworkLoad};
+use plimsoll_report::format::{count, percent};
+
+use crate::result::{Finding, State, Suspect};
+
+/// Share of segments sent again from which on a network loses too many (`judge.md`, section 7): a
+/// lost one delays its request by 200 ms (Linux's least retransmission time-out) or, in a long
+/// answer, by a round trip. Those that the other side had already do not count: a server that a
+/// quota stops acknowledges late, and nothing is lost.
+const RETRANSMITTED: f64 = 0.001;
+/// And at least so many: a few may be those of other programs, or of a connection that ended.
+const LEAST: u64 = 10;
+/// Share of the speed of a link at which it is full (`judge.md`, section 7).
+const LINK_FULL: f64 = 0.9;
+
+/// Judges the host's network. Sockets that overflow are no limit of the network while a
+/// process is full: one that has no time to accept connections lets its queue overflow.
+pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Finding {
+    let Some(load) = network else {
+        let missing = Some("the run has no counters of its host's network".to_owned());
+        let (suspect, state) = (Suspect::Network, State::Unknown);
+        return Finding {
+            suspect,
+            process: None,
+            state,
+            evidence: Vec::new(),
+            used: None,
+            missing,
+        };
+    };
+    let lost = load.retransmitted.saturating_sub(load.needless);
+    let share = lost as f64 / load.segments.max(1) as f64;
+    let loses = share > RETRANSMITTED && lost >= LEAST;
+    let fullest = |link: &LinkLoad| link.received.max(link.sent);
+    let full = load.link.as_ref().is_some_and(|link| fullest(link) >= LINK_FULL);
+    let overflows = load.listen_overflows > 0 && !full_process;
+    let saturated = loses || full || overflows;
+    let state = if saturated { State::Saturated } else { State::Clear };
+    let mut evidence = vec![format!(
+        "{} of {} segments lost{}",
+        count(lost),
+        count(load.segments),
+        if lost > 0 { format!(" ({})", percent(share)) } else { String::new() }
+    )];
+    if load.needless > 0 {
+        evidence.push(format!("{} sent again without need", count(load.needless)));
+    }
+    let overflow = (load.listen_overflows > 0).then(|| {
+        format!("{} connections found the queue of a socket full", count(load.listen_overflows))
+    });
+    // The reason comes first.
+    let place = usize::from(loses || !overflows);
+    evidence.splice(place..place, overflow);
+    let link = load.link.as_ref().map(|link| {
+        let LinkLoad { name, mbit_per_s, .. } = link;
+        format!("{} of the {mbit_per_s} Mbit/s of {name}", percent(fullest(link)))
+    });
+    let place = if full && !loses { 0 } else { evidence.len() };
+    evidence.splice(place..place, link);
+    let used = load.link.as_ref().map(fullest);
+    Finding { suspect: Suspect::Network, process: None, state, evidence, used, missing: None }
+}

@@ -1,0 +1,93 @@
+//! Whether a load was at its limit, and which stage decides.
+
+use crate::support::{Case, threads};
+
+/// The answer for an open stage of 100/s with a gateway at its limit.
+fn busy(change: impl FnOnce(&mut Case)) -> &'static str {
+    let case = Case::open(100).with(|case| threads(case.process("gateway"), &[(0.97, 0.0)]));
+    case.with(change).answer()
+}
+
+#[test]
+fn an_open_load_is_at_its_limit_where_arrivals_find_no_slot() {
+    // Of 1,000 planned, 11 and 9 were held up; 400 that the generator kept are not the target's.
+    assert_eq!(busy(|case| case.counters().arrivals_in_stage = 989), "gateway");
+    assert_eq!(busy(|case| case.counters().arrivals_in_stage = 991), "nothing_saturated");
+    let late = |case: &mut Case| {
+        case.counters().arrivals_in_stage = 600;
+        case.counters().arrivals_late_by_generator = 400;
+    };
+    assert_eq!(busy(late), "nothing_saturated");
+}
+
+#[test]
+fn an_open_load_is_at_its_limit_where_answers_do_not_come() {
+    assert_eq!(busy(|case| case.counters().timed_out = 11), "gateway");
+    assert_eq!(busy(|case| case.counters().in_flight = 11), "gateway");
+    assert_eq!(busy(|case| case.counters().never_sent = 11), "gateway");
+    assert_eq!(busy(|case| case.counters().timed_out = 9), "nothing_saturated");
+}
+
+/// A queue that grows evenly ends with twice its mean; one that does not, with its mean.
+#[test]
+fn an_open_load_is_at_its_limit_where_the_queue_grows() {
+    let queue = |mean, behind: u64| {
+        busy(|case| {
+            case.stage().mean_in_flight = Some(mean);
+            let counters = case.counters();
+            counters.completed_in_stage = counters.dispatched_in_stage - behind;
+        })
+    };
+    assert_eq!(queue(100.0, 200), "gateway");
+    assert_eq!(queue(100.0, 110), "nothing_saturated");
+    // 4 more than 4: chance.
+    assert_eq!(queue(4.0, 8), "nothing_saturated");
+    // Requests that were refused are answered.
+    let refused = busy(|case| {
+        case.stage().mean_in_flight = Some(10.0);
+        let counters = case.counters();
+        counters.completed_in_stage -= 200;
+        counters.rejected = 200;
+    });
+    assert_eq!(refused, "nothing_saturated");
+}
+
+#[test]
+fn users_who_mostly_think_are_no_limit() {
+    let thinking = |in_flight| {
+        Case::level(50)
+            .without("provider")
+            .with(|case| case.stage().mean_in_flight = Some(in_flight))
+    };
+    let why = thinking(20.0).why();
+    assert_eq!(why.answer.name(), "nothing_saturated");
+    assert!(why.sentence.contains("they mostly think"), "{}", why.sentence);
+    assert_eq!(thinking(30.0).answer(), "cannot_be_told");
+}
+
+#[test]
+fn the_stage_at_its_limit_with_the_most_load_decides() {
+    let case = Case::closed(10).with_closed(200, 9.0).with_closed(50, 6.0);
+    assert_eq!(case.why().load.unwrap().stage, "200:10s");
+    // The rate that was missed, not the higher one of a stage that was carried.
+    let case =
+        Case::open(100).with(|case| case.counters().arrivals_in_stage = 500).with_open(300, 5.0);
+    assert_eq!(case.why().load.unwrap().stage, "@100:10s");
+    let warm = Case::closed(10).with_closed(200, 9.0).with(|case| case.stage().warmup = true);
+    assert_eq!(warm.why().load.unwrap().stage, "10:10s");
+}
+
+#[test]
+fn a_run_without_a_measured_request_has_no_answer() {
+    let why = Case::empty().why();
+    assert_eq!(why.answer.name(), "cannot_be_told");
+    assert!(why.findings.is_empty() && why.load.is_none());
+}
+
+#[test]
+fn refusals_are_told_and_limit_nothing() {
+    let case = Case::open(100).with(|case| case.counters().rejected = 120);
+    let why = case.why();
+    assert_eq!(why.answer.name(), "nothing_saturated");
+    assert!(why.notes[0].starts_with("12.0% of the requests were refused"), "{:?}", why.notes);
+}

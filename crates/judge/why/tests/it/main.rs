@@ -1,0 +1,9 @@
+//! Answers from constructed evidence: expected values are computed by hand.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod answers;
+mod levels;
+mod load;
+mod processes;
+mod shown;
+mod support;

@@ -1,0 +1,94 @@
+//! The answer as text and as JSON.
+
+use plimsoll_metrics::RunSummary;
+use plimsoll_why::{SCHEMA, Why, text, why};
+use serde_json::Value;
+
+use crate::support::{Case, process, threads};
+
+fn schema() -> Value {
+    serde_json::to_value(schemars::schema_for!(Why)).unwrap()
+}
+
+fn saturated() -> Case {
+    Case::closed(50).with(|case| {
+        let gateway = case.process("gateway");
+        gateway.cpus = Some(1);
+        threads(gateway, &[(0.97, 0.11), (0.02, 0.0)]);
+        "provider-\u{1b}[31m".clone_into(&mut case.process("provider").name);
+    })
+}
+
+#[test]
+fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
+    let expected = "\
+why: the gateway limits at 100/s: 0.99 of 1 CPU
+  50:10s: a closed loop of 50 users, 49.0 in flight on average
+  generator  clear      0.20 of 4 CPUs, late by 300us at p99
+  network    clear      0 of 200,000 segments lost
+  gateway    SATURATED  0.99 of 1 CPU, waits 0.11, busiest thread `worker` 0.97
+  provider   clear      `provider-\\u{1b}[31m`: 0.10 of 4 CPUs
+  no split: the run has no target without the gateway; `plimsoll versus --direct
+            URL` measures the provider beside the gateway
+";
+    assert_eq!(text(&saturated().why()), expected);
+}
+
+#[test]
+fn the_text_fits_a_terminal_however_much_was_watched() {
+    let crowded = saturated().with(|case| {
+        for number in 0..40 {
+            let name = format!("gateway-{number}-{}", "long".repeat(30));
+            let mut load = process(&name, 100 + number, 0.5);
+            load.threads[0].name = "t".repeat(60);
+            case.resources().processes.push(load);
+        }
+        case.counters().rejected = 900;
+        case.counters().failed = 100;
+    });
+    for case in [crowded, saturated(), Case::empty(), Case::closed(1).without("provider")] {
+        let shown = text(&case.why());
+        let wide = shown.lines().find(|line| line.chars().count() > 80);
+        assert!(shown.lines().count() <= 24 && wide.is_none(), "{wide:?}\n{shown}");
+        assert!(shown.starts_with("why: "));
+    }
+}
+
+#[test]
+fn the_schema_of_why_json_equals_its_type() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/why.schema.json");
+    plimsoll_golden::check(path, &(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
+}
+
+#[test]
+fn answers_keep_the_schema_and_are_read_back() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    for case in [saturated(), Case::open(100), Case::empty(), Case::closed(1).without("gateway")] {
+        let why = case.why();
+        let json = serde_json::to_value(&why).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        assert_eq!(json["answer"], why.answer.name());
+        assert_eq!(json["schema"], SCHEMA);
+        assert_eq!(serde_json::from_value::<Why>(json).unwrap(), why);
+    }
+}
+
+/// Summaries of earlier versions have no evidence of processes: they are read, and say so.
+#[test]
+fn a_summary_without_evidence_is_read_and_names_what_is_missing() {
+    let mut json = serde_json::to_value(&Case::level(50).0).unwrap();
+    assert!(json.as_object_mut().unwrap().remove("resources").is_some());
+    let summary: RunSummary = serde_json::from_value(json).unwrap();
+    let why = why(&summary);
+    assert_eq!(why.answer.name(), "cannot_be_told");
+    assert!(why.missing.iter().any(|how| how.contains("--watch provider=:9000")), "{why:?}");
+    assert!(why.missing.iter().any(|how| how.contains("counters of its host")), "{why:?}");
+}
+
+#[test]
+fn the_line_of_reports_is_the_sentence() {
+    let why = saturated().why();
+    let line = why.bottleneck();
+    assert_eq!((line.answer.as_str(), line.text.as_str()), ("gateway", why.sentence.as_str()));
+}

@@ -1,0 +1,358 @@
+//! A page of metrics in Prometheus' text format: the CPU time of a process on another host.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use plimsoll_measure::Nanos;
+use plimsoll_transport::{Endpoint, EndpointError};
+
+const FORM: &str = "write http://HOST:PORT/metrics, and behind it what is needed of \
+                    #cpus=N&LABEL=VALUE";
+
+/// Where a page of metrics is, and which of its figures count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricsPage {
+    pub(crate) tls: bool,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) path: String,
+    /// CPUs that the process may use, if the user says so.
+    cpus: Option<f64>,
+    /// Labels of the series that count.
+    labels: Vec<(String, String)>,
+}
+
+/// Why a text names no page of metrics.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` {fault}; {FORM}")]
+pub struct MetricsPageError {
+    text: String,
+    fault: &'static str,
+}
+
+/// Reads `http://HOST:PORT/PATH#cpus=N&LABEL=VALUE`; what stands behind the `#` is not sent.
+impl FromStr for MetricsPage {
+    type Err = MetricsPageError;
+
+    fn from_str(text: &str) -> Result<Self, MetricsPageError> {
+        let error = |fault| MetricsPageError { text: text.to_owned(), fault };
+        let (url, chosen) = text.split_once('#').unwrap_or((text, ""));
+        let (tls, rest) = match url.split_once("://") {
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) => (true, rest),
+            _ => return Err(error("has no http:// or https://")),
+        };
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(error("has a user or password, which would stand in every report"));
+        }
+        let endpoint = Endpoint::parse(authority, if tls { 443 } else { 80 });
+        let endpoint = endpoint.map_err(|fault| match fault {
+            EndpointError::Port => error("has a port that is no number"),
+            EndpointError::Host => error("has no host, or characters that no URL has"),
+        })?;
+        if !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(error("has no host, or characters that no URL has"));
+        }
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let mut page = Self { tls, endpoint, path, cpus: None, labels: Vec::new() };
+        for part in chosen.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| error("has a part without `=`"))?;
+            if name == "cpus" {
+                let cpus = value.parse().ok().filter(|cpus: &f64| cpus.is_finite() && *cpus > 0.0);
+                page.cpus = Some(cpus.ok_or_else(|| error("has a number of CPUs that is none"))?);
+            } else {
+                page.labels.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// The URL, without what is not sent.
+impl fmt::Display for MetricsPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.endpoint, self.path)
+    }
+}
+
+/// A figure that pages give CPU time as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CpuMetric {
+    /// Of cAdvisor, by container. It looks every few seconds, whenever it is asked.
+    Container,
+    /// Of a process that shows its own metrics.
+    Process,
+    /// Of the node exporter: a whole host.
+    Host,
+}
+
+impl CpuMetric {
+    /// Its name on the page.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Container => "container_cpu_usage_seconds_total",
+            Self::Process => "process_cpu_seconds_total",
+            Self::Host => "node_cpu_seconds_total",
+        }
+    }
+}
+
+/// What a page says at a moment: sums over its series that count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PageReading {
+    pub(crate) metric: CpuMetric,
+    /// CPU time since the process began.
+    pub(crate) cpu: Nanos,
+    /// CPUs that may be used, as the page or the user says.
+    pub(crate) cpus: Option<f64>,
+    /// Periods of a quota: all, those in which it stopped the container, and for how many seconds.
+    pub(crate) quota: Option<[f64; 3]>,
+}
+
+impl MetricsPage {
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// What it lacks, in words.
+    pub(crate) fn read(&self, text: &str) -> Result<PageReading, String> {
+        let samples: Vec<_> = text.lines().filter_map(Sample::read).collect();
+        let counted = || samples.iter().filter(|sample| sample.has(&self.labels));
+        let of = |name: &'static str| counted().filter(move |sample| sample.name == name);
+        let sum = |name| of(name).map(|sample| sample.value).reduce(|a, b| a + b);
+        // Without a label, all containers of a host would count.
+        let container = CpuMetric::Container.name();
+        if !self.labels.is_empty() && of(container).next().is_some() {
+            let is_total = |sample: &&Sample<'_>| sample.label("cpu") == Some("total");
+            let total: f64 = of(container).filter(is_total).map(|sample| sample.value).sum();
+            let each: f64 = of(container).map(|sample| sample.value).sum();
+            let allowed = sum("container_spec_cpu_quota").zip(sum("container_spec_cpu_period"));
+            let number = of("container_spec_cpu_quota").count() as f64;
+            // The sum of the periods is that of one, as often as there are quotas.
+            let allowed = allowed.map(|(quota, period)| quota * number / period);
+            let quota = [
+                "container_cpu_cfs_periods_total",
+                "container_cpu_cfs_throttled_periods_total",
+                "container_cpu_cfs_throttled_seconds_total",
+            ];
+            let quota = quota.map(sum);
+            return Ok(PageReading {
+                metric: CpuMetric::Container,
+                cpu: seconds(if of(container).any(|sample| is_total(&sample)) {
+                    total
+                } else {
+                    each
+                }),
+                cpus: self.cpus.or_else(|| allowed.filter(|cpus| *cpus > 0.0)),
+                quota: if let [Some(all), Some(stopped), Some(seconds)] = quota {
+                    Some([all, stopped, seconds])
+                } else {
+                    None
+                },
+            });
+        }
+        if let Some(cpu_s) = sum(CpuMetric::Process.name()) {
+            // Go's runtime says how many threads may run at once.
+            let cpus = self.cpus.or_else(|| sum("go_sched_gomaxprocs_threads"));
+            return Ok(PageReading {
+                metric: CpuMetric::Process,
+                cpu: seconds(cpu_s),
+                cpus,
+                quota: None,
+            });
+        }
+        let host = CpuMetric::Host.name();
+        if of(host).next().is_some() {
+            let idle = |sample: &&Sample<'_>| {
+                matches!(sample.label("mode"), Some("idle" | "iowait" | "guest" | "guest_nice"))
+            };
+            let busy = of(host).filter(|sample| !idle(sample)).map(|sample| sample.value);
+            let cpus: BTreeSet<_> = of(host).filter_map(|sample| sample.label("cpu")).collect();
+            let cpus = self.cpus.or(Some(cpus.len() as f64));
+            return Ok(PageReading {
+                metric: CpuMetric::Host,
+                cpu: seconds(busy.sum()),
+                cpus,
+                quota: None,
+            });
+        }
+        Err(self.lacks(&samples))
+    }
+
+    fn lacks(&self, samples: &[Sample<'_>]) -> String {
+        let [container, process, host] =
+            [CpuMetric::Container, CpuMetric::Process, CpuMetric::Host].map(CpuMetric::name);
+        let has = |name: &str| samples.iter().any(|sample| sample.name == name);
+        if self.labels.is_empty() && has(container) {
+            return format!(
+                "{self} has the containers of a host: choose one by a label, like #name=gateway"
+            );
+        }
+        let labels: Vec<_> =
+            self.labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+        let with =
+            if labels.is_empty() { String::new() } else { format!(" with {}", labels.join(", ")) };
+        format!("{self} has none of {process}, {container} and {host}{with}")
+    }
+}
+
+fn seconds(seconds: f64) -> Nanos {
+    Nanos::from_secs_f64(seconds.max(0.0))
+}
+
+/// A line of a page.
+#[derive(Debug)]
+struct Sample<'t> {
+    name: &'t str,
+    labels: &'t str,
+    value: f64,
+}
+
+impl<'t> Sample<'t> {
+    /// `name{label="value",...} value [timestamp]`; `None` for comments and what is no number.
+    fn read(line: &'t str) -> Option<Self> {
+        let end = line.find(['{', ' ', '\t'])?;
+        let (name, rest) = line.split_at_checked(end)?;
+        if name.is_empty() || name.starts_with('#') {
+            return None;
+        }
+        // A value may stand in the text of a label.
+        let (labels, rest) = match rest.strip_prefix('{') {
+            Some(labels) => labels.split_at_checked(end_of_labels(labels)?)?,
+            None => ("", rest),
+        };
+        let value = rest.trim_start_matches('}').split_ascii_whitespace().next()?;
+        let value = value.parse().ok().filter(|value: &f64| value.is_finite())?;
+        Some(Self { name, labels, value })
+    }
+
+    /// The value of a label, as it is written.
+    fn label(&self, wanted: &str) -> Option<&'t str> {
+        let mut rest = self.labels;
+        while let Some((name, after)) = rest.split_once("=\"") {
+            let end = end_of_text(after)?;
+            let (value, behind) = after.split_at_checked(end)?;
+            if name.trim() == wanted {
+                return Some(value);
+            }
+            rest = behind.get(1..)?.trim_start_matches([',', ' ']);
+        }
+        None
+    }
+
+    fn has(&self, labels: &[(String, String)]) -> bool {
+        labels.iter().all(|(name, value)| self.label(name) == Some(value))
+    }
+}
+
+/// The place of the quote that ends a text.
+fn end_of_text(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })
+}
+
+/// The place of the brace that ends the labels.
+fn end_of_labels(text: &str) -> Option<usize> {
+    let (mut escaped, mut quoted) = (false, false);
+    text.bytes().position(|byte| {
+        let ends = byte == b'}' && !quoted;
+        quoted ^= byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str) -> MetricsPage {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_url_has_a_page_and_what_counts_on_it() {
+        let given = page("http://h:9100/metrics#cpus=2.5&pod=gw-1");
+        assert_eq!(given.to_string(), "http://h:9100/metrics");
+        assert_eq!(given.cpus, Some(2.5));
+        assert_eq!(given.labels, [("pod".to_owned(), "gw-1".to_owned())]);
+        assert_eq!(page("https://[::1]/m?x=1").to_string(), "https://[::1]:443/m?x=1");
+        assert_eq!(page("http://h").to_string(), "http://h:80/");
+        for (text, part) in [
+            ("h:9100", "no http://"),
+            ("http://:9/", "no host"),
+            ("http://me:pw@h/", "password"),
+            ("http://h:x/", "port"),
+            ("http://h/#cpus=0", "CPUs"),
+            ("http://h/#cpus=inf", "CPUs"),
+            ("http://h/#pod", "without `=`"),
+        ] {
+            let error = text.parse::<MetricsPage>().unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("/metrics"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_process_shows_its_own_time_and_go_its_threads() {
+        let text = "# HELP process_cpu_seconds_total Time.\n# TYPE x counter\n\
+                    process_cpu_seconds_total 12.5\ngo_sched_gomaxprocs_threads 4\n\
+                    process_cpu_seconds_totals 99\nother NaN\n\n{ broken";
+        let reading = page("http://h/m").read(text).unwrap();
+        assert_eq!((reading.metric, reading.cpu.as_secs_f64()), (CpuMetric::Process, 12.5));
+        assert_eq!(reading.cpus, Some(4.0));
+        let told = page("http://h/m#cpus=2").read(text).unwrap();
+        assert_eq!(told.cpus, Some(2.0), "the user knows better");
+    }
+
+    /// Two containers; the labels of one have a brace and a quote in their text.
+    #[test]
+    fn a_container_is_chosen_by_a_label() {
+        let text = "\
+container_cpu_usage_seconds_total{cpu=\"total\",id=\"/a}\\\"{\",name=\"gw\"} 40 1763800000000
+container_cpu_usage_seconds_total{cpu=\"cpu00\",id=\"/a\",name=\"gw\"} 15
+container_cpu_usage_seconds_total{cpu=\"total\",id=\"/b\",name=\"db\"} 7
+container_spec_cpu_quota{id=\"/a\",name=\"gw\"} 150000
+container_spec_cpu_period{id=\"/a\",name=\"gw\"} 100000
+container_cpu_cfs_periods_total{name=\"gw\"} 600
+container_cpu_cfs_throttled_periods_total{name=\"gw\"} 450
+container_cpu_cfs_throttled_seconds_total{name=\"gw\"} 21.5
+process_cpu_seconds_total 3";
+        let reading = page("http://h/m#name=gw").read(text).unwrap();
+        let quota = Some([600.0, 450.0, 21.5]);
+        let expected = PageReading {
+            metric: CpuMetric::Container,
+            cpu: Nanos::from_secs(40),
+            cpus: Some(1.5),
+            quota,
+        };
+        assert_eq!(reading, expected);
+        let other = page("http://h/m#name=db").read(text).unwrap();
+        assert_eq!((other.cpu.as_secs_f64(), other.cpus, other.quota), (7.0, None, None));
+        // Not a container of this name, and the process on the page has no such label.
+        let error = page("http://h/m#name=none").read(text).unwrap_err();
+        assert!(error.contains("name=\"none\""), "{error}");
+        let process = "process_cpu_seconds_total 3";
+        let without = text.replace(process, "");
+        let error = page("http://h/m").read(&without).unwrap_err();
+        assert!(error.contains("choose one by a label"), "{error}");
+    }
+
+    #[test]
+    fn a_host_is_what_its_cpus_do_not_idle() {
+        let text = "node_cpu_seconds_total{cpu=\"0\",mode=\"idle\"} 100\n\
+                    node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 30\n\
+                    node_cpu_seconds_total{cpu=\"1\",mode=\"iowait\"} 50\n\
+                    node_cpu_seconds_total{cpu=\"1\",mode=\"system\"} 5\n\
+                    node_cpu_seconds_total{cpu=\"1\",mode=\"steal\"} 2";
+        let reading = page("http://h/m").read(text).unwrap();
+        assert_eq!((reading.metric, reading.cpu.as_secs_f64()), (CpuMetric::Host, 37.0));
+        assert_eq!(reading.cpus, Some(2.0));
+        assert!(page("http://h/m").read("<html>not found</html>").is_err());
+    }
+}

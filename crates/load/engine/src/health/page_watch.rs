@@ -1,0 +1,313 @@
+//! Watches processes on other hosts through their pages of metrics, while the load goes on.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
+use plimsoll_metrics::{ProcessLoad, ProcessTrack, QuotaLoad};
+use plimsoll_transport::{EncodedRequest, ResponseHandler, ResponseHead, RxTime, SingleRequest};
+use tokio::runtime::Builder;
+
+use super::metrics_page::{CpuMetric, MetricsPage, PageReading};
+
+/// Time between two readings of a page.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Time for a page.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a page; that of a host with many containers has a few megabytes.
+const MOST_BYTES: usize = 32 << 20;
+/// Readings must cover this share of a stage.
+const COVERED: f64 = 0.5;
+
+/// A process on another host that is watched through a page of metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedPage {
+    /// Name in reports.
+    pub name: String,
+    /// The page.
+    pub page: MetricsPage,
+}
+
+impl WatchedPage {
+    /// Reads the page once.
+    ///
+    /// # Errors
+    /// Why it cannot be watched, in words.
+    pub fn check(&self) -> Result<(), String> {
+        get(&self.page).and_then(|text| self.page.read(&text)).map(drop)
+    }
+}
+
+/// The pages of a run, each read by a thread of its own: one that hangs delays no other.
+#[derive(Debug, Default)]
+pub(crate) struct PageWatch(Vec<Watching>);
+
+/// What a page said, and when.
+type Readings = Arc<Mutex<Vec<(Moment, PageReading)>>>;
+
+#[derive(Debug)]
+struct Watching {
+    page: WatchedPage,
+    readings: Readings,
+    /// The thread ends when this is dropped.
+    _until: Sender<()>,
+}
+
+impl PageWatch {
+    /// Reads these pages about once a second from now on. A page whose thread cannot be started is
+    /// one that is never read.
+    pub(crate) fn start(pages: &[WatchedPage], clock: MonotonicClock) -> Self {
+        let watch = |page: &WatchedPage| {
+            let readings = Readings::default();
+            let (until, over) = channel::<()>();
+            let (url, into) = (page.page.clone(), Arc::clone(&readings));
+            let thread = thread::Builder::new().name("metrics page".to_owned());
+            let _ = thread.spawn(move || poll(&url, &into, &clock, &over));
+            Watching { page: page.clone(), readings, _until: until }
+        };
+        Self(pages.iter().map(watch).collect())
+    }
+
+    /// What each process used between two moments.
+    pub(crate) fn loads(&self, from: Moment, to: Moment) -> Vec<ProcessLoad> {
+        let load = |watching: &Watching| load(&watching.page, &watching.readings(), from, to);
+        self.0.iter().map(load).collect()
+    }
+
+    /// The CPU time of each process at every reading since `origin`.
+    pub(crate) fn tracks(&self, origin: Moment) -> Vec<ProcessTrack> {
+        let track = |watching: &Watching| {
+            let all = watching.readings();
+            let since = all.iter().filter(|(at, _)| *at >= origin);
+            let cpu = |(at, reading): &(Moment, PageReading)| (at.since(origin), reading.cpu);
+            ProcessTrack { name: watching.page.name.clone(), readings: since.map(cpu).collect() }
+        };
+        self.0.iter().map(track).filter(|track| track.readings.len() > 1).collect()
+    }
+}
+
+/// Reads a page again and again, and keeps what it says where it can be read.
+fn poll(page: &MetricsPage, readings: &Readings, clock: &MonotonicClock, over: &Receiver<()>) {
+    loop {
+        if let Ok(reading) = get(page).and_then(|text| page.read(&text)) {
+            let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
+            readings.push((clock.now(), reading));
+        }
+        if over.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+impl Watching {
+    fn readings(&self) -> Vec<(Moment, PageReading)> {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What a process used between two moments, from the readings between them; nothing where they
+/// cover too little of the time, or where the process began anew.
+fn load(
+    watched: &WatchedPage,
+    readings: &[(Moment, PageReading)],
+    from: Moment,
+    to: Moment,
+) -> ProcessLoad {
+    let within: Vec<_> =
+        changes(readings).into_iter().filter(|(at, _)| (from..=to).contains(at)).collect();
+    let metric = readings.first().map_or("", |(_, reading)| reading.metric.name());
+    let page = Some(format!("{} {metric}", watched.page).trim_end().to_owned());
+    let load = ProcessLoad { name: watched.name.clone(), page, ..ProcessLoad::default() };
+    let nothing = || ProcessLoad { gone: true, ..load.clone() };
+    let Some(((first, before), (last, after))) = within.first().zip(within.last()) else {
+        return nothing();
+    };
+    let wall_s = last.since(*first).as_secs_f64();
+    let falls = within.windows(2).any(|pair| pair[1].1.cpu < pair[0].1.cpu);
+    if falls || wall_s <= COVERED * to.since(from).as_secs_f64() {
+        return nothing();
+    }
+    let counted = before.quota.zip(after.quota).map(|(before, after)| {
+        let since = |index: usize| (after[index] - before[index]).max(0.0);
+        [since(0), since(1), since(2)]
+    });
+    let [periods, stopped, throttled_s] = counted.unwrap_or_default();
+    ProcessLoad {
+        cores: after.cpu.saturating_sub(before.cpu).as_secs_f64() / wall_s,
+        quota: after.cpus.map(|cpus| QuotaLoad {
+            cpus,
+            periods: whole(periods),
+            throttled_periods: whole(stopped),
+            throttled_s,
+            with_generator: false,
+        }),
+        ..load
+    }
+}
+
+/// A count, which pages print as a number with a point.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a difference of counters, which is not negative"
+)]
+const fn whole(count: f64) -> u64 {
+    count as u64
+}
+
+/// The readings that count. A page of cAdvisor repeats what it saw seconds ago: only where its
+/// figure changes is it known when that was so.
+fn changes(readings: &[(Moment, PageReading)]) -> Vec<(Moment, PageReading)> {
+    let is_live = readings.first().is_none_or(|(_, first)| first.metric != CpuMetric::Container);
+    if is_live {
+        return readings.to_vec();
+    }
+    let changed = readings.windows(2).filter(|pair| pair[0].1.cpu != pair[1].1.cpu);
+    changed.map(|pair| pair[1]).collect()
+}
+
+/// The text of a page.
+fn get(page: &MetricsPage) -> Result<String, String> {
+    let mut answer = Answer::default();
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let request = SingleRequest {
+        endpoint: page.endpoint.clone(),
+        tls: page.tls,
+        method: "GET",
+        path: &page.path,
+        headers: &[("accept", "text/plain; version=0.0.4")],
+        body: Vec::new(),
+    };
+    let sent =
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, request.send(&mut answer)).await });
+    let failed = |cause: &str| format!("cannot read {page}: {cause}");
+    sent.map_err(|_| failed("no answer within 5 s"))?.map_err(|cause| failed(&cause))?;
+    match answer.status {
+        200 if answer.text.len() < MOST_BYTES => {
+            Ok(String::from_utf8_lossy(&answer.text).into_owned())
+        }
+        200 => Err(failed("the page has more than 32 MiB")),
+        status => Err(failed(&format!("status {status}"))),
+    }
+}
+
+#[derive(Default)]
+struct Answer {
+    status: u16,
+    text: Vec<u8>,
+}
+
+impl ResponseHandler for Answer {
+    fn sent(&mut self, _: Moment, _: EncodedRequest) {}
+
+    fn received(&mut self, _: usize, _: RxTime) {}
+
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
+    }
+
+    fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {
+        let room = MOST_BYTES.saturating_sub(self.text.len()).min(bytes.len());
+        self.text.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        if self.text.len() < MOST_BYTES {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measure::Nanos;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn at(seconds: f64) -> Moment {
+        Moment::EPOCH + Nanos::from_secs_f64(seconds)
+    }
+
+    fn watched(url: &str) -> WatchedPage {
+        WatchedPage { name: "gateway".to_owned(), page: url.parse().unwrap() }
+    }
+
+    fn readings(metric: CpuMetric, cpu: &[f64]) -> Vec<(Moment, PageReading)> {
+        let reading = |(second, &cpu_s): (usize, &f64)| {
+            (
+                at(second as f64),
+                PageReading {
+                    metric,
+                    cpu: Nanos::from_secs_f64(cpu_s),
+                    cpus: Some(2.0),
+                    quota: None,
+                },
+            )
+        };
+        cpu.iter().enumerate().map(reading).collect()
+    }
+
+    /// 0.5 s of CPU time a second; between seconds 2 and 8 there are 3 s.
+    #[test]
+    fn what_a_process_used_is_the_difference_of_the_readings_in_a_stage() {
+        let steady: Vec<f64> = (0..12).map(|second| f64::from(second) * 0.5).collect();
+        let all = readings(CpuMetric::Process, &steady);
+        let page = watched("http://h/m");
+        let found = load(&page, &all, at(1.5), at(8.5));
+        assert!((found.cores - 0.5).abs() < 1e-9 && !found.gone, "{found:?}");
+        assert_eq!(found.quota.map(|quota| quota.cpus), Some(2.0));
+        assert_eq!(found.page.unwrap(), "http://h:80/m process_cpu_seconds_total");
+        // The readings end in the middle of this stage, and there is none in the last.
+        assert!(load(&page, &all, at(9.5), at(14.0)).gone);
+        assert!(load(&page, &all, at(20.0), at(30.0)).gone);
+        let mut anew = all;
+        anew[5].1.cpu = Nanos::ZERO;
+        assert!(load(&page, &anew, at(1.5), at(8.5)).gone, "it began anew");
+    }
+
+    /// A page that looks every four seconds: 2 s of CPU time between its looks at 4 and 8.
+    #[test]
+    fn a_page_that_repeats_itself_counts_where_it_changes() {
+        let looked = [1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0, 5.0, 5.0, 5.0, 5.0];
+        let all = readings(CpuMetric::Container, &looked);
+        let found = load(&watched("http://h/m#name=x"), &all, at(3.0), at(9.0));
+        assert!((found.cores - 0.5).abs() < 1e-9 && !found.gone, "{found:?}");
+        // It shows one look in this stage, and so no difference.
+        assert!(load(&watched("http://h/m#name=x"), &all, at(5.0), at(9.0)).gone);
+    }
+
+    /// A server whose process uses a tenth of a second of CPU time from page to page.
+    #[test]
+    fn pages_are_read_while_the_load_goes_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for (nth, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let text = format!("process_cpu_seconds_total {}\n", nth as f64 / 10.0);
+                let length = text.len();
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{text}");
+            }
+        });
+        let page = watched(&format!("http://127.0.0.1:{port}/metrics"));
+        page.check().unwrap();
+        let clock = MonotonicClock::start();
+        let watch = PageWatch::start(std::slice::from_ref(&page), clock);
+        let (began, (_never, wait)) = (clock.now(), channel::<()>());
+        while watch.0[0].readings().len() < 3 && clock.now().since(began) < Nanos::from_secs(30) {
+            let _ = wait.recv_timeout(Duration::from_millis(50));
+        }
+        let read: Vec<_> =
+            watch.0[0].readings().iter().map(|(_, page)| page.cpu.as_u64() / 1_000_000).collect();
+        assert_eq!(read[..3], [100, 200, 300]);
+        assert_eq!(watch.tracks(Moment::EPOCH)[0].readings.len(), read.len());
+        let gone = watched("http://127.0.0.1:1/metrics").check().unwrap_err();
+        assert!(gone.starts_with("cannot read http://127.0.0.1:1/metrics: "), "{gone}");
+    }
+}

@@ -1,0 +1,74 @@
+//! A turn with a tool server or an agent.
+
+use plimsoll_measure::{Moment, Nanos, Outcome, RpcReport, Sample};
+use plimsoll_protocol::Decoder;
+use plimsoll_protocol::rpc::Expectation;
+use plimsoll_transport::ResponseHead;
+use plimsoll_workload::{Conversation, RpcEnd};
+
+use super::OpenTurn;
+
+/// The header in which a tool server names the session.
+const SESSION: &str = "mcp-session-id";
+
+/// What a turn with a tool server or an agent needs besides.
+#[derive(Debug)]
+pub(super) struct RpcTurn {
+    expected: Expectation,
+    /// After what time the scenario gives the turn up.
+    cancel_after: Option<Nanos>,
+    /// Whether that is earlier than the time limit of all requests.
+    gives_up: bool,
+    /// The session that the response's head names.
+    session: Option<String>,
+}
+
+impl RpcTurn {
+    /// Of the current turn of a conversation; `None` for other turns.
+    pub(super) fn of(conversation: &Conversation) -> Option<Self> {
+        let expected = conversation.expectation()?;
+        let cancel_after = conversation.cancel_after();
+        Some(Self { expected, cancel_after, gives_up: false, session: None })
+    }
+
+    /// When a turn is given up that was dispatched at `at`, where requests have until `limit`.
+    pub(super) fn limit(&mut self, at: Moment, limit: Moment) -> Moment {
+        let own = self.cancel_after.map(|after| at + after);
+        self.gives_up = own.is_some_and(|own| own < limit);
+        own.map_or(limit, |own| own.min(limit))
+    }
+
+    /// Takes the head of the response, before the decoder does.
+    pub(super) fn head(&mut self, head: &ResponseHead<'_>, decoder: &mut Decoder) {
+        decoder.expect(self.expected);
+        self.session = head.header(SESSION).map(str::to_owned);
+    }
+}
+
+impl OpenTurn {
+    /// Whether the scenario gives the turn up before the time limit of all requests.
+    pub(super) fn gives_up(&self) -> bool {
+        self.rpc.as_ref().is_some_and(|rpc| rpc.gives_up)
+    }
+
+    /// Notes what the answer says, for the sample and for the conversation.
+    pub(super) fn end_rpc(&mut self, outcome: Outcome) -> Option<Box<RpcEnd>> {
+        let rpc = self.rpc.as_mut()?;
+        let decoder = self.decoder.as_ref();
+        let answer = decoder.and_then(|decoder| decoder.rpc_answer()).cloned().unwrap_or_default();
+        let code = decoder.and_then(|decoder| decoder.rpc_code());
+        let Sample { status, rpc: report, .. } = &mut self.measurement.sample;
+        *report = RpcReport {
+            code: code.map(in_range),
+            tool_error: answer.tool_error && outcome == Outcome::Completed,
+            notifications: answer.notifications,
+        };
+        let session = rpc.session.take();
+        Some(Box::new(RpcEnd { outcome, status: *status, session, code, answer }))
+    }
+}
+
+/// A code as results have it; those of JSON-RPC itself have five digits.
+fn in_range(code: i64) -> i32 {
+    i32::try_from(code).unwrap_or(if code < 0 { i32::MIN } else { i32::MAX })
+}

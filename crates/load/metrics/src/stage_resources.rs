@@ -1,0 +1,162 @@
+//! What a stage used of the machine, and what there was: the evidence of what limited its load.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a measured stage used of this host. Every figure is the difference between a reading at
+/// the start of the stage and one at its end. What the kernel does not tell is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageResources {
+    /// Name of the stage.
+    pub stage: String,
+    /// Time between the two readings, in seconds.
+    pub wall_s: f64,
+    /// The watched processes, the one that listens at the target's address where it is on this
+    /// host, and Plimsoll itself.
+    pub processes: Vec<ProcessLoad>,
+    /// All CPUs of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostLoad>,
+    /// The network of this host, to any address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkLoad>,
+}
+
+/// A process and its descendants in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ProcessLoad {
+    /// Its name, as given by the user; `gateway` for the one that was found at the target's address
+    /// and that nobody named.
+    pub name: String,
+    /// Its process id; 0 on another host.
+    pub pid: u32,
+    /// Of a process on another host: the page of metrics that its figures come from, and the
+    /// metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+    /// Where it stands in the run.
+    pub place: ProcessPlace,
+    /// CPU time divided by time.
+    pub cores: f64,
+    /// Time for which its threads were ready to run and waited for a CPU, divided by time: a sum
+    /// over threads. The time for which a CPU quota stopped them is part of it. Threads that ended
+    /// meanwhile are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<f64>,
+    /// Its busiest threads, the busiest first, at most 16.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadLoad>,
+    /// CPUs that it may run on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// The narrowest CPU quota of its control group and of those above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaLoad>,
+    /// Share of the time in which a task of its control group waited for a CPU (`cpu.pressure`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<f64>,
+    /// Whether it ended before the stage did, or its page of metrics told nothing of most of the
+    /// stage; the figures are then missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+}
+
+/// Where a process stands in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessPlace {
+    /// It is Plimsoll itself.
+    Plimsoll,
+    /// It listens at the target's address.
+    Target,
+    /// It was named, and nothing else is known of it.
+    #[default]
+    Elsewhere,
+}
+
+/// A thread in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ThreadLoad {
+    /// Its name, as the program gave it.
+    pub name: String,
+    /// CPU time divided by time.
+    pub cores: f64,
+    /// Time for which it was ready to run and waited for a CPU, divided by time.
+    pub waiting: f64,
+}
+
+/// A CPU quota of a control group in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QuotaLoad {
+    /// CPUs that it allows.
+    pub cpus: f64,
+    /// Periods in which the group had something to run.
+    pub periods: u64,
+    /// Of these, the ones in which the quota stopped it.
+    pub throttled_periods: u64,
+    /// For how long, in seconds, summed over CPUs.
+    pub throttled_s: f64,
+    /// Whether Plimsoll runs under the same quota.
+    pub with_generator: bool,
+}
+
+/// The CPUs of the host in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostLoad {
+    /// CPUs that are online.
+    pub cpus: u32,
+    /// Share of their time in which they ran something.
+    pub busy: f64,
+    /// Share of their time that the hypervisor withheld.
+    pub stolen: f64,
+}
+
+/// The TCP of this host in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NetworkLoad {
+    /// Segments sent.
+    pub segments: u64,
+    /// Of these, the ones that were sent again.
+    pub retransmitted: u64,
+    /// Of these, the ones that the other side had already, as it said itself (duplicate selective
+    /// acknowledgements, RFC 2883): it was late, and nothing was lost but perhaps its word.
+    pub needless: u64,
+    /// How often a segment was sent again because nothing came for long.
+    pub timeouts: u64,
+    /// Connections that a listening socket of this host had no room for.
+    pub listen_overflows: u64,
+    /// Connections that were dropped for want of room or for other reasons.
+    pub listen_drops: u64,
+    /// The network interface that used the largest share of its speed; only interfaces of a device
+    /// that states a speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkLoad>,
+}
+
+/// A network interface in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LinkLoad {
+    /// Its name.
+    pub name: String,
+    /// Its speed, in Mbit/s.
+    pub mbit_per_s: u64,
+    /// Share of it that was received.
+    pub received: f64,
+    /// Share of it that was sent.
+    pub sent: f64,
+}
+
+/// What limited the load of a run, as a judge of its evidence says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bottleneck {
+    /// `generator`, `gateway`, `provider`, `network`, `store`, `nothing_saturated` or
+    /// `cannot_be_told`.
+    pub answer: String,
+    /// The same in a sentence, with its main figure.
+    pub text: String,
+}

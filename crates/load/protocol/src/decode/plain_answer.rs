@@ -1,0 +1,173 @@
+//! What an agent reads from successes of plain HTTP: results of tools, and approvals.
+//!
+//! The result of a tool is that of the Model Context Protocol (`content`, `isError`,
+//! `structuredContent`), in the member `result` of an object: so JSON-RPC has it, and so do
+//! gateways over REST. Sources: the MCP specification, revision 2026-07-28, "Tools" and
+//! "Streamable HTTP"; JSON-RPC 2.0.
+
+use plimsoll_measure::ErrorClass;
+
+use super::error_detail::ErrorDetail;
+use super::json_reader::{Raw, Str, from_object, from_str};
+use super::plain::{PlainAnswer, PlainReading};
+use super::response_state::DecodeError;
+use crate::sse::Parser;
+
+/// Longest id of an approval, in bytes: it becomes part of a path.
+const MAX_ID: usize = 256;
+
+/// An answer of JSON-RPC, or an object with the same members.
+#[derive(Default)]
+struct Message<'a> {
+    id: Option<Raw<'a>>,
+    /// Only of requests and notifications.
+    method: Option<Raw<'a>>,
+    result: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
+}
+from_object!(Message<'a> { id, method, result, error });
+
+#[derive(Default)]
+struct ToolResult<'a> {
+    content: Option<Vec<Block<'a>>>,
+    structured: Option<Raw<'a>>,
+    is_error: Option<Raw<'a>>,
+    result_type: Str<'a>,
+}
+from_object!(ToolResult<'a> {
+    content,
+    structured = "structuredContent",
+    is_error = "isError",
+    result_type = "resultType"
+});
+
+/// One part of a result.
+#[derive(Default)]
+struct Block<'a> {
+    kind: Str<'a>,
+    text: Option<Raw<'a>>,
+}
+from_object!(Block<'a> { kind = "type", text });
+
+#[derive(Default)]
+struct Approval<'a> {
+    id: Option<Raw<'a>>,
+    state: Str<'a>,
+    error: Option<Raw<'a>>,
+}
+from_object!(Approval<'a> { id, state, error });
+
+/// Reads the whole body of a success. `events`: it is an event stream.
+pub(super) fn read(
+    reading: PlainReading,
+    body: &[u8],
+    (events, expected_id): (bool, u64),
+) -> Result<Option<PlainAnswer>, DecodeError> {
+    if reading == PlainReading::Nothing {
+        return Ok(None);
+    }
+    if events && reading == PlainReading::RpcToolResult {
+        return from_events(body, expected_id).map(Some);
+    }
+    let text = simdutf8::basic::from_utf8(body).map_err(|_| ErrorClass::MalformedBody)?;
+    match reading {
+        PlainReading::Nothing => Ok(None),
+        PlainReading::ToolResult => tool_result(&from_str(text)?).map(Some),
+        PlainReading::RpcToolResult => {
+            let message: Message<'_> = from_str(text)?;
+            let answer = rpc_result(&message, expected_id)?;
+            answer.ok_or_else(|| malformed("the body is a request, and no answer")).map(Some)
+        }
+        PlainReading::Approval => approval(&from_str(text)?).map(Some),
+    }
+}
+
+/// The answer among the messages of an event stream; notifications may stand before it.
+fn from_events(body: &[u8], expected_id: u64) -> Result<PlainAnswer, DecodeError> {
+    let mut found = None;
+    Parser::new(body.len().max(1)).feed(body, |event| {
+        if found.is_none() && !event.data.is_empty() {
+            let read = from_str(event.data).map_err(DecodeError::from);
+            found = read.and_then(|message| rpc_result(&message, expected_id)).transpose();
+        }
+    })?;
+    found.unwrap_or_else(|| {
+        let message = "the stream ended without an answer";
+        Err(DecodeError::new(ErrorClass::StreamTruncated, message))
+    })
+}
+
+/// The result in a message; `None` if it is no answer.
+fn rpc_result(message: &Message<'_>, expected_id: u64) -> Result<Option<PlainAnswer>, DecodeError> {
+    if message.method.is_some() {
+        return Ok(None);
+    }
+    // An error that concerns no request that the server could read has no id.
+    let id = message.id.map_or("null", |id| id.0);
+    let without_id = id == "null" && message.error.is_some();
+    if id != expected_id.to_string() && !without_id {
+        let problem = format!("the answer has the id {id} in place of {expected_id}");
+        return Err(malformed(&problem));
+    }
+    if let Some(error) = message.error {
+        return Err(DecodeError { class: ErrorClass::RpcError, ..reported(error) });
+    }
+    tool_result(message).map(Some)
+}
+
+fn tool_result(message: &Message<'_>) -> Result<PlainAnswer, DecodeError> {
+    if let Some(error) = message.error {
+        return Err(reported(error));
+    }
+    let Some(Raw(result)) = message.result else { return Err(malformed("there is no `result`")) };
+    let result: ToolResult<'_> = from_str(result)?;
+    if !matches!(&*result.result_type, "" | "complete") {
+        let problem = format!("the result is `{}`, and not complete", &*result.result_type);
+        return Err(DecodeError::new(ErrorClass::StreamError, &problem));
+    }
+    let is_error = result.is_error.is_some_and(|value| value.0 == "true");
+    let mut text = String::new();
+    for block in result.content.iter().flatten() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        match (&*block.kind, block.text) {
+            ("text", Some(part)) => text.push_str(&part.text()),
+            (kind, _) => text.extend(["[", kind, "]"]),
+        }
+    }
+    if text.is_empty()
+        && let Some(Raw(structured)) = result.structured
+    {
+        text.push_str(structured);
+    }
+    Ok(PlainAnswer::Tool { text, is_error })
+}
+
+fn approval(read: &Approval<'_>) -> Result<PlainAnswer, DecodeError> {
+    if let Some(error) = read.error {
+        return Err(reported(error));
+    }
+    // Some services number their approvals.
+    let of = |id: Raw<'_>| {
+        if id.0.starts_with('"') { id.text().to_string() } else { id.0.to_owned() }
+    };
+    let id = read.id.map(of).unwrap_or_default();
+    if id.len() > MAX_ID {
+        return Err(malformed("the id of the approval is longer than 256 bytes"));
+    }
+    Ok(PlainAnswer::Approval { id, state: read.state.to_string() })
+}
+
+/// An error inside a success, with its code before the message.
+fn reported(error: Raw<'_>) -> DecodeError {
+    let mut detail = ErrorDetail::from_member(error.0);
+    if let Some(code) = &detail.code {
+        detail.message = format!("{code}: {}", detail.message);
+    }
+    DecodeError { class: ErrorClass::StreamError, detail }
+}
+
+fn malformed(problem: &str) -> DecodeError {
+    DecodeError::new(ErrorClass::MalformedBody, problem)
+}

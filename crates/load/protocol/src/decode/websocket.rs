@@ -1,0 +1,59 @@
+//! The messages of a chat over a WebSocket.
+//!
+//! `{"type":"delta","text":"..."}`, the same with the type `reasoning`, then `{"type":"done"}` with
+//! a `usage` in the form of chat completions; or `{"type":"error","error":{...}}`. Messages of
+//! other types are skipped: gateways send pings of their own.
+
+use plimsoll_measure::ErrorClass;
+
+use super::delta::{DeltaKind, OnDelta};
+use super::json_reader::{Raw, Str, Tag, from_object, from_str};
+use super::response_state::{DecodeError, DecodeResult, ResponseState};
+use super::usage::ChatUsage;
+
+#[derive(Default)]
+struct Message<'a> {
+    kind: Tag<'a>,
+    text: Str<'a>,
+    usage: Option<ChatUsage<'a>>,
+    finish_reason: Str<'a>,
+    error: Option<Raw<'a>>,
+}
+from_object!(Message<'a> { kind = "type", text, usage, finish_reason, error });
+
+/// Reads a message; `None` is one that is no text.
+pub(super) fn read_message(
+    state: &mut ResponseState,
+    text: Option<&str>,
+    on_delta: OnDelta<'_>,
+) -> DecodeResult {
+    state.begin_event();
+    let Some(text) = text else {
+        return Err(malformed("a message is binary, where a text was expected"));
+    };
+    let message: Message<'_> = from_str(text)?;
+    match &*message.kind {
+        "" => return Err(malformed("a message has no `type`")),
+        "delta" => state.push_delta(DeltaKind::Text, &message.text, on_delta),
+        "reasoning" => state.push_delta(DeltaKind::Reasoning, &message.text, on_delta),
+        "done" => {
+            state.set_finish_reason(&message.finish_reason);
+            if let Some(usage) = message.usage {
+                state.set_usage(|_, refused| usage.read(refused));
+            }
+            state.end();
+        }
+        "error" => {
+            return Err(message.error.map_or_else(
+                || DecodeError::from_error_event(text),
+                DecodeError::from_error_member,
+            ));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn malformed(problem: &str) -> DecodeError {
+    DecodeError::new(ErrorClass::MalformedBody, problem)
+}

@@ -1,0 +1,297 @@
+//! MCP over Streamable HTTP: revisions with sessions (2025-06-18, 2025-11-25), and the one without
+//! (2026-07-28), whose requests say in `_meta` and in headers what a session would know.
+//!
+//! Sources: the specification's pages on transports and on the base protocol in those revisions.
+
+use std::sync::Arc;
+
+use plimsoll_measure::Operation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::write::Params;
+
+/// Versions that a server may choose for a session.
+const KNOWN: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// Whether a server may choose this version for a session.
+pub(super) fn is_known(version: &str) -> bool {
+    KNOWN.contains(&version)
+}
+
+/// A revision of MCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Revision {
+    /// With sessions.
+    #[serde(rename = "2025-06-18")]
+    V20250618,
+    /// With sessions.
+    #[default]
+    #[serde(rename = "2025-11-25")]
+    V20251125,
+    /// Without sessions: every request describes itself.
+    #[serde(rename = "2026-07-28")]
+    V20260728,
+}
+
+impl Revision {
+    /// The name, which is a date.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V20250618 => "2025-06-18",
+            Self::V20251125 => "2025-11-25",
+            Self::V20260728 => "2026-07-28",
+        }
+    }
+
+    /// Whether there are sessions.
+    pub const fn has_sessions(self) -> bool {
+        !matches!(self, Self::V20260728)
+    }
+}
+
+/// A message to a tool server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The revision that is asked for.
+    pub revision: Revision,
+    /// The version that the server chose for the session, once it has.
+    pub version: Option<Arc<str>>,
+    /// The session, if there is one.
+    pub session: Option<Arc<str>>,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What a tool server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Opens a session.
+    Initialize,
+    /// The session is in use.
+    Initialized,
+    /// Versions and capabilities; without sessions only.
+    Discover,
+    /// Is the server there? With sessions only.
+    Ping,
+    /// A page of a list.
+    List {
+        /// Which list.
+        list: List,
+        /// Where the page begins; `None` for the first one.
+        cursor: Option<String>,
+    },
+    /// A call of a tool.
+    Tool {
+        /// The tool.
+        name: Arc<str>,
+        /// Its arguments, as a JSON object.
+        arguments: String,
+        /// Whether notifications of progress are asked for.
+        progress: bool,
+    },
+    /// The content of a resource.
+    Resource {
+        /// Its URI.
+        uri: Arc<str>,
+    },
+    /// A prompt.
+    Prompt {
+        /// Its name.
+        name: Arc<str>,
+        /// Its arguments, as a JSON object.
+        arguments: String,
+    },
+    /// A request is no longer wanted.
+    Cancelled {
+        /// The id of the request.
+        request: u64,
+    },
+    /// Ends the session.
+    EndSession,
+}
+
+/// A list of a tool server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum List {
+    /// Tools.
+    Tools,
+    /// Resources.
+    Resources,
+    /// Templates of resources.
+    ResourceTemplates,
+    /// Prompts.
+    Prompts,
+}
+
+impl Ask {
+    /// Its operation.
+    pub const fn operation(&self) -> Operation {
+        match self {
+            Self::Initialize => Operation::Initialize,
+            Self::Initialized => Operation::Initialized,
+            Self::Discover => Operation::Discover,
+            Self::Ping => Operation::Ping,
+            Self::List { list: List::Tools, .. } => Operation::ListTools,
+            Self::List { list: List::Resources, .. } => Operation::ListResources,
+            Self::List { list: List::ResourceTemplates, .. } => Operation::ListResourceTemplates,
+            Self::List { list: List::Prompts, .. } => Operation::ListPrompts,
+            Self::Tool { .. } => Operation::CallTool,
+            Self::Resource { .. } => Operation::ReadResource,
+            Self::Prompt { .. } => Operation::GetPrompt,
+            Self::Cancelled { .. } => Operation::Cancelled,
+            Self::EndSession => Operation::EndSession,
+        }
+    }
+
+    const fn is_notification(&self) -> bool {
+        matches!(self, Self::Initialized | Self::Cancelled { .. })
+    }
+
+    /// What `Mcp-Name` repeats.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Tool { name, .. } | Self::Prompt { name, .. } => Some(name),
+            Self::Resource { uri } => Some(uri),
+            _ => None,
+        }
+    }
+}
+
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+impl Call {
+    /// Headers of this request only.
+    pub(super) fn headers(&self) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
+        if !matches!(self.ask, Ask::EndSession) {
+            add("content-type", "application/json");
+            add("accept", "application/json, text/event-stream");
+        }
+        if !self.revision.has_sessions() {
+            add("mcp-protocol-version", self.revision.name());
+            add("mcp-method", self.ask.operation().name());
+            if let Some(name) = self.ask.name() {
+                add("mcp-name", &header_value(name));
+            }
+            return headers;
+        }
+        if let Some(session) = &self.session {
+            add("mcp-session-id", session);
+        }
+        if !matches!(self.ask, Ask::Initialize) {
+            add(
+                "mcp-protocol-version",
+                self.version.as_deref().unwrap_or_else(|| self.revision.name()),
+            );
+        }
+        headers
+    }
+
+    /// Appends the body.
+    pub(super) fn write_body(&self, id: u64, out: &mut Vec<u8>) {
+        if matches!(self.ask, Ask::EndSession) {
+            return;
+        }
+        let sent = (!self.ask.is_notification()).then_some(id);
+        Params::message(out, sent, self.ask.operation().name(), |params| {
+            self.write_params(id, params);
+        });
+    }
+
+    fn write_params(&self, id: u64, params: &mut Params<'_>) {
+        let mut progress_token = None;
+        match &self.ask {
+            Ask::Initialize => {
+                params.text("protocolVersion", self.revision.name());
+                params.object("capabilities", |_| {});
+                params.object("clientInfo", client_info);
+            }
+            Ask::List { cursor, .. } => params.optional("cursor", cursor.as_deref()),
+            Ask::Tool { name, arguments, progress } => {
+                params.text("name", name);
+                params.json("arguments", arguments);
+                progress_token = progress.then_some(id);
+            }
+            Ask::Resource { uri } => params.text("uri", uri),
+            Ask::Prompt { name, arguments } => {
+                params.text("name", name);
+                params.json("arguments", arguments);
+            }
+            Ask::Cancelled { request } => {
+                params.number("requestId", *request);
+                params.text("reason", "The client no longer waits");
+            }
+            Ask::Initialized | Ask::Discover | Ask::Ping | Ask::EndSession => {}
+        }
+        let stateless = !self.revision.has_sessions();
+        if stateless || progress_token.is_some() {
+            params.object("_meta", |meta| write_meta(meta, stateless, progress_token));
+        }
+    }
+}
+
+fn write_meta(meta: &mut Params<'_>, stateless: bool, progress_token: Option<u64>) {
+    if let Some(token) = progress_token {
+        meta.number("progressToken", token);
+    }
+    if stateless {
+        meta.text(PROTOCOL_VERSION, Revision::V20260728.name());
+        meta.object(CLIENT_INFO, client_info);
+        meta.object(CLIENT_CAPABILITIES, |_| {});
+    }
+}
+
+fn client_info(params: &mut Params<'_>) {
+    params.text("name", "plimsoll");
+    params.text("version", env!("CARGO_PKG_VERSION"));
+}
+
+/// A value as a header can carry it: as it is, or in base64 (RFC 4648, section 4) if it has other
+/// characters than visible ASCII and inner spaces, or looks like one in base64.
+fn header_value(value: &str) -> String {
+    let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    let encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    if plain && value.trim() == value && !encoded {
+        return value.to_owned();
+    }
+    format!("=?base64?{}?=", base64(value.as_bytes()))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let digit = (bits >> (18 - 6 * at) & 63) as usize;
+            out.push(if at <= group.len() { char::from(DIGITS[digit]) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_no_header_can_carry_are_encoded() {
+        // Encoded with coreutils' base64.
+        for (name, value) in [
+            ("echo", "echo"),
+            ("two words", "two words"),
+            ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("a\nb", "=?base64?YQpi?="),
+            ("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?="),
+            ("", ""),
+        ] {
+            assert_eq!(header_value(name), value, "{name:?}");
+        }
+    }
+}

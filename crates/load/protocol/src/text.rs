@@ -1,0 +1,61 @@
+//! Texts made of pieces.
+
+use std::sync::Arc;
+
+/// A text made of pieces, so that a piece shared by many prompts is stored once.
+///
+/// The text is the concatenation of its pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// Shared pieces, each with the text before it.
+    shared: Vec<(String, Arc<str>)>,
+    /// The text after the shared pieces.
+    end: String,
+}
+
+impl Text {
+    /// The empty text.
+    pub const fn new() -> Self {
+        Self { shared: Vec::new(), end: String::new() }
+    }
+
+    /// Appends a piece that other texts share.
+    pub fn share(&mut self, piece: Arc<str>) {
+        self.shared.push((std::mem::take(&mut self.end), piece));
+    }
+
+    /// The end of the text, to append text that is not shared.
+    pub const fn end(&mut self) -> &mut String {
+        &mut self.end
+    }
+
+    /// The pieces in order, none of them empty.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        let shared = self.shared.iter().flat_map(|(own, shared)| [own.as_str(), shared]);
+        shared.chain([self.end.as_str()]).filter(|piece| !piece.is_empty())
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces().map(str::len).sum()
+    }
+
+    /// Whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.pieces().next().is_none()
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        let mut whole = Self::new();
+        whole.end().push_str(text);
+        whole
+    }
+}
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.pieces().try_for_each(|piece| f.write_str(piece))
+    }
+}

@@ -1,0 +1,86 @@
+//! A page in the Prometheus text exposition format, version 0.0.4.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+
+use crate::escape::escape_label;
+
+/// The labels of a line, without those of the page.
+pub type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+/// What the values of a family mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Never falls while the process lives; its name ends with `_total`.
+    Counter,
+    /// May rise and fall.
+    Gauge,
+    /// Quantiles, a sum and a count.
+    Summary,
+    /// Counts up to fixed limits, which Prometheus can add up, a sum and a count.
+    Histogram,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Summary => "summary",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A page: families of lines, each under its head. The labels of the page are on every line.
+#[derive(Clone, Debug, Default)]
+pub struct Exposition {
+    out: String,
+    /// Labels of the page, each after a comma.
+    common: String,
+}
+
+impl Exposition {
+    /// An empty page with these labels on every line.
+    pub fn new(labels: &BTreeMap<String, String>) -> Self {
+        let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape_label(value));
+        Self { out: String::new(), common: labels.iter().map(pair).collect() }
+    }
+
+    /// Begins a family.
+    pub fn head(&mut self, name: &str, kind: Kind, help: &str) {
+        let (help, kind) = (help.replace('\\', r"\\").replace('\n', r"\n"), kind.name());
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// A line of the present family.
+    pub fn line(&mut self, name: &str, labels: &[(&str, Cow<'_, str>)], value: impl Display) {
+        self.out.push_str(name);
+        let mut separator = '{';
+        for (key, text) in labels {
+            let _ = write!(self.out, "{separator}{key}=\"{}\"", escape_label(text));
+            separator = ',';
+        }
+        if separator == '{' && !self.common.is_empty() {
+            let _ = write!(self.out, "{{{}", self.common.trim_start_matches(','));
+        } else if separator == '{' {
+            self.out.push(separator);
+        } else {
+            self.out.push_str(&self.common);
+        }
+        let _ = writeln!(self.out, "}} {value}");
+    }
+
+    /// A family of one line without labels of its own.
+    pub fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
+        self.head(name, kind, help);
+        self.line(name, &[], value);
+    }
+
+    /// The text.
+    pub fn finish(self) -> String {
+        self.out
+    }
+}

@@ -1,0 +1,146 @@
+//! The lines of `tasks.jsonl`: one for each task of an agent, written during the run.
+
+use std::borrow::Cow;
+
+use plimsoll_measure::{
+    ConversationKey, Moment, Nanos, ScenarioId, StageId, TargetId, TaskCounts, TaskEnd, TaskPart,
+    TaskSample,
+};
+use plimsoll_metrics::{RunMetadata, TaskTally};
+use serde::{Deserialize, Serialize};
+
+/// One task. Times are in milliseconds; the three parts add up to `loop_ms`.
+#[derive(Serialize, Deserialize)]
+struct TaskRow<'a> {
+    /// Id of the conversation: the same as in the rows of its turns.
+    #[serde(borrow)]
+    conversation: Cow<'a, str>,
+    #[serde(borrow)]
+    scenario: Cow<'a, str>,
+    #[serde(borrow)]
+    target: Cow<'a, str>,
+    #[serde(borrow)]
+    stage: Cow<'a, str>,
+    warmup: bool,
+    /// Intended start, since 1970 UTC.
+    intended_unix_ns: u64,
+    /// `done`, `bound`, `failed` or `unfinished`.
+    #[serde(borrow)]
+    ended: Cow<'a, str>,
+    /// What the request was for in which it failed.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    failed_in: Option<Cow<'a, str>>,
+    steps: u16,
+    tool_calls: u16,
+    tool_errors: u16,
+    approvals: u16,
+    approved: u16,
+    rejected: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_token_ms: Option<f64>,
+    chat_ms: f64,
+    tools_ms: f64,
+    approvals_ms: f64,
+    loop_ms: f64,
+    /// What the generator itself may have added to chat, tools and approvals: upper bounds.
+    generator_ms: [f64; TaskPart::COUNT],
+}
+
+/// Appends one line for a task, with its newline. `conversation` is the conversation's id.
+pub fn write_task_row(
+    task: &TaskSample,
+    conversation: &str,
+    metadata: &RunMetadata,
+    out: &mut Vec<u8>,
+) {
+    let part = |part: TaskPart| task.times[part as usize].as_millis_f64();
+    let scenario = metadata.scenarios.get(task.scenario.index()).map_or("", String::as_str);
+    let target = metadata.targets.get(task.target.index()).map_or("", |target| &target.name);
+    let stage = metadata.stages.get(task.stage.index()).map_or("", |stage| &stage.name);
+    let row = TaskRow {
+        conversation: conversation.into(),
+        scenario: scenario.into(),
+        target: target.into(),
+        stage: stage.into(),
+        warmup: task.warmup,
+        intended_unix_ns: metadata.run.started_unix_ns.saturating_add(task.intended.as_nanos()),
+        ended: task.end.name().into(),
+        failed_in: task.failed_in.map(|part| part.name().into()),
+        steps: task.counts.steps,
+        tool_calls: task.counts.tool_calls,
+        tool_errors: task.counts.tool_errors,
+        approvals: task.counts.approvals,
+        approved: task.counts.approved,
+        rejected: task.counts.rejected,
+        first_token_ms: task.first_token.map(Nanos::as_millis_f64),
+        chat_ms: part(TaskPart::Chat),
+        tools_ms: part(TaskPart::Tools),
+        approvals_ms: part(TaskPart::Approvals),
+        loop_ms: task.loop_time().as_millis_f64(),
+        generator_ms: task.generator.map(Nanos::as_millis_f64),
+    };
+    // Nothing in a row can fail to become JSON.
+    if serde_json::to_writer(&mut *out, &row).is_ok() {
+        out.push(b'\n');
+    }
+}
+
+/// The tasks of a run that left no summary, and the number of lines that cannot be read. The last
+/// line may be cut, as a killed process leaves it. Tasks that were under way then have no line.
+pub fn rebuild_tasks<L: AsRef<[u8]>>(
+    lines: impl IntoIterator<Item = L>,
+    metadata: &RunMetadata,
+) -> (TaskTally, u64) {
+    let (mut tally, mut unreadable) = (TaskTally::default(), 0);
+    for line in lines {
+        let line = line.as_ref().trim_ascii();
+        match serde_json::from_slice(line).ok().and_then(|row| sample(&row, metadata)) {
+            Some(task) => tally.record(&task),
+            None => unreadable += u64::from(!line.is_empty()),
+        }
+    }
+    (tally, unreadable)
+}
+
+/// The task of a row; `None` if it is one of another run.
+fn sample(row: &TaskRow<'_>, metadata: &RunMetadata) -> Option<TaskSample> {
+    let id = |position: Option<usize>| u16::try_from(position?).ok();
+    let scenario = metadata.scenarios.iter().position(|name| *name == row.scenario);
+    let target = metadata.targets.iter().position(|target| target.name == row.target);
+    let stage = metadata.stages.iter().position(|stage| stage.name == row.stage);
+    let since = row.intended_unix_ns.checked_sub(metadata.run.started_unix_ns)?;
+    let intended = Moment::EPOCH + Nanos::new(since);
+    let times = [row.chat_ms, row.tools_ms, row.approvals_ms].map(millis);
+    let generator = row.generator_ms.map(millis);
+    Some(TaskSample {
+        stage: StageId(id(stage)?),
+        scenario: ScenarioId(id(scenario)?),
+        target: TargetId(id(target)?),
+        // An id does not tell its key.
+        conversation: ConversationKey::default(),
+        warmup: row.warmup,
+        intended,
+        finished: intended + times.into_iter().sum(),
+        first_token: row.first_token_ms.map(millis),
+        times,
+        generator,
+        first_token_generator: generator[TaskPart::Chat as usize],
+        counts: TaskCounts {
+            steps: row.steps,
+            tool_calls: row.tool_calls,
+            tool_errors: row.tool_errors,
+            approvals: row.approvals,
+            approved: row.approved,
+            rejected: row.rejected,
+        },
+        end: TaskEnd::ALL.into_iter().find(|end| end.name() == row.ended)?,
+        failed_in: row
+            .failed_in
+            .as_ref()
+            .and_then(|name| TaskPart::ALL.into_iter().find(|part| part.name() == &**name)),
+    })
+}
+
+fn millis(millis: f64) -> Nanos {
+    Nanos::from_secs_f64(millis / 1e3)
+}

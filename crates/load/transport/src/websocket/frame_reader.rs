@@ -1,0 +1,279 @@
+//! Reads the frames of a server, however their bytes are split, and joins them to messages.
+
+use super::error::FrameError;
+use super::frame::Opcode;
+use super::utf8::Utf8Check;
+
+/// The longest payload of a control frame (5.5).
+const MAX_CONTROL: u64 = 125;
+/// The longest header: two bytes and a length of eight.
+const MAX_HEADER: usize = 10;
+/// Buffer capacity that is kept between messages.
+const KEPT_CAPACITY: usize = 64 * 1024;
+
+/// A whole message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// A text.
+    Text(&'a str),
+    /// Bytes.
+    Binary(&'a [u8]),
+}
+
+/// The body of a close frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CloseFrame<'a> {
+    /// Why the connection ends (7.4).
+    pub code: u16,
+    /// The same in words.
+    pub reason: &'a str,
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incoming<'a> {
+    /// A message, complete.
+    Message(Message<'a>),
+    /// A ping with its payload, which a pong returns.
+    Ping(&'a [u8]),
+    /// A pong with its payload.
+    Pong(&'a [u8]),
+    /// The end; with a body or without.
+    Close(Option<CloseFrame<'a>>),
+}
+
+/// The frame whose payload is being read.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    opcode: Opcode,
+    fin: bool,
+    /// Bytes of the payload that are missing.
+    left: usize,
+}
+
+/// Reads the frames of one connection.
+///
+/// Memory is bounded by the limit on messages, whatever the target sends. After a close frame
+/// everything is skipped (5.5.1).
+#[derive(Debug)]
+pub struct FrameReader {
+    max_message: usize,
+    header: [u8; MAX_HEADER],
+    header_length: usize,
+    frame: Option<Frame>,
+    /// Whether the unfinished message is a text; `None` between messages.
+    message: Option<bool>,
+    /// Its payload so far.
+    payload: Vec<u8>,
+    utf8: Utf8Check,
+    /// The payload of a control frame so far.
+    control: Vec<u8>,
+    closed: bool,
+}
+
+impl FrameReader {
+    /// A reader at the first byte after the handshake; of messages of up to `max_message` bytes.
+    pub const fn new(max_message: usize) -> Self {
+        Self {
+            max_message,
+            header: [0; MAX_HEADER],
+            header_length: 0,
+            frame: None,
+            message: None,
+            payload: Vec::new(),
+            utf8: Utf8Check::new(),
+            control: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Whether the bytes so far end within a frame or a message.
+    pub const fn is_within_message(&self) -> bool {
+        self.header_length > 0 || self.frame.is_some() || self.message.is_some()
+    }
+
+    /// Reads the next bytes and passes on what they complete.
+    ///
+    /// # Errors
+    /// The first violation of the framing. Nothing after it can be read.
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        on: &mut impl FnMut(Incoming<'_>),
+    ) -> Result<(), FrameError> {
+        while !self.closed {
+            bytes = match (self.frame, bytes) {
+                (Some(frame), []) if frame.left > 0 => break,
+                (Some(frame), _) => {
+                    let (payload, rest) = bytes.split_at(frame.left.min(bytes.len()));
+                    self.read_payload(frame, payload, on)?;
+                    rest
+                }
+                (None, [byte, rest @ ..]) => {
+                    self.read_header(*byte)?;
+                    rest
+                }
+                (None, []) => break,
+            };
+        }
+        Ok(())
+    }
+
+    /// Reads a byte of a header. With its last one, the frame begins.
+    fn read_header(&mut self, byte: u8) -> Result<(), FrameError> {
+        // A header is complete with its tenth byte at the latest, so there is room.
+        self.header[self.header_length] = byte;
+        self.header_length += 1;
+        let [first, second, length @ ..] = self.header;
+        let [a, b, ..] = length;
+        match (self.header_length, second) {
+            (1, _) => self.check_first(first),
+            (2, 0x80..) => Err(FrameError::Masked),
+            (2, short @ 0..126) => self.begin(u64::from(short)),
+            (2, _) if is_control(first) => Err(FrameError::LongControl),
+            (4, 126) => match u16::from_be_bytes([a, b]) {
+                0..126 => Err(FrameError::LengthForm),
+                medium => self.begin(u64::from(medium)),
+            },
+            (MAX_HEADER, _) => match u64::from_be_bytes(length) {
+                long @ 0x1_0000..=0x7fff_ffff_ffff_ffff => self.begin(long),
+                _ => Err(FrameError::LengthForm),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn check_first(&self, first: u8) -> Result<(), FrameError> {
+        if first & 0x70 != 0 {
+            return Err(FrameError::ReservedBit);
+        }
+        let opcode = Opcode::of(first).ok_or(FrameError::ReservedOpcode(first & 0x0f))?;
+        match (opcode, self.message) {
+            (Opcode::Continuation, None) => Err(FrameError::NothingToContinue),
+            (Opcode::Text | Opcode::Binary, Some(_)) => Err(FrameError::UnfinishedMessage),
+            _ if opcode.is_control() && first & 0x80 == 0 => Err(FrameError::FragmentedControl),
+            _ => Ok(()),
+        }
+    }
+
+    /// The header is complete, and announces a payload of `length` bytes.
+    fn begin(&mut self, length: u64) -> Result<(), FrameError> {
+        let first = self.header[0];
+        let opcode = Opcode::of(first).ok_or(FrameError::ReservedOpcode(first & 0x0f))?;
+        let too_large = FrameError::TooLarge(self.max_message);
+        let left = usize::try_from(length).map_err(|_| too_large)?;
+        if opcode.is_control() {
+            debug_assert!(length <= MAX_CONTROL, "longer ones are refused by their second byte");
+        } else if left > self.max_message.saturating_sub(self.payload.len()) {
+            return Err(too_large);
+        }
+        if matches!(opcode, Opcode::Text | Opcode::Binary) {
+            self.message = Some(opcode == Opcode::Text);
+        }
+        self.header_length = 0;
+        self.frame = Some(Frame { opcode, fin: first & 0x80 != 0, left });
+        Ok(())
+    }
+
+    fn read_payload(
+        &mut self,
+        frame: Frame,
+        payload: &[u8],
+        on: &mut impl FnMut(Incoming<'_>),
+    ) -> Result<(), FrameError> {
+        let left = frame.left - payload.len();
+        self.frame = (left > 0).then_some(Frame { left, ..frame });
+        if !frame.opcode.is_control() {
+            return self.read_message(payload, left == 0 && frame.fin, on);
+        }
+        if left == 0 && self.control.is_empty() {
+            return self.read_control(frame.opcode, payload, on);
+        }
+        self.control.extend_from_slice(payload);
+        if left > 0 {
+            return Ok(());
+        }
+        let whole = std::mem::take(&mut self.control);
+        self.read_control(frame.opcode, &whole, on)
+    }
+
+    /// Reads a part of a message; `last`: nothing of it is missing then.
+    fn read_message(
+        &mut self,
+        part: &[u8],
+        last: bool,
+        on: &mut impl FnMut(Incoming<'_>),
+    ) -> Result<(), FrameError> {
+        let is_text = self.message == Some(true);
+        if last && self.payload.is_empty() {
+            self.utf8.reset();
+            self.message = None;
+            return emit(is_text, part, on);
+        }
+        if is_text {
+            self.utf8.push(part)?;
+        }
+        self.payload.extend_from_slice(part);
+        if !last {
+            return Ok(());
+        }
+        self.utf8.reset();
+        self.message = None;
+        emit(is_text, &self.payload, on)?;
+        self.payload.clear();
+        self.payload.shrink_to(KEPT_CAPACITY);
+        Ok(())
+    }
+
+    fn read_control(
+        &mut self,
+        opcode: Opcode,
+        payload: &[u8],
+        on: &mut impl FnMut(Incoming<'_>),
+    ) -> Result<(), FrameError> {
+        match opcode {
+            Opcode::Ping => on(Incoming::Ping(payload)),
+            Opcode::Pong => on(Incoming::Pong(payload)),
+            _ => {
+                let body = close_body(payload)?;
+                self.closed = true;
+                on(Incoming::Close(body));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Passes on a message.
+fn emit(
+    is_text: bool,
+    payload: &[u8],
+    on: &mut impl FnMut(Incoming<'_>),
+) -> Result<(), FrameError> {
+    on(Incoming::Message(if is_text {
+        Message::Text(std::str::from_utf8(payload).map_err(|_| FrameError::NotUtf8)?)
+    } else {
+        Message::Binary(payload)
+    }));
+    Ok(())
+}
+
+const fn is_control(first: u8) -> bool {
+    first & 0x08 != 0
+}
+
+fn close_body(payload: &[u8]) -> Result<Option<CloseFrame<'_>>, FrameError> {
+    let [high, low, reason @ ..] = payload else {
+        return if payload.is_empty() { Ok(None) } else { Err(FrameError::CloseLength) };
+    };
+    let code = u16::from_be_bytes([*high, *low]);
+    // 1004 is reserved; 1005, 1006 and 1015 are never sent (7.4.1). 1012 to 1014 came later.
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return Err(FrameError::CloseCode(code));
+    }
+    let reason = std::str::from_utf8(reason).map_err(|_| FrameError::NotUtf8)?;
+    Ok(Some(CloseFrame { code, reason }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The agent of a scenario, checked and ready for conversations.
+
+use plimsoll_measure::{Nanos, ScenarioId, Seed, TaskPart};
+use plimsoll_protocol::Dialect;
+
+use crate::error::ScenarioFault;
+use crate::spec::{AgentRole, AgentSpec, ApproveSpec, DurationSpec, ScenarioSpec, ToolProtocol};
+
+/// The agent of a scenario.
+#[derive(Debug)]
+pub(crate) struct AgentRules {
+    pub(crate) tools: ToolProtocol,
+    pub(crate) tool_path: String,
+    pub(crate) max_steps: u16,
+    pub(crate) approvals: Option<ApprovalRules>,
+    /// The scenarios of its parts, in the order of [`TaskPart::ALL`].
+    parts: [ScenarioId; TaskPart::COUNT],
+}
+
+/// Which calls a human decides on, and how.
+#[derive(Debug)]
+pub(crate) struct ApprovalRules {
+    pub(crate) path: String,
+    tools: Vec<String>,
+    share: f64,
+    think: DurationSpec,
+}
+
+/// Steps of a task at most: with the most calls of an answer and two requests for each approval,
+/// the requests of a task can still be numbered by 16 bits.
+const MOST_STEPS: u16 = 100;
+
+impl AgentRules {
+    /// The agent of the scenario at `index`, if it is one.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, by its key.
+    pub(crate) fn new(
+        specs: &[ScenarioSpec],
+        index: usize,
+    ) -> Result<Option<Self>, Vec<(&'static str, ScenarioFault)>> {
+        let Some(scenario) = specs.get(index) else { return Ok(None) };
+        let Some(AgentRole::Agent(agent)) = &scenario.agent else { return Ok(None) };
+        let mut faults = faults(scenario, agent);
+        let part = |is_part: &dyn Fn(&AgentRole) -> bool| {
+            let found = specs.iter().position(|spec| spec.agent.as_ref().is_some_and(is_part));
+            found.and_then(|found| u16::try_from(found).ok()).map(ScenarioId)
+        };
+        let own = u16::try_from(index).ok().map(ScenarioId);
+        let tools = part(&|role| matches!(role, AgentRole::Tools { of, .. } if *of == index));
+        let approvals = part(&|role| matches!(role, AgentRole::Approvals { of } if *of == index));
+        let parts = match (own, tools, approvals) {
+            (Some(own), Some(tools), Some(approvals)) => [own, tools, approvals],
+            (Some(own), Some(tools), None) if agent.approve.is_none() => [own, tools, tools],
+            _ => {
+                faults.push(("agent", ScenarioFault::Agent(NO_PARTS)));
+                [ScenarioId::default(); TaskPart::COUNT]
+            }
+        };
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Some(Self {
+            tools: agent.tools,
+            tool_path: agent.tool_path().to_owned(),
+            max_steps: agent.max_steps,
+            approvals: agent.approve.as_ref().map(ApprovalRules::from),
+            parts,
+        }))
+    }
+
+    /// The scenario to which the requests of a part are counted.
+    pub(crate) const fn scenario_of(&self, part: TaskPart) -> ScenarioId {
+        self.parts[part as usize]
+    }
+}
+
+impl ApprovalRules {
+    /// Whether calls of a tool wait for a decision.
+    pub(crate) fn concerns(&self, tool: &str) -> bool {
+        self.tools.iter().any(|name| name == "*" || name == tool)
+    }
+
+    /// Whether the human approves, and after how long: a function of the conversation's seed and
+    /// the turn.
+    pub(crate) fn decide(&self, conversation: Seed, turn: u16) -> (bool, Nanos) {
+        let turn = u64::from(turn);
+        let approves = conversation.rng("approval", turn).uniform() < self.share;
+        (approves, self.think.sample(&mut conversation.rng("approval think", turn)))
+    }
+}
+
+impl From<&ApproveSpec> for ApprovalRules {
+    fn from(spec: &ApproveSpec) -> Self {
+        Self {
+            path: spec.path.trim_end_matches('/').to_owned(),
+            tools: spec.tools.clone(),
+            share: spec.share,
+            think: spec.think(),
+        }
+    }
+}
+
+const NO_PARTS: &str = "the agent's parts are not among the scenarios: add them with `with_parts`";
+
+fn faults(scenario: &ScenarioSpec, agent: &AgentSpec) -> Vec<(&'static str, ScenarioFault)> {
+    let chats = matches!(
+        scenario.protocol,
+        Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::AnthropicMessages
+    );
+    let steps = (1..=MOST_STEPS).contains(&agent.max_steps);
+    // A query may be a credential, and this path is shown.
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'?' && byte != b'#';
+    let is_path = |path: &str| path.starts_with('/') && path.bytes().all(is_plain);
+    let approve = agent.approve.as_ref();
+    let wrong = |is_wrong: &dyn Fn(&ApproveSpec) -> bool| approve.is_some_and(is_wrong);
+    let found = [
+        (
+            !chats,
+            "agent",
+            "an agent needs a protocol of a chat: write `protocol: openai-chat`, `openai-responses` or `anthropic-messages`",
+        ),
+        (
+            scenario.turns != 1,
+            "turns",
+            "the answers decide how many turns an agent has: leave it out",
+        ),
+        (
+            scenario.think_time.is_some(),
+            "think_time",
+            "nobody thinks between the steps of an agent: leave it out, or write `agent.approve.think_time`",
+        ),
+        (!steps, "agent.max_steps", "the number of steps is out of range: write 1 to 100"),
+        (
+            !is_path(agent.tool_path()),
+            "agent.tool_path",
+            "this is not a path without a query: write one like `/v1/mcp/tools/call`",
+        ),
+        (
+            wrong(&|spec| spec.tools.is_empty()),
+            "agent.approve.tools",
+            "the list is empty: name a tool, or write `\"*\"` for all",
+        ),
+        (
+            wrong(&|spec| !(0.0..=1.0).contains(&spec.share)),
+            "agent.approve.share",
+            "the share is out of range: write a number from 0 to 1",
+        ),
+        (
+            wrong(&|spec| !spec.think().is_valid()),
+            "agent.approve.think_time",
+            "the durations are in the wrong order or zero: write `min` <= `max`, and 0 < `median` <= `p95`",
+        ),
+        (
+            wrong(&|spec| !is_path(&spec.path)),
+            "agent.approve.path",
+            "this is not a path without a query: write one like `/v1/hitl`",
+        ),
+    ];
+    let found = found.into_iter().filter(|(is_wrong, ..)| *is_wrong);
+    found.map(|(_, field, text)| (field, ScenarioFault::Agent(text))).collect()
+}

@@ -1,0 +1,244 @@
+//! The loop of one conversation: what follows from each answer.
+
+use std::mem;
+
+use plimsoll_measure::{Nanos, Seed, TaskCounts, TaskEnd, TaskPart};
+use plimsoll_protocol::{
+    HttpContent, MAX_TOOL_CALLS, Message, PlainAnswer, Role, Text, ToolCall, ToolResult,
+};
+
+use super::requests;
+use super::rules::AgentRules;
+
+/// The longest dialogue of a task, in bytes of answers, arguments and results: more ends it at the
+/// bound.
+const MAX_DIALOGUE: usize = 16 << 20;
+
+/// What the model gets as the result of a call that a human rejected.
+const REFUSAL: &str = "The user rejected this tool call.";
+
+/// What an answer says.
+#[derive(Debug)]
+pub(crate) enum Answer<'a> {
+    /// The model's text, and the tools that it calls.
+    Model(&'a str, Vec<ToolCall>),
+    /// The result of a tool, or an approval.
+    Plain(PlainAnswer),
+}
+
+/// The state of a task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    phase: Phase,
+    /// The current request, unless it is one to the model.
+    request: Option<HttpContent>,
+    /// The pause before the current request.
+    pause: Nanos,
+    /// Results of the calls of the last answer, in their order.
+    results: Vec<ToolResult>,
+    counts: TaskCounts,
+    /// Bytes of the dialogue so far.
+    dialogue: usize,
+}
+
+/// What the current request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// To get an answer of the model.
+    Chat,
+    /// To ask for the approval of a call.
+    Ask,
+    /// To approve or reject it.
+    Decide { approves: bool },
+    /// To call a tool.
+    Call,
+    /// There is no further request.
+    Over(TaskEnd),
+}
+
+impl Task {
+    /// A task whose first request to the model is yet to be sent.
+    pub(crate) fn new() -> Self {
+        Self {
+            phase: Phase::Chat,
+            request: None,
+            pause: Nanos::ZERO,
+            results: Vec::new(),
+            counts: TaskCounts::default(),
+            dialogue: 0,
+        }
+    }
+
+    /// How it ended, if its answers ended it.
+    pub(crate) const fn end(&self) -> Option<TaskEnd> {
+        match self.phase {
+            Phase::Over(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// The part to which the current request belongs; the last one's after the end.
+    pub(crate) const fn part(&self) -> TaskPart {
+        match self.phase {
+            Phase::Chat | Phase::Over(_) => TaskPart::Chat,
+            Phase::Ask | Phase::Decide { .. } => TaskPart::Approvals,
+            Phase::Call => TaskPart::Tools,
+        }
+    }
+
+    pub(crate) const fn counts(&self) -> TaskCounts {
+        self.counts
+    }
+
+    /// The current request, unless it is one to the model.
+    pub(crate) const fn request(&self) -> Option<&HttpContent> {
+        self.request.as_ref()
+    }
+
+    /// The pause before the current request.
+    pub(crate) const fn pause(&self) -> Nanos {
+        self.pause
+    }
+
+    /// Decides what follows from the answer to the current request. `messages` is the dialogue,
+    /// `turn` the number of the next request.
+    pub(crate) fn advance(
+        &mut self,
+        answer: Answer<'_>,
+        messages: &mut Vec<Message>,
+        (rules, seed, turn): (&AgentRules, Seed, u16),
+    ) {
+        self.pause = Nanos::ZERO;
+        self.request = None;
+        match (self.phase, answer) {
+            (Phase::Chat, Answer::Model(text, calls)) => {
+                self.answered(text, calls, messages, (rules, turn));
+            }
+            (Phase::Ask, Answer::Plain(PlainAnswer::Approval { id, .. })) if !id.is_empty() => {
+                self.think(&id, (rules, seed, turn));
+            }
+            (Phase::Decide { approves }, Answer::Plain(PlainAnswer::Approval { state, .. })) => {
+                self.decided(approves, &state, messages, (rules, turn));
+            }
+            (Phase::Call, Answer::Plain(PlainAnswer::Tool { text, is_error })) => {
+                self.counts.tool_calls += 1;
+                self.counts.tool_errors += u16::from(is_error);
+                self.result(&text, messages);
+                self.next_call(messages, (rules, turn));
+            }
+            // The answer is no use, although its request completed.
+            _ => self.phase = Phase::Over(TaskEnd::Failed),
+        }
+    }
+
+    /// The model has answered.
+    fn answered(
+        &mut self,
+        text: &str,
+        mut calls: Vec<ToolCall>,
+        messages: &mut Vec<Message>,
+        (rules, turn): (&AgentRules, u16),
+    ) {
+        self.counts.steps += 1;
+        if calls.is_empty() {
+            self.phase = Phase::Over(TaskEnd::Done);
+            return;
+        }
+        let of_call = |call: &ToolCall| call.name.len() + call.arguments.len();
+        self.dialogue += text.len() + calls.iter().map(of_call).sum::<usize>();
+        // Of the most calls that are kept there may have been more.
+        let is_bound = self.counts.steps >= rules.max_steps || calls.len() >= MAX_TOOL_CALLS;
+        if is_bound || self.is_too_long() {
+            self.phase = Phase::Over(TaskEnd::Bound);
+            return;
+        }
+        name_calls(&mut calls, turn);
+        let tool_calls = calls;
+        messages.push(Message { tool_calls, ..Message::new(Role::Assistant, text.into()) });
+        self.next_call(messages, (rules, turn));
+    }
+
+    /// An approval was asked for: the human thinks, and then decides.
+    fn think(&mut self, id: &str, (rules, seed, turn): (&AgentRules, Seed, u16)) {
+        let Some(approvals) = &rules.approvals else { return };
+        self.counts.approvals += 1;
+        let (approves, pause) = approvals.decide(seed, turn);
+        self.pause = pause;
+        self.request = Some(requests::decide(approvals, id, approves));
+        self.phase = Phase::Decide { approves };
+    }
+
+    /// The decision is known to the target, which says in which state the approval is now.
+    fn decided(
+        &mut self,
+        approves: bool,
+        state: &str,
+        messages: &mut Vec<Message>,
+        (rules, turn): (&AgentRules, u16),
+    ) {
+        let expected = if approves { "approved" } else { "rejected" };
+        if !state.is_empty() && state != expected {
+            self.phase = Phase::Over(TaskEnd::Failed);
+        } else if approves {
+            self.counts.approved += 1;
+            self.call(messages, (rules, turn));
+        } else {
+            self.counts.rejected += 1;
+            self.result(REFUSAL, messages);
+            self.next_call(messages, (rules, turn));
+        }
+    }
+
+    /// Keeps the result of the current call.
+    fn result(&mut self, text: &str, messages: &[Message]) {
+        if let Some(call) = current_call(messages, self.results.len()) {
+            self.dialogue += text.len();
+            self.results.push(ToolResult { call_id: call.id.clone(), text: text.into() });
+        }
+    }
+
+    /// Goes on to the next call of the last answer, or back to the model with all results.
+    fn next_call(&mut self, messages: &mut Vec<Message>, (rules, turn): (&AgentRules, u16)) {
+        if self.is_too_long() {
+            self.phase = Phase::Over(TaskEnd::Bound);
+            return;
+        }
+        let Some(call) = current_call(messages, self.results.len()) else {
+            let tool_results = mem::take(&mut self.results);
+            messages.push(Message { tool_results, ..Message::new(Role::User, Text::new()) });
+            self.phase = Phase::Chat;
+            return;
+        };
+        let approvals = rules.approvals.as_ref();
+        if let Some(approvals) = approvals.filter(|approvals| approvals.concerns(&call.name)) {
+            self.request = Some(requests::ask(approvals, call));
+            self.phase = Phase::Ask;
+        } else {
+            self.call(messages, (rules, turn));
+        }
+    }
+
+    /// Calls the current tool.
+    fn call(&mut self, messages: &[Message], (rules, turn): (&AgentRules, u16)) {
+        let Some(call) = current_call(messages, self.results.len()) else { return };
+        self.request = Some(requests::call(rules, call, turn));
+        self.phase = Phase::Call;
+    }
+
+    const fn is_too_long(&self) -> bool {
+        self.dialogue > MAX_DIALOGUE
+    }
+}
+
+/// The call at `index` of the last answer.
+fn current_call(messages: &[Message], index: usize) -> Option<&ToolCall> {
+    messages.last()?.tool_calls.get(index)
+}
+
+/// Some servers give calls no id, and the result must name one. `turn` is that of the request with
+/// the results.
+pub(crate) fn name_calls(calls: &mut [ToolCall], turn: u16) {
+    for (index, call) in calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
+        call.id = format!("call_{turn}_{index}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Conversations with tool servers and agents.
+
+use plimsoll_measure::{Nanos, Operation};
+use plimsoll_protocol::{Text, rpc};
+
+use super::{Conversation, CurrentRequest};
+use crate::prompt_builder::{Preamble, PromptPart};
+use crate::session::{RpcEnd, Texts};
+use crate::synthetic_text::WORD_BYTES;
+
+impl Conversation {
+    /// The answer that the current turn's message to a tool server or an agent expects; `None` in
+    /// other conversations.
+    pub fn expectation(&self) -> Option<rpc::Expectation> {
+        self.session.as_ref()?.expectation(self.spec().session()?)
+    }
+
+    /// What the current turn asks a tool server or an agent for.
+    pub fn operation(&self) -> Option<Operation> {
+        Some(self.expectation()?.operation)
+    }
+
+    /// After what time the scenario gives up the current turn.
+    pub fn cancel_after(&self) -> Option<Nanos> {
+        self.session.as_ref()?.cancel_after(self.spec().session()?)
+    }
+
+    /// Takes note of how the current turn's message to a tool server or an agent ended. Whether the
+    /// conversation goes on: an error of JSON-RPC does not end it, and a session that cannot go on
+    /// has its deletion left. To be called before [`Conversation::advance_with`].
+    pub fn note_answer(&mut self, end: RpcEnd) -> bool {
+        let plan = self.workload.scenarios[self.scenario.index()].session();
+        let session = self.session.as_mut().zip(plan);
+        session.is_some_and(|(session, plan)| session.note(plan, end))
+    }
+
+    /// The pause before the current turn of a conversation with a tool server or an agent.
+    pub(super) fn has_pause(&self) -> bool {
+        self.session.as_ref().is_none_or(|session| session.is_thinking())
+    }
+
+    /// Moves such a conversation on; `false` if it is another one.
+    pub(super) fn advance_session(&mut self) -> bool {
+        let plan = self.workload.scenarios[self.scenario.index()].session();
+        let Some((session, plan)) = self.session.as_mut().zip(plan) else { return false };
+        session.advance(plan);
+        self.turn = self.turn.saturating_add(1);
+        self.request = self.rpc_request();
+        true
+    }
+
+    /// The request of the current turn.
+    pub(super) fn rpc_request(&self) -> CurrentRequest {
+        let session = self.session.as_ref().zip(self.spec().session());
+        let request = session.and_then(|(session, plan)| session.request(plan, self));
+        request.map_or(CurrentRequest::Released, |request| CurrentRequest::Rpc(Box::new(request)))
+    }
+}
+
+impl Texts for Conversation {
+    fn message(&self, step: u16) -> Text {
+        let text = self.spec().user_text(self.seed, step);
+        self.workload.prompts.build(&self.preamble(self.turn), &text)
+    }
+
+    fn sized(&self, bytes: u32) -> String {
+        let bytes = bytes as usize;
+        let tokens = u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX);
+        let preamble = Preamble { prefix: None, ..self.preamble(self.turn) };
+        let words = PromptPart::Words(self.seed.rng("argument", self.turn.into()), tokens);
+        let mut text = match bytes {
+            0 => String::new(),
+            _ => self.workload.prompts.build(&preamble, &words).to_string(),
+        };
+        text.truncate(text.floor_char_boundary(bytes));
+        // With a tokenizer, words may have fewer bytes than by the estimate.
+        text.extend(std::iter::repeat_n(' ', bytes - text.len()));
+        text
+    }
+
+    fn message_id(&self) -> String {
+        self.turn_id().to_string()
+    }
+}

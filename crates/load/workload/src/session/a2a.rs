@@ -1,0 +1,181 @@
+//! A conversation with an agent.
+
+use std::sync::Arc;
+
+use plimsoll_measure::{ErrorClass, Operation, Outcome, Seed};
+use plimsoll_protocol::rpc::a2a::{Ask, Call, Message, TaskState, Version};
+use plimsoll_protocol::rpc::{self, Request};
+
+use super::{RpcEnd, Texts};
+use crate::mix::ScenarioMix;
+use crate::spec::{A2aAction, A2aSpec};
+
+/// What the conversations of a scenario share.
+#[derive(Debug)]
+pub(crate) struct A2aPlan {
+    version: Version,
+    path: Arc<str>,
+    card_path: Arc<str>,
+    choice: ScenarioMix,
+    actions: Vec<A2aAction>,
+}
+
+impl A2aPlan {
+    /// The plan of a spec that has been checked.
+    pub(crate) fn new(spec: &A2aSpec) -> Self {
+        Self {
+            version: spec.version,
+            path: spec.path.as_str().into(),
+            card_path: spec.card_path.as_str().into(),
+            choice: ScenarioMix::new(spec.steps.iter().map(|step| step.weight)),
+            actions: spec.steps.iter().map(|step| step.action).collect(),
+        }
+    }
+}
+
+/// What is done with the task of a message that a step had to send first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follow {
+    Get,
+    Cancel,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The step's own message, or the one that it needs first.
+    Step,
+    Follow(Follow),
+    Over,
+}
+
+/// A conversation with an agent, so far.
+#[derive(Debug)]
+pub(crate) struct A2aSession {
+    seed: Seed,
+    phase: Phase,
+    /// The current step, from 0, and what it does.
+    step: u16,
+    action: A2aAction,
+    steps: u16,
+    /// What comes behind the message of the current step.
+    follow: Option<Follow>,
+    /// Id of the current message.
+    id: u64,
+    /// The last task.
+    task: Option<String>,
+    /// Whether it waits for a message.
+    asks: bool,
+    context: Option<String>,
+}
+
+impl A2aSession {
+    pub(super) fn begin(plan: &A2aPlan, seed: Seed, steps: u16) -> Self {
+        let mut session = Self {
+            seed,
+            phase: Phase::Step,
+            step: 0,
+            action: A2aAction::Send,
+            steps,
+            follow: None,
+            id: 1,
+            task: None,
+            asks: false,
+            context: None,
+        };
+        session.choose(plan);
+        session
+    }
+
+    fn choose(&mut self, plan: &A2aPlan) {
+        let chosen = plan.choice.pick(self.seed.rng("step", self.step.into())).index();
+        self.action = plan.actions.get(chosen).copied().unwrap_or(A2aAction::Send);
+        self.follow = match self.action {
+            A2aAction::Get if self.task.is_none() => Some(Follow::Get),
+            A2aAction::Cancel => {
+                (self.task, self.asks) = (None, false);
+                Some(Follow::Cancel)
+            }
+            _ => None,
+        };
+    }
+
+    pub(super) const fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    pub(super) const fn is_thinking(&self) -> bool {
+        matches!(self.phase, Phase::Step) && self.step > 0
+    }
+
+    pub(super) fn operation(&self, _: &A2aPlan) -> Option<Operation> {
+        Some(match self.phase {
+            Phase::Over => return None,
+            Phase::Follow(Follow::Get) => Operation::GetTask,
+            Phase::Follow(Follow::Cancel) => Operation::CancelTask,
+            Phase::Step => match self.action {
+                A2aAction::Stream => Operation::SendStreamingMessage,
+                A2aAction::Card => Operation::AgentCard,
+                A2aAction::Get if self.follow.is_none() => Operation::GetTask,
+                _ => Operation::SendMessage,
+            },
+        })
+    }
+
+    pub(super) fn request(&self, plan: &A2aPlan, texts: &impl Texts) -> Option<Request> {
+        let task = self.task.clone().unwrap_or_default();
+        let ask = match self.operation(plan)? {
+            Operation::AgentCard => Ask::Card,
+            Operation::GetTask => Ask::Get { task },
+            Operation::CancelTask => Ask::Cancel { task },
+            operation => Ask::Send {
+                message: Message {
+                    id: texts.message_id(),
+                    text: texts.message(self.step),
+                    context: self.context.clone(),
+                    task: self.task.clone().filter(|_| self.asks),
+                },
+                stream: operation == Operation::SendStreamingMessage,
+                wait: self.action == A2aAction::Send,
+            },
+        };
+        let path = if matches!(ask, Ask::Card) { &plan.card_path } else { &plan.path };
+        let call = Call { version: plan.version, ask };
+        Some(Request { path: Arc::clone(path), id: self.id, call: rpc::Call::A2a(call) })
+    }
+
+    /// Takes note of how the current message ended. An error of JSON-RPC answers one message; the
+    /// conversation goes on.
+    pub(super) fn note(&mut self, end: RpcEnd) -> bool {
+        if !end.is_completed() {
+            self.follow = None;
+            return end.outcome == Outcome::Failed(ErrorClass::RpcError);
+        }
+        let rpc::Answer { task, context, state, .. } = end.answer;
+        if task.is_some() {
+            self.task = task;
+            self.asks = state == Some(TaskState::InputRequired);
+        }
+        if context.is_some() {
+            self.context = context;
+        }
+        true
+    }
+
+    pub(super) fn advance(&mut self, plan: &A2aPlan) {
+        self.id += 1;
+        let follow = self.follow.take().filter(|_| self.task.is_some());
+        if let Some(follow) = follow {
+            self.phase = Phase::Follow(follow);
+            return;
+        }
+        self.step += 1;
+        self.phase = if self.step < self.steps { Phase::Step } else { Phase::Over };
+        if self.phase == Phase::Step {
+            self.choose(plan);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A session with a tool server.
+
+use std::sync::Arc;
+
+use plimsoll_measure::{ErrorClass, Nanos, Operation, Outcome, Seed};
+use plimsoll_protocol::rpc::mcp::{Ask, Call, List, Revision};
+use plimsoll_protocol::rpc::{self, Request};
+use serde_json::{Map, Value};
+
+use super::{RpcEnd, Texts};
+use crate::mix::ScenarioMix;
+use crate::spec::{ByteRange, McpMethod, McpSpec, McpStep};
+
+/// What the sessions of a scenario share.
+#[derive(Debug)]
+pub(crate) struct McpPlan {
+    revision: Revision,
+    path: Arc<str>,
+    delete: bool,
+    choice: ScenarioMix,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    method: McpMethod,
+    name: Arc<str>,
+    arguments: Map<String, Value>,
+    /// The arguments as text, if they are the same in every call.
+    fixed: Option<String>,
+    sized: Option<(String, ByteRange)>,
+    progress: bool,
+    cancel_after: Option<Nanos>,
+}
+
+impl McpPlan {
+    /// The plan of a spec that has been checked.
+    pub(crate) fn new(spec: &McpSpec) -> Self {
+        Self {
+            revision: spec.revision,
+            path: spec.path.as_str().into(),
+            delete: spec.delete,
+            choice: ScenarioMix::new(spec.steps.iter().map(|step| step.weight)),
+            steps: spec.steps.iter().map(Step::new).collect(),
+        }
+    }
+}
+
+impl Step {
+    fn new(spec: &McpStep) -> Self {
+        let sized = spec.argument_bytes.map(|bytes| (spec.argument.clone(), bytes));
+        let written = || Value::Object(spec.arguments.clone()).to_string();
+        Self {
+            method: spec.method,
+            name: spec.name.as_deref().unwrap_or_default().into(),
+            arguments: spec.arguments.clone(),
+            fixed: sized.is_none().then(written),
+            sized,
+            progress: spec.progress,
+            cancel_after: spec.cancel_after,
+        }
+    }
+
+    /// The arguments of a call, as a JSON object.
+    fn arguments(&self, seed: Seed, step: u16, texts: &impl Texts) -> String {
+        if let Some(fixed) = &self.fixed {
+            return fixed.clone();
+        }
+        let mut arguments = self.arguments.clone();
+        if let Some((name, ByteRange { min, max })) = &self.sized {
+            let lengths = u64::from(max.saturating_sub(*min)) + 1;
+            let drawn = seed.rng("argument bytes", step.into()).below(lengths);
+            let bytes = min.saturating_add(u32::try_from(drawn).unwrap_or(0));
+            arguments.insert(name.clone(), Value::String(texts.sized(bytes)));
+        }
+        Value::Object(arguments).to_string()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Initialize,
+    Initialized,
+    Step,
+    /// Tells the server that a request is no longer wanted.
+    Cancel {
+        request: u64,
+    },
+    End,
+    Over,
+}
+
+/// A session with a tool server, so far.
+#[derive(Debug)]
+pub(crate) struct McpSession {
+    seed: Seed,
+    phase: Phase,
+    /// The phase that the answer asks for.
+    next: Option<Phase>,
+    /// The current step, from 0, and which one of the plan it is.
+    step: u16,
+    chosen: usize,
+    steps: u16,
+    /// Id of the current message.
+    id: u64,
+    session: Option<Arc<str>>,
+    version: Option<Arc<str>>,
+    /// Where the next page of each list begins.
+    cursors: [Option<String>; 4],
+}
+
+impl McpSession {
+    pub(super) fn begin(plan: &McpPlan, seed: Seed, steps: u16) -> Self {
+        let has_sessions = plan.revision.has_sessions();
+        let mut session = Self {
+            seed,
+            phase: if has_sessions { Phase::Initialize } else { Phase::Step },
+            next: None,
+            step: 0,
+            chosen: 0,
+            steps,
+            id: 1,
+            session: None,
+            version: None,
+            cursors: Default::default(),
+        };
+        session.choose(plan);
+        session
+    }
+
+    fn choose(&mut self, plan: &McpPlan) {
+        self.chosen = plan.choice.pick(self.seed.rng("step", self.step.into())).index();
+    }
+
+    pub(super) const fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    pub(super) const fn is_thinking(&self) -> bool {
+        matches!(self.phase, Phase::Step) && self.step > 0
+    }
+
+    fn current<'p>(&self, plan: &'p McpPlan) -> Option<&'p Step> {
+        plan.steps.get(self.chosen).filter(|_| self.phase == Phase::Step)
+    }
+
+    pub(super) fn cancel_after(&self, plan: &McpPlan) -> Option<Nanos> {
+        self.current(plan)?.cancel_after
+    }
+
+    pub(super) fn operation(&self, plan: &McpPlan) -> Option<Operation> {
+        Some(match self.phase {
+            Phase::Initialize => Operation::Initialize,
+            Phase::Initialized => Operation::Initialized,
+            Phase::Step => operation(self.current(plan)?.method),
+            Phase::Cancel { .. } => Operation::Cancelled,
+            Phase::End => Operation::EndSession,
+            Phase::Over => return None,
+        })
+    }
+
+    pub(super) fn request(&self, plan: &McpPlan, texts: &impl Texts) -> Option<Request> {
+        let ask = match self.phase {
+            Phase::Initialize => Ask::Initialize,
+            Phase::Initialized => Ask::Initialized,
+            Phase::Step => self.ask(self.current(plan)?, texts),
+            Phase::Cancel { request } => Ask::Cancelled { request },
+            Phase::End => Ask::EndSession,
+            Phase::Over => return None,
+        };
+        let call = Call {
+            revision: plan.revision,
+            version: self.version.clone(),
+            session: self.session.clone(),
+            ask,
+        };
+        Some(Request { path: Arc::clone(&plan.path), id: self.id, call: rpc::Call::Mcp(call) })
+    }
+
+    fn ask(&self, step: &Step, texts: &impl Texts) -> Ask {
+        let name = Arc::clone(&step.name);
+        let arguments = || step.arguments(self.seed, self.step, texts);
+        match step.method {
+            McpMethod::CallTool => {
+                Ask::Tool { name, arguments: arguments(), progress: step.progress }
+            }
+            McpMethod::GetPrompt => Ask::Prompt { name, arguments: arguments() },
+            McpMethod::ReadResource => Ask::Resource { uri: name },
+            McpMethod::Ping => Ask::Ping,
+            McpMethod::Discover => Ask::Discover,
+            McpMethod::ListTools => self.list(List::Tools),
+            McpMethod::ListResources => self.list(List::Resources),
+            McpMethod::ListResourceTemplates => self.list(List::ResourceTemplates),
+            McpMethod::ListPrompts => self.list(List::Prompts),
+        }
+    }
+
+    fn list(&self, list: List) -> Ask {
+        Ask::List { list, cursor: self.cursors[place(list)].clone() }
+    }
+
+    /// Takes note of how the current message ended. An error that answers one step does not end the
+    /// session; anything else that goes wrong does, and the server is told if it can be.
+    pub(super) fn note(&mut self, plan: &McpPlan, end: RpcEnd) -> bool {
+        let completed = end.is_completed();
+        match self.phase {
+            Phase::Initialize if completed => {
+                self.version = end.answer.version.map(Arc::from);
+                self.session = end.session.map(Arc::from);
+                true
+            }
+            Phase::Step => {
+                if let Some(list) = self.current(plan).and_then(|step| list_of(step.method)) {
+                    self.cursors[place(list)] = end.answer.cursor.clone().filter(|_| completed);
+                }
+                completed || self.goes_on_after(plan, &end)
+            }
+            Phase::Initialized | Phase::Cancel { .. } => completed || self.end_early(plan, &end),
+            Phase::Initialize | Phase::End | Phase::Over => completed,
+        }
+    }
+
+    /// Whether a session goes on after a step without success.
+    fn goes_on_after(&mut self, plan: &McpPlan, end: &RpcEnd) -> bool {
+        let has_sessions = plan.revision.has_sessions();
+        match end.outcome {
+            Outcome::Failed(ErrorClass::RpcError) => true,
+            // Errors of JSON-RPC may come with a status of their own; 404 says that the session is
+            // gone, where there are sessions.
+            Outcome::Rejected(status) if !has_sessions || status != 404 => {
+                end.code.is_some() || self.end_early(plan, end)
+            }
+            // Without sessions, closing the connection is the cancellation.
+            Outcome::Cancelled if !has_sessions => true,
+            Outcome::Cancelled => {
+                self.next = Some(Phase::Cancel { request: self.id });
+                true
+            }
+            _ => self.end_early(plan, end),
+        }
+    }
+
+    /// Ends a session that cannot go on. Whether that needs another message: a server that has the
+    /// session no longer, or did not answer, gets none.
+    fn end_early(&mut self, plan: &McpPlan, end: &RpcEnd) -> bool {
+        let tells = plan.delete && self.session.is_some() && !matches!(end.status, 0 | 404);
+        self.next = tells.then_some(Phase::End);
+        tells
+    }
+
+    pub(super) fn advance(&mut self, plan: &McpPlan) {
+        self.id += 1;
+        if let Some(next) = self.next.take() {
+            self.phase = next;
+            return;
+        }
+        self.phase = match self.phase {
+            Phase::Initialize => Phase::Initialized,
+            Phase::Initialized => Phase::Step,
+            Phase::Step | Phase::Cancel { .. } => {
+                self.step += 1;
+                if self.step < self.steps {
+                    Phase::Step
+                } else if plan.delete && self.session.is_some() {
+                    Phase::End
+                } else {
+                    Phase::Over
+                }
+            }
+            Phase::End | Phase::Over => Phase::Over,
+        };
+        if self.phase == Phase::Step {
+            self.choose(plan);
+        }
+    }
+}
+
+const fn operation(method: McpMethod) -> Operation {
+    match method {
+        McpMethod::ListTools => Operation::ListTools,
+        McpMethod::CallTool => Operation::CallTool,
+        McpMethod::ListResources => Operation::ListResources,
+        McpMethod::ListResourceTemplates => Operation::ListResourceTemplates,
+        McpMethod::ReadResource => Operation::ReadResource,
+        McpMethod::ListPrompts => Operation::ListPrompts,
+        McpMethod::GetPrompt => Operation::GetPrompt,
+        McpMethod::Ping => Operation::Ping,
+        McpMethod::Discover => Operation::Discover,
+    }
+}
+
+const fn list_of(method: McpMethod) -> Option<List> {
+    match method {
+        McpMethod::ListTools => Some(List::Tools),
+        McpMethod::ListResources => Some(List::Resources),
+        McpMethod::ListResourceTemplates => Some(List::ResourceTemplates),
+        McpMethod::ListPrompts => Some(List::Prompts),
+        _ => None,
+    }
+}
+
+const fn place(list: List) -> usize {
+    match list {
+        List::Tools => 0,
+        List::Resources => 1,
+        List::ResourceTemplates => 2,
+        List::Prompts => 3,
+    }
+}

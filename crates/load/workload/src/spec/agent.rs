@@ -1,0 +1,194 @@
+//! Agents: scenarios whose answers decide how they go on.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::Nanos;
+use plimsoll_protocol::Dialect;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Content, DurationSpec, HttpSpec, PolicyDecisionSpec, ScenarioSpec};
+
+/// How an agent calls tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolProtocol {
+    /// `POST` with `{"name", "arguments"}`; the answer has the result in `result`.
+    #[default]
+    Rest,
+    /// `tools/call` of the Model Context Protocol without a session, revision 2026-07-28: JSON-RPC
+    /// over Streamable HTTP.
+    Mcp,
+}
+
+/// An agent: the model's answers decide how a conversation goes on. Each tool that an answer calls
+/// is called at the target, one after the other, and its result becomes part of the next request to
+/// the model. That goes on until an answer calls no tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSpec {
+    /// How tools are called.
+    #[serde(default)]
+    pub tools: ToolProtocol,
+    /// Path of tool calls at the target. Left out: `/v1/mcp/tools/call`, or `/mcp` for
+    /// `tools: mcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_path: Option<String>,
+    /// Most answers of the model in one task. If the last of them calls tools, these are not
+    /// called, and the task ends at the bound.
+    #[serde(default = "max_steps")]
+    #[schemars(range(min = 1, max = 100))]
+    pub max_steps: u16,
+    /// Tool calls that a human approves or rejects first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approve: Option<ApproveSpec>,
+}
+
+/// Tool calls that a human approves or rejects first: a `POST` asks for the approval, the human
+/// thinks, and another `POST` to `PATH/ID/approve` or `PATH/ID/reject` decides. Of a rejected call
+/// the model gets the refusal as its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveSpec {
+    /// The tools, by name; `"*"` stands for all.
+    pub tools: Vec<String>,
+    /// The share of calls that are approved, 0 to 1.
+    #[serde(default = "share")]
+    #[schemars(range(min = 0, max = 1))]
+    pub share: f64,
+    /// How long the human thinks before the decision: a duration, or a distribution of durations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_time: Option<DurationSpec>,
+    /// Path of approvals at the target.
+    #[serde(default = "path")]
+    pub path: String,
+}
+
+const fn max_steps() -> u16 {
+    20
+}
+
+const fn share() -> f64 {
+    1.0
+}
+
+fn path() -> String {
+    "/v1/hitl".to_owned()
+}
+
+impl Default for AgentSpec {
+    fn default() -> Self {
+        Self { tools: ToolProtocol::Rest, tool_path: None, max_steps: max_steps(), approve: None }
+    }
+}
+
+impl AgentSpec {
+    /// The path of tool calls.
+    pub fn tool_path(&self) -> &str {
+        self.tool_path.as_deref().unwrap_or(match self.tools {
+            ToolProtocol::Rest => "/v1/mcp/tools/call",
+            ToolProtocol::Mcp => "/mcp",
+        })
+    }
+}
+
+/// What a scenario has to do with agents.
+///
+/// An agent's requests are of different kinds, and their times must never be mixed. So its tool
+/// calls and approvals are scenarios of their own, each with its encoder, its row of results and
+/// its bounds. No conversation belongs to them: their weight is 0.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentRole {
+    /// It is an agent.
+    Agent(AgentSpec),
+    /// The tool calls of the agent at this position in the list of scenarios.
+    Tools {
+        /// The position.
+        of: usize,
+        /// How they are called.
+        protocol: ToolProtocol,
+    },
+    /// The approvals of the agent at this position.
+    Approvals {
+        /// The position.
+        of: usize,
+    },
+}
+
+impl AgentRole {
+    /// Whether its requests belong to the conversations of another scenario.
+    pub const fn is_part(&self) -> bool {
+        matches!(self, Self::Tools { .. } | Self::Approvals { .. })
+    }
+}
+
+/// The names of an agent's parts: `NAME/tools` and `NAME/approvals`.
+pub fn part_names(name: &str) -> [String; 2] {
+    ["tools", "approvals"].map(|part| format!("{name}/{part}"))
+}
+
+/// The scenarios, and behind them the parts of every agent among them.
+pub fn with_parts(mut scenarios: Vec<ScenarioSpec>) -> Vec<ScenarioSpec> {
+    let mut parts = Vec::new();
+    for (of, scenario) in scenarios.iter().enumerate() {
+        let Some(AgentRole::Agent(agent)) = &scenario.agent else { continue };
+        let [tools, approvals] = part_names(&scenario.name);
+        let role = AgentRole::Tools { of, protocol: agent.tools };
+        parts.push(part(scenario, tools, agent.tool_path(), role));
+        if let Some(approve) = &agent.approve {
+            parts.push(part(scenario, approvals, &approve.path, AgentRole::Approvals { of }));
+        }
+    }
+    scenarios.extend(parts);
+    scenarios
+}
+
+/// A part of `agent` whose requests are `POST`s below `path`.
+fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> ScenarioSpec {
+    let headers = BTreeMap::from(["accept", "content-type"].map(|name| {
+        let streams = role.may_stream() && name == "accept";
+        let value = if streams { BOTH } else { "application/json" };
+        (name.to_owned(), value.to_owned())
+    }));
+    let (method, path) = ("POST".to_owned(), path.to_owned());
+    ScenarioSpec {
+        name,
+        weight: 0.0,
+        protocol: Dialect::Http,
+        turns: 1,
+        stream: false,
+        system: None,
+        content: Content::Sized { approx_input_tokens: 0 },
+        max_tokens: None,
+        think_time: None,
+        prefix_pool: None,
+        http: Some(HttpSpec { method, path, headers, body: String::new() }),
+        parameters: serde_json::Map::new(),
+        expect: None,
+        category: None,
+        policy_decision: PolicyDecisionSpec::default(),
+        agent: Some(role),
+        ..agent.clone()
+    }
+}
+
+/// What a client of Streamable HTTP must accept.
+const BOTH: &str = "application/json, text/event-stream";
+
+impl AgentRole {
+    /// Whether the target may answer with an event stream.
+    const fn may_stream(&self) -> bool {
+        matches!(self, Self::Tools { protocol: ToolProtocol::Mcp, .. })
+    }
+}
+
+impl ApproveSpec {
+    /// The think time of a human, before it is drawn.
+    pub(crate) const fn think(&self) -> DurationSpec {
+        match self.think_time {
+            Some(think) => think,
+            None => DurationSpec::Fixed(Nanos::ZERO),
+        }
+    }
+}

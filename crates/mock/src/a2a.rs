@@ -1,0 +1,173 @@
+//! A2A agents over JSON-RPC.
+//!
+//! They speak the versions 1.0 and 0.3 of the protocol. The facts are those of the published
+//! specification and of the official Python SDK, version 1.3: <https://a2a-protocol.org>.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method as HttpMethod, Response};
+use serde_json::Value;
+
+use crate::endpoint::is_json;
+use crate::log::RpcOutcome;
+use crate::overrides::RequestOverrides;
+use crate::responder::Responder;
+use crate::response_body::{ResponseBody, ServiceResult};
+use crate::rpc::{self, INVALID_REQUEST, Message, Request, RpcError};
+
+mod answer;
+mod call;
+mod card;
+mod incoming;
+mod methods;
+mod shape;
+mod spec;
+mod task;
+mod version;
+
+use answer::Answer;
+use methods::{Asked, Reply};
+use shape::Shape;
+pub use spec::{A2aSpec, AgentAnswer, AgentSpec, CallSpec};
+pub(crate) use task::Tasks;
+use version::Version;
+
+/// The version of the protocol that the client speaks.
+const VERSION_HEADER: &str = "a2a-version";
+
+/// A refusal before a method was known: the HTTP status, the id of the request, and the error.
+type Refusal = (u16, Value, RpcError);
+
+/// What a path leads to.
+#[derive(Debug, PartialEq, Eq)]
+struct Route<'a> {
+    /// The agent's name; none for the default.
+    agent: Option<&'a str>,
+    is_card: bool,
+}
+
+impl<'a> Route<'a> {
+    fn of(path: &'a str) -> Self {
+        let path = path.strip_prefix("/a2a").unwrap_or(path);
+        let cards = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+        let of_card = cards.iter().find_map(|card| path.strip_suffix(card));
+        let agent = of_card.unwrap_or(path).strip_prefix('/').filter(|name| !name.is_empty());
+        Self { agent, is_card: of_card.is_some() }
+    }
+}
+
+/// Sends the answer to a body that is too large.
+pub(crate) fn too_large(responder: Responder) -> Response<ResponseBody> {
+    let limit = responder.worker.state().a2a.max_body;
+    refuse(responder, refusal(413, &format!("The request's body is larger than {limit} bytes")))
+}
+
+fn refuse(mut responder: Responder, refusal: Refusal) -> Response<ResponseBody> {
+    let (status, id, error) = refusal;
+    responder.exchange.rpc(|rpc| (rpc.outcome, rpc.code) = (RpcOutcome::Error, Some(error.code)));
+    responder.answer(status, rpc::failure(&id, &error))
+}
+
+fn refusal(status: u16, problem: &str) -> Refusal {
+    (status, Value::Null, RpcError::new(INVALID_REQUEST, problem))
+}
+
+/// Whether a path is that of a card, which needs no key.
+pub(crate) fn is_card(path: &str) -> bool {
+    Route::of(path).is_card
+}
+
+/// Serves one request to an agent, or for a card.
+pub(crate) async fn serve(
+    mut responder: Responder,
+    head: &Parts,
+    body: &Bytes,
+    overrides: &RequestOverrides,
+) -> ServiceResult {
+    let worker = Rc::clone(&responder.worker);
+    let route = Route::of(head.uri.path());
+    let found = worker.state().a2a.agent(route.agent);
+    if route.is_card {
+        return Ok(card::serve(responder, head, route.agent, found));
+    }
+    let bytes = body.len() as u64;
+    let path = text_header(&head.headers, call::PATH_HEADER);
+    responder.exchange.rpc(|rpc| {
+        (rpc.request_bytes, rpc.path) = (bytes, path);
+        rpc.agent = found.map(|(name, _)| name).or(route.agent).map(str::to_owned);
+    });
+    let Some((name, agent)) = found else {
+        return Ok(refuse(responder, refusal(404, "There is no such agent")));
+    };
+    if head.method != HttpMethod::POST {
+        responder.headers.insert(ALLOW, HeaderValue::from_static("POST"));
+        return Ok(refuse(responder, refusal(405, "Method not allowed")));
+    }
+    let request = match read_request(&head.headers, body) {
+        Ok(request) => request,
+        Err(refusal) => return Ok(refuse(responder, refusal)),
+    };
+    let version = Version::of_method(&request.method);
+    responder.exchange.rpc(|rpc| {
+        (rpc.method, rpc.id) = (Some(request.method.clone()), Some(request.id.to_string()));
+        rpc.version = Some(version.name().to_owned());
+    });
+    let shape = Shape { version, clock: worker.state().clock };
+    let header = text_header(&head.headers, VERSION_HEADER);
+    let mut reply = match version.method(header.as_deref(), &request.method) {
+        Err(error) => Reply::error(error),
+        Ok(method) => {
+            let (params, headers) = (&request.params, &head.headers);
+            let asked = Asked { worker: &worker, name, agent, shape, params, headers, overrides };
+            methods::reply(&asked, method, &mut responder).await
+        }
+    };
+    reply.fault = overrides.fault.or(|| reply.fault);
+    Answer { shape, id: request.id, reply }.send(responder, name).await
+}
+
+/// A header as text.
+fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name).map(HeaderValue::as_bytes);
+    value.map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+/// Checks the type of a body and reads its request. Like the official server this answers what is
+/// no request with status 200.
+fn read_request(headers: &HeaderMap, body: &Bytes) -> Result<Request, Refusal> {
+    if !is_json(headers) {
+        return Err(refusal(415, "Content-Type must be application/json"));
+    }
+    match rpc::parse(body) {
+        Ok(Message::Request(request)) => Ok(request),
+        Ok(Message::Notification { .. }) => {
+            Err(refusal(200, "Invalid request: `id` is missing, and A2A has no notifications"))
+        }
+        Ok(Message::Response) => Err(refusal(200, "Invalid request: clients send no answers")),
+        Err(malformed) => Err((200, malformed.id, malformed.error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_agents_and_cards() {
+        for (path, agent, is_card) in [
+            ("/a2a", None, false),
+            ("/a2a/", None, false),
+            ("/a2a/one", Some("one"), false),
+            ("/a2a/one/two", Some("one/two"), false),
+            ("/.well-known/agent-card.json", None, true),
+            ("/.well-known/agent.json", None, true),
+            ("/a2a/.well-known/agent.json", None, true),
+            ("/a2a/one/.well-known/agent-card.json", Some("one"), true),
+        ] {
+            assert_eq!(Route::of(path), Route { agent, is_card }, "{path}");
+        }
+    }
+}

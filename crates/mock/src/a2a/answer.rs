@@ -1,0 +1,157 @@
+//! Sends the answer to a request: when it is due, as JSON or as a stream, with the planned fault.
+
+use hyper::Response;
+use serde_json::Value;
+
+use super::methods::{Content, Reply};
+use super::refuse;
+use super::shape::Shape;
+use super::task::Task;
+use super::version::{State, Version};
+use crate::endpoint::JSON;
+use crate::event_plan::{EventPlan, unstreamed};
+use crate::fault::Fault;
+use crate::log::{RpcOutcome, RpcRecord};
+use crate::responder::{FullResponse, Responder};
+use crate::response_body::{ResponseBody, ServiceResult};
+use crate::rpc::{self, INTERNAL_ERROR, RpcError};
+use crate::timed_plan::StreamEnd;
+use crate::token;
+
+/// A reply and how it is sent.
+pub(super) struct Answer {
+    pub(super) shape: Shape,
+    pub(super) id: Value,
+    pub(super) reply: Reply,
+}
+
+impl Answer {
+    /// `agent` is the name of the agent that answers.
+    pub(super) async fn send(mut self, mut responder: Responder, agent: &str) -> ServiceResult {
+        self.describe(&mut responder);
+        if let Some(fault) = self.reply.fault {
+            responder.exchange.fault_planned(fault);
+        }
+        match self.reply.fault {
+            Some(Fault::Status { code, retry_after }) => {
+                responder.ask_to_wait(retry_after);
+                let problem = "The mock was asked to answer with this status";
+                let error = RpcError::new(INTERNAL_ERROR, problem);
+                return Ok(refuse(responder, (code, self.id, self.shape.version.complete(error))));
+            }
+            Some(Fault::Hang) => return responder.hang().await,
+            Some(Fault::Reset { at: None }) => return responder.reset(),
+            Some(Fault::Error { .. }) if matches!(self.reply.content, Content::Once(_)) => {
+                self.reply.content = Content::Once(Err(broken()));
+            }
+            _ => {}
+        }
+        let code = self.code();
+        let outcome = self.reply.outcome();
+        responder.exchange.rpc(|rpc| (rpc.outcome, rpc.code) = (outcome, code));
+        match std::mem::replace(&mut self.reply.content, Content::Events(Vec::new())) {
+            Content::Once(answer) => self.send_once(responder, answer, agent).await,
+            Content::Events(events) => Ok(self.stream(responder, events)),
+        }
+    }
+
+    fn code(&self) -> Option<i64> {
+        match &self.reply.content {
+            Content::Once(answer) => answer.as_ref().err().map(|error| error.code),
+            Content::Events(_) => None,
+        }
+    }
+
+    /// Records what is known before the answer is sent.
+    fn describe(&self, responder: &mut Responder) {
+        let streamed = matches!(self.reply.content, Content::Events(_));
+        let pieces = u32::try_from(self.reply.pieces).unwrap_or(u32::MAX);
+        responder.exchange.rpc(|rpc| {
+            (rpc.streamed, rpc.progress) = (streamed, pieces);
+            if let Some((task, state)) = &self.reply.task {
+                rpc.session = Some((*task.context).to_owned());
+                rpc.task = Some(token::text(task.id));
+                // The names of 0.3 in both versions, so that rows can be compared.
+                rpc.state = Some(state.name(Version::V03).to_owned());
+            }
+        });
+    }
+
+    fn bytes(&self, answer: Result<Value, RpcError>) -> Vec<u8> {
+        match answer {
+            Ok(result) => rpc::success(&self.id, result),
+            Err(error) => rpc::failure(&self.id, &self.shape.version.complete(error)),
+        }
+    }
+
+    async fn send_once(
+        mut self,
+        mut responder: Responder,
+        answer: Result<Value, RpcError>,
+        agent: &str,
+    ) -> ServiceResult {
+        let (pause, end) = unstreamed(self.reply.fault);
+        let offset = self.reply.latency.saturating_add(pause);
+        let mut stop = self.reply.stop.take();
+        if responder.wait(offset, &mut stop).await {
+            responder.exchange.rpc(RpcRecord::cancelled);
+            let answer = Ok(self.canceled(&responder, agent));
+            return Ok(responder.answer(200, self.bytes(answer)));
+        }
+        let body = self.bytes(answer);
+        if end == StreamEnd::Complete {
+            return Ok(responder.answer_due(self.reply.status, body, offset));
+        }
+        let full = FullResponse { content_type: JSON, body, tokens: 0 };
+        responder.send_after(full, offset, end, 0.5).await
+    }
+
+    /// The task that was canceled while its client waited for it.
+    fn canceled(&self, responder: &Responder, agent: &str) -> Value {
+        let state = responder.worker.state();
+        let task = self.reply.task.as_ref().map(|(task, _)| task);
+        let id = task.map(|task| token::text(task.id)).unwrap_or_default();
+        let found = state.tasks.get(agent, &id);
+        let value = found.map(|task| self.shape.task(&task, state.clock.now()));
+        self.shape.named("task", value.unwrap_or_default())
+    }
+
+    fn stream(
+        mut self,
+        mut responder: Responder,
+        events: Vec<(u64, Value)>,
+    ) -> Response<ResponseBody> {
+        let start = responder.exchange.complete_at();
+        let mut events: Vec<(u64, Vec<u8>)> = events
+            .into_iter()
+            .map(|(due, result)| (due.saturating_sub(start), rpc::success(&self.id, result)))
+            .collect();
+        if let Some(Fault::Error { at }) = self.reply.fault {
+            let place = (at as usize).min(events.len().saturating_sub(1));
+            events.truncate(place + 1);
+            if let Some((_, last)) = events.last_mut() {
+                *last = self.bytes(Err(broken()));
+            }
+            responder.exchange.rpc(|rpc| {
+                rpc.outcome = RpcOutcome::Error;
+                rpc.code = Some(INTERNAL_ERROR);
+            });
+        }
+        let events = events.into_iter().map(|(due, message)| (due, event(&message))).collect();
+        let farewell = |(task, _): &(Task, State)| {
+            event(&rpc::success(&self.id, self.shape.canceled_event(task)))
+        };
+        let farewell = self.reply.task.as_ref().map(farewell).unwrap_or_default();
+        let plan = EventPlan::timed(events, self.reply.fault, self.reply.stop.take());
+        responder.stream_events(plan.with_farewell(farewell))
+    }
+}
+
+fn broken() -> RpcError {
+    RpcError::new(INTERNAL_ERROR, "The mock broke off this answer on purpose")
+}
+
+/// A message as a server-sent event. JSON has no raw line ends.
+fn event(message: &[u8]) -> Vec<u8> {
+    [b"data: ", message, b"\n\n"].concat()
+}

@@ -1,0 +1,252 @@
+//! Reads what a client sends to an agent.
+
+use serde_json::Value;
+
+use super::version::{CONTENT_NOT_SUPPORTED, PUSH_NOT_SUPPORTED, Version};
+use crate::rpc::{Object, RpcError};
+
+/// The longest context id that is kept, in bytes.
+const MAX_CONTEXT: usize = 256;
+
+/// A message of the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Incoming {
+    /// All texts, joined.
+    pub(super) text: String,
+    pub(super) task: Option<String>,
+    pub(super) context: Option<String>,
+    /// Whether the client waits for the end of a task.
+    pub(super) waits: bool,
+}
+
+impl Incoming {
+    /// Reads the parameters of `SendMessage` and `SendStreamingMessage`.
+    ///
+    /// # Errors
+    /// A required member is missing or has another type, or the client asks for what the agent
+    /// cannot do.
+    pub(super) fn read(version: Version, params: &Object) -> Result<Self, RpcError> {
+        let message = params.get("message").and_then(Value::as_object);
+        let message = message.ok_or_else(|| RpcError::invalid_params("`message` is missing"))?;
+        required_text(message, "messageId")?;
+        let user = if version == Version::V03 { "user" } else { "ROLE_USER" };
+        if required_text(message, "role")? != user {
+            return Err(RpcError::invalid_params(format!("`role` must be {user}")));
+        }
+        let context = optional_text(message, "contextId")?;
+        if context.as_ref().is_some_and(|context| context.len() > MAX_CONTEXT) {
+            let problem = format!("`contextId` has more than {MAX_CONTEXT} bytes");
+            return Err(RpcError::invalid_params(problem));
+        }
+        Ok(Self {
+            text: read_parts(version, message)?,
+            task: optional_text(message, "taskId")?,
+            context,
+            waits: read_configuration(version, params)?,
+        })
+    }
+}
+
+/// A parameter that must be a text, and not an empty one.
+pub(super) fn required_text<'a>(object: &'a Object, key: &str) -> Result<&'a str, RpcError> {
+    let text = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
+}
+
+/// A parameter that may be missing or empty.
+pub(super) fn optional_text(object: &Object, key: &str) -> Result<Option<String>, RpcError> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.is_empty() => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(RpcError::invalid_params(format!("`{key}` must be a text"))),
+    }
+}
+
+/// `historyLength`: no history is kept, so any valid number is kept to.
+pub(super) fn check_history(object: &Object) -> Result<(), RpcError> {
+    let length = object.get("historyLength").filter(|length| !length.is_null());
+    if length.is_some_and(|length| length.as_u64().is_none()) {
+        return Err(RpcError::invalid_params("`historyLength` must be 0 or more"));
+    }
+    Ok(())
+}
+
+fn read_parts(version: Version, message: &Object) -> Result<String, RpcError> {
+    let parts = message.get("parts").and_then(Value::as_array).filter(|parts| !parts.is_empty());
+    let parts = parts.ok_or_else(|| RpcError::invalid_params("`parts` must not be empty"))?;
+    let mut text = String::new();
+    for part in parts {
+        let kind = kind_of(version, part);
+        let kind = kind.ok_or_else(|| RpcError::invalid_params("A part has no known content"))?;
+        if kind == "text" {
+            text.push_str(part["text"].as_str().unwrap_or_default());
+        }
+    }
+    Ok(text)
+}
+
+/// The kind of a part, if its content is there: 0.3 names it in `kind`, 1.0 has one member for it.
+fn kind_of(version: Version, part: &Value) -> Option<&'static str> {
+    let fits = |kind: &str| match kind {
+        "text" | "raw" | "url" => part[kind].is_string(),
+        "file" => part[kind].is_object(),
+        _ => part.get(kind).is_some(),
+    };
+    let known: &[&'static str] = match version {
+        Version::V03 => &["text", "file", "data"],
+        Version::V1 => &["text", "raw", "url", "data"],
+    };
+    let mut present = known.iter().copied().filter(|kind| match version {
+        Version::V03 => part["kind"] == **kind,
+        Version::V1 => part.get(kind).is_some(),
+    });
+    let kind = present.next().filter(|kind| fits(kind))?;
+    present.next().is_none().then_some(kind)
+}
+
+/// Returns whether the client waits for the end of a task.
+fn read_configuration(version: Version, params: &Object) -> Result<bool, RpcError> {
+    let configuration = match params.get("configuration") {
+        None | Some(Value::Null) => return Ok(true),
+        Some(Value::Object(configuration)) => configuration,
+        Some(_) => return Err(RpcError::invalid_params("`configuration` must be an object")),
+    };
+    check_history(configuration)?;
+    let push = match version {
+        Version::V03 => "pushNotificationConfig",
+        Version::V1 => "taskPushNotificationConfig",
+    };
+    if configuration.get(push).is_some_and(|push| !push.is_null()) {
+        return Err(RpcError::new(PUSH_NOT_SUPPORTED, "Push notifications are not supported"));
+    }
+    let modes = configuration.get("acceptedOutputModes").and_then(Value::as_array);
+    let accepted =
+        |mode: &Value| matches!(mode.as_str(), Some("text" | "text/plain" | "text/*" | "*/*"));
+    if modes.is_some_and(|modes| !modes.is_empty() && !modes.iter().any(accepted)) {
+        return Err(RpcError::new(CONTENT_NOT_SUPPORTED, "The agent answers with text/plain only"));
+    }
+    let flag = |key: &str| match configuration.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(RpcError::invalid_params(format!("`{key}` must be true or false"))),
+    };
+    Ok(match version {
+        Version::V03 => flag("blocking")?.unwrap_or(true),
+        Version::V1 => !flag("returnImmediately")?.unwrap_or(false),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn read(version: Version, params: &Value) -> Result<Incoming, i64> {
+        Incoming::read(version, params.as_object().unwrap()).map_err(|error| error.code)
+    }
+
+    fn message(version: Version) -> Value {
+        match version {
+            Version::V03 => json!({"kind": "message", "messageId": "m", "role": "user",
+                "parts": [{"kind": "text", "text": "a"}, {"kind": "data", "data": {}},
+                    {"kind": "text", "text": "b"}]}),
+            Version::V1 => json!({"messageId": "m", "role": "ROLE_USER",
+                "parts": [{"text": "a"}, {"data": null}, {"url": "x"}, {"text": "b"}]}),
+        }
+    }
+
+    #[test]
+    fn messages_are_read_in_both_versions() {
+        for version in [Version::V03, Version::V1] {
+            let mut params = json!({"message": message(version)});
+            let plain = read(version, &params).unwrap();
+            assert_eq!(
+                plain,
+                Incoming { text: "ab".to_owned(), task: None, context: None, waits: true }
+            );
+            params["message"]["taskId"] = json!("t");
+            params["message"]["contextId"] = json!("c");
+            params["configuration"] = match version {
+                Version::V03 => json!({"blocking": false, "historyLength": 0}),
+                Version::V1 => {
+                    json!({"returnImmediately": true, "acceptedOutputModes": ["text/plain"]})
+                }
+            };
+            let named = read(version, &params).unwrap();
+            assert_eq!(
+                (named.task.as_deref(), named.context.as_deref(), named.waits),
+                (Some("t"), Some("c"), false)
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_part_makes_the_reader_panic(
+            keys in prop::collection::vec(
+                prop::sample::select(vec!["kind", "text", "raw", "url", "data", "file", ""]), 0..4,
+            ),
+            value in prop_oneof![
+                Just(Value::Null),
+                Just(json!("text")),
+                Just(json!("data")),
+                Just(json!({"a": [1]})),
+                any::<f32>().prop_map(Value::from),
+            ],
+            is_object in any::<bool>(),
+        ) {
+            let members = keys.iter().map(|key| ((*key).to_owned(), value.clone())).collect();
+            let part = if is_object { Value::Object(members) } else { value };
+            for version in [Version::V03, Version::V1] {
+                let mut params = json!({"message": message(version)});
+                params["message"]["parts"] = json!([part, part]);
+                let _ = read(version, &params);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_that_are_none_and_wishes_that_cannot_be_met_get_their_code() {
+        for version in [Version::V03, Version::V1] {
+            let with = |path: &str, value: Value| {
+                let mut params = json!({"message": message(version), "configuration": {}});
+                *params.pointer_mut(path).unwrap() = value;
+                read(version, &params).unwrap_err()
+            };
+            for (path, value, code) in [
+                ("", json!({}), -32_602),
+                ("/message", json!("hello"), -32_602),
+                ("/message/messageId", json!(""), -32_602),
+                ("/message/role", json!("agent"), -32_602),
+                ("/message/role", json!("ROLE_AGENT"), -32_602),
+                ("/message/parts", json!([]), -32_602),
+                ("/message/parts", json!({}), -32_602),
+                ("/message/parts/0", json!({}), -32_602),
+                ("/message/parts/0", json!({"kind": "text", "text": 7}), -32_602),
+                ("/message/parts/0", json!({"kind": "video"}), -32_602),
+                ("/configuration", json!([]), -32_602),
+                ("/configuration", json!({"historyLength": -1}), -32_602),
+                ("/configuration", json!({"blocking": 1, "returnImmediately": 1}), -32_602),
+                ("/configuration", json!({"acceptedOutputModes": ["image/png"]}), -32_005),
+                (
+                    "/configuration",
+                    json!({"pushNotificationConfig": {}, "taskPushNotificationConfig": {}}),
+                    -32_003,
+                ),
+            ] {
+                assert_eq!(with(path, value.clone()), code, "{version:?} {path} {value}");
+            }
+            let mut params = json!({"message": message(version)});
+            params["message"]["taskId"] = json!(7);
+            assert_eq!(read(version, &params), Err(-32_602));
+            params["message"]["taskId"] = json!("");
+            params["message"]["contextId"] = json!("c".repeat(257));
+            assert_eq!(read(version, &params), Err(-32_602));
+        }
+        let two =
+            json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "a", "url": "b"}]});
+        assert_eq!(read(Version::V1, &json!({"message": two})), Err(-32_602));
+    }
+}

@@ -1,0 +1,387 @@
+//! The A2A methods: what each answers, and when.
+
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use serde_json::{Value, json};
+
+use super::call::call;
+use super::incoming::{Incoming, check_history, optional_text, required_text};
+use super::shape::{Begin, Shape};
+use super::spec::{AgentAnswer, AgentSpec};
+use super::task::{Task, Tasks, Unusable, Work};
+use super::version::{
+    Method, NO_EXTENDED_CARD, PUSH_NOT_SUPPORTED, State, TASK_NOT_CANCELABLE, TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION, Version,
+};
+use crate::duration::HumanDuration;
+use crate::fault::Fault;
+use crate::hash::fnv1a;
+use crate::log::{CallRecord, RpcOutcome};
+use crate::model_output::word_text;
+use crate::overrides::RequestOverrides;
+use crate::request::behind_id;
+use crate::responder::Responder;
+use crate::response_plan::sample_fault;
+use crate::rng::{Purpose, RequestRng};
+use crate::round::round;
+use crate::rpc::{INTERNAL_ERROR, Object, RpcError};
+use crate::spec::DrawBy;
+use crate::stop::Stop;
+use crate::token;
+use crate::worker::Worker;
+
+/// The largest result of an agent, in bytes.
+const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
+
+/// Tasks on a page of a list: the default and the most, those of the specification.
+const PAGE: u64 = 50;
+const MAX_PAGE: u64 = 100;
+
+/// A request whose method is known.
+pub(super) struct Asked<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) name: &'a str,
+    pub(super) agent: &'a AgentSpec,
+    pub(super) shape: Shape,
+    pub(super) params: &'a Object,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) overrides: &'a RequestOverrides,
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// One answer.
+    Once(Result<Value, RpcError>),
+    /// A stream of results, with their times on the monotonic clock.
+    Events(Vec<(u64, Value)>),
+}
+
+/// What a method answers.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// 200, unless the mock is too full.
+    pub(super) status: u16,
+    pub(super) content: Content,
+    /// Nanoseconds from the complete request to an answer that is no stream.
+    pub(super) latency: u64,
+    pub(super) fault: Option<Fault>,
+    /// The task that the answer tells of, and its state in the last word.
+    pub(super) task: Option<(Task, State)>,
+    /// Given if that task is canceled before the answer is due.
+    pub(super) stop: Option<Stop>,
+    /// Pieces of a result.
+    pub(super) pieces: usize,
+}
+
+impl Reply {
+    fn new(content: Content) -> Self {
+        Self { status: 200, content, latency: 0, fault: None, task: None, stop: None, pieces: 0 }
+    }
+
+    pub(super) fn error(error: RpcError) -> Self {
+        Self::new(Content::Once(Err(error)))
+    }
+
+    pub(super) const fn outcome(&self) -> RpcOutcome {
+        match self.content {
+            Content::Once(Err(_)) => RpcOutcome::Error,
+            Content::Once(Ok(_)) | Content::Events(_) => RpcOutcome::Result,
+        }
+    }
+}
+
+/// The reply to a request.
+pub(super) async fn reply(asked: &Asked<'_>, method: Method, responder: &mut Responder) -> Reply {
+    let replied = match method {
+        Method::Send | Method::Stream => asked.send(method == Method::Stream, responder).await,
+        Method::Get => asked.get(responder),
+        Method::Cancel => asked.cancel(responder),
+        Method::Subscribe => asked.subscribe(responder),
+        Method::List => asked.list(),
+        Method::Push => {
+            Err(RpcError::new(PUSH_NOT_SUPPORTED, "Push notifications are not supported"))
+        }
+        Method::ExtendedCard => Err(RpcError::new(NO_EXTENDED_CARD, "There is no extended card")),
+    };
+    let mut reply = replied.unwrap_or_else(Reply::error);
+    if !matches!(method, Method::Send | Method::Stream) {
+        reply.latency = asked.overrides.ttft.unwrap_or_default().as_nanos();
+    }
+    reply
+}
+
+/// What an agent has drawn for a message.
+struct Plan {
+    rng: RequestRng,
+    /// When it began, and for how long it works.
+    started: u64,
+    latency: u64,
+    fault: Option<Fault>,
+    /// What became of the call of another agent.
+    called: Option<CallRecord>,
+}
+
+impl Asked<'_> {
+    fn tasks(&self) -> &Arc<Tasks> {
+        &self.worker.state().tasks
+    }
+
+    fn now(&self) -> u64 {
+        self.shape.clock.now()
+    }
+
+    /// The task that the parameters name.
+    fn named_task(&self, responder: &mut Responder) -> Result<Task, RpcError> {
+        check_history(self.params)?;
+        let id = required_text(self.params, "id")?;
+        responder.exchange.rpc(|rpc| rpc.task = Some(id.to_owned()));
+        self.tasks().get(self.name, id).ok_or_else(|| self.unusable(Unusable::Unknown))
+    }
+
+    /// The error for a task that takes no message.
+    fn unusable(&self, problem: Unusable) -> RpcError {
+        match problem {
+            Unusable::Unknown => RpcError::new(TASK_NOT_FOUND, "Task not found"),
+            Unusable::OtherContext => RpcError::invalid_params("The task has another `contextId`"),
+            Unusable::Is(state) => {
+                let state = state.name(self.shape.version);
+                RpcError::new(UNSUPPORTED_OPERATION, format!("The task's state is {state}"))
+            }
+            Unusable::NoRoom => RpcError::new(INTERNAL_ERROR, "The tasks hold too much text"),
+        }
+    }
+
+    /// An answer at once that shows a task as it is.
+    fn show(&self, task: Task) -> Reply {
+        let now = self.now();
+        let content = Content::Once(Ok(self.shape.task(&task, now)));
+        let state = task.state(now).0;
+        Reply { task: Some((task, state)), ..Reply::new(content) }
+    }
+
+    fn get(&self, responder: &mut Responder) -> Result<Reply, RpcError> {
+        Ok(self.show(self.named_task(responder)?))
+    }
+
+    fn cancel(&self, responder: &mut Responder) -> Result<Reply, RpcError> {
+        let task = self.named_task(responder)?;
+        match self.tasks().cancel(self.name, &token::text(task.id)) {
+            Ok(task) => Ok(self.show(task)),
+            Err(Unusable::Is(_)) => {
+                Err(RpcError::new(TASK_NOT_CANCELABLE, "Task cannot be canceled"))
+            }
+            Err(problem) => Err(self.unusable(problem)),
+        }
+    }
+
+    fn subscribe(&self, responder: &mut Responder) -> Result<Reply, RpcError> {
+        let task = self.named_task(responder)?;
+        let now = self.now();
+        let state = task.state(now).0;
+        if state.is_terminal() {
+            return Err(self.unusable(Unusable::Is(state)));
+        }
+        Ok(self.stream(task, Begin::Watched(now)))
+    }
+
+    /// A stream to the end of a task's work.
+    fn stream(&self, task: Task, begin: Begin) -> Reply {
+        let events = self.shape.events(&task, begin);
+        let pieces = events.iter().filter(|(_, event)| is_piece(self.shape.version, event)).count();
+        let stop = Some(self.tasks().watch(task.id));
+        // A task that asks for input does so until a message comes, which has its own stream.
+        let end = task.work.end;
+        Reply { task: Some((task, end)), stop, pieces, ..Reply::new(Content::Events(events)) }
+    }
+
+    fn list(&self) -> Result<Reply, RpcError> {
+        let (params, version) = (self.params, self.shape.version);
+        check_history(params)?;
+        let context = optional_text(params, "contextId")?;
+        let state = match optional_text(params, "status")?.as_deref() {
+            None | Some("TASK_STATE_UNSPECIFIED") => None,
+            Some(name) => Some(
+                State::read(name, version)
+                    .ok_or_else(|| RpcError::invalid_params("`status` is no state of a task"))?,
+            ),
+        };
+        let size = match params.get("pageSize") {
+            None | Some(Value::Null) => PAGE,
+            Some(size) => size
+                .as_u64()
+                .filter(|size| (1..=MAX_PAGE).contains(size))
+                .ok_or_else(|| RpcError::invalid_params("`pageSize` must be from 1 to 100"))?,
+        };
+        let all = self.tasks().list(self.name, |task, is| {
+            context.as_ref().is_none_or(|context| *task.context == **context)
+                && state.is_none_or(|state| state == is)
+        });
+        let unknown = || RpcError::invalid_params("`pageToken` is unknown");
+        let start = match optional_text(params, "pageToken")? {
+            None => 0,
+            Some(last) => {
+                let last = token::read(&last).ok_or_else(unknown)?;
+                all.iter().position(|id| *id == last).ok_or_else(unknown)? + 1
+            }
+        };
+        let page: Vec<_> =
+            all.iter().skip(start).take(usize::try_from(size).unwrap_or(1)).collect();
+        let more = start + page.len() < all.len();
+        let next = page.last().filter(|_| more).map(|id| token::text(**id)).unwrap_or_default();
+        let with_results = params.get("includeArtifacts") == Some(&Value::Bool(true));
+        let now = self.now();
+        let show = |id: &&u128| {
+            let task = self.tasks().get(self.name, &token::text(**id))?;
+            Some(self.shape.listed(&task, now, with_results))
+        };
+        let tasks: Vec<Value> = page.iter().filter_map(show).collect();
+        Ok(Reply::new(Content::Once(Ok(json!({
+            "tasks": tasks, "nextPageToken": next, "pageSize": size, "totalSize": all.len(),
+        })))))
+    }
+
+    async fn send(&self, streams: bool, responder: &mut Responder) -> Result<Reply, RpcError> {
+        let incoming = Incoming::read(self.shape.version, self.params)?;
+        responder.exchange.rpc(|rpc| {
+            (rpc.task, rpc.session) = (incoming.task.clone(), incoming.context.clone());
+        });
+        let known = match &incoming.task {
+            None => None,
+            Some(id) => {
+                let context = incoming.context.as_deref();
+                let found = self.tasks().check_open(self.name, id, context);
+                Some(found.map_err(|problem| self.unusable(problem))?)
+            }
+        };
+        let plan = self.plan(&incoming, responder).await;
+        let drawn = plan.rng.fork(Purpose::Outcome).uniform();
+        let since = plan.started.saturating_sub(responder.exchange.complete_at());
+        let (latency, fault) = (since.saturating_add(plan.latency), plan.fault);
+        if drawn < self.agent.rpc_error_share {
+            let problem = "The mock was asked to answer with this error";
+            let error = RpcError::new(self.agent.rpc_error_code.into(), problem);
+            return Ok(Reply { latency, fault, ..Reply::error(error) });
+        }
+        let context = incoming.context.clone().unwrap_or_else(|| token::text(self.tasks().token()));
+        let reply = match self.agent.answer {
+            AgentAnswer::Message => {
+                let reply = self.message(&incoming, &context, &plan, streams);
+                responder.exchange.rpc(|rpc| rpc.session = Some(context));
+                Reply { latency, ..reply }
+            }
+            AgentAnswer::Task => {
+                let begin = if known.is_none() { Begin::Opened } else { Begin::Resumed };
+                let fails = drawn < self.agent.rpc_error_share + self.agent.failed_share;
+                let work = self.work(&incoming, &plan, (known.is_none(), fails));
+                match self.begin(known.as_ref(), &context, work)? {
+                    Some(task) if streams => self.stream(task, begin),
+                    Some(task) => self.once(task, incoming.waits, (since, latency), &plan),
+                    None => return Ok(too_many()),
+                }
+            }
+        };
+        Ok(Reply { fault, ..reply })
+    }
+
+    /// Calls another agent, if one is configured, and draws what this one does.
+    async fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
+        if self.worker.state().draw == DrawBy::Prompt {
+            responder.exchange.draw_by(fnv1a(behind_id(&incoming.text).as_bytes()));
+        }
+        let mut started = responder.exchange.complete_at();
+        let mut called = None;
+        if let Some(spec) = &self.agent.calls {
+            let record = call(self.worker, spec, &incoming.text, self.headers).await;
+            responder.exchange.rpc(|rpc| rpc.call = Some(record.clone()));
+            (called, started) = (Some(record), self.now());
+        }
+        let rng = responder.exchange.rng();
+        let drawn = || round(self.agent.latency.sample(&mut rng.fork(Purpose::Ttft)));
+        let latency = self.overrides.ttft.map_or_else(drawn, HumanDuration::as_nanos);
+        Plan { rng, started, latency, fault: sample_fault(&self.agent.faults, rng), called }
+    }
+
+    fn result_bytes(&self, rng: RequestRng) -> usize {
+        let bytes = self.agent.result_bytes.sample(&mut rng.fork(Purpose::OutputLength));
+        usize::try_from(round(bytes).min(LARGEST_RESULT)).unwrap_or(0)
+    }
+
+    /// The agent's answer as a message.
+    fn message(&self, incoming: &Incoming, context: &str, plan: &Plan, streams: bool) -> Reply {
+        let words = || word_text(plan.rng, self.result_bytes(plan.rng));
+        let text = if self.agent.echo { incoming.text.clone() } else { words() };
+        let mut message = self.shape.message(self.tasks().token(), context, None, &text);
+        note_call(&mut message, plan);
+        let message = self.shape.named("message", message);
+        let due = plan.started.saturating_add(plan.latency);
+        Reply::new(if streams {
+            Content::Events(vec![(due, message)])
+        } else {
+            Content::Once(Ok(message))
+        })
+    }
+
+    fn work(&self, incoming: &Incoming, plan: &Plan, (is_new, fails): (bool, bool)) -> Work {
+        let asks = || plan.rng.fork(Purpose::Input).uniform() < self.agent.input_required_share;
+        let end = if is_new && asks() {
+            State::InputRequired
+        } else if fails {
+            State::Failed
+        } else {
+            State::Completed
+        };
+        Work {
+            echo: self.agent.echo.then(|| incoming.text.as_str().into()),
+            words: plan.rng,
+            bytes: self.result_bytes(plan.rng),
+            pieces: self.agent.pieces,
+            started: plan.started,
+            due: plan.started.saturating_add(plan.latency),
+            end,
+        }
+    }
+
+    /// Opens a task, or lets a known one work again; `None` if there are too many.
+    fn begin(
+        &self,
+        known: Option<&Task>,
+        context: &str,
+        work: Work,
+    ) -> Result<Option<Task>, RpcError> {
+        let Some(known) = known else { return Ok(self.tasks().open(self.name, context, work)) };
+        let resumed = self.tasks().resume(self.name, &token::text(known.id), work);
+        resumed.map(Some).map_err(|problem| self.unusable(problem))
+    }
+
+    /// The task at the end of its work or, for a client that does not wait, as it begins.
+    fn once(&self, task: Task, waits: bool, (since, due): (u64, u64), plan: &Plan) -> Reply {
+        let (at, latency) = if waits { (task.work.due, due) } else { (task.work.started, since) };
+        let mut value = self.shape.task(&task, at);
+        note_call(&mut value, plan);
+        let content = Content::Once(Ok(self.shape.named("task", value)));
+        let stop = waits.then(|| self.tasks().watch(task.id));
+        let state = task.state(at).0;
+        Reply { latency, task: Some((task, state)), stop, ..Reply::new(content) }
+    }
+}
+
+/// Says in a message or task what became of the call of another agent.
+fn note_call(value: &mut Value, plan: &Plan) {
+    if let Some(called) = &plan.called {
+        value["metadata"] = json!({"called": {"status": called.status, "error": called.error}});
+    }
+}
+
+fn too_many() -> Reply {
+    let error = RpcError::new(INTERNAL_ERROR, "Too many tasks that work");
+    Reply { status: 503, ..Reply::error(error) }
+}
+
+fn is_piece(version: Version, event: &Value) -> bool {
+    match version {
+        Version::V03 => event["kind"] == "artifact-update",
+        Version::V1 => event.get("artifactUpdate").is_some(),
+    }
+}

@@ -1,0 +1,188 @@
+//! Messages, tasks and events as JSON, in both versions.
+
+use serde_json::{Value, json};
+
+use super::task::Task;
+use super::version::{State, Version};
+use crate::clock::Clock;
+use crate::event_plan::part;
+use crate::rng::mixed;
+use crate::token::{self, Token};
+use crate::utc::rfc3339;
+
+/// Writes what one agent says in one version.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) version: Version,
+    pub(super) clock: Clock,
+}
+
+/// Where a stream of a task begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Begin {
+    /// With the task's first message.
+    Opened,
+    /// With a message that the task asked for.
+    Resumed,
+    /// At this time on the monotonic clock.
+    Watched(u64),
+}
+
+/// The id of the only artifact of a task.
+const ARTIFACT: &str = "result";
+
+impl Shape {
+    fn part(self, text: &str) -> Value {
+        match self.version {
+            Version::V03 => json!({"kind": "text", "text": text}),
+            Version::V1 => json!({"text": text}),
+        }
+    }
+
+    /// Names the kind of a value, where the version does that in the value.
+    fn of_kind(self, kind: &str, mut value: Value) -> Value {
+        if self.version == Version::V03 {
+            value["kind"] = Value::from(kind);
+        }
+        value
+    }
+
+    /// A message of the agent. `task` is the one that it speaks about.
+    pub(super) fn message(
+        self,
+        id: Token,
+        context: &str,
+        task: Option<Token>,
+        text: &str,
+    ) -> Value {
+        let role = if self.version == Version::V03 { "agent" } else { "ROLE_AGENT" };
+        let mut message = json!({
+            "messageId": token::text(id), "contextId": context, "role": role,
+            "parts": [self.part(text)],
+        });
+        if let Some(task) = task {
+            message["taskId"] = Value::from(token::text(task));
+        }
+        self.of_kind("message", message)
+    }
+
+    /// A status, and since when it holds on the monotonic clock.
+    fn status(self, task: &Task, state: State, since: Option<u64>) -> Value {
+        let mut status = json!({"state": state.name(self.version)});
+        if let Some(since) = since {
+            status["timestamp"] = Value::from(rfc3339(self.clock.unix(since)));
+        }
+        let text = match state {
+            State::InputRequired => "Which one? The mock was asked to ask",
+            State::Failed => "The mock was asked to let this task fail",
+            _ => return status,
+        };
+        // One message for each status of each task.
+        let low = u64::try_from(task.id & u128::from(u64::MAX)).unwrap_or(0);
+        let id = token::make(mixed(low, state as u64), task.work.due);
+        status["message"] = self.message(id, &task.context, Some(task.id), text);
+        status
+    }
+
+    fn artifact(self, text: &str) -> Value {
+        json!({"artifactId": ARTIFACT, "name": ARTIFACT, "parts": [self.part(text)]})
+    }
+
+    /// A task in a state, with its result if it is completed.
+    fn task_in(self, task: &Task, state: State, since: u64, with_result: bool) -> Value {
+        let mut value = json!({
+            "id": token::text(task.id), "contextId": *task.context,
+            "status": self.status(task, state, Some(since)),
+        });
+        if state == State::Completed && with_result {
+            value["artifacts"] = json!([self.artifact(&task.text())]);
+        }
+        self.of_kind("task", value)
+    }
+
+    /// A task as it is at a time.
+    pub(super) fn task(self, task: &Task, now: u64) -> Value {
+        let (state, since) = task.state(now);
+        self.task_in(task, state, since, true)
+    }
+
+    /// The same without its result, if that is not asked for.
+    pub(super) fn listed(self, task: &Task, now: u64, with_result: bool) -> Value {
+        let (state, since) = task.state(now);
+        self.task_in(task, state, since, with_result)
+    }
+
+    /// A result that may be one of several kinds, under its name.
+    pub(super) fn named(self, name: &str, value: Value) -> Value {
+        match self.version {
+            Version::V03 => value,
+            Version::V1 => json!({ name: value }),
+        }
+    }
+
+    fn status_event(self, task: &Task, state: State, since: Option<u64>) -> Value {
+        let mut event = json!({
+            "taskId": token::text(task.id), "contextId": *task.context,
+            "status": self.status(task, state, since),
+        });
+        if self.version == Version::V03 {
+            event["final"] = Value::from(state.is_terminal() || state == State::InputRequired);
+        }
+        self.named("statusUpdate", self.of_kind("status-update", event))
+    }
+
+    fn piece_event(self, task: &Task, text: &str, (first, last): (bool, bool)) -> Value {
+        let event = json!({
+            "taskId": token::text(task.id), "contextId": *task.context,
+            "artifact": self.artifact(text), "append": !first, "lastChunk": last,
+        });
+        self.named("artifactUpdate", self.of_kind("artifact-update", event))
+    }
+
+    /// How a stream ends whose task was canceled.
+    pub(super) fn canceled_event(self, task: &Task) -> Value {
+        self.status_event(task, State::Canceled, None)
+    }
+
+    /// The events of a task up to the end of its work, with their times on the monotonic clock.
+    /// The first is the task itself.
+    pub(super) fn events(self, task: &Task, begin: Begin) -> Vec<(u64, Value)> {
+        let work = &task.work;
+        let (from, state, since) = match begin {
+            Begin::Opened => (work.started, State::Submitted, work.started),
+            Begin::Resumed => (work.started, State::Working, work.started),
+            Begin::Watched(now) => (now, task.state(now).0, task.state(now).1),
+        };
+        let first = self.task_in(task, state, since, true);
+        let mut events = vec![(from, self.named("task", first))];
+        match state {
+            State::Submitted => {
+                events.push((from, self.status_event(task, State::Working, Some(from))));
+            }
+            State::Working => {}
+            _ => return events,
+        }
+        if work.end == State::Completed {
+            let is_past = |due: u64| matches!(begin, Begin::Watched(now) if due <= now);
+            let pieces = self.pieces(task).into_iter();
+            events.extend(pieces.filter(|(due, _)| !is_past(*due)));
+        }
+        events.push((work.due, self.status_event(task, work.end, Some(work.due))));
+        events
+    }
+
+    fn pieces(self, task: &Task) -> Vec<(u64, Value)> {
+        let (work, text) = (&task.work, task.text());
+        let count = u64::from(work.pieces).min(text.len().max(1) as u64);
+        let place = |number: u64| {
+            let at = usize::try_from(part(text.len() as u64, number, count)).unwrap_or(0);
+            (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+        };
+        let piece = |number: u64| {
+            let due = part(work.due - work.started, number, count).saturating_add(work.started);
+            let text = &text[place(number - 1)..place(number)];
+            (due, self.piece_event(task, text, (number == 1, number == count)))
+        };
+        (1..=count).map(piece).collect()
+    }
+}

@@ -1,0 +1,242 @@
+//! The two versions of A2A: how they name methods and states, and what their errors carry.
+
+use serde_json::json;
+
+use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+
+/// There is no such task.
+pub(super) const TASK_NOT_FOUND: i64 = -32_001;
+/// The task has ended.
+pub(super) const TASK_NOT_CANCELABLE: i64 = -32_002;
+/// The agent sends no push notifications.
+pub(super) const PUSH_NOT_SUPPORTED: i64 = -32_003;
+/// The task is in a state in which this cannot be done.
+pub(super) const UNSUPPORTED_OPERATION: i64 = -32_004;
+/// The agent has no content that the client accepts.
+pub(super) const CONTENT_NOT_SUPPORTED: i64 = -32_005;
+/// There is no extended card.
+pub(super) const NO_EXTENDED_CARD: i64 = -32_007;
+/// The version of the request is not that of its method.
+const VERSION_NOT_SUPPORTED: i64 = -32_009;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// 0.3: methods like `message/send`, members named `kind`.
+    V03,
+    /// 1.0: methods like `SendMessage`.
+    V1,
+}
+
+/// What a method does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Send,
+    Stream,
+    Get,
+    Cancel,
+    List,
+    Subscribe,
+    Push,
+    ExtendedCard,
+}
+
+/// Every method. Version 0.3 has no method that lists tasks over JSON-RPC.
+const METHODS: [(&str, Method); 21] = [
+    ("SendMessage", Method::Send),
+    ("SendStreamingMessage", Method::Stream),
+    ("GetTask", Method::Get),
+    ("CancelTask", Method::Cancel),
+    ("ListTasks", Method::List),
+    ("SubscribeToTask", Method::Subscribe),
+    ("CreateTaskPushNotificationConfig", Method::Push),
+    ("GetTaskPushNotificationConfig", Method::Push),
+    ("ListTaskPushNotificationConfigs", Method::Push),
+    ("DeleteTaskPushNotificationConfig", Method::Push),
+    ("GetExtendedAgentCard", Method::ExtendedCard),
+    ("message/send", Method::Send),
+    ("message/stream", Method::Stream),
+    ("tasks/get", Method::Get),
+    ("tasks/cancel", Method::Cancel),
+    ("tasks/resubscribe", Method::Subscribe),
+    ("tasks/pushNotificationConfig/set", Method::Push),
+    ("tasks/pushNotificationConfig/get", Method::Push),
+    ("tasks/pushNotificationConfig/list", Method::Push),
+    ("tasks/pushNotificationConfig/delete", Method::Push),
+    ("agent/getAuthenticatedExtendedCard", Method::ExtendedCard),
+];
+
+impl Version {
+    /// The version that has a method: names with a slash are those of 0.3.
+    pub(super) fn of_method(method: &str) -> Self {
+        if method.contains('/') { Self::V03 } else { Self::V1 }
+    }
+
+    /// The version of a header; one that is missing or empty means 0.3.
+    pub(super) fn of_header(header: Option<&str>) -> Option<Self> {
+        let text = header.filter(|text| !text.is_empty()).unwrap_or("0.3");
+        let mut numbers = text.split('.').map(str::parse::<u16>);
+        let major = numbers.next()?;
+        match (major, numbers.all(|number| number.is_ok())) {
+            (Ok(0), true) => Some(Self::V03),
+            (Ok(1), true) => Some(Self::V1),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::V03 => "0.3",
+            Self::V1 => "1.0",
+        }
+    }
+
+    /// Finds out what a request asks for.
+    ///
+    /// # Errors
+    /// There is no such method, or the header names another version than the method's.
+    pub(super) fn method(self, header: Option<&str>, method: &str) -> Result<Method, RpcError> {
+        let found = METHODS.iter().find(|(name, _)| *name == method);
+        let Some((_, found)) = found else {
+            return Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}")));
+        };
+        if Self::of_header(header) == Some(self) {
+            return Ok(*found);
+        }
+        // Clients of 0.3 do not know the code for this.
+        let code = if self == Self::V1 { VERSION_NOT_SUPPORTED } else { INTERNAL_ERROR };
+        let (given, own) = (header.unwrap_or("0.3"), self.name());
+        let problem = format!("A2A version '{given}' has no {method}, which is of version '{own}'");
+        Err(RpcError::new(code, problem))
+    }
+
+    /// The error with the details of this version.
+    pub(super) fn complete(self, error: RpcError) -> RpcError {
+        let reason = reason(error.code);
+        match reason.filter(|_| self == Self::V1 && error.data.is_none()) {
+            Some(reason) => error.with_data(json!([{
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": reason, "domain": "a2a-protocol.org", "metadata": {},
+            }])),
+            None => error,
+        }
+    }
+}
+
+const fn reason(code: i64) -> Option<&'static str> {
+    Some(match code {
+        TASK_NOT_FOUND => "TASK_NOT_FOUND",
+        TASK_NOT_CANCELABLE => "TASK_NOT_CANCELABLE",
+        PUSH_NOT_SUPPORTED => "PUSH_NOTIFICATION_NOT_SUPPORTED",
+        UNSUPPORTED_OPERATION => "UNSUPPORTED_OPERATION",
+        CONTENT_NOT_SUPPORTED => "CONTENT_TYPE_NOT_SUPPORTED",
+        NO_EXTENDED_CARD => "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+        VERSION_NOT_SUPPORTED => "VERSION_NOT_SUPPORTED",
+        INVALID_PARAMS => "INVALID_PARAMS",
+        METHOD_NOT_FOUND => "METHOD_NOT_FOUND",
+        INTERNAL_ERROR => "INTERNAL_ERROR",
+        _ => return None,
+    })
+}
+
+/// The state of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Submitted,
+    Working,
+    InputRequired,
+    Completed,
+    Failed,
+    Canceled,
+}
+
+impl State {
+    const ALL: [Self; 6] = [
+        Self::Submitted,
+        Self::Working,
+        Self::InputRequired,
+        Self::Completed,
+        Self::Failed,
+        Self::Canceled,
+    ];
+
+    pub(super) const fn name(self, version: Version) -> &'static str {
+        match (version, self) {
+            (Version::V1, Self::Submitted) => "TASK_STATE_SUBMITTED",
+            (Version::V1, Self::Working) => "TASK_STATE_WORKING",
+            (Version::V1, Self::InputRequired) => "TASK_STATE_INPUT_REQUIRED",
+            (Version::V1, Self::Completed) => "TASK_STATE_COMPLETED",
+            (Version::V1, Self::Failed) => "TASK_STATE_FAILED",
+            (Version::V1, Self::Canceled) => "TASK_STATE_CANCELED",
+            (Version::V03, Self::Submitted) => "submitted",
+            (Version::V03, Self::Working) => "working",
+            (Version::V03, Self::InputRequired) => "input-required",
+            (Version::V03, Self::Completed) => "completed",
+            (Version::V03, Self::Failed) => "failed",
+            (Version::V03, Self::Canceled) => "canceled",
+        }
+    }
+
+    /// The state with this name.
+    pub(super) fn read(name: &str, version: Version) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name(version) == name)
+    }
+
+    /// Whether the task has ended.
+    pub(super) const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Canceled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_and_the_method_must_be_of_one_version() {
+        use Version::{V1, V03};
+        for (header, method, expected) in [
+            (None, "message/send", Ok((V03, Method::Send))),
+            (Some(""), "message/stream", Ok((V03, Method::Stream))),
+            (Some("0.3"), "tasks/get", Ok((V03, Method::Get))),
+            (Some("0.3.0"), "tasks/cancel", Ok((V03, Method::Cancel))),
+            (Some("1.0"), "SendMessage", Ok((V1, Method::Send))),
+            (Some("1.1"), "ListTasks", Ok((V1, Method::List))),
+            (None, "SendMessage", Err(-32_009)),
+            (Some("0.3"), "GetTask", Err(-32_009)),
+            (Some("2.0"), "GetTask", Err(-32_009)),
+            (Some("1"), "GetTask", Ok((V1, Method::Get))),
+            (Some("1.x"), "GetTask", Err(-32_009)),
+            (Some("one"), "GetTask", Err(-32_009)),
+            (Some("1.0"), "message/send", Err(-32_603)),
+            (Some("1.0"), "tasks/list", Err(-32_601)),
+            (None, "sendMessage", Err(-32_601)),
+            (Some("9.9"), "", Err(-32_601)),
+        ] {
+            let version = Version::of_method(method);
+            let found = version.method(header, method);
+            let found = found.map(|method| (version, method)).map_err(|error| error.code);
+            assert_eq!(found, expected, "{header:?} {method}");
+        }
+    }
+
+    #[test]
+    fn errors_of_version_1_say_their_reason() {
+        let error = || RpcError::new(TASK_NOT_FOUND, "x");
+        let info = json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": "TASK_NOT_FOUND", "domain": "a2a-protocol.org", "metadata": {}}]);
+        assert_eq!(Version::V1.complete(error()).data, Some(info));
+        assert_eq!(Version::V03.complete(error()).data, None);
+        assert_eq!(Version::V1.complete(RpcError::new(-32_050, "x")).data, None);
+    }
+
+    #[test]
+    fn states_read_back_in_both_versions() {
+        for version in [Version::V03, Version::V1] {
+            for state in State::ALL {
+                assert_eq!(State::read(state.name(version), version), Some(state));
+            }
+            assert_eq!(State::read("", version), None);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Writes the answers of a chat over a WebSocket: a text frame for each event.
+
+use super::chat::{finish_reason, put_usage};
+use super::stream_encoder::{Delta, StreamEncoder};
+use super::write::WriteExt as _;
+use crate::model_output::{ContentKind, ModelOutput, Section};
+use crate::websocket::put_text;
+
+/// Writes an answer.
+#[derive(Debug, Default)]
+pub(super) struct WebSocketEncoder {
+    /// The message before it gets its frame.
+    message: Vec<u8>,
+}
+
+impl WebSocketEncoder {
+    fn frame(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        self.message.clear();
+        write(&mut self.message);
+        put_text(&self.message, out);
+    }
+}
+
+impl StreamEncoder for WebSocketEncoder {
+    fn start_stream(&mut self, _: &ModelOutput, _: &mut Vec<u8>) {}
+
+    fn start_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
+
+    fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
+        let kind = if delta.section.kind == ContentKind::Reasoning { "reasoning" } else { "delta" };
+        self.frame(out, |out| {
+            out.put(r#"{"type":""#).put(kind).put(r#"","text":""#).put(delta.text).put("\"}");
+        });
+    }
+
+    fn end_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
+
+    fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
+        self.frame(out, |out| {
+            out.put(r#"{"type":"done","finish_reason":""#).put(finish_reason(output)).put("\"");
+            if output.usage {
+                out.put(r#","usage":"#);
+                put_usage(output, out);
+            }
+            out.put("}");
+        });
+    }
+
+    fn error(&mut self, out: &mut Vec<u8>) {
+        self.frame(out, |out| {
+            out.put(r#"{"type":"error","error":{"message":"The mock broke off this answer on "#);
+            out.put(r#"purpose","type":"server_error","param":null,"code":"mock_fault"}}"#);
+        });
+    }
+}

@@ -1,0 +1,191 @@
+//! The plan of a stream of JSON-RPC messages.
+
+use std::collections::VecDeque;
+use std::task::Context;
+
+use crate::fault::Fault;
+use crate::stop::Stop;
+use crate::timed_plan::{StreamEnd, TimedPlan};
+
+/// How long an idle stream stays open at most, in nanoseconds: 30 days.
+const IDLE: u64 = 30 * 24 * 3_600 * 1_000_000_000;
+
+/// Messages as server-sent events, each with its due time.
+#[derive(Debug)]
+pub(crate) struct EventPlan {
+    events: VecDeque<(u64, Vec<u8>)>,
+    end: Option<StreamEnd>,
+    end_due: u64,
+    stop: Option<Stop>,
+    /// The event with which a stopped stream ends.
+    farewell: Vec<u8>,
+}
+
+impl EventPlan {
+    /// The last of `messages` is the answer, due after `latency`; those before it come at equal
+    /// distances.
+    pub(crate) fn evenly(
+        messages: &[Vec<u8>],
+        latency: u64,
+        fault: Option<Fault>,
+        stop: Option<Stop>,
+    ) -> Self {
+        let count = messages.len() as u64;
+        let event = |(message, number): (&Vec<u8>, u64)| {
+            (part(latency, number, count), named_event(message))
+        };
+        Self::timed(messages.iter().zip(1..).map(event).collect(), fault, stop)
+    }
+
+    /// The same plan, which ends with this event if it is stopped.
+    pub(crate) fn with_farewell(self, farewell: Vec<u8>) -> Self {
+        Self { farewell, ..self }
+    }
+
+    /// Events with their due times, in order. A fault after `n` events takes the place of event
+    /// `n`, or of the last.
+    pub(crate) fn timed(
+        events: Vec<(u64, Vec<u8>)>,
+        fault: Option<Fault>,
+        stop: Option<Stop>,
+    ) -> Self {
+        let last = events.len().saturating_sub(1);
+        let place = fault.map_or(events.len(), |fault| (fault.at_token() as usize).min(last));
+        let (kept, end, pause) = match fault {
+            Some(Fault::Truncate { .. }) => (place, StreamEnd::Truncated, 0),
+            Some(Fault::Cut { .. }) => (place, StreamEnd::Disconnected { reset: false }, 0),
+            Some(Fault::Reset { .. }) => (place, StreamEnd::Disconnected { reset: true }, 0),
+            Some(Fault::Stall { pause, .. }) => {
+                (events.len(), StreamEnd::Complete, pause.as_nanos())
+            }
+            _ => (events.len(), StreamEnd::Complete, 0),
+        };
+        let paused = |index: usize| if index >= place { pause } else { 0 };
+        // A broken stream ends when the next event would have come.
+        let next = events.get(kept).map(|(due, _)| *due);
+        let event = |(index, (due, event)): (usize, (u64, Vec<u8>))| {
+            (due.saturating_add(paused(index)), event)
+        };
+        let events: VecDeque<_> = events.into_iter().take(kept).enumerate().map(event).collect();
+        let last = events.back().map_or(0, |(due, _)| *due);
+        Self { events, end: Some(end), end_due: next.unwrap_or(last), stop, farewell: Vec::new() }
+    }
+
+    /// A stream without messages, which stays open until it is stopped.
+    pub(crate) fn idle(stop: Stop) -> Self {
+        let comment = b": open\n\n".to_vec();
+        let events = VecDeque::from([(0, comment)]);
+        let end = Some(StreamEnd::Complete);
+        Self { events, end, end_due: IDLE, stop: Some(stop), farewell: Vec::new() }
+    }
+}
+
+/// The time of part `number` of `count` equal ones.
+pub(crate) fn part(whole: u64, number: u64, count: u64) -> u64 {
+    let part = u128::from(whole) * u128::from(number) / u128::from(count.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+/// A message as a server-sent event with the name `message`. JSON has no raw line ends.
+fn named_event(message: &[u8]) -> Vec<u8> {
+    [b"event: message\ndata: ", message, b"\n\n"].concat()
+}
+
+/// What a fault does to an answer that is not streamed: a pause in nanoseconds, and its end.
+pub(crate) fn unstreamed(fault: Option<Fault>) -> (u64, StreamEnd) {
+    match fault {
+        Some(Fault::Stall { pause, .. }) => (pause.as_nanos(), StreamEnd::Complete),
+        Some(Fault::Cut { .. } | Fault::Truncate { .. }) => {
+            (0, StreamEnd::Disconnected { reset: false })
+        }
+        Some(Fault::Reset { .. }) => (0, StreamEnd::Disconnected { reset: true }),
+        _ => (0, StreamEnd::Complete),
+    }
+}
+
+impl TimedPlan for EventPlan {
+    fn due(&self) -> Option<u64> {
+        let next = self.events.front().map(|(due, _)| *due);
+        next.or_else(|| self.end.map(|_| self.end_due))
+    }
+
+    fn tokens_sent(&self) -> u32 {
+        0
+    }
+
+    fn disconnects(&self) -> bool {
+        self.events.is_empty() && matches!(self.end, Some(StreamEnd::Disconnected { .. }))
+    }
+
+    fn advance(&mut self, _in_flight: u64, out: &mut Vec<u8>) -> Option<StreamEnd> {
+        match self.events.pop_front() {
+            Some((_, event)) => {
+                out.extend_from_slice(&event);
+                None
+            }
+            None => self.end.take(),
+        }
+    }
+
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> bool {
+        self.stop.as_mut().is_some_and(|stop| stop.poll(cx))
+    }
+
+    fn farewell(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.farewell)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::duration::HumanDuration;
+
+    /// The due time of every step, its text, and the end.
+    fn steps(fault: Option<Fault>) -> (Vec<(u64, String)>, StreamEnd) {
+        let messages = [b"1".to_vec(), b"2".to_vec(), b"3".to_vec()];
+        let mut plan = EventPlan::evenly(&messages, 300, fault, None);
+        let mut found = Vec::new();
+        loop {
+            let (due, mut out) = (plan.due().unwrap(), Vec::new());
+            let end = plan.advance(0, &mut out);
+            found
+                .push((due, String::from_utf8(out).unwrap().replace("event: message\ndata: ", "")));
+            if let Some(end) = end {
+                assert_eq!(plan.due(), None);
+                return (found, end);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_come_at_equal_distances_and_faults_in_their_place() {
+        let step = |due: u64, text: &str| {
+            (due, if text.is_empty() { String::new() } else { format!("{text}\n\n") })
+        };
+        let pause = HumanDuration::from_nanos(7);
+        for (fault, expected, end) in [
+            (None, vec![(100, "1"), (200, "2"), (300, "3"), (300, "")], StreamEnd::Complete),
+            (
+                Some(Fault::Stall { at: 1, pause }),
+                vec![(100, "1"), (207, "2"), (307, "3"), (307, "")],
+                StreamEnd::Complete,
+            ),
+            (
+                Some(Fault::Cut { at: 1 }),
+                vec![(100, "1"), (200, "")],
+                StreamEnd::Disconnected { reset: false },
+            ),
+            // There are only two messages before the answer, whose place it takes.
+            (
+                Some(Fault::Truncate { at: 9 }),
+                vec![(100, "1"), (200, "2"), (300, "")],
+                StreamEnd::Truncated,
+            ),
+        ] {
+            let expected: Vec<_> =
+                expected.into_iter().map(|(due, text)| step(due, text)).collect();
+            assert_eq!(steps(fault), (expected, end), "{fault:?}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The MCP methods: what each answers, and when.
+
+use serde_json::{Value, json};
+
+use super::era::Era;
+use super::{LATEST_WITH_SESSIONS, PromptSpec, ResourceSpec, VERSIONS, WITH_SESSIONS, call};
+use crate::distribution::Distribution;
+use crate::duration::HumanDuration;
+use crate::fault::Fault;
+use crate::log::RpcOutcome;
+use crate::model_output::word_text;
+use crate::rng::{Purpose, RequestRng};
+use crate::round::round;
+use crate::rpc::{METHOD_NOT_FOUND, Object, Request, RpcError};
+use crate::state::MockState;
+
+/// The old code for an unknown resource; later revisions use that for invalid parameters.
+const RESOURCE_NOT_FOUND: i64 = -32_002;
+
+/// What a method answers.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) outcome: RpcOutcome,
+    pub(super) answer: Result<Value, RpcError>,
+    /// Nanoseconds from the complete request to the answer.
+    pub(super) latency: u64,
+    /// Progress notifications before it.
+    pub(super) progress: u32,
+    pub(super) fault: Option<Fault>,
+}
+
+impl Reply {
+    pub(super) fn new(answer: Result<Value, RpcError>) -> Self {
+        let outcome = if answer.is_ok() { RpcOutcome::Result } else { RpcOutcome::Error };
+        Self { outcome, answer, latency: 0, progress: 0, fault: None }
+    }
+}
+
+/// The reply to a request of a client that is known.
+pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: RequestRng) -> Reply {
+    let params = &request.params;
+    let spec = &state.mcp;
+    let page = |key: &str, entries: Vec<Value>| Reply::new(list(key, entries, params, spec.page));
+    match request.method.as_str() {
+        "ping" if era.has_sessions() => Reply::new(Ok(json!({}))),
+        "server/discover" if !era.has_sessions() => Reply::new(Ok(discovered())),
+        "tools/list" => page("tools", spec.tools.iter().map(call::description).collect()),
+        "tools/call" => call::reply(state, request, rng),
+        "resources/list" => page("resources", resources(state)),
+        "resources/templates/list" => page("resourceTemplates", Vec::new()),
+        "resources/read" => read(state, era, params, rng),
+        "prompts/list" => page("prompts", prompts(state)),
+        "prompts/get" => Reply::new(prompt(state, params)),
+        other => {
+            let problem = format!("Method not found: {other}");
+            Reply::new(Err(RpcError::new(METHOD_NOT_FOUND, problem)))
+        }
+    }
+}
+
+/// The answer to `initialize`, except for the version.
+pub(super) fn initialized(version: &str) -> Value {
+    json!({
+        "protocolVersion": version,
+        "capabilities": capabilities(),
+        "serverInfo": server_info(),
+    })
+}
+
+/// The version of a session for a client that asks for `requested`.
+pub(super) fn negotiated(requested: &str) -> &'static str {
+    let known = WITH_SESSIONS.iter().find(|known| **known == requested);
+    known.copied().unwrap_or(LATEST_WITH_SESSIONS)
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}, "resources": {}, "prompts": {}})
+}
+
+fn server_info() -> Value {
+    json!({"name": "plimsoll-mock", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn discovered() -> Value {
+    json!({
+        "supportedVersions": VERSIONS,
+        "capabilities": capabilities(),
+        "_meta": {"io.modelcontextprotocol/serverInfo": server_info()},
+    })
+}
+
+/// One page of a list. A cursor is the number of the page's first entry.
+fn list(key: &str, entries: Vec<Value>, params: &Object, page: u32) -> Result<Value, RpcError> {
+    let unknown = || RpcError::invalid_params("Unknown cursor");
+    let start = match params.get("cursor") {
+        None => 0,
+        Some(cursor) => cursor.as_str().and_then(|text| text.parse().ok()).ok_or_else(unknown)?,
+    };
+    if start > 0 && start >= entries.len() {
+        return Err(unknown());
+    }
+    let end = start.saturating_add(page as usize);
+    let next = (end < entries.len()).then(|| end.to_string());
+    let entries: Vec<Value> = entries.into_iter().skip(start).take(page as usize).collect();
+    let mut result = json!({});
+    result[key] = Value::Array(entries);
+    if let Some(next) = next {
+        result["nextCursor"] = Value::String(next);
+    }
+    Ok(result)
+}
+
+fn resources(state: &MockState) -> Vec<Value> {
+    let entry = |(uri, spec): (&String, &ResourceSpec)| json!({"uri": uri, "name": uri, "mimeType": spec.mime_type, "size": spec.bytes});
+    state.mcp.resources.iter().map(entry).collect()
+}
+
+fn read(state: &MockState, era: Era, params: &Object, rng: RequestRng) -> Reply {
+    let uri = match text_param(params, "uri") {
+        Ok(uri) => uri,
+        Err(error) => return Reply::new(Err(error)),
+    };
+    let Some(spec) = state.mcp.resources.get(uri) else {
+        let problem = "Resource not found";
+        let error = if era.has_sessions() {
+            RpcError::new(RESOURCE_NOT_FOUND, problem)
+        } else {
+            RpcError::invalid_params(problem)
+        };
+        return Reply::new(Err(error.with_data(json!({"uri": uri}))));
+    };
+    let text = word_text(rng, spec.bytes as usize);
+    let contents = json!([{"uri": uri, "mimeType": spec.mime_type, "text": text}]);
+    let latency = sample_time(&spec.latency, rng);
+    Reply { latency, ..Reply::new(Ok(json!({"contents": contents}))) }
+}
+
+fn prompts(state: &MockState) -> Vec<Value> {
+    let entry = |(name, spec): (&String, &PromptSpec)| {
+        let argument = |name: &String| json!({"name": name, "required": true});
+        let arguments: Vec<Value> = spec.arguments.iter().map(argument).collect();
+        json!({"name": name, "description": spec.description, "arguments": arguments})
+    };
+    state.mcp.prompts.iter().map(entry).collect()
+}
+
+fn prompt(state: &MockState, params: &Object) -> Result<Value, RpcError> {
+    let name = text_param(params, "name")?;
+    let spec = state.mcp.prompts.get(name);
+    let spec = spec.ok_or_else(|| RpcError::invalid_params(format!("Unknown prompt: {name}")))?;
+    let arguments = params.get("arguments").and_then(Value::as_object);
+    let mut text = spec.text.clone();
+    for argument in &spec.arguments {
+        let value = arguments.and_then(|given| given.get(argument)).and_then(Value::as_str);
+        let missing = || RpcError::invalid_params(format!("Missing argument: {argument}"));
+        text = text.replace(&format!("{{{argument}}}"), value.ok_or_else(missing)?);
+    }
+    let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+    Ok(json!({"description": spec.description, "messages": [message]}))
+}
+
+/// A parameter that must be there as text.
+pub(super) fn text_param<'a>(params: &'a Object, key: &str) -> Result<&'a str, RpcError> {
+    let text = params.get(key).and_then(Value::as_str);
+    text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
+}
+
+/// A sampled time in nanoseconds.
+pub(super) fn sample_time(times: &Distribution<HumanDuration>, rng: RequestRng) -> u64 {
+    round(times.sample(&mut rng.fork(Purpose::Ttft)))
+}

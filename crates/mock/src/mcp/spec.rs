@@ -1,0 +1,228 @@
+//! The configuration of the MCP server.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::check::{check_distribution, check_faults, check_share};
+use crate::distribution::Distribution;
+use crate::duration::HumanDuration;
+use crate::fault::FaultShare;
+
+/// The MCP server at `/mcp`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct McpSpec {
+    /// How requests are answered: `auto` streams calls with progress, `json` nothing, `stream`
+    /// everything. A client that accepts only one form gets that one.
+    pub answers: AnswerMode,
+    /// Whether `GET` opens a stream on which nothing happens; otherwise it gets status 405.
+    pub idle_streams: bool,
+    /// Entries on one page of a list.
+    pub page: u32,
+    /// Larger request bodies get status 413; bytes.
+    pub max_body: u32,
+    /// The most open sessions; a further `initialize` gets status 503. A session takes at most
+    /// 150 bytes.
+    pub max_sessions: u32,
+    /// A session without requests for so long has ended.
+    pub session_timeout: HumanDuration,
+    /// The tools by name. The default has `echo`, `slow` and `failing`.
+    pub tools: BTreeMap<String, ToolSpec>,
+    /// The resources by URI.
+    pub resources: BTreeMap<String, ResourceSpec>,
+    /// The prompts by name.
+    pub prompts: BTreeMap<String, PromptSpec>,
+}
+
+impl Default for McpSpec {
+    fn default() -> Self {
+        let resource = ResourceSpec { bytes: 1_024, ..ResourceSpec::default() };
+        Self {
+            answers: AnswerMode::Auto,
+            idle_streams: false,
+            page: 50,
+            max_body: 4 * 1024 * 1024,
+            max_sessions: 100_000,
+            session_timeout: HumanDuration::from_millis(30 * 60 * 1_000),
+            tools: default_tools(),
+            resources: BTreeMap::from([("mock://notes".to_owned(), resource)]),
+            prompts: BTreeMap::from([("greeting".to_owned(), greeting())]),
+        }
+    }
+}
+
+fn default_tools() -> BTreeMap<String, ToolSpec> {
+    let text = json!({
+        "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
+    });
+    let echo = ToolSpec {
+        description: "Gives its text back".to_owned(),
+        input: text,
+        echo: true,
+        ..ToolSpec::default()
+    };
+    let (median, p95) = (HumanDuration::from_millis(200), HumanDuration::from_millis(800));
+    let slow = ToolSpec {
+        description: "Takes its time and reports progress".to_owned(),
+        latency: Distribution::Lognormal { median, p95 },
+        progress: 4,
+        ..ToolSpec::default()
+    };
+    let failing = ToolSpec {
+        description: "Fails in half of its calls".to_owned(),
+        tool_error_share: 0.25,
+        rpc_error_share: 0.25,
+        ..ToolSpec::default()
+    };
+    [("echo", echo), ("slow", slow), ("failing", failing)]
+        .map(|(name, tool)| (name.to_owned(), tool))
+        .into()
+}
+
+fn greeting() -> PromptSpec {
+    PromptSpec {
+        description: "Greets somebody".to_owned(),
+        arguments: vec!["name".to_owned()],
+        text: "Say hello to {name}.".to_owned(),
+    }
+}
+
+/// How requests are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerMode {
+    /// Calls with progress are streamed.
+    #[default]
+    Auto,
+    /// Nothing is streamed.
+    Json,
+    /// Everything is streamed.
+    Stream,
+}
+
+impl AnswerMode {
+    /// Every word, for the reference page.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 3] = [Self::Auto, Self::Json, Self::Stream];
+}
+
+/// A tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolSpec {
+    /// What the client is told about it.
+    pub description: String,
+    /// The JSON Schema of its arguments. `required` and the types of properties are checked.
+    #[cfg_attr(test, schemars(title = "JSON Schema"))]
+    pub input: Value,
+    /// Time from the complete request to the answer.
+    pub latency: Distribution<HumanDuration>,
+    /// Whether the result is the argument `text`, or else all arguments as JSON.
+    pub echo: bool,
+    /// Bytes of the result's text, if it is not an echo.
+    pub result_bytes: Distribution<u32>,
+    /// Progress notifications before the answer, at equal distances, if the client asks for them.
+    pub progress: u32,
+    /// Share of the calls whose result says `isError`, 0 to 1.
+    pub tool_error_share: f64,
+    /// Share of the calls that get a JSON-RPC error, 0 to 1.
+    pub rpc_error_share: f64,
+    /// The code of these errors.
+    pub rpc_error_code: i32,
+    /// Injected faults and their shares; `@n` is behind progress notification `n`.
+    pub faults: Vec<FaultShare>,
+}
+
+impl Default for ToolSpec {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            input: json!({"type": "object"}),
+            latency: Distribution::Constant(HumanDuration::ZERO),
+            echo: false,
+            result_bytes: Distribution::Constant(64),
+            progress: 0,
+            tool_error_share: 0.0,
+            rpc_error_share: 0.0,
+            rpc_error_code: -32_603,
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// A resource of text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ResourceSpec {
+    /// Its type.
+    pub mime_type: String,
+    /// Bytes of its text.
+    pub bytes: u32,
+    /// Time from the complete request to the answer.
+    pub latency: Distribution<HumanDuration>,
+}
+
+impl Default for ResourceSpec {
+    fn default() -> Self {
+        let latency = Distribution::Constant(HumanDuration::ZERO);
+        Self { mime_type: "text/plain".to_owned(), bytes: 64, latency }
+    }
+}
+
+/// A prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct PromptSpec {
+    /// What the client is told about it.
+    pub description: String,
+    /// The names of its arguments; all are required.
+    pub arguments: Vec<String>,
+    /// The message; `{name}` stands for an argument.
+    pub text: String,
+}
+
+/// The most progress notifications of one call.
+const MAX_PROGRESS: u32 = 10_000;
+
+impl McpSpec {
+    pub(crate) fn check(&self, problems: &mut Vec<String>) {
+        for (key, value) in
+            [("page", self.page), ("max_body", self.max_body), ("max_sessions", self.max_sessions)]
+        {
+            if value == 0 {
+                problems.push(format!("mcp.{key}: at least 1 is needed"));
+            }
+        }
+        for (name, tool) in &self.tools {
+            tool.check(&format!("mcp.tools.{name}"), problems);
+        }
+        for (uri, resource) in &self.resources {
+            let path = format!("mcp.resources.{uri}");
+            check_distribution(&resource.latency, &path, "latency", problems);
+        }
+    }
+}
+
+impl ToolSpec {
+    fn check(&self, path: &str, problems: &mut Vec<String>) {
+        if self.input.get("type") != Some(&Value::from("object")) {
+            problems.push(format!("{path}.input: a schema with `type: object` is needed"));
+        }
+        if self.progress > MAX_PROGRESS {
+            problems.push(format!("{path}.progress: at most {MAX_PROGRESS}"));
+        }
+        check_distribution(&self.latency, path, "latency", problems);
+        check_distribution(&self.result_bytes, path, "result_bytes", problems);
+        check_share(self.tool_error_share, path, "tool_error_share", problems);
+        check_share(self.rpc_error_share, path, "rpc_error_share", problems);
+        let errors = self.tool_error_share + self.rpc_error_share;
+        check_share(errors, path, "tool_error_share plus rpc_error_share", problems);
+        check_faults(&self.faults, path, problems);
+    }
+}

@@ -1,0 +1,195 @@
+//! JSON-RPC 2.0 messages: reads requests and notifications, writes answers.
+
+use serde_json::{Map, Value, json};
+
+/// The text is not JSON.
+pub(crate) const PARSE_ERROR: i64 = -32_700;
+/// The JSON is not a message.
+pub(crate) const INVALID_REQUEST: i64 = -32_600;
+/// The server has no such method.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
+/// The method does not take these parameters.
+pub(crate) const INVALID_PARAMS: i64 = -32_602;
+/// An error of the server itself.
+pub(crate) const INTERNAL_ERROR: i64 = -32_603;
+
+/// The members of an object.
+pub(crate) type Object = Map<String, Value>;
+
+/// A message from a client.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Message {
+    /// Asks for an answer.
+    Request(Request),
+    /// Gets no answer.
+    Notification { method: String, params: Object },
+    /// The answer to a request of the server, which this server never sends.
+    Response,
+}
+
+/// A request.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Request {
+    /// A text or a whole number.
+    pub(crate) id: Value,
+    pub(crate) method: String,
+    pub(crate) params: Object,
+}
+
+/// An error for the client.
+#[derive(Debug, PartialEq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(INVALID_PARAMS, message)
+    }
+
+    pub(crate) fn with_data(self, data: Value) -> Self {
+        Self { data: Some(data), ..self }
+    }
+}
+
+/// A body that is no message: the error, and the id as far as it was readable.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Malformed {
+    pub(crate) id: Value,
+    pub(crate) error: RpcError,
+}
+
+/// Reads a body of one message. Batches are refused: MCP removed them in 2025-06-18, and A2A never
+/// had them.
+///
+/// # Errors
+/// It is not JSON, or not one message.
+pub(crate) fn parse(body: &[u8]) -> Result<Message, Malformed> {
+    let value: Value = serde_json::from_slice(body).map_err(|error| Malformed {
+        id: Value::Null,
+        error: RpcError::new(PARSE_ERROR, format!("Parse error: {error}")),
+    })?;
+    let mut members = match value {
+        Value::Object(members) => members,
+        Value::Array(_) => return Err(invalid(Value::Null, "Batches are not supported")),
+        _ => return Err(invalid(Value::Null, "The body must be a JSON-RPC message")),
+    };
+    let id = members.remove("id");
+    let known = id.clone().filter(is_id).unwrap_or(Value::Null);
+    if members.get("jsonrpc") != Some(&Value::from("2.0")) {
+        return Err(invalid(known, "`jsonrpc` must be \"2.0\""));
+    }
+    let is_response = members.contains_key("result") || members.contains_key("error");
+    if is_response && !members.contains_key("method") {
+        return Ok(Message::Response);
+    }
+    let Some(Value::String(method)) = members.remove("method") else {
+        return Err(invalid(known, "`method` must be a text"));
+    };
+    if id.is_some() && known.is_null() {
+        return Err(invalid(known, "`id` must be a text or a whole number"));
+    }
+    let params = match members.remove("params") {
+        None | Some(Value::Null) => Object::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => {
+            let error = RpcError::invalid_params("`params` must be an object");
+            return Err(Malformed { id: known, error });
+        }
+    };
+    Ok(match id {
+        Some(id) => Message::Request(Request { id, method, params }),
+        None => Message::Notification { method, params },
+    })
+}
+
+/// Whether a value may be the id of a request.
+fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_i64() || value.is_u64()
+}
+
+fn invalid(id: Value, problem: &str) -> Malformed {
+    Malformed { id, error: RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}")) }
+}
+
+/// The bytes of a message. JSON values always have a text form.
+pub(crate) fn bytes(message: &Value) -> Vec<u8> {
+    serde_json::to_vec(message).unwrap_or_default()
+}
+
+/// The answer with a result.
+pub(crate) fn success(id: &Value, result: Value) -> Vec<u8> {
+    let mut message = json!({"jsonrpc": "2.0", "id": id});
+    message["result"] = result;
+    bytes(&message)
+}
+
+/// The answer with an error.
+pub(crate) fn failure(id: &Value, error: &RpcError) -> Vec<u8> {
+    let mut body = json!({"code": error.code, "message": error.message});
+    if let Some(data) = &error.data {
+        body["data"] = data.clone();
+    }
+    bytes(&json!({"jsonrpc": "2.0", "id": id, "error": body}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_are_told_apart_and_what_is_none_gets_its_code() {
+        let request = Message::Request(Request {
+            id: Value::from("a"),
+            method: "m".to_owned(),
+            params: Object::new(),
+        });
+        assert_eq!(parse(br#"{"jsonrpc":"2.0","id":"a","method":"m"}"#), Ok(request));
+        let notification = parse(br#"{"jsonrpc":"2.0","method":"m","params":null}"#);
+        assert!(matches!(notification, Ok(Message::Notification { .. })));
+        let response = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(parse(response), Ok(Message::Response));
+        for (body, code, id) in [
+            ("", -32_700, Value::Null),
+            ("{", -32_700, Value::Null),
+            ("\u{feff}{}", -32_700, Value::Null),
+            ("[]", -32_600, Value::Null),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32_600, Value::Null),
+            ("7", -32_600, Value::Null),
+            (r#"{"id":1,"method":"ping"}"#, -32_600, Value::from(1)),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32_600, Value::from(1)),
+            (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, -32_600, Value::from(1)),
+            (r#"{"jsonrpc":"2.0","id":1}"#, -32_600, Value::from(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32_600, Value::from(1)),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, -32_600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, -32_600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, -32_600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#, -32_602, Value::from(1)),
+        ] {
+            let found = parse(body.as_bytes()).unwrap_err();
+            assert_eq!((found.error.code, found.id), (code, id), "{body}");
+        }
+        // The parser must not overflow the stack.
+        let deep = "[".repeat(1_000_000);
+        assert_eq!(parse(deep.as_bytes()).unwrap_err().error.code, -32_700);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_panic(
+            bytes in prop::collection::vec(
+                prop_oneof![any::<u8>(), prop::sample::select(br#"[]{}":,\1ijsonrpc2.0"#.to_vec())],
+                0..80,
+            ),
+        ) {
+            let _ = parse(&bytes);
+        }
+    }
+}

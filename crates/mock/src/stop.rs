@@ -1,0 +1,45 @@
+//! A signal that ends an answer before it is due.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+/// Waits for the signal, which any thread may give by dropping the sender.
+pub(crate) struct Stop {
+    signal: oneshot::Receiver<()>,
+    was_stopped: bool,
+    /// Runs when the answer ends without the signal.
+    forget: Option<Box<dyn FnOnce()>>,
+}
+
+impl Stop {
+    pub(crate) fn new(signal: oneshot::Receiver<()>, forget: impl FnOnce() + 'static) -> Self {
+        Self { signal, was_stopped: false, forget: Some(Box::new(forget)) }
+    }
+
+    /// Whether the signal was given. If not, wakes the task when it is.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.was_stopped {
+            // Nothing is ever sent: the sender is dropped.
+            self.was_stopped = matches!(Pin::new(&mut self.signal).poll(cx), Poll::Ready(_));
+        }
+        self.was_stopped
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        // After the signal the sender is gone, and another answer may have its place by now.
+        if let Some(forget) = self.forget.take().filter(|_| !self.was_stopped) {
+            forget();
+        }
+    }
+}
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stop").field("was_stopped", &self.was_stopped).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,19 @@
+//! A chat over a WebSocket at `/ws/chat`. The facts are those of RFC 6455.
+//!
+//! A client asks with a text `{"message":"..."}`. The answer is a message for each event of the
+//! model: `{"type":"delta","text":"..."}` and then `{"type":"done","usage":{...}}`, or
+//! `{"type":"error","error":{...}}`.
+
+mod accepted;
+mod chat;
+mod frame;
+mod handshake;
+mod socket;
+
+pub(crate) use accepted::Accepted;
+pub(crate) use chat::Chat;
+pub(crate) use frame::put_text;
+pub(crate) use handshake::accept;
+
+/// The path.
+pub(crate) const PATH: &str = "/ws/chat";

@@ -1,0 +1,103 @@
+//! The handshake: an HTTP/1.1 request that asks for a WebSocket.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::{
+    CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Response, Version};
+use sha1_smol::Sha1;
+
+use super::accepted::Accepted;
+use crate::fault::Fault;
+use crate::log::WebSocketRecord;
+use crate::overrides::RequestOverrides;
+use crate::responder::Responder;
+use crate::response_body::ResponseBody;
+
+/// What is appended to the key (RFC 6455, 1.3).
+const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+/// Bytes of a key.
+const KEY_BYTES: usize = 16;
+
+/// Answers a handshake. A status that the request asks for refuses it; other faults come in the
+/// turns.
+pub(crate) fn accept(
+    mut responder: Responder,
+    head: &Parts,
+    overrides: &RequestOverrides,
+) -> Response<ResponseBody> {
+    responder.exchange.websocket(WebSocketRecord::default());
+    if let Some(fault @ Fault::Status { code, retry_after }) = overrides.fault.or(|| None) {
+        responder.exchange.fault_planned(fault);
+        return responder.injected_error(code, retry_after);
+    }
+    let accept = match check(head) {
+        Ok(key) => accept_of(key),
+        Err((status, problem)) => {
+            if status == 426 {
+                responder.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+                responder.headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            }
+            return responder.error(status, problem);
+        }
+    };
+    let headers = &mut responder.headers;
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    if let Ok(accept) = HeaderValue::from_str(&accept) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    // Of the subprotocols that the client speaks, the first is as good as any.
+    let offered = words(&head.headers, &SEC_WEBSOCKET_PROTOCOL).next();
+    if let Some(chosen) = offered.and_then(|offered| HeaderValue::from_str(offered).ok()) {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, chosen);
+    }
+    let id = responder.request_id.as_ref();
+    let request_id = id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    let overrides = overrides.clone();
+    responder.times.switch_to(Accepted { request_id, overrides });
+    responder.switch()
+}
+
+/// The key of a proper handshake; else the status and the problem (RFC 6455, 4.2.1).
+fn check(head: &Parts) -> Result<&str, (u16, &'static str)> {
+    if head.method != Method::GET || head.version != Version::HTTP_11 {
+        return Err((405, "Only GET requests over HTTP/1.1 open a WebSocket"));
+    }
+    let has = |name: &HeaderName, word: &str| {
+        words(&head.headers, name).any(|found| found.eq_ignore_ascii_case(word))
+    };
+    if !has(&UPGRADE, "websocket") || !has(&CONNECTION, "upgrade") {
+        return Err((426, "This path takes WebSocket connections only"));
+    }
+    if !has(&SEC_WEBSOCKET_VERSION, "13") {
+        return Err((426, "The version of WebSocket must be 13"));
+    }
+    let key = head.headers.get(SEC_WEBSOCKET_KEY).and_then(|key| key.to_str().ok());
+    let is_key = |key: &&str| STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == KEY_BYTES);
+    key.filter(is_key).ok_or((400, "Sec-WebSocket-Key must be 16 bytes in Base64"))
+}
+
+/// The words of a list in a header, which may have several lines.
+fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
+    let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+fn accept_of(key: &str) -> String {
+    STANDARD.encode(Sha1::from(format!("{key}{GUID}")).digest().bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_the_rfc_has_the_accept_of_the_rfc() {
+        // Section 1.3.
+        assert_eq!(accept_of("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+}

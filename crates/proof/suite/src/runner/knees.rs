@@ -1,0 +1,110 @@
+//! Carries the searches of a suite out: the knees of several targets, probe by probe.
+
+use std::fs;
+
+use plimsoll_compare::plan::hash as plan_hash;
+use plimsoll_knee::{FORMAT, KneeReport, Load, Objective, Search, Settings, TargetKnee, in_turns};
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{Plan, redacted_path};
+
+use super::SuiteRunner;
+use crate::comparison::slug;
+use crate::error::SuiteError;
+use crate::knee_result::KneeResult;
+use crate::measurement::Measurement;
+
+/// Time for the search of a knee. Some five minutes give an interval of 4 %; this gives a bracket,
+/// or an interval where the knee is steep.
+const BUDGET: Nanos = Nanos::from_secs(150);
+/// The share of it for the confirmation, and the most seconds.
+const CONFIRM: (f64, f64) = (0.2, 60.0);
+/// Searches of less time find nothing.
+const LEAST: Nanos = Nanos::from_secs(20);
+
+/// A knee to be found.
+pub(crate) struct Sought {
+    /// The target's name, where there are several.
+    pub(crate) name: String,
+    /// Its requests; their load is the search's.
+    pub(crate) measurement: Measurement,
+    /// The lowest rate, per second.
+    pub(crate) from: f64,
+}
+
+impl SuiteRunner<'_> {
+    /// Time for the search of each knee; `None` for no search.
+    pub(crate) fn knee_budget(&self) -> Option<Nanos> {
+        let own = if self.options.quick { Nanos::ZERO } else { BUDGET };
+        Some(self.options.knee_budget.unwrap_or(own)).filter(|budget| *budget >= LEAST)
+    }
+
+    /// Searches the knees of targets with one kind of request.
+    ///
+    /// # Errors
+    /// If a load cannot be carried out, or the file not be written.
+    pub(crate) fn search_knees(
+        &mut self,
+        label: &str,
+        (objective, budget): (&Objective, Nanos),
+        sought: &[Sought],
+    ) -> Result<Vec<KneeResult>, SuiteError> {
+        let plans = sought.iter().map(|one| one.measurement.plan(0));
+        let plans = plans.collect::<Result<Vec<_>, _>>()?;
+        let budget_s = budget.as_secs_f64();
+        let settings = |one: &Sought| Settings {
+            budget_s,
+            confirm_s: (budget_s * CONFIRM.0).min(CONFIRM.1),
+            ..Settings::new(objective.share(), one.from)
+        };
+        let mut searches: Vec<_> = sought.iter().map(|one| Search::new(settings(one))).collect();
+        self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
+        let (host, control) = (&mut *self.host, self.control);
+        in_turns(&mut searches, |index, planned, search| {
+            let measured = host.knee_probe(&plans[index], objective, (planned, search), control)?;
+            Ok::<_, SuiteError>((!control.is_interrupted()).then_some(measured))
+        })?;
+        let mut knees = Vec::new();
+        for ((one, plan), search) in sought.iter().zip(&plans).zip(&searches) {
+            let target = redacted_path(&one.measurement.target.base);
+            let of = (&*one.name, target, plan_hash(&serde_json::to_value(plan)?));
+            knees.push(TargetKnee::of(search, (Load::RequestsPerSecond, None), of));
+        }
+        let report = KneeReport {
+            format: FORMAT.to_owned(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: self.options.started.clone(),
+            profile: plans.first().map(|plan: &Plan| plan.name.clone()).unwrap_or_default(),
+            objective: objective.to_string(),
+            load: Load::RequestsPerSecond,
+            interrupted: self.is_interrupted(),
+            budget_s: Some(budget_s),
+            knees,
+        };
+        let file = self.keep_knees(label, &report)?;
+        let result = |(one, found): (&Sought, TargetKnee)| KneeResult {
+            label: one.measurement.label.clone(),
+            objective: report.objective.clone(),
+            budget_s,
+            goodput: found.goodput,
+            knee: found.knee,
+            file: file.clone(),
+        };
+        let results: Vec<_> = sought.iter().zip(report.knees.clone()).map(result).collect();
+        for found in &results {
+            self.log(&format!("{}: {}", found.label, found.sentence()));
+        }
+        self.knees.extend(results.iter().cloned());
+        Ok(results)
+    }
+
+    /// Writes every probe, as `plimsoll knee` does.
+    fn keep_knees(&self, label: &str, report: &KneeReport) -> Result<String, SuiteError> {
+        let name = format!("knees/{}.json", slug(label));
+        let path = self.options.folder.join(&name);
+        let text = serde_json::to_vec_pretty(report)?;
+        fs::create_dir_all(self.options.folder.join("knees"))
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|source| SuiteError::Write { path, source })?;
+        Ok(name)
+    }
+}

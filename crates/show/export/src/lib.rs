@@ -1,0 +1,19 @@
+//! Metrics where teams look: snapshots in; a page for Prometheus out, served or pushed.
+//!
+//! - [`LiveMetrics`]: what a run has done so far, kept from its snapshots, once a second
+//! - [`MetricsServer`]: serves that at `/metrics`, on a thread of its own
+//! - [`PushTarget`]: where the figures of a run that is over are pushed to
+//!
+//! Nothing here is on the path of a request: the monitor of a run hands snapshots over, as it does
+//! to the live view. Live families begin with `plimsoll_live_`, so that they never mix with those
+//! of finished runs (`docs/adr/0072`).
+
+mod counts;
+mod live;
+mod push;
+mod server;
+
+pub use counts::LIMITS_NS;
+pub use live::{LiveMetrics, ProcessNow, Update, Verdict};
+pub use push::{PushError, PushTarget, PushUrlError};
+pub use server::{DEFAULT_ADDRESS, MetricsServer};

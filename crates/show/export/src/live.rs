@@ -1,0 +1,160 @@
+//! What a process has done so far, for whoever asks.
+
+mod page;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{Judgement, RunMetadata, Snapshot, ThresholdResult};
+
+use crate::counts::Counts;
+
+/// What happened in the last interval, about a second.
+#[derive(Debug)]
+pub struct Update<'a> {
+    /// Time since the run's start.
+    pub elapsed: Nanos,
+    /// Index of the current stage.
+    pub stage: usize,
+    /// Counts of the interval.
+    pub cells: &'a Snapshot,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// By target: whether it was taken out of the comparison.
+    pub taken_out: Vec<bool>,
+    /// The watched processes.
+    pub processes: Vec<ProcessNow>,
+    /// CPU time of this process since its start.
+    pub own_cpu: Option<Nanos>,
+}
+
+/// What a process uses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessNow {
+    /// Its name.
+    pub name: String,
+    /// CPU time divided by time since the last look; `None` if it is gone.
+    pub cores: Option<f64>,
+    /// Resident memory.
+    pub rss_bytes: Option<u64>,
+}
+
+/// What the verdict is, or would be if the run ended now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether Plimsoll kept up.
+    pub valid: bool,
+    /// Thresholds that pass, fail, and are inconclusive.
+    pub thresholds: [usize; 3],
+}
+
+impl Verdict {
+    /// The verdict of these results.
+    pub fn of(valid: bool, thresholds: &[ThresholdResult]) -> Self {
+        let mut counts = [0; 3];
+        for result in thresholds {
+            counts[match result.judgement {
+                Judgement::Pass => 0,
+                Judgement::Fail => 1,
+                Judgement::Inconclusive(_) => 2,
+            }] += 1;
+        }
+        Self { valid, thresholds: counts }
+    }
+}
+
+/// What is known of the runs of this process; clones share it. Once a second a run hands its
+/// snapshot over; a page is written only when somebody asks, and once for each snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct LiveMetrics(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    run: RunMetadata,
+    /// Of runs of this process that are over.
+    before: Counts,
+    /// Of the present run.
+    now: Counts,
+    /// Runs that began.
+    runs: u64,
+    snapshots: u64,
+    elapsed: Nanos,
+    stage: Option<usize>,
+    in_flight: u64,
+    taken_out: Vec<bool>,
+    processes: Vec<ProcessNow>,
+    own_cpu: Option<Nanos>,
+    verdict: Option<Verdict>,
+    /// Whether the present run is over and judged.
+    over: bool,
+    written: Option<Arc<str>>,
+}
+
+impl State {
+    /// The counts of all runs. They never fall.
+    fn counts(&self) -> Counts {
+        let mut counts = self.before.clone();
+        counts.merge(&self.now);
+        counts
+    }
+}
+
+impl LiveMetrics {
+    /// A run begins. The counts of runs before it stay.
+    pub fn begin(&self, run: RunMetadata) {
+        let mut state = self.change();
+        let ended = std::mem::replace(&mut state.now, Counts::planned(&run));
+        state.before.merge(&ended);
+        state.runs += 1;
+        (state.elapsed, state.stage, state.in_flight) = (Nanos::ZERO, Some(0), 0);
+        state.taken_out = vec![false; run.targets.len()];
+        (state.verdict, state.over, state.run) = (None, false, run);
+    }
+
+    /// An interval of the run is over.
+    pub fn update(&self, update: Update<'_>) {
+        let mut state = self.change();
+        let state = &mut *state;
+        state.now.add(&state.run, update.cells);
+        state.snapshots += 1;
+        (state.elapsed, state.stage) = (update.elapsed, Some(update.stage));
+        (state.in_flight, state.taken_out) = (update.in_flight, update.taken_out);
+        state.processes = update.processes;
+        // A process that cannot be read for once has not used less.
+        state.own_cpu = update.own_cpu.max(state.own_cpu);
+    }
+
+    /// What the verdict would be.
+    pub fn judge(&self, verdict: Verdict) {
+        self.change().verdict = Some(verdict);
+    }
+
+    /// The run is over, with these counts and this verdict.
+    pub fn end(&self, whole: &Snapshot, verdict: Verdict) {
+        let mut state = self.change();
+        let mut counts = Counts::planned(&state.run);
+        counts.add(&state.run, whole);
+        state.now = counts;
+        state.snapshots += 1;
+        (state.in_flight, state.stage) = (0, None);
+        (state.verdict, state.over) = (Some(verdict), true);
+    }
+
+    /// The page, and whether it is that of a run that is over.
+    pub fn page(&self) -> (Arc<str>, bool) {
+        let mut state = self.lock();
+        let page = state.written.take().unwrap_or_else(|| page::write(&state).into());
+        state.written = Some(Arc::clone(&page));
+        (page, state.over)
+    }
+
+    fn change(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        state.written = None;
+        state
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
