@@ -36,6 +36,8 @@ LAYERS = {
     "audit": "audit: {path: FOLDER/audit.jsonl}\n",
 }
 NEEDS = {"rate_limits": ["tenant"], "budgets": ["tenant"]}
+TOOLS = (f'tools: {{local: [add], servers: {{mock: {{url: "http://127.0.0.1:{MOCK}/mcp"}}}}, '
+         'allow: {retail: [local/*, mock/*]}}\n')
 
 
 @contextlib.contextmanager
@@ -80,10 +82,11 @@ def cpu(process):
 
 
 def wrk(folder, port, path, seconds, post=False, headers=()):
+    """Loads it with 64 connections; post is a JSON text, or True for a chat. Returns the requests and the rate."""
     args = ["taskset", "-c", LOAD_CORE, "wrk", "-t1", "-c64", f"-d{seconds}"]
     if post:
-        script = folder / "post.lua"
-        script.write_text(f"wrk.method='POST'\nwrk.headers['content-type']='application/json'\nwrk.body='{PROMPT}'\n")
+        script, body = folder / "post.lua", PROMPT if post is True else post
+        script.write_text(f"wrk.method='POST'\nwrk.headers['content-type']='application/json'\nwrk.body='{body}'\n")
         args += ["-s", str(script)]
     for header in headers:
         args += ["-H", header]
