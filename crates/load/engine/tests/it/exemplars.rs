@@ -134,7 +134,7 @@ fn dispatched(sample: &Sample) -> Moment {
 
 #[test]
 fn a_request_that_never_ends_is_among_the_slowest() {
-    let mock = mock("ttft: 5ms, output: 2, faults: [{fault: hang, share: 0.05}]");
+    let mock = mock("ttft: 5ms, output: 2, faults: [{fault: hang, share: 0.2}]");
     let profile = "content: {mode: sized, approx_input_tokens: 32}\nstream: true\ndrain: 0s\nstages: '@100:1s'\n";
     let ran = run(plan(&url(&mock), profile));
     let open: Vec<_> = ran.samples.iter().filter(|s| s.timeline.finished.is_none()).collect();
