@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::{ErrorClass, Nanos, Operation, Outcome, Seed};
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Seed};
 use plimsoll_protocol::rpc::mcp::{Ask, Call, List, Revision};
 use plimsoll_protocol::rpc::{self, Request};
 use serde_json::{Map, Value};
@@ -132,10 +132,6 @@ impl McpSession {
         self.chosen = plan.choice.pick(self.seed.rng("step", self.step.into())).index();
     }
 
-    pub(super) const fn id(&self) -> u64 {
-        self.id
-    }
-
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
@@ -150,17 +146,6 @@ impl McpSession {
 
     pub(super) fn cancel_after(&self, plan: &McpPlan) -> Option<Nanos> {
         self.current(plan)?.cancel_after
-    }
-
-    pub(super) fn operation(&self, plan: &McpPlan) -> Option<Operation> {
-        Some(match self.phase {
-            Phase::Initialize => Operation::Initialize,
-            Phase::Initialized => Operation::Initialized,
-            Phase::Step => operation(self.current(plan)?.method),
-            Phase::Cancel { .. } => Operation::Cancelled,
-            Phase::End => Operation::EndSession,
-            Phase::Over => return None,
-        })
     }
 
     pub(super) fn request(&self, plan: &McpPlan, texts: &impl Texts) -> Option<Request> {
@@ -276,20 +261,6 @@ impl McpSession {
         if self.phase == Phase::Step {
             self.choose(plan);
         }
-    }
-}
-
-const fn operation(method: McpMethod) -> Operation {
-    match method {
-        McpMethod::ListTools => Operation::ListTools,
-        McpMethod::CallTool => Operation::CallTool,
-        McpMethod::ListResources => Operation::ListResources,
-        McpMethod::ListResourceTemplates => Operation::ListResourceTemplates,
-        McpMethod::ReadResource => Operation::ReadResource,
-        McpMethod::ListPrompts => Operation::ListPrompts,
-        McpMethod::GetPrompt => Operation::GetPrompt,
-        McpMethod::Ping => Operation::Ping,
-        McpMethod::Discover => Operation::Discover,
     }
 }
 
