@@ -86,7 +86,10 @@ enum Phase {
     Cancel {
         request: u64,
     },
-    End,
+    /// Deletes the session. `early`: its steps are not all done.
+    End {
+        early: bool,
+    },
     Over,
 }
 
@@ -154,7 +157,7 @@ impl McpSession {
             Phase::Initialized => Ask::Initialized,
             Phase::Step => self.ask(self.current(plan)?, texts),
             Phase::Cancel { request } => Ask::Cancelled { request },
-            Phase::End => Ask::EndSession,
+            Phase::End { .. } => Ask::EndSession,
             Phase::Over => return None,
         };
         let call = Call {
@@ -189,7 +192,8 @@ impl McpSession {
     }
 
     /// Takes note of how the current message ended. An error that answers one step does not end the
-    /// session; anything else that goes wrong does, and the server is told if it can be.
+    /// session; anything else that goes wrong does, and the server is told if it can be. A session
+    /// that ended so does not go on after its deletion either, however that is answered.
     pub(super) fn note(&mut self, plan: &McpPlan, end: RpcEnd) -> bool {
         let completed = end.is_completed();
         match self.phase {
@@ -205,7 +209,8 @@ impl McpSession {
                 completed || self.goes_on_after(plan, &end)
             }
             Phase::Initialized | Phase::Cancel { .. } => completed || self.end_early(plan, &end),
-            Phase::Initialize | Phase::End | Phase::Over => completed,
+            Phase::End { early } => completed && !early,
+            Phase::Initialize | Phase::Over => completed,
         }
     }
 
@@ -233,7 +238,7 @@ impl McpSession {
     /// session no longer, or did not answer, gets none.
     fn end_early(&mut self, plan: &McpPlan, end: &RpcEnd) -> bool {
         let tells = plan.delete && self.session.is_some() && !matches!(end.status, 0 | 404);
-        self.next = tells.then_some(Phase::End);
+        self.next = tells.then_some(Phase::End { early: true });
         tells
     }
 
@@ -251,12 +256,12 @@ impl McpSession {
                 if self.step < self.steps {
                     Phase::Step
                 } else if plan.delete && self.session.is_some() {
-                    Phase::End
+                    Phase::End { early: false }
                 } else {
                     Phase::Over
                 }
             }
-            Phase::End | Phase::Over => Phase::Over,
+            Phase::End { .. } | Phase::Over => Phase::Over,
         };
         if self.phase == Phase::Step {
             self.choose(plan);
