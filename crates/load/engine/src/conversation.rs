@@ -97,6 +97,7 @@ async fn run_turns(
             turn.execute(conversation, connections, timeout, slot).await
         };
         if let Some(task) = &mut task {
+            turn.note_tool_error(turn_end.answer.as_deref());
             task.add(conversation, turn.sample(), &turn_end);
         }
         drop(turn);

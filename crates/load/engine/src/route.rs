@@ -9,7 +9,7 @@ use plimsoll_protocol::{
     RequestContent, Turn,
 };
 use plimsoll_transport::{RequestHead, RequestHeadError, websocket};
-use plimsoll_workload::{AgentRole, HttpSpec, ScenarioSpec, ToolProtocol, WebSocketSpec};
+use plimsoll_workload::{AgentRole, HttpSpec, ScenarioSpec, WebSocketSpec};
 
 use crate::error::EngineError;
 use crate::policy_decision::DecisionClassifier;
@@ -115,7 +115,8 @@ impl Route {
         &self,
         scenario: &ScenarioSpec,
     ) -> Result<Option<RequestHead>, RequestHeadError> {
-        if has_own_heads(scenario.agent.as_ref()) {
+        // Decisions on approvals name them in their paths.
+        if matches!(scenario.agent, Some(AgentRole::Approvals { .. })) {
             return Ok(None);
         }
         let content = match &scenario.http {
@@ -166,16 +167,9 @@ impl Route {
 const fn reading(role: Option<&AgentRole>) -> PlainReading {
     match role {
         None | Some(AgentRole::Agent(_)) => PlainReading::Nothing,
-        Some(AgentRole::Tools { protocol: ToolProtocol::Rest, .. }) => PlainReading::ToolResult,
-        Some(AgentRole::Tools { protocol: ToolProtocol::Mcp, .. }) => PlainReading::RpcToolResult,
+        Some(AgentRole::Tools { .. }) => PlainReading::ToolResult,
         Some(AgentRole::Approvals { .. }) => PlainReading::Approval,
     }
-}
-
-/// Whether the heads of an agent's part differ from turn to turn: by the name of the tool, or by
-/// the id of the approval.
-const fn has_own_heads(role: Option<&AgentRole>) -> bool {
-    matches!(reading(role), PlainReading::RpcToolResult | PlainReading::Approval)
 }
 
 /// The request line and headers of a scenario, where they hold no templates.

@@ -54,8 +54,8 @@ pub(crate) struct OpenTurn {
     /// When its time limit passes.
     limit: Moment,
     decoder: Option<Box<Decoder>>,
-    /// Only of a message to a tool server or an agent.
-    rpc: Option<RpcTurn>,
+    /// Only of a message to a tool server or an agent; boxed, so that all others stay small.
+    rpc: Option<Box<RpcTurn>>,
     /// Only where the policy decision does not follow from the status alone.
     scan: Option<DecisionScan>,
     /// The message of a failure.
@@ -108,16 +108,18 @@ impl OpenTurn {
         intended: Moment,
     ) -> Self {
         let (stage, scenario) = (worker.stage_at(intended), conversation.scenario_of_turn());
+        let rpc = RpcTurn::of(conversation);
+        let operation = rpc.as_ref().map(|rpc| rpc.operation());
         let sample = Sample {
             stage,
             scenario,
             target,
             conversation: conversation.key(),
             turn: conversation.index(),
-            operation: conversation.operation(),
+            operation,
             position: worker.position(conversation.key(), intended),
             stream: worker.run.route(scenario, target).streams()
-                || conversation.operation() == Some(Operation::SendStreamingMessage),
+                || operation == Some(Operation::SendStreamingMessage),
             warmup: worker.is_warmup(stage),
             expected: worker.run.route(scenario, target).decisions.expected,
             ..Sample::unsent(intended)
@@ -131,7 +133,7 @@ impl OpenTurn {
             asked_output: None,
             limit: intended,
             decoder: None,
-            rpc: RpcTurn::of(conversation),
+            rpc,
             scan: None,
             detail: None,
             headers: Vec::new(),
@@ -377,15 +379,14 @@ impl OpenTurn {
         if outcome != Outcome::Completed || !decoder.is_stream() {
             return outcome;
         }
-        if !decoder.gives_finish_reasons() {
-            sample.fewer_tokens = decoder.has_fewer_tokens();
-            return outcome;
-        }
-        if sample.finish_reason.is_some() {
-            worker.finish_reasons[sample.target.index()].set(true);
-        } else if worker.finish_reasons[sample.target.index()].get() {
-            self.detail = Some(NO_FINISH_REASON.to_owned());
-            return Outcome::Failed(ErrorClass::NoFinishReason);
+        if decoder.gives_finish_reasons() {
+            let target_gives_them = &worker.finish_reasons[sample.target.index()];
+            if sample.finish_reason.is_some() {
+                target_gives_them.set(true);
+            } else if target_gives_them.get() {
+                self.detail = Some(NO_FINISH_REASON.to_owned());
+                return Outcome::Failed(ErrorClass::NoFinishReason);
+            }
         }
         sample.fewer_tokens = decoder.has_fewer_tokens();
         outcome
@@ -477,7 +478,6 @@ impl ResponseHandler for OpenTurn {
             rpc.head(head, decoder);
         }
         decoder.head(head.status, head.content_type());
-        decoder.expect_id(measurement.sample.turn.into());
         if route.decisions.needs_scan() {
             let scan = scan.get_or_insert_with(|| buffers.scans.acquire());
             route.decisions.scan_head(scan, head);

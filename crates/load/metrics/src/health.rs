@@ -72,10 +72,10 @@ impl CalibrationQuote {
 pub struct Conversations {
     /// Conversations whose first turn began.
     pub started: u64,
-    /// Conversations whose last turn completed.
+    /// Conversations whose last turn completed, and whose others were all made.
     pub finished: u64,
     /// Conversations that ended before their last turn: a turn did not complete, or the stage
-    /// ended.
+    /// ended. A session that an error ended is one of them, although its deletion may complete.
     #[serde(alias = "abandoned")]
     pub ended_early: u64,
     /// How often a virtual user waited because a response asked for it (`Retry-After`).

@@ -4,7 +4,7 @@ use plimsoll_measure::{Nanos, Operation};
 use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_needed};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Load, StageSpec};
-use plimsoll_workload::A2aAction;
+use plimsoll_workload::{A2aAction, AgentSpec, ToolProtocol};
 
 use crate::error::Fault;
 use crate::path::ConfigPath;
@@ -100,7 +100,7 @@ impl PlannedLoad<'_> {
         let is_in_scope = move |(index, scenario): (usize, &ScenarioFile)| match scope {
             Scope::Scenario(name) => scenario_name((index, scenario)) == *name,
             Scope::Category(name) => scenario.behaviour.category.as_deref() == Some(name),
-            Scope::Operation(_) => scenario.behaviour.protocol.is_rpc(),
+            Scope::Operation(_) => has_operations(&scenario.behaviour),
             Scope::Run | Scope::Stage(_) | Scope::Target(_) => true,
         };
         let all = self.file.scenarios.iter().enumerate();
@@ -201,6 +201,12 @@ fn arrivals(stage: &StageSpec) -> Option<f64> {
 
 fn is_address(target: &TargetUrl) -> bool {
     target.host().parse::<std::net::IpAddr>().is_ok()
+}
+
+/// Whether some of a scenario's requests are messages to a tool server or an agent.
+fn has_operations(behaviour: &Behaviour) -> bool {
+    let calls_tools = |agent: &AgentSpec| agent.tools == ToolProtocol::Mcp;
+    behaviour.protocol.is_rpc() || behaviour.agent.as_ref().is_some_and(calls_tools)
 }
 
 /// Whether some of a scenario's requests ask for streams.

@@ -41,11 +41,11 @@ pub struct DecoderOptions {
     pub max_event_bytes: usize,
     /// Largest body in bytes, streamed or not.
     pub max_body_bytes: u64,
-    /// What is read from a success of plain HTTP.
+    /// What is read from a success of plain HTTP, or of a tool server.
     pub reading: PlainReading,
 }
 
-/// No text kept, events up to 1 MiB, bodies up to 64 MiB, and nothing read from plain HTTP.
+/// No text kept, events up to 1 MiB, bodies up to 64 MiB, and nothing read for an agent.
 impl Default for DecoderOptions {
     fn default() -> Self {
         Self {
@@ -72,8 +72,8 @@ enum BodyKind {
     Rpc,
     /// Any bytes: a success of plain HTTP.
     Bytes,
-    /// A success of plain HTTP from which something is read. `events`: it is an event stream.
-    Plain { events: bool },
+    /// A success of plain HTTP from which something is read.
+    Plain,
     /// A success whose content type is not the requested one.
     WrongContentType,
     /// A success where a WebSocket was asked for.
@@ -99,8 +99,6 @@ pub struct Decoder {
     parser: Parser,
     /// The body so far, where it is decoded as a whole.
     buffered: Vec<u8>,
-    /// The id that an answer of JSON-RPC must have.
-    expected_id: u64,
     state: ResponseState,
     /// Only for JSON-RPC.
     rpc: Option<Box<RpcState>>,
@@ -117,9 +115,8 @@ impl Decoder {
             received: 0,
             parser: Parser::new(options.max_event_bytes),
             buffered: Vec::new(),
-            expected_id: 0,
             state: ResponseState::new(options.keep_text),
-            rpc: dialect.is_rpc().then(Box::default),
+            rpc: dialect.is_rpc().then(|| Box::new(RpcState::new(options.reading))),
         }
     }
 
@@ -157,7 +154,7 @@ impl Decoder {
         } else if !(200..300).contains(&status) {
             BodyKind::Error(status)
         } else if self.dialect == Dialect::Http {
-            self.plain_body(content_type)
+            if self.reads_plain() { BodyKind::Plain } else { BodyKind::Bytes }
         } else if content_type.is_some_and(|received| ContentType::parse(received) != requested) {
             BodyKind::WrongContentType
         } else if self.stream {
@@ -171,21 +168,8 @@ impl Decoder {
         !matches!(self.options.reading, PlainReading::Nothing)
     }
 
-    fn plain_body(&self, content_type: Option<&[u8]>) -> BodyKind {
-        if !self.reads_plain() {
-            return BodyKind::Bytes;
-        }
-        let is_events = |received| ContentType::parse(received) == ContentType::Events;
-        BodyKind::Plain { events: content_type.is_some_and(is_events) }
-    }
-
-    /// Sets the id that the answer must have, where it is one of JSON-RPC. To be called after
-    /// [`head`](Self::head).
-    pub const fn expect_id(&mut self, id: u64) {
-        self.expected_id = id;
-    }
-
-    /// Takes what was read from a success of plain HTTP, after [`finish`](Self::finish).
+    /// Takes what was [read](DecoderOptions::reading) from a success, after
+    /// [`finish`](Self::finish).
     pub const fn take_plain_answer(&mut self) -> Option<Box<PlainAnswer>> {
         self.state.take_plain_answer()
     }
@@ -207,10 +191,7 @@ impl Decoder {
                 let left = RPC_ERROR_BODY.saturating_sub(self.buffered.len());
                 self.buffered.extend_from_slice(&within[..within.len().min(left)]);
             }
-            BodyKind::Json
-            | BodyKind::WrongContentType
-            | BodyKind::Error(_)
-            | BodyKind::Plain { .. } => {
+            BodyKind::Json | BodyKind::WrongContentType | BodyKind::Error(_) | BodyKind::Plain => {
                 self.buffered.extend_from_slice(within);
             }
             BodyKind::Bytes
@@ -367,9 +348,8 @@ impl Decoder {
         match self.body {
             BodyKind::AwaitingHead => Err(ErrorClass::ClosedEarly.into()),
             BodyKind::Bytes => Ok(Outcome::Completed),
-            BodyKind::Plain { events } => {
-                let (reading, how) = (self.options.reading, (events, self.expected_id));
-                let answer = plain_answer::read(reading, &self.buffered, how)?;
+            BodyKind::Plain => {
+                let answer = plain_answer::read(self.options.reading, &self.buffered)?;
                 self.state.set_plain_answer(answer);
                 Ok(Outcome::Completed)
             }

@@ -45,5 +45,5 @@ pub use opened::Opened;
 pub use pool::{Acquired, Demand, Lease, Opener, Pool, PoolLimits, Poolable, TargetOpener};
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
-pub use single_request::SingleRequest;
+pub use single_request::{SingleClient, SingleRequest, SingleResponse};
 pub use tls::{TlsError, TlsSettings, with_own_session_cache};

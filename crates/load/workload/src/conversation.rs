@@ -204,8 +204,7 @@ impl Conversation {
             return None;
         }
         if let Some(request) = self.task.as_ref().and_then(|task| task.request()) {
-            let content = RequestContent::Http(request);
-            return Some(Turn { content, stream: false, max_tokens: None });
+            return Some(Turn { content: request.content(), stream: false, max_tokens: None });
         }
         let scenario = self.spec();
         let content = match (&self.request, &scenario.kind) {

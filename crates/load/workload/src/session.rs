@@ -4,7 +4,7 @@
 mod a2a;
 mod mcp;
 
-use plimsoll_measure::{Nanos, Operation, Outcome, Seed};
+use plimsoll_measure::{Nanos, Outcome, Seed};
 use plimsoll_protocol::rpc;
 
 pub(crate) use a2a::A2aPlan;
@@ -29,7 +29,7 @@ pub struct RpcEnd {
 
 impl RpcEnd {
     /// Whether the answer is a success.
-    fn is_completed(&self) -> bool {
+    pub(crate) fn is_completed(&self) -> bool {
         self.outcome == Outcome::Completed
     }
 }
@@ -76,16 +76,6 @@ impl Session {
             (Self::A2a(session), SessionPlan::A2a(plan)) => session.request(plan, texts),
             _ => None,
         }
-    }
-
-    /// The answer that the current message expects; `None` after the last one.
-    pub(crate) fn expectation(&self, plan: &SessionPlan) -> Option<rpc::Expectation> {
-        let (operation, id): (Option<Operation>, u64) = match (self, plan) {
-            (Self::Mcp(session), SessionPlan::Mcp(plan)) => (session.operation(plan), session.id()),
-            (Self::A2a(session), SessionPlan::A2a(plan)) => (session.operation(plan), session.id()),
-            _ => (None, 0),
-        };
-        Some(rpc::Expectation { operation: operation?, id })
     }
 
     /// After what time the current message is given up.

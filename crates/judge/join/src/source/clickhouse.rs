@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use plimsoll_measure::Moment;
 use plimsoll_report::MAX_LINE;
 use plimsoll_transport::{
-    EncodedRequest, Endpoint, ResponseHandler, ResponseHead, RxTime, SingleRequest,
+    EncodedRequest, Endpoint, ResponseHandler, ResponseHead, RxTime, SingleClient, SingleRequest,
 };
 use serde::Deserialize;
 use tokio::runtime::Builder;
@@ -160,15 +160,14 @@ async fn exchange(table: &Table, sql: &str, answer: &mut Answer<'_>) -> Result<(
         ("x-clickhouse-key", credentials.password.as_deref()),
     ];
     let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let client = SingleClient::new(Endpoint::new(address.host.clone(), address.port), address.tls)?;
     let request = SingleRequest {
-        endpoint: Endpoint::new(address.host.clone(), address.port),
-        tls: address.tls,
         method: "GET",
         path: &format!("/?query={}", percent_encoded(sql)),
         headers: &headers.collect::<Vec<_>>(),
         body: Vec::new(),
     };
-    request.send(answer).await
+    client.send(request, answer).await
 }
 
 /// Takes the answer apart into lines as it comes.

@@ -1,6 +1,5 @@
 //! Watches processes on other hosts through their pages of metrics, while the load goes on.
 
-use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -8,8 +7,8 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
 use plimsoll_metrics::{ProcessLoad, ProcessTrack, QuotaLoad};
-use plimsoll_transport::{EncodedRequest, ResponseHandler, ResponseHead, RxTime, SingleRequest};
-use tokio::runtime::Builder;
+use plimsoll_transport::{SingleClient, SingleRequest};
+use tokio::runtime::{Builder, Runtime};
 
 use super::metrics_page::{CpuMetric, MetricsPage, PageReading};
 
@@ -37,7 +36,7 @@ impl WatchedPage {
     /// # Errors
     /// Why it cannot be watched, in words.
     pub fn check(&self) -> Result<(), String> {
-        get(&self.page).and_then(|text| self.page.read(&text)).map(drop)
+        PageReader::new(&self.page)?.read().map(drop)
     }
 }
 
@@ -57,8 +56,8 @@ struct Watching {
 }
 
 impl PageWatch {
-    /// Reads these pages about once a second from now on. A page whose thread cannot be started is
-    /// one that is never read.
+    /// Reads these pages about once a second from now on. A page whose thread or reader cannot be
+    /// made is one that is never read.
     pub(crate) fn start(pages: &[WatchedPage], clock: MonotonicClock) -> Self {
         let watch = |page: &WatchedPage| {
             let readings = Readings::default();
@@ -91,8 +90,9 @@ impl PageWatch {
 
 /// Reads a page again and again, and keeps what it says where it can be read.
 fn poll(page: &MetricsPage, readings: &Readings, clock: &MonotonicClock, over: &Receiver<()>) {
+    let Ok(reader) = PageReader::new(page) else { return };
     loop {
-        if let Ok(reading) = get(page).and_then(|text| page.read(&text)) {
+        if let Ok(reading) = reader.read() {
             let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
             readings.push((clock.now(), reading));
         }
@@ -169,54 +169,51 @@ fn changes(readings: &[(Moment, PageReading)]) -> Vec<(Moment, PageReading)> {
     changed.map(|pair| pair[1]).collect()
 }
 
-/// The text of a page.
-fn get(page: &MetricsPage) -> Result<String, String> {
-    let mut answer = Answer::default();
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    let request = SingleRequest {
-        endpoint: page.endpoint.clone(),
-        tls: page.tls,
-        method: "GET",
-        path: &page.path,
-        headers: &[("accept", "text/plain; version=0.0.4")],
-        body: Vec::new(),
-    };
-    let sent =
-        runtime.block_on(async { tokio::time::timeout(PATIENCE, request.send(&mut answer)).await });
-    let failed = |cause: &str| format!("cannot read {page}: {cause}");
-    sent.map_err(|_| failed("no answer within 5 s"))?.map_err(|cause| failed(&cause))?;
-    match answer.status {
-        200 if answer.text.len() < MOST_BYTES => {
-            Ok(String::from_utf8_lossy(&answer.text).into_owned())
-        }
-        200 => Err(failed("the page has more than 32 MiB")),
-        status => Err(failed(&format!("status {status}"))),
-    }
+/// Reads one page as often as it is asked to. What that needs, the certificates of this host
+/// included, is made once.
+struct PageReader<'p> {
+    page: &'p MetricsPage,
+    client: SingleClient,
+    runtime: Runtime,
 }
 
-#[derive(Default)]
-struct Answer {
-    status: u16,
-    text: Vec<u8>,
-}
-
-impl ResponseHandler for Answer {
-    fn sent(&mut self, _: Moment, _: EncodedRequest) {}
-
-    fn received(&mut self, _: usize, _: RxTime) {}
-
-    fn head(&mut self, head: &ResponseHead<'_>) {
-        self.status = head.status;
+impl<'p> PageReader<'p> {
+    /// # Errors
+    /// Why no page can be read from there, in words.
+    fn new(page: &'p MetricsPage) -> Result<Self, String> {
+        let client = SingleClient::new(page.endpoint.clone(), page.tls);
+        let client = client.map_err(|cause| format!("cannot read {page}: {cause}"))?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        Ok(Self { page, client, runtime })
     }
 
-    fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {
-        let room = MOST_BYTES.saturating_sub(self.text.len()).min(bytes.len());
-        self.text.extend_from_slice(bytes.get(..room).unwrap_or_default());
-        if self.text.len() < MOST_BYTES {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
+    /// # Errors
+    /// Why the page cannot be read, or what it lacks, in words.
+    fn read(&self) -> Result<PageReading, String> {
+        self.page.read(&self.text()?)
+    }
+
+    /// The text of the page.
+    fn text(&self) -> Result<String, String> {
+        let failed = |cause: &str| format!("cannot read {}: {cause}", self.page);
+        let request = SingleRequest {
+            method: "GET",
+            path: &self.page.path,
+            headers: &[("accept", "text/plain; version=0.0.4")],
+            body: Vec::new(),
+        };
+        let fetched = self.runtime.block_on(async {
+            tokio::time::timeout(PATIENCE, self.client.fetch(request, MOST_BYTES)).await
+        });
+        let fetched = fetched.map_err(|_| failed("no answer within 5 s"))?;
+        let response = fetched.map_err(|cause| failed(&cause))?;
+        match response.status {
+            200 if response.body.len() < MOST_BYTES => {
+                Ok(String::from_utf8_lossy(&response.body).into_owned())
+            }
+            200 => Err(failed("the page has more than 32 MiB")),
+            status => Err(failed(&format!("status {status}"))),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A turn with a tool server or an agent.
 
-use plimsoll_measure::{Moment, Nanos, Outcome, RpcReport, Sample};
-use plimsoll_protocol::Decoder;
+use plimsoll_measure::{Moment, Nanos, Operation, Outcome, RpcReport, Sample};
 use plimsoll_protocol::rpc::Expectation;
+use plimsoll_protocol::{Decoder, PlainAnswer};
 use plimsoll_transport::ResponseHead;
 use plimsoll_workload::{Conversation, RpcEnd};
 
@@ -25,10 +25,15 @@ pub(super) struct RpcTurn {
 
 impl RpcTurn {
     /// Of the current turn of a conversation; `None` for other turns.
-    pub(super) fn of(conversation: &Conversation) -> Option<Self> {
+    pub(super) fn of(conversation: &Conversation) -> Option<Box<Self>> {
         let expected = conversation.expectation()?;
         let cancel_after = conversation.cancel_after();
-        Some(Self { expected, cancel_after, gives_up: false, session: None })
+        Some(Box::new(Self { expected, cancel_after, gives_up: false, session: None }))
+    }
+
+    /// What is asked for.
+    pub(super) const fn operation(&self) -> Operation {
+        self.expected.operation
     }
 
     /// When a turn is given up that was dispatched at `at`, where requests have until `limit`.
@@ -49,6 +54,13 @@ impl OpenTurn {
     /// Whether the scenario gives the turn up before the time limit of all requests.
     pub(super) fn gives_up(&self) -> bool {
         self.rpc.as_ref().is_some_and(|rpc| rpc.gives_up)
+    }
+
+    /// Notes whether a tool says that it failed: over REST nothing else tells the sample.
+    pub(crate) fn note_tool_error(&mut self, answer: Option<&PlainAnswer>) {
+        if let Some(PlainAnswer::Tool { is_error, .. }) = answer {
+            self.measurement.sample.rpc.tool_error = *is_error;
+        }
     }
 
     /// Notes what the answer says, for the sample and for the conversation.

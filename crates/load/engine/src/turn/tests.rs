@@ -4,6 +4,7 @@
 
 use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, StreamShape};
 
+use super::{OpenTurn, TurnMeasurement};
 use crate::control::Control;
 use crate::loop_watch::Pause;
 use crate::simulation::harness::{CHAT, Harness, Simulated, at, millis};
@@ -45,6 +46,13 @@ fn queue(requests: u64, gap: u64, service: u64, slots: usize) -> Vec<(u64, u64, 
         (n * gap, start, start + service)
     };
     (0..requests).map(start).collect()
+}
+
+/// Every request in flight has one, so what few of them need is boxed.
+#[test]
+fn an_open_turn_is_no_larger_than_it_must_be() {
+    let (all, measurement) = (size_of::<OpenTurn>(), size_of::<TurnMeasurement>());
+    assert!(all <= measurement + 152, "{all} bytes, of which {measurement} are measured");
 }
 
 #[test]
@@ -204,7 +212,7 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     use plimsoll_protocol::DeltaKind;
     use plimsoll_transport::RxTime;
 
-    let mut measurement = super::TurnMeasurement::new(&Sample::unsent(at(0)), Vec::new(), None);
+    let mut measurement = TurnMeasurement::new(&Sample::unsent(at(0)), Vec::new(), None);
     let read = |at, lag, earlier| RxTime {
         read_lag: Some(Nanos::from_millis(lag)),
         first_earlier_by: Nanos::from_millis(earlier),

@@ -5,11 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_engine::Control;
-use plimsoll_measure::{Outcome, TaskEnd, TaskPart, TaskSample};
+use plimsoll_measure::{Operation, Outcome, RpcReport, TaskEnd, TaskPart, TaskSample};
 use plimsoll_metrics::{Counters, TaskTotals};
+use plimsoll_mock::RpcOutcome;
 
 use crate::agent_server::{AgentServer, Logged, Options};
-use crate::support::{Ran, joined, mock, plan, run, run_under, url};
+use crate::support::{Ran, joined, log_of, mock, mock_with, plan, run, run_under, url};
 
 const AGENT: &str = "
 content: {mode: sized, approx_input_tokens: 16}
@@ -53,9 +54,25 @@ fn agree(ran: &Ran, log: &[Logged]) {
     // Each id of the log is that of one turn, and of no other.
     let ids: BTreeMap<&str, &Logged> = log.iter().map(|row| (row.id.as_str(), row)).collect();
     assert_eq!(ids.len(), log.len());
+    agree_on_tool_errors(ran, &ids);
     for task in &ran.tasks {
         agree_on_task(ran, task, &ids);
     }
+}
+
+/// What a tool says of itself is in the row of its call, and nowhere else.
+fn agree_on_tool_errors(ran: &Ran, ids: &BTreeMap<&str, &Logged>) {
+    let seed = ran.result.metadata.run.id_seed();
+    let mut tool_errors = 0;
+    for sample in ran.samples.iter().filter(|sample| sample.outcome != Outcome::NeverSent) {
+        let conversation = plimsoll_workload::conversation_id(seed, sample.conversation);
+        let row = ids[format!("{conversation}-{}", sample.turn).as_str()];
+        let failed = row.is_tool() && row.is_error && sample.outcome == Outcome::Completed;
+        assert_eq!(sample.rpc.tool_error, failed, "{sample:?} {row:?}");
+        tool_errors += u64::from(failed);
+    }
+    assert_eq!(counters(ran, 1).tool_errors, tool_errors);
+    assert_eq!(totals(ran).tool_errors, tool_errors);
 }
 
 /// Compares one task with the log, request by request.
@@ -257,6 +274,39 @@ fn a_plain_chat_has_no_tasks() {
     assert!(ran.result.tasks.groups(&ran.result.metadata).unwrap().is_empty());
     assert!(ran.tasks.is_empty() && ran.result.metadata.scenarios.len() == 1);
     assert!(server.log().iter().all(Logged::is_chat));
+}
+
+/// Tools that fail, by their result or by an error of JSON-RPC, are in the rows of their calls and
+/// in the table of codes.
+#[test]
+fn errors_of_tools_are_counted_as_the_mocks_log_has_them() {
+    let mock = mock_with(
+        "other_models: {tool_loop: {steps: 3, tools: [echo], parallel: 2}}
+mcp: {tools: {echo: {tool_error_share: 0.3, rpc_error_share: 0.1, rpc_error_code: -32050}}}",
+    );
+    let profile = format!("{AGENT}stages: '3:60s'\nmax_requests: 300\nagent: {{tools: mcp}}");
+    let ran = run(plan(&url(&mock), &profile));
+    let log = log_of(&mock, ran.sent());
+    let (mut codes, mut tool_errors, mut calls) = (BTreeMap::new(), 0, 0);
+    for (sample, record) in joined(&ran, &log) {
+        let Some(rpc) = &record.rpc else {
+            assert_eq!((sample.operation, sample.rpc), (None, RpcReport::default()));
+            continue;
+        };
+        assert_eq!((sample.scenario.0, sample.operation), (1, Some(Operation::CallTool)));
+        let code = (rpc.outcome == RpcOutcome::Error).then_some(rpc.code).flatten();
+        assert_eq!(sample.rpc.code.map(i64::from), code, "{sample:?} {rpc:?}");
+        assert_eq!(sample.rpc.tool_error, rpc.outcome == RpcOutcome::ToolError);
+        calls += 1;
+        tool_errors += u64::from(sample.rpc.tool_error);
+        if let Some(code) = code {
+            *codes.entry(i32::try_from(code).unwrap()).or_insert(0_u64) += 1;
+        }
+    }
+    let group = ran.result.snapshot.total(|key| key.operation == Some(Operation::CallTool));
+    assert_eq!(group.counters().scheduled, calls);
+    assert_eq!((group.rpc_errors(), group.counters().tool_errors), (&codes, tool_errors));
+    assert!(codes[&-32_050] > 3 && tool_errors > 10, "{codes:?} {tool_errors}");
 }
 
 /// The mock's models call a tool of its own tool server.

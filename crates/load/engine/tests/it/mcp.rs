@@ -1,12 +1,11 @@
 //! Sessions with tool servers: what the engine counts is what the mock's log says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
 
 use plimsoll_measure::{ErrorClass, Operation, Outcome, Sample};
-use plimsoll_mock::{LogRecord, Mock, MockConfig, RpcOutcome, RpcRecord};
+use plimsoll_mock::{LogRecord, Mock, RpcOutcome, RpcRecord};
 
-use crate::support::{Ran, joined, plan, run, url};
+use crate::support::{Ran, joined, log_of, mock_with, plan, run, url};
 
 const SERVER: &str = "page: 2, tools: {
     echo: {echo: true},
@@ -19,8 +18,7 @@ const SERVER: &str = "page: 2, tools: {
 
 /// A mock whose tool server has these settings.
 fn tool_server(settings: &str) -> Mock {
-    let text = format!("log: memory\nseed: 7\nmcp: {{{settings}}}\n");
-    Mock::spawn(&MockConfig::from_yaml(&text).unwrap(), "127.0.0.1:0".parse().unwrap()).unwrap()
+    mock_with(&format!("mcp: {{{settings}}}"))
 }
 
 /// Runs sessions of this many users with these steps against a mock, so many requests however long
@@ -33,17 +31,6 @@ fn sessions(mock: &Mock, (users, requests): (u32, u32), more: &str, mcp: &str) -
 
 fn indented(lines: &str) -> String {
     lines.replace('\n', "\n  ")
-}
-
-/// The log, once it has this many rows: a row is written when the mock is done with a request.
-fn log_of(mock: &Mock, rows: usize) -> Vec<LogRecord> {
-    let (mut log, start) = (Vec::new(), Instant::now());
-    while log.len() < rows && start.elapsed() < Duration::from_secs(10) {
-        log.extend(mock.take_log());
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert_eq!(log.len(), rows);
-    log
 }
 
 fn rpc(record: &LogRecord) -> &RpcRecord {
@@ -212,6 +199,39 @@ fn a_session_that_the_server_has_no_longer_ends_with_a_refusal() {
     assert!(!gone.is_empty());
     // Nobody deletes a session that is gone.
     assert_eq!(count(&pairs, |(s, _)| s.operation == Some(Operation::EndSession)), 0);
+    let conversations = ran.result.health.conversations.as_ref().unwrap();
+    assert_eq!(conversations.finished, 0, "{conversations:?}");
+}
+
+/// The server is told of the end of a session that breaks off, too: a deletion is no sign that all
+/// steps were done.
+#[test]
+fn a_session_that_breaks_off_is_counted_as_ended_early() {
+    let mock = tool_server(SERVER);
+    let ran = sessions(
+        &mock,
+        (2, 200),
+        "turns: 3",
+        "steps:
+- {method: ping, weight: 4}
+- {method: tools/call, name: cut, progress: true}",
+    );
+    let log = log_of(&mock, ran.sent());
+    let mut of_session: BTreeMap<&str, Vec<&RpcRecord>> = BTreeMap::new();
+    for record in &log {
+        let rpc = rpc(record);
+        of_session.entry(rpc.session.as_deref().unwrap()).or_default().push(rpc);
+    }
+    let of_session: Vec<_> = of_session.into_values().collect();
+    let deleted =
+        |rows: &[&RpcRecord]| rows.iter().any(|rpc| rpc.outcome == RpcOutcome::SessionEnded);
+    let cut = |rows: &[&RpcRecord]| rows.iter().any(|rpc| rpc.name.as_deref() == Some("cut"));
+    let whole = count(&of_session, |rows| deleted(rows) && !cut(rows));
+    let broken_off = count(&of_session, |rows| deleted(rows) && cut(rows));
+    assert!(whole > 5 && broken_off > 5, "{whole} whole, {broken_off} broken off");
+    let conversations = ran.result.health.conversations.as_ref().unwrap();
+    assert_eq!(conversations.finished, whole, "{conversations:?}");
+    assert_eq!(conversations.ended_early, conversations.started - whole);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink};
 use plimsoll_measure::{Outcome, Sample, TaskSample};
@@ -13,10 +14,26 @@ use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 pub const CHAT: &str =
     "content: {mode: sized, approx_input_tokens: 64}\nmax_tokens: 8\ndrain: 5s\n";
 
-/// A mock that remembers every request.
+/// A mock that remembers every request; its models have these settings.
 pub fn mock(model: &str) -> Mock {
-    let text = format!("log: memory\nseed: 7\nother_models: {{{model}}}\n");
+    mock_with(&format!("other_models: {{{model}}}"))
+}
+
+/// A mock with this configuration that remembers every request.
+pub fn mock_with(configuration: &str) -> Mock {
+    let text = format!("log: memory\nseed: 7\n{configuration}\n");
     Mock::spawn(&MockConfig::from_yaml(&text).unwrap(), "127.0.0.1:0".parse().unwrap()).unwrap()
+}
+
+/// The log, once it has this many rows: a row is written when the mock is done with a request.
+pub fn log_of(mock: &Mock, rows: usize) -> Vec<LogRecord> {
+    let (mut log, start) = (Vec::new(), Instant::now());
+    while log.len() < rows && start.elapsed() < Duration::from_secs(10) {
+        log.extend(mock.take_log());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(log.len(), rows);
+    log
 }
 
 /// A plan against a target: the profile's text plus the target.

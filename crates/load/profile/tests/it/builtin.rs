@@ -129,8 +129,8 @@ fn agent_loop_calls_tools_over_mcp_and_has_their_requests_apart() {
     };
     assert!(plan.scenarios[0].agent.as_ref().is_some_and(is_documented));
     assert_eq!(plan.scenarios[0].parameters["tools"][0]["function"]["name"], "echo");
-    let of_tools = plan.scenarios[1].http.as_ref().map(|http| (&*http.method, &*http.path));
-    assert_eq!(of_tools, Some(("POST", "/mcp")));
+    let of_tools = plan.scenarios[1].mcp.as_ref().map(|mcp| (mcp.revision.name(), &*mcp.path));
+    assert_eq!(of_tools, Some(("2026-07-28", "/mcp")), "the revision without sessions");
 }
 
 #[test]

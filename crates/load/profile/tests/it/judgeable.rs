@@ -79,6 +79,8 @@ fn what_may_be_judged_is_accepted() {
         "thresholds: {'error_rate{target:127.0.0.1:9000}': ['<1%']}",
         "protocol: a2a\na2a: {steps: [{action: stream}]}\nthresholds: {'ttft{operation:SendStreamingMessage}': ['max<1s']}",
         "http_version: http2\nthresholds: {send_stall: ['max<1s']}",
+        // How many tools an agent calls is up to the model.
+        "stages: '@20:30s'\nscenarios: [{protocol: mcp, mcp: {steps: [{method: ping}]}}, {agent: {tools: mcp}}]\nthresholds: {'ttfb{operation:tools/call}': ['p(99)<1s']}",
     ] {
         assert_eq!(check(lines), "", "{lines}");
     }

@@ -1,16 +1,14 @@
-//! What an agent reads from plain HTTP, and what it finds.
+//! What an agent reads from answers that are not the model's, and what it finds.
 
-/// What is read from a success of plain HTTP.
+/// What is read from a success of plain HTTP, or of a tool server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainReading {
     /// Nothing: its bytes are counted.
     #[default]
     Nothing,
-    /// The result of a tool, in an object with the member `result`.
+    /// The result of a tool, in an object with the member `result`: over plain HTTP any object, of
+    /// a tool server the answer of JSON-RPC.
     ToolResult,
-    /// The same as the answer of JSON-RPC to the request with the
-    /// [expected id](super::Decoder::expect_id), as JSON or in an event stream.
-    RpcToolResult,
     /// An approval, with `id` and `state`.
     Approval,
 }

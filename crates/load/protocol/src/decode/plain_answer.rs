@@ -1,9 +1,9 @@
-//! What an agent reads from successes of plain HTTP: results of tools, and approvals.
+//! What an agent reads from answers that are not the model's: results of tools, and approvals.
 //!
 //! The result of a tool is that of the Model Context Protocol (`content`, `isError`,
-//! `structuredContent`), in the member `result` of an object: so JSON-RPC has it, and so do
-//! gateways over REST. Sources: the MCP specification, revision 2026-07-28, "Tools" and
-//! "Streamable HTTP"; JSON-RPC 2.0.
+//! `structuredContent`), in the member `result` of an object: so gateways have it over REST, and so
+//! does JSON-RPC, whose own rules [`rpc::Reader`](crate::rpc::Reader) has checked. Source: the MCP
+//! specification, revision 2026-07-28, "Tools".
 
 use plimsoll_measure::ErrorClass;
 
@@ -11,21 +11,17 @@ use super::error_detail::ErrorDetail;
 use super::json_reader::{Raw, Str, from_object, from_str};
 use super::plain::{PlainAnswer, PlainReading};
 use super::response_state::DecodeError;
-use crate::sse::Parser;
 
 /// Longest id of an approval, in bytes: it becomes part of a path.
 const MAX_ID: usize = 256;
 
-/// An answer of JSON-RPC, or an object with the same members.
+/// The object around the result of a tool.
 #[derive(Default)]
 struct Message<'a> {
-    id: Option<Raw<'a>>,
-    /// Only of requests and notifications.
-    method: Option<Raw<'a>>,
     result: Option<Raw<'a>>,
     error: Option<Raw<'a>>,
 }
-from_object!(Message<'a> { id, method, result, error });
+from_object!(Message<'a> { result, error });
 
 #[derive(Default)]
 struct ToolResult<'a> {
@@ -57,62 +53,14 @@ struct Approval<'a> {
 }
 from_object!(Approval<'a> { id, state, error });
 
-/// Reads the whole body of a success. `events`: it is an event stream.
-pub(super) fn read(
-    reading: PlainReading,
-    body: &[u8],
-    (events, expected_id): (bool, u64),
-) -> Result<Option<PlainAnswer>, DecodeError> {
-    if reading == PlainReading::Nothing {
-        return Ok(None);
-    }
-    if events && reading == PlainReading::RpcToolResult {
-        return from_events(body, expected_id).map(Some);
-    }
-    let text = simdutf8::basic::from_utf8(body).map_err(|_| ErrorClass::MalformedBody)?;
+/// Reads the whole body of a success, or the whole answer of JSON-RPC.
+pub(super) fn read(reading: PlainReading, body: &[u8]) -> Result<Option<PlainAnswer>, DecodeError> {
+    let text = || simdutf8::basic::from_utf8(body).map_err(|_| ErrorClass::MalformedBody);
     match reading {
         PlainReading::Nothing => Ok(None),
-        PlainReading::ToolResult => tool_result(&from_str(text)?).map(Some),
-        PlainReading::RpcToolResult => {
-            let message: Message<'_> = from_str(text)?;
-            let answer = rpc_result(&message, expected_id)?;
-            answer.ok_or_else(|| malformed("the body is a request, and no answer")).map(Some)
-        }
-        PlainReading::Approval => approval(&from_str(text)?).map(Some),
+        PlainReading::ToolResult => tool_result(&from_str(text()?)?).map(Some),
+        PlainReading::Approval => approval(&from_str(text()?)?).map(Some),
     }
-}
-
-/// The answer among the messages of an event stream; notifications may stand before it.
-fn from_events(body: &[u8], expected_id: u64) -> Result<PlainAnswer, DecodeError> {
-    let mut found = None;
-    Parser::new(body.len().max(1)).feed(body, |event| {
-        if found.is_none() && !event.data.is_empty() {
-            let read = from_str(event.data).map_err(DecodeError::from);
-            found = read.and_then(|message| rpc_result(&message, expected_id)).transpose();
-        }
-    })?;
-    found.unwrap_or_else(|| {
-        let message = "the stream ended without an answer";
-        Err(DecodeError::new(ErrorClass::StreamTruncated, message))
-    })
-}
-
-/// The result in a message; `None` if it is no answer.
-fn rpc_result(message: &Message<'_>, expected_id: u64) -> Result<Option<PlainAnswer>, DecodeError> {
-    if message.method.is_some() {
-        return Ok(None);
-    }
-    // An error that concerns no request that the server could read has no id.
-    let id = message.id.map_or("null", |id| id.0);
-    let without_id = id == "null" && message.error.is_some();
-    if id != expected_id.to_string() && !without_id {
-        let problem = format!("the answer has the id {id} in place of {expected_id}");
-        return Err(malformed(&problem));
-    }
-    if let Some(error) = message.error {
-        return Err(DecodeError { class: ErrorClass::RpcError, ..reported(error) });
-    }
-    tool_result(message).map(Some)
 }
 
 fn tool_result(message: &Message<'_>) -> Result<PlainAnswer, DecodeError> {

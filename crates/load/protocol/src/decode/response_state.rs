@@ -92,7 +92,7 @@ pub(super) struct ResponseState {
     ended: bool,
     failure: Option<ErrorClass>,
     detail: Option<ErrorDetail>,
-    /// What was read from plain HTTP; boxed, because chats have none.
+    /// What was read for an agent; boxed, because chats have none.
     plain_answer: Option<Box<PlainAnswer>>,
 }
 
@@ -267,7 +267,7 @@ impl ResponseState {
         self.ended = true;
     }
 
-    /// Keeps what was read from plain HTTP.
+    /// Keeps what was read for an agent.
     pub(super) fn set_plain_answer(&mut self, answer: Option<PlainAnswer>) {
         self.plain_answer = answer.map(Box::new);
     }

@@ -4,8 +4,9 @@ use plimsoll_measure::Outcome;
 
 use super::content_type::ContentType;
 use super::delta::{Delta, DeltaKind, OnDelta};
+use super::plain::PlainReading;
 use super::response_state::DecodeError;
-use super::{BodyKind, Decoder};
+use super::{BodyKind, Decoder, plain_answer};
 use crate::rpc;
 
 /// Most bytes that are looked at of a response which is no answer of JSON-RPC.
@@ -20,6 +21,14 @@ pub(super) struct RpcState {
 }
 
 impl RpcState {
+    /// For answers from which this is read.
+    pub(super) fn new(reading: PlainReading) -> Self {
+        let keeps_results = matches!(reading, PlainReading::ToolResult);
+        let reader =
+            if keeps_results { rpc::Reader::keeping_results() } else { rpc::Reader::default() };
+        Self { reader, ..Self::default() }
+    }
+
     pub(super) const fn ends_with_content(&self) -> bool {
         self.reader.ends_with_content() && !self.reader.is_within_event()
     }
@@ -83,6 +92,8 @@ impl Decoder {
     pub(super) fn finish_rpc(&mut self) -> Result<Outcome, DecodeError> {
         let Some(rpc) = &mut self.rpc else { return Ok(Outcome::Completed) };
         rpc.reader.finish()?;
+        let answer = plain_answer::read(self.options.reading, &rpc.reader.take_result_message())?;
+        self.state.set_plain_answer(answer);
         Ok(Outcome::Completed)
     }
 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plimsoll_measure::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -258,21 +260,7 @@ fn header_value(value: &str) -> String {
     if plain && value.trim() == value && !encoded {
         return value.to_owned();
     }
-    format!("=?base64?{}?=", base64(value.as_bytes()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let digit = (bits >> (18 - 6 * at) & 63) as usize;
-            out.push(if at <= group.len() { char::from(DIGITS[digit]) } else { '=' });
-        }
-    }
-    out
+    format!("=?base64?{}?=", STANDARD.encode(value))
 }
 
 #[cfg(test)]

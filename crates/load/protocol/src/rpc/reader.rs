@@ -1,5 +1,7 @@
 //! Reads the answer to one request as it arrives.
 
+use std::mem;
+
 use plimsoll_measure::{ErrorClass, Operation};
 
 use super::a2a::TaskState;
@@ -33,7 +35,8 @@ impl Fault {
 /// behind notifications (MCP) or in several parts (A2A).
 ///
 /// Any split of the bytes gives the same answer. Memory does not depend on their number: of texts
-/// that are needed 4 KiB are kept, of all others nothing.
+/// that are needed 4 KiB are kept, of all others nothing. A reader that
+/// [keeps results](Reader::keeping_results) also holds the message that it reads.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Reader {
@@ -50,6 +53,11 @@ pub struct Reader {
     answered: bool,
     /// Whether the last event had content.
     after_content: bool,
+    keeps_results: bool,
+    /// The message that is read, if results are kept.
+    held: Vec<u8>,
+    /// The message with the result of a tool, if it is kept.
+    result: Vec<u8>,
 }
 
 impl Default for Reader {
@@ -64,11 +72,19 @@ impl Default for Reader {
             error: None,
             answered: false,
             after_content: false,
+            keeps_results: false,
+            held: Vec::new(),
+            result: Vec::new(),
         }
     }
 }
 
 impl Reader {
+    /// A reader that keeps the results of tools, of whatever size.
+    pub fn keeping_results() -> Self {
+        Self { keeps_results: true, ..Self::default() }
+    }
+
     /// Begins the answer to a request; `is_stream` says whether it comes as a stream of events.
     pub fn begin(&mut self, expected: Expectation, is_stream: bool) {
         (self.expected, self.is_stream) = (expected, is_stream);
@@ -77,6 +93,7 @@ impl Reader {
         self.message = Message::default();
         self.answer = Answer::default();
         (self.error, self.answered, self.after_content) = (None, false, false);
+        (self.held, self.result) = (Vec::new(), Vec::new());
     }
 
     /// Reads more bytes. `on_text` gets the start of each text of a message or an artifact.
@@ -141,6 +158,12 @@ impl Reader {
         &self.answer
     }
 
+    /// Takes the whole message with the result of a tool, which is JSON; empty unless results are
+    /// kept, and the answer is one.
+    pub fn take_result_message(&mut self) -> Vec<u8> {
+        mem::take(&mut self.result)
+    }
+
     /// Whether the bytes so far end with a whole event that has content.
     pub const fn ends_with_content(&self) -> bool {
         self.after_content
@@ -161,6 +184,9 @@ impl Reader {
     }
 
     fn feed_document(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if self.keeps_results {
+            self.held.extend_from_slice(bytes);
+        }
         self.scanner.feed(bytes, &mut self.message).map_err(no_json)
     }
 
@@ -176,6 +202,7 @@ impl Reader {
         }
         self.scanner.reset();
         self.message = Message::default();
+        self.held.clear();
         Ok(())
     }
 
@@ -261,6 +288,9 @@ impl Reader {
                 self.answer.tool_error =
                     operation == Operation::CallTool && self.message.tool_error;
                 self.answer.cursor = self.message.cursor.take();
+                if operation == Operation::CallTool {
+                    self.result = mem::take(&mut self.held);
+                }
                 Ok(())
             }
         }
@@ -349,5 +379,30 @@ mod tests {
             assert_eq!(reader.finish(), Ok(()));
             assert_eq!(reader.answer().cursor, None, "it is too long to be sent back");
         }
+    }
+
+    #[test]
+    fn a_result_is_kept_where_that_is_asked_for_and_nothing_else_is() {
+        let expected = Expectation { operation: Operation::CallTool, id: 7 };
+        let result = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text"}]}}"#;
+        let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no"}}"#;
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
+        let stream = format!("data: {note}\n\ndata: {result}\n\ndata: {note}\n\n");
+        let mut keeps = Reader::keeping_results();
+        let mut ignored = |_: &str| {};
+        let mut read = |body: &str, is_stream| {
+            keeps.begin(expected, is_stream);
+            let fed = body.bytes().try_for_each(|byte| keeps.feed(&[byte], &mut ignored));
+            assert_eq!(fed, Ok(()));
+            let _ = keeps.finish();
+            String::from_utf8(keeps.take_result_message()).unwrap()
+        };
+        assert_eq!(read(result, false), result);
+        assert_eq!(read(&stream, true), result);
+        assert_eq!(read(error, false), "");
+        let mut reader = Reader::default();
+        reader.begin(expected, false);
+        assert_eq!(reader.feed(result.as_bytes(), &mut |_| {}), Ok(()));
+        assert_eq!((reader.finish(), reader.take_result_message()), (Ok(()), Vec::new()));
     }
 }

@@ -1,23 +1,32 @@
-//! Results of tools and approvals, read from successes of plain HTTP.
+//! Results of tools and approvals, read from successes of plain HTTP and of tool servers.
 
-use plimsoll_measure::{ErrorClass, Outcome};
+use plimsoll_measure::{ErrorClass, Operation, Outcome};
+use plimsoll_protocol::rpc::Expectation;
 use plimsoll_protocol::{Decoder, DecoderOptions, Dialect, PlainAnswer, PlainReading};
 use proptest::prelude::*;
 
 const JSON: Option<&[u8]> = Some(b"application/json");
 const EVENTS: Option<&[u8]> = Some(b"text/event-stream; charset=utf-8");
 
+/// What is asked for, and over which protocol.
+type Asked = (Dialect, PlainReading);
+
+const REST: Asked = (Dialect::Http, PlainReading::ToolResult);
+/// A call with the id 7.
+const MCP: Asked = (Dialect::Mcp, PlainReading::ToolResult);
+const APPROVAL: Asked = (Dialect::Http, PlainReading::Approval);
+
 /// Reads a body in pieces of `size` bytes.
 fn read(
-    reading: PlainReading,
+    (dialect, reading): Asked,
     (status, content_type): (u16, Option<&[u8]>),
     body: impl AsRef<[u8]>,
     size: usize,
 ) -> (Outcome, Option<PlainAnswer>, String) {
     let options = DecoderOptions { reading, max_body_bytes: 4_000, ..DecoderOptions::default() };
-    let mut decoder = Decoder::new(Dialect::Http, false, options);
+    let mut decoder = Decoder::new(dialect, false, options);
+    decoder.expect(Expectation { operation: Operation::CallTool, id: 7 });
     decoder.head(status, content_type);
-    decoder.expect_id(7);
     let mut deltas = 0;
     for piece in body.as_ref().chunks(size) {
         decoder.feed(piece, &mut |_| deltas += 1);
@@ -48,14 +57,14 @@ fn results_of_tools_are_read_over_rest_and_json_rpc() {
         let rpc = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
         let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#;
         let events = format!("data: {progress}\n\nevent: message\ndata: {rpc}\n\n");
-        for (reading, head, body) in [
-            (PlainReading::ToolResult, (200, JSON), &rest),
-            (PlainReading::RpcToolResult, (200, JSON), &rpc),
-            (PlainReading::RpcToolResult, (200, EVENTS), &events),
-            (PlainReading::ToolResult, (201, None), &rest),
+        for (asked, head, body) in [
+            (REST, (200, JSON), &rest),
+            (MCP, (200, JSON), &rpc),
+            (MCP, (200, EVENTS), &events),
+            (REST, (201, None), &rest),
         ] {
             for size in [1, 7, 10_000] {
-                let (outcome, answer, message) = read(reading, head, body, size);
+                let (outcome, answer, message) = read(asked, head, body, size);
                 let found = (outcome, answer.as_ref());
                 assert_eq!(found, (Outcome::Completed, Some(&expected)), "{message} {body}");
             }
@@ -74,25 +83,33 @@ fn wrong_answers_fail_with_their_reason() {
     let text_id = good.replace('7', "\"7\"");
     let cut_stream = format!("data: {good}\n");
     let large = format!(r#"{{"result":{{"content":[{{"text":"{}"}}]}}}}"#, "x".repeat(4_000));
-    let rpc = PlainReading::RpcToolResult;
-    for (reading, content_type, body, class, part) in [
-        (rpc, JSON, error, RpcError, "-32602: Unknown tool: x"),
-        (rpc, JSON, without_id, RpcError, "-32700: what"),
-        (rpc, JSON, asks, StreamError, "`input_required`"),
-        (rpc, JSON, &other, MalformedBody, "the id 8 in place of 7"),
-        (rpc, JSON, &text_id, MalformedBody, "the id \"7\" in place of 7"),
-        (rpc, JSON, &format!("[{good}]"), MalformedBody, "an object"),
-        (rpc, JSON, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, MalformedBody, "no answer"),
-        (rpc, JSON, "", MalformedBody, "does not match"),
-        (rpc, EVENTS, &cut_stream, StreamTruncated, "without an answer"),
-        (rpc, EVENTS, ": idle\n\n", StreamTruncated, "without an answer"),
-        (PlainReading::ToolResult, JSON, r#"{"name":"x"}"#, MalformedBody, "no `result`"),
-        (PlainReading::ToolResult, JSON, r#"{"result":"yes"}"#, MalformedBody, "an object"),
-        (PlainReading::ToolResult, JSON, r#"{"error":{"message":"no"}}"#, StreamError, "no"),
-        (PlainReading::ToolResult, JSON, &large, BodyTooLarge, "larger than the limit"),
-        (PlainReading::Approval, JSON, "[]", MalformedBody, "an object"),
+    // An answer of JSON-RPC is judged as in a session with a tool server.
+    let version_1 = good.replace("2.0", "1.0");
+    let no_version = good.replace(r#""jsonrpc":"2.0","#, "");
+    let both = good.replace(r#""result""#, r#""error":{"code":1,"message":"m"},"result""#);
+    let twice = format!("data: {good}\n\ndata: {good}\n\n");
+    for (asked, content_type, body, class, part) in [
+        (MCP, JSON, error, RpcError, "-32602: Unknown tool: x"),
+        (MCP, JSON, without_id, RpcError, "-32700: what"),
+        (MCP, JSON, asks, StreamError, "`input_required`"),
+        (MCP, JSON, &other, MalformedBody, "the id 8, and the request had 7"),
+        (MCP, JSON, &text_id, MalformedBody, "the id \"7\", and the request had 7"),
+        (MCP, JSON, &format!("[{good}]"), MalformedBody, "a batch of messages"),
+        (MCP, JSON, &version_1, MalformedBody, "without `jsonrpc: \"2.0\"`"),
+        (MCP, JSON, &no_version, MalformedBody, "without `jsonrpc: \"2.0\"`"),
+        (MCP, JSON, &both, MalformedBody, "with `result` and `error`"),
+        (MCP, JSON, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, MalformedBody, "no answer"),
+        (MCP, JSON, "", MalformedBody, "the body is empty"),
+        (MCP, EVENTS, &twice, MalformedBody, "a second answer"),
+        (MCP, EVENTS, &cut_stream, StreamTruncated, "ended before the answer"),
+        (MCP, EVENTS, ": idle\n\n", StreamTruncated, "ended before the answer"),
+        (REST, JSON, r#"{"name":"x"}"#, MalformedBody, "no `result`"),
+        (REST, JSON, r#"{"result":"yes"}"#, MalformedBody, "an object"),
+        (REST, JSON, r#"{"error":{"message":"no"}}"#, StreamError, "no"),
+        (REST, JSON, &large, BodyTooLarge, "larger than the limit"),
+        (APPROVAL, JSON, "[]", MalformedBody, "an object"),
     ] {
-        let (outcome, answer, message) = read(reading, (200, content_type), body, 10_000);
+        let (outcome, answer, message) = read(asked, (200, content_type), body, 10_000);
         assert_eq!((outcome, answer), (Outcome::Failed(class), None), "{body}");
         assert!(message.contains(part), "{body}: {message}");
     }
@@ -101,19 +118,19 @@ fn wrong_answers_fail_with_their_reason() {
 #[test]
 fn refusals_are_refusals_and_approvals_have_an_id_and_a_state() {
     let refused = r#"{"error":{"type":"tool_denied","message":"not for you"}}"#;
-    let (outcome, answer, message) = read(PlainReading::ToolResult, (403, JSON), refused, 9);
+    let (outcome, answer, message) = read(REST, (403, JSON), refused, 9);
     assert_eq!((outcome, answer, &*message), (Outcome::Rejected(403), None, "not for you"));
     for (body, id, state) in [
         (r#"{"id":"a-1","state":"pending","action":"x"}"#, "a-1", "pending"),
         (r#"{"id":42}"#, "42", ""),
         ("{}", "", ""),
     ] {
-        let (outcome, answer, _) = read(PlainReading::Approval, (201, JSON), body, 3);
+        let (outcome, answer, _) = read(APPROVAL, (201, JSON), body, 3);
         let expected = PlainAnswer::Approval { id: id.to_owned(), state: state.to_owned() };
         assert_eq!((outcome, answer), (Outcome::Completed, Some(expected)));
     }
     let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(257));
-    let (outcome, ..) = read(PlainReading::Approval, (201, JSON), &long, 99);
+    let (outcome, ..) = read(APPROVAL, (201, JSON), &long, 99);
     assert_eq!(outcome, Outcome::Failed(ErrorClass::MalformedBody));
 }
 
@@ -146,12 +163,10 @@ proptest! {
     ) {
         let mut body = pieces.iter().map(|piece| PIECES[*piece]).collect::<String>().into_bytes();
         body.extend(odd);
-        for reading in
-            [PlainReading::ToolResult, PlainReading::RpcToolResult, PlainReading::Approval]
-        {
+        for asked in [REST, MCP, APPROVAL] {
             for content_type in [JSON, EVENTS] {
-                let whole = read(reading, (200, content_type), &body, usize::MAX);
-                prop_assert_eq!(&whole, &read(reading, (200, content_type), &body, size));
+                let whole = read(asked, (200, content_type), &body, usize::MAX);
+                prop_assert_eq!(&whole, &read(asked, (200, content_type), &body, size));
                 let completed = whole.0 == Outcome::Completed;
                 prop_assert!(completed == whole.1.is_some() && completed == whole.2.is_empty());
             }

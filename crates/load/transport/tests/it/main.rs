@@ -12,6 +12,7 @@ mod http2_scripted;
 mod http2_tls;
 mod hyper_oracle;
 mod rx_timestamp;
+mod single_request;
 mod support;
 mod tls;
 mod websocket;

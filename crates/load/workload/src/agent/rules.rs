@@ -1,5 +1,7 @@
 //! The agent of a scenario, checked and ready for conversations.
 
+use std::sync::Arc;
+
 use plimsoll_measure::{Nanos, ScenarioId, Seed, TaskPart};
 use plimsoll_protocol::Dialect;
 
@@ -10,7 +12,7 @@ use crate::spec::{AgentRole, AgentSpec, ApproveSpec, DurationSpec, ScenarioSpec,
 #[derive(Debug)]
 pub(crate) struct AgentRules {
     pub(crate) tools: ToolProtocol,
-    pub(crate) tool_path: String,
+    pub(crate) tool_path: Arc<str>,
     pub(crate) max_steps: u16,
     pub(crate) approvals: Option<ApprovalRules>,
     /// The scenarios of its parts, in the order of [`TaskPart::ALL`].
@@ -62,7 +64,7 @@ impl AgentRules {
         }
         Ok(Some(Self {
             tools: agent.tools,
-            tool_path: agent.tool_path().to_owned(),
+            tool_path: agent.tool_path().into(),
             max_steps: agent.max_steps,
             approvals: agent.approve.as_ref().map(ApprovalRules::from),
             parts,

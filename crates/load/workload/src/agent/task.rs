@@ -3,11 +3,9 @@
 use std::mem;
 
 use plimsoll_measure::{Nanos, Seed, TaskCounts, TaskEnd, TaskPart};
-use plimsoll_protocol::{
-    HttpContent, MAX_TOOL_CALLS, Message, PlainAnswer, Role, Text, ToolCall, ToolResult,
-};
+use plimsoll_protocol::{MAX_TOOL_CALLS, Message, PlainAnswer, Role, Text, ToolCall, ToolResult};
 
-use super::requests;
+use super::requests::{self, PartRequest};
 use super::rules::AgentRules;
 
 /// The longest dialogue of a task, in bytes of answers, arguments and results: more ends it at the
@@ -31,7 +29,7 @@ pub(crate) enum Answer<'a> {
 pub(crate) struct Task {
     phase: Phase,
     /// The current request, unless it is one to the model.
-    request: Option<HttpContent>,
+    request: Option<PartRequest>,
     /// The pause before the current request.
     pause: Nanos,
     /// Results of the calls of the last answer, in their order.
@@ -91,7 +89,7 @@ impl Task {
     }
 
     /// The current request, unless it is one to the model.
-    pub(crate) const fn request(&self) -> Option<&HttpContent> {
+    pub(crate) const fn request(&self) -> Option<&PartRequest> {
         self.request.as_ref()
     }
 

@@ -1,6 +1,6 @@
 //! Conversations with tool servers and agents.
 
-use plimsoll_measure::{Nanos, Operation};
+use plimsoll_measure::Nanos;
 use plimsoll_protocol::{Text, rpc};
 
 use super::{Conversation, CurrentRequest};
@@ -9,15 +9,15 @@ use crate::session::{RpcEnd, Texts};
 use crate::synthetic_text::WORD_BYTES;
 
 impl Conversation {
-    /// The answer that the current turn's message to a tool server or an agent expects; `None` in
-    /// other conversations.
+    /// The answer that the current turn's message to a tool server or an agent expects; `None` for
+    /// other turns, and when the message was [released](Self::release_text).
     pub fn expectation(&self) -> Option<rpc::Expectation> {
-        self.session.as_ref()?.expectation(self.spec().session()?)
-    }
-
-    /// What the current turn asks a tool server or an agent for.
-    pub fn operation(&self) -> Option<Operation> {
-        Some(self.expectation()?.operation)
+        let message = match (&self.request, &self.task) {
+            (CurrentRequest::Rpc(message), _) => &**message,
+            (_, Some(task)) => task.request()?.message()?,
+            (_, None) => return None,
+        };
+        Some(message.expectation())
     }
 
     /// After what time the scenario gives up the current turn.
@@ -26,12 +26,15 @@ impl Conversation {
     }
 
     /// Takes note of how the current turn's message to a tool server or an agent ended. Whether the
-    /// conversation goes on: an error of JSON-RPC does not end it, and a session that cannot go on
-    /// has its deletion left. To be called before [`Conversation::advance_with`].
+    /// conversation goes on: an error of JSON-RPC does not end a session, and one that cannot go on
+    /// has its deletion left; after that it has ended early. The task of an agent goes on after a
+    /// success. To be called before [`Conversation::advance_with`].
     pub fn note_answer(&mut self, end: RpcEnd) -> bool {
         let plan = self.workload.scenarios[self.scenario.index()].session();
-        let session = self.session.as_mut().zip(plan);
-        session.is_some_and(|(session, plan)| session.note(plan, end))
+        match self.session.as_mut().zip(plan) {
+            Some((session, plan)) => session.note(plan, end),
+            None => end.is_completed(),
+        }
     }
 
     /// The pause before the current turn of a conversation with a tool server or an agent.

@@ -5,13 +5,16 @@ use plimsoll_protocol::rpc::mcp::Revision;
 use super::ScenarioCheck;
 use crate::error::{MAX_ARGUMENT_BYTES, ScenarioFault};
 use crate::session::{A2aPlan, McpPlan, SessionPlan};
-use crate::spec::{ByteRange, McpMethod, McpSpec, McpStep};
+use crate::spec::{AgentRole, ByteRange, McpMethod, McpSpec, McpStep};
 
 impl ScenarioCheck<'_> {
     pub(super) fn tool_server(&mut self) -> Option<SessionPlan> {
         let spec: Option<&McpSpec> = self.spec.mcp.as_ref();
         let steps = spec.map_or(&[][..], |spec| &spec.steps);
-        self.weights("mcp", steps.iter().map(|step| step.weight));
+        // Of an agent's part the model chooses the calls.
+        if !self.spec.agent.as_ref().is_some_and(AgentRole::is_part) {
+            self.weights("mcp", steps.iter().map(|step| step.weight));
+        }
         let spec = spec?;
         for (index, step) in spec.steps.iter().enumerate() {
             self.tool_step(index, step, spec.revision);

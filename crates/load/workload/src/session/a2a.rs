@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::{ErrorClass, Operation, Outcome, Seed};
+use plimsoll_measure::{ErrorClass, Outcome, Seed};
 use plimsoll_protocol::rpc::a2a::{Ask, Call, Message, TaskState, Version};
 use plimsoll_protocol::rpc::{self, Request};
 
@@ -99,10 +99,6 @@ impl A2aSession {
         };
     }
 
-    pub(super) const fn id(&self) -> u64 {
-        self.id
-    }
-
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
@@ -111,35 +107,23 @@ impl A2aSession {
         matches!(self.phase, Phase::Step) && self.step > 0
     }
 
-    pub(super) fn operation(&self, _: &A2aPlan) -> Option<Operation> {
-        Some(match self.phase {
-            Phase::Over => return None,
-            Phase::Follow(Follow::Get) => Operation::GetTask,
-            Phase::Follow(Follow::Cancel) => Operation::CancelTask,
-            Phase::Step => match self.action {
-                A2aAction::Stream => Operation::SendStreamingMessage,
-                A2aAction::Card => Operation::AgentCard,
-                A2aAction::Get if self.follow.is_none() => Operation::GetTask,
-                _ => Operation::SendMessage,
-            },
-        })
-    }
-
     pub(super) fn request(&self, plan: &A2aPlan, texts: &impl Texts) -> Option<Request> {
-        let task = self.task.clone().unwrap_or_default();
-        let ask = match self.operation(plan)? {
-            Operation::AgentCard => Ask::Card,
-            Operation::GetTask => Ask::Get { task },
-            Operation::CancelTask => Ask::Cancel { task },
-            operation => Ask::Send {
+        let task = || self.task.clone().unwrap_or_default();
+        let ask = match (self.phase, self.action) {
+            (Phase::Over, _) => return None,
+            (Phase::Follow(Follow::Get), _) => Ask::Get { task: task() },
+            (Phase::Follow(Follow::Cancel), _) => Ask::Cancel { task: task() },
+            (Phase::Step, A2aAction::Card) => Ask::Card,
+            (Phase::Step, A2aAction::Get) if self.follow.is_none() => Ask::Get { task: task() },
+            (Phase::Step, action) => Ask::Send {
                 message: Message {
                     id: texts.message_id(),
                     text: texts.message(self.step),
                     context: self.context.clone(),
                     task: self.task.clone().filter(|_| self.asks),
                 },
-                stream: operation == Operation::SendStreamingMessage,
-                wait: self.action == A2aAction::Send,
+                stream: action == A2aAction::Stream,
+                wait: action == A2aAction::Send,
             },
         };
         let path = if matches!(ask, Ask::Card) { &plan.card_path } else { &plan.path };

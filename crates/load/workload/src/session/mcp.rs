@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::{ErrorClass, Nanos, Operation, Outcome, Seed};
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Seed};
 use plimsoll_protocol::rpc::mcp::{Ask, Call, List, Revision};
 use plimsoll_protocol::rpc::{self, Request};
 use serde_json::{Map, Value};
@@ -86,7 +86,10 @@ enum Phase {
     Cancel {
         request: u64,
     },
-    End,
+    /// Deletes the session. `early`: its steps are not all done.
+    End {
+        early: bool,
+    },
     Over,
 }
 
@@ -132,10 +135,6 @@ impl McpSession {
         self.chosen = plan.choice.pick(self.seed.rng("step", self.step.into())).index();
     }
 
-    pub(super) const fn id(&self) -> u64 {
-        self.id
-    }
-
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
@@ -152,24 +151,13 @@ impl McpSession {
         self.current(plan)?.cancel_after
     }
 
-    pub(super) fn operation(&self, plan: &McpPlan) -> Option<Operation> {
-        Some(match self.phase {
-            Phase::Initialize => Operation::Initialize,
-            Phase::Initialized => Operation::Initialized,
-            Phase::Step => operation(self.current(plan)?.method),
-            Phase::Cancel { .. } => Operation::Cancelled,
-            Phase::End => Operation::EndSession,
-            Phase::Over => return None,
-        })
-    }
-
     pub(super) fn request(&self, plan: &McpPlan, texts: &impl Texts) -> Option<Request> {
         let ask = match self.phase {
             Phase::Initialize => Ask::Initialize,
             Phase::Initialized => Ask::Initialized,
             Phase::Step => self.ask(self.current(plan)?, texts),
             Phase::Cancel { request } => Ask::Cancelled { request },
-            Phase::End => Ask::EndSession,
+            Phase::End { .. } => Ask::EndSession,
             Phase::Over => return None,
         };
         let call = Call {
@@ -204,7 +192,8 @@ impl McpSession {
     }
 
     /// Takes note of how the current message ended. An error that answers one step does not end the
-    /// session; anything else that goes wrong does, and the server is told if it can be.
+    /// session; anything else that goes wrong does, and the server is told if it can be. A session
+    /// that ended so does not go on after its deletion either, however that is answered.
     pub(super) fn note(&mut self, plan: &McpPlan, end: RpcEnd) -> bool {
         let completed = end.is_completed();
         match self.phase {
@@ -220,7 +209,8 @@ impl McpSession {
                 completed || self.goes_on_after(plan, &end)
             }
             Phase::Initialized | Phase::Cancel { .. } => completed || self.end_early(plan, &end),
-            Phase::Initialize | Phase::End | Phase::Over => completed,
+            Phase::End { early } => completed && !early,
+            Phase::Initialize | Phase::Over => completed,
         }
     }
 
@@ -248,7 +238,7 @@ impl McpSession {
     /// session no longer, or did not answer, gets none.
     fn end_early(&mut self, plan: &McpPlan, end: &RpcEnd) -> bool {
         let tells = plan.delete && self.session.is_some() && !matches!(end.status, 0 | 404);
-        self.next = tells.then_some(Phase::End);
+        self.next = tells.then_some(Phase::End { early: true });
         tells
     }
 
@@ -266,30 +256,16 @@ impl McpSession {
                 if self.step < self.steps {
                     Phase::Step
                 } else if plan.delete && self.session.is_some() {
-                    Phase::End
+                    Phase::End { early: false }
                 } else {
                     Phase::Over
                 }
             }
-            Phase::End | Phase::Over => Phase::Over,
+            Phase::End { .. } | Phase::Over => Phase::Over,
         };
         if self.phase == Phase::Step {
             self.choose(plan);
         }
-    }
-}
-
-const fn operation(method: McpMethod) -> Operation {
-    match method {
-        McpMethod::ListTools => Operation::ListTools,
-        McpMethod::CallTool => Operation::CallTool,
-        McpMethod::ListResources => Operation::ListResources,
-        McpMethod::ListResourceTemplates => Operation::ListResourceTemplates,
-        McpMethod::ReadResource => Operation::ReadResource,
-        McpMethod::ListPrompts => Operation::ListPrompts,
-        McpMethod::GetPrompt => Operation::GetPrompt,
-        McpMethod::Ping => Operation::Ping,
-        McpMethod::Discover => Operation::Discover,
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::Nanos;
 use plimsoll_protocol::Dialect;
+use plimsoll_protocol::rpc::mcp::Revision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Content, DurationSpec, HttpSpec, PolicyDecisionSpec, ScenarioSpec};
+use super::{Content, DurationSpec, HttpSpec, McpSpec, PolicyDecisionSpec, ScenarioSpec};
 
 /// How an agent calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -146,16 +147,15 @@ pub fn with_parts(mut scenarios: Vec<ScenarioSpec>) -> Vec<ScenarioSpec> {
 
 /// A part of `agent` whose requests are `POST`s below `path`.
 fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> ScenarioSpec {
-    let headers = BTreeMap::from(["accept", "content-type"].map(|name| {
-        let streams = role.may_stream() && name == "accept";
-        let value = if streams { BOTH } else { "application/json" };
-        (name.to_owned(), value.to_owned())
-    }));
-    let (method, path) = ("POST".to_owned(), path.to_owned());
+    let (protocol, http, mcp) = if role.calls_by_mcp() {
+        (Dialect::Mcp, None, Some(calls_at(path)))
+    } else {
+        (Dialect::Http, Some(post_to(path)), None)
+    };
     ScenarioSpec {
         name,
         weight: 0.0,
-        protocol: Dialect::Http,
+        protocol,
         turns: 1,
         stream: false,
         system: None,
@@ -163,7 +163,8 @@ fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> Scen
         max_tokens: None,
         think_time: None,
         prefix_pool: None,
-        http: Some(HttpSpec { method, path, headers, body: String::new() }),
+        http,
+        mcp,
         parameters: serde_json::Map::new(),
         expect: None,
         category: None,
@@ -173,12 +174,22 @@ fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> Scen
     }
 }
 
-/// What a client of Streamable HTTP must accept.
-const BOTH: &str = "application/json, text/event-stream";
+/// Requests to a tool server without a session. The model chooses them, so there are no steps.
+fn calls_at(path: &str) -> McpSpec {
+    let revision = Revision::V20260728;
+    McpSpec { revision, path: path.to_owned(), delete: false, steps: Vec::new() }
+}
+
+/// Requests with a body and an answer in JSON.
+fn post_to(path: &str) -> HttpSpec {
+    let json = |name: &str| (name.to_owned(), "application/json".to_owned());
+    let headers = BTreeMap::from(["accept", "content-type"].map(json));
+    HttpSpec { method: "POST".to_owned(), path: path.to_owned(), headers, body: String::new() }
+}
 
 impl AgentRole {
-    /// Whether the target may answer with an event stream.
-    const fn may_stream(&self) -> bool {
+    /// Whether its requests are calls of tools by the Model Context Protocol.
+    const fn calls_by_mcp(&self) -> bool {
         matches!(self, Self::Tools { protocol: ToolProtocol::Mcp, .. })
     }
 }

@@ -1,12 +1,12 @@
 //! Agents: what follows from each answer, until the model calls no tool.
 
-use plimsoll_measure::{Nanos, TaskCounts, TaskEnd, TaskPart};
+use plimsoll_measure::{ErrorClass, Nanos, Operation, Outcome, TaskCounts, TaskEnd, TaskPart};
 use plimsoll_protocol::{
-    Dialect, Encoder, EncoderOptions, HttpContent, PlainAnswer, RequestContent, ToolCall,
+    Dialect, Encoder, EncoderOptions, HttpContent, PlainAnswer, RequestContent, ToolCall, rpc,
 };
 use plimsoll_workload::{
-    AgentRole, AgentSpec, ApproveSpec, Conversation, DurationSpec, ScenarioSpec, ToolProtocol,
-    with_parts,
+    AgentRole, AgentSpec, ApproveSpec, Conversation, DurationSpec, RpcEnd, ScenarioSpec,
+    ToolProtocol, with_parts,
 };
 use serde_json::{Value, json};
 
@@ -106,23 +106,58 @@ fn each_call_is_a_request_and_all_results_go_back_to_the_model() {
 #[test]
 fn mcp_calls_describe_themselves_and_are_numbered_by_their_turn() {
     let mut task = task(AgentSpec { tools: ToolProtocol::Mcp, ..AgentSpec::default() });
+    assert_eq!(task.expectation(), None, "a request to the model");
     task.advance_with("", vec![call("c", "é", "{}")]);
-    let request = plain(&task);
-    assert_eq!(request.path, "/mcp");
+    let RequestContent::Rpc(request) = task.turn().unwrap().content else {
+        panic!("this is no message to a tool server");
+    };
+    assert_eq!(&*request.path, "/mcp");
+    let expected = rpc::Expectation { operation: Operation::CallTool, id: task.index().into() };
+    assert_eq!(task.expectation(), Some(expected));
+    let headers = request.headers();
     let header = |name: &str| {
-        let found = request.headers.iter().find(|(known, _)| known == name);
+        let found = headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     };
     assert_eq!(header("mcp-protocol-version"), "2026-07-28");
     assert_eq!((header("mcp-method"), header("mcp-name")), ("tools/call", "=?base64?w6k=?="));
     assert_eq!(header("accept"), "application/json, text/event-stream");
-    let body = body(&task);
+    let mut body = Vec::new();
+    request.write_body(&mut body);
+    let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["id"], json!(task.index()));
     assert_eq!((&body["jsonrpc"], &body["method"]), (&json!("2.0"), &json!("tools/call")));
     assert_eq!(body["params"]["name"], "é");
     let meta = body["params"]["_meta"].as_object().unwrap();
     assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
     assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object());
+    // The task goes on after a success, and after nothing else.
+    let end = |outcome| RpcEnd {
+        outcome,
+        status: 200,
+        session: None,
+        code: None,
+        answer: rpc::Answer::default(),
+    };
+    assert!(task.note_answer(end(Outcome::Completed)));
+    assert!(!task.note_answer(end(Outcome::Failed(ErrorClass::RpcError))));
+}
+
+/// What a plan says of them.
+#[test]
+fn the_calls_of_an_agent_are_a_scenario_of_their_protocol() {
+    for (tools, protocol) in
+        [(ToolProtocol::Rest, Dialect::Http), (ToolProtocol::Mcp, Dialect::Mcp)]
+    {
+        let scenarios = agent(AgentSpec { tools, ..AgentSpec::default() });
+        assert_eq!((scenarios.len(), scenarios[1].protocol), (2, protocol));
+        let path = match (&scenarios[1].http, &scenarios[1].mcp) {
+            (Some(http), None) => &http.path,
+            (None, Some(mcp)) => &mcp.path,
+            both => panic!("{both:?}"),
+        };
+        assert_eq!(path, AgentSpec { tools, ..AgentSpec::default() }.tool_path());
+    }
 }
 
 #[test]

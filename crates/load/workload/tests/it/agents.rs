@@ -95,8 +95,7 @@ fn described(talk: &Conversation) -> String {
 fn operations(actions: &[A2aAction], turns: u16) -> Vec<String> {
     let mut talk = conversation(&spec(actions, turns));
     let mut all = Vec::new();
-    while let Some(expectation) = talk.expectation() {
-        assert_eq!(expectation, request(&talk).expectation());
+    while !talk.is_over() {
         all.push(described(&talk));
         next(&mut talk, task(&format!("t-{}", all.len()), TaskState::Working));
     }
