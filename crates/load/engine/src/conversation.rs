@@ -1,6 +1,7 @@
 //! One conversation: its turns in order, each built on the response to the one before. The answers
 //! to an agent decide how many there are.
 
+use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
@@ -59,20 +60,6 @@ pub(crate) async fn run_conversation(
     timeout: &mut LazyTimeout,
     start: ConversationStart,
 ) -> ConversationEnd {
-    let mut channel = WebSocketChannel::default();
-    let ways = (connections, &mut channel);
-    let end = run_turns(worker, conversation, ways, timeout, start).await;
-    channel.close(worker);
-    end
-}
-
-async fn run_turns(
-    worker: &Rc<Worker>,
-    conversation: &mut Conversation,
-    (connections, channel): (&ConnectionSet, &mut WebSocketChannel),
-    timeout: &mut LazyTimeout,
-    start: ConversationStart,
-) -> ConversationEnd {
     let ConversationStart { mut intended, end, mut permit } = start;
     let open_model = permit.is_some();
     // The pacer has taken the first request of an arrival.
@@ -80,21 +67,23 @@ async fn run_turns(
         return ConversationEnd { at: intended, sent: true, retry_after: None };
     }
     worker.stats().conversation_started();
+    let mut channel = WebSocketChannel::default();
     let mut task = OpenTask::begin(worker, conversation, intended);
-    loop {
+    let conversation_end = loop {
         let mut turn = OpenTurn::schedule(worker, conversation, intended);
         if open_model && permit.is_none() {
             let source = worker.source_of(worker.target_of(conversation.key()));
             permit = source.limit.acquire_by_policy(intended).await;
             if permit.is_none() {
-                return ConversationEnd { at: intended, sent: false, retry_after: None };
+                break ConversationEnd { at: intended, sent: false, retry_after: None };
             }
         }
         let slot = permit.as_ref();
         let turn_end = if turn.is_over_websocket() {
-            turn.converse(conversation, channel, timeout, slot).await
+            turn.converse(conversation, &mut channel, timeout, slot).await
         } else {
-            turn.execute(conversation, connections, timeout, slot).await
+            // Pinned where it is made: awaited as it is, it would be moved first.
+            pin!(turn.execute(conversation, connections, timeout, slot)).await
         };
         if let Some(task) = &mut task {
             turn.note_tool_error(turn_end.answer.as_deref());
@@ -111,27 +100,29 @@ async fn run_turns(
             None => turn_end.completed,
         };
         if !goes_on {
-            return conversation_end;
+            break conversation_end;
         }
         let of_model = (turn_end.reply, turn_end.tool_calls);
         advance(conversation, task.as_deref_mut(), turn_end.answer, of_model);
         if conversation.is_over() {
             worker.stats().conversation_finished();
-            return conversation_end;
+            break conversation_end;
         }
         intended = turn_end.at + conversation.think_time();
         let is_over = || intended >= worker.last_start(end, task.is_some());
         if is_over() {
             // A user whose task is cut begins no other one in its place.
             let at = if task.is_some() { intended } else { conversation_end.at };
-            return ConversationEnd { at, ..conversation_end };
+            break ConversationEnd { at, ..conversation_end };
         }
         channel.sleep_until(worker, intended).await;
         // The run may have been interrupted meanwhile.
         if is_over() || !worker.take_request(intended) {
-            return conversation_end;
+            break conversation_end;
         }
-    }
+    };
+    channel.close(worker);
+    conversation_end
 }
 
 /// Moves on from a turn that completed. `answer` is that of a tool or an approval, if it was one.

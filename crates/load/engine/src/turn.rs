@@ -110,26 +110,11 @@ impl OpenTurn {
         let (stage, scenario) = (worker.stage_at(intended), conversation.scenario_of_turn());
         let rpc = RpcTurn::of(conversation);
         let operation = rpc.as_ref().map(|rpc| rpc.operation());
-        let sample = Sample {
-            stage,
-            scenario,
-            target,
-            conversation: conversation.key(),
-            turn: conversation.index(),
-            operation,
-            position: worker.position(conversation.key(), intended),
-            stream: worker.run.route(scenario, target).streams()
-                || operation == Some(Operation::SendStreamingMessage),
-            warmup: worker.is_warmup(stage),
-            expected: worker.run.route(scenario, target).decisions.expected,
-            ..Sample::unsent(intended)
-        };
-        worker.count_scheduled(&sample);
-        let events = worker.event_times(&sample);
-        let measurement = TurnMeasurement::new(&sample, worker.buffers.gaps.acquire(), events);
-        Self {
+        let route = worker.run.route(scenario, target);
+        // The sample is filled in where it stays: it is large, and would be copied with each move.
+        let mut turn = Self {
             worker: Rc::clone(worker),
-            measurement,
+            measurement: TurnMeasurement::new(intended, worker.buffers.gaps.acquire()),
             asked_output: None,
             limit: intended,
             decoder: None,
@@ -138,7 +123,21 @@ impl OpenTurn {
             detail: None,
             headers: Vec::new(),
             retry_after: None,
-        }
+        };
+        let sample = &mut turn.measurement.sample;
+        sample.stage = stage;
+        sample.scenario = scenario;
+        sample.target = target;
+        sample.conversation = conversation.key();
+        sample.turn = conversation.index();
+        sample.operation = operation;
+        sample.position = worker.position(conversation.key(), intended);
+        sample.stream = route.streams() || operation == Some(Operation::SendStreamingMessage);
+        sample.warmup = worker.is_warmup(stage);
+        sample.expected = route.decisions.expected;
+        worker.count_scheduled(sample);
+        turn.measurement.events = worker.event_times(sample);
+        turn
     }
 
     /// The sample as measured up to now.

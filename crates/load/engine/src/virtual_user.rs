@@ -1,5 +1,6 @@
 //! The closed model: users who start their next conversation when the last one is over.
 
+use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{ConversationKey, Moment, Nanos};
@@ -79,7 +80,8 @@ async fn run_iteration(
     start: ConversationStart,
 ) -> Moment {
     let mut conversation = worker.run.workload.conversation(key, None);
-    let end = run_conversation(worker, &mut conversation, connections, timeout, start).await;
+    // Pinned where it is made: awaited as it is, its kilobytes would be moved first.
+    let end = pin!(run_conversation(worker, &mut conversation, connections, timeout, start)).await;
     if let Some(wait) = end.retry_after {
         let free = worker.end_by(end.at + wait);
         worker.stats().waited_as_asked(free.since(end.at));

@@ -41,7 +41,10 @@ impl WebSocketChannel {
         let sleep = worker.timer.sleep_until(at);
         match &mut self.socket {
             None => sleep.await,
-            Some(socket) => socket.idle((&worker.rx_clock, &worker.read_buffers), sleep).await,
+            // Boxed, so that conversations over HTTP do not have the room for it.
+            Some(socket) => {
+                Box::pin(socket.idle((&worker.rx_clock, &worker.read_buffers), sleep)).await;
+            }
         }
     }
 

@@ -200,6 +200,7 @@ impl Sample {
     }
 
     /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
+    #[inline]
     pub fn unsent(intended: Moment) -> Self {
         Self {
             stage: StageId::default(),

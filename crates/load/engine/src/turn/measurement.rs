@@ -47,14 +47,14 @@ struct CurrentRead {
 }
 
 impl TurnMeasurement {
-    /// Begins the measurement of a scheduled turn; `gaps` is empty.
+    /// Begins the measurement of a turn that is intended for a moment; `gaps` is empty.
     #[inline]
-    pub(super) fn new(sample: &Sample, gaps: Vec<Nanos>, events: Option<Vec<Moment>>) -> Self {
+    pub(super) fn new(intended: Moment, gaps: Vec<Nanos>) -> Self {
         Self {
-            sample: *sample,
+            sample: Sample::unsent(intended),
             gaps,
             late_reads: Vec::new(),
-            events,
+            events: None,
             read: CurrentRead::default(),
             together: 0,
             together_delayed: 0,

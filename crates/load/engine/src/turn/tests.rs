@@ -212,7 +212,7 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     use plimsoll_protocol::DeltaKind;
     use plimsoll_transport::RxTime;
 
-    let mut measurement = TurnMeasurement::new(&Sample::unsent(at(0)), Vec::new(), None);
+    let mut measurement = TurnMeasurement::new(at(0), Vec::new());
     let read = |at, lag, earlier| RxTime {
         read_lag: Some(Nanos::from_millis(lag)),
         first_earlier_by: Nanos::from_millis(earlier),
