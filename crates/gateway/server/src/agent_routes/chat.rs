@@ -9,8 +9,9 @@ use plimsoll_gateway_inspect::Source;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::api_request::{ApiRequest, judged, layer, object};
+use super::api_request::{ApiRequest, layer, object};
 use super::counted;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::llm;
 use crate::request_context::RequestContext;
@@ -105,7 +106,7 @@ pub(super) async fn run(
             body["tools"] = Value::Array(tools.clone());
         }
         let body = bounded(context, body.to_string())?;
-        let body = judged(context, body).await?;
+        let body = document::judged(context, body, Source::Protocol).await?;
         let question = (body, model);
         let completion = Box::pin(llm::complete(context, &chat.proxy, question, headers)).await;
         let message = message_of(counted(context, "chat_step", completion)?)?;
@@ -243,11 +244,7 @@ pub(super) async fn scrubbed(
     body: String,
 ) -> Result<Bytes, ErrorResponse> {
     let body = context.made(body)?;
-    let Some(scrub) = &context.config.scrub else { return Ok(body) };
-    match scrub.whole(&body, Reading::Json, Source::Protocol).await? {
-        Some(scrubbed) => context.made(scrubbed),
-        None => Ok(body),
-    }
+    document::scrubbed(context, body, (Reading::Json, Source::Protocol)).await
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use plimsoll_gateway_store::{RecordId, SessionRules};
 use tokio::time::timeout;
 
 use crate::clock;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::memory::Held;
 use crate::request_context::RequestContext;
@@ -142,7 +143,7 @@ async fn admitted(
         let message = "the arguments are nested deeper than 64 levels";
         return Err(ErrorResponse::bad_request(message).into());
     }
-    let arguments = judged(context, call.arguments).await?;
+    let arguments = document::judged(context, call.arguments, Source::Tool).await?;
     let calls_left = match call.session {
         None => None,
         Some(session) => Some(count(context, session).await?),
@@ -224,36 +225,18 @@ async fn run(
     result.unwrap_or(Err(Failure::TimedOut))
 }
 
-/// Judges a document by the policy. Returns it with what the policy redacts.
-async fn judged(context: &mut RequestContext, document: Bytes) -> Result<Bytes, ErrorResponse> {
-    let config = Arc::clone(&context.config);
-    let Some(policy) = &config.policy else { return Ok(document) };
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    let judged = policy.evaluate_document(record, &document, Source::Tool).await;
-    match judged {
-        Ok(redacted) => Ok(redacted.unwrap_or(document)),
-        Err(error) if error.kind == "policy_blocked" => {
-            Err(ErrorResponse { kind: "content_blocked", ..error })
-        }
-        Err(error) => Err(error),
-    }
-}
-
 /// Judges what a tool answered by the policy, and removes personal data.
 async fn judged_result(
     context: &mut RequestContext,
     document: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
-    let document =
-        judged(context, document).await.map_err(|error| match error.status.as_u16() {
-            // It is not the client's fault that the policy cannot read it.
-            400 | 415 => ErrorResponse::response_unreadable(error.message),
-            _ => error,
-        })?;
-    let config = Arc::clone(&context.config);
-    let Some(scrub) = &config.scrub else { return Ok(document) };
-    let scrubbed = scrub.whole(&document, Reading::Json, Source::Tool).await?;
-    Ok(scrubbed.unwrap_or(document))
+    let judged = document::judged(context, document, Source::Tool).await;
+    let document = judged.map_err(|error| match error.status.as_u16() {
+        // It is not the client's fault that the policy cannot read it.
+        400 | 415 => ErrorResponse::response_unreadable(error.message),
+        _ => error,
+    })?;
+    document::scrubbed(context, document, (Reading::Json, Source::Tool)).await
 }
 
 /// The same for an error of a server.

@@ -11,7 +11,6 @@ use plimsoll_gateway_agents::face::{self, Era, Refusal};
 use plimsoll_gateway_agents::rpc::{
     self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
 };
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::json;
 
 use super::call::{CallError, CallSession, ToolCall};
@@ -19,6 +18,7 @@ use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::random_id::random_id;
 use crate::request_body;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, expect_json, expect_plain};
@@ -168,13 +168,9 @@ fn initialize(
             return head.answer(context, 200, rpc::failure(Some(request.id), &error));
         }
     };
-    let mut random = [0; 16];
-    SystemRandom::new()
-        .fill(&mut random)
-        .map_err(|_| ErrorResponse::internal_error("the system gives no random numbers"))?;
     let owner: Arc<str> = Arc::from(tenant(context));
     let sessions = &context.worker.state.tools.sessions;
-    let opened = sessions.open(u128::from_be_bytes(random), &owner, version, clock::now());
+    let opened = sessions.open(random_id()?.0, &owner, version, clock::now());
     let Some(session) = opened else {
         let error = RpcError::new(INVALID_REQUEST, "too many sessions are open");
         let id = Some(request.id.to_owned());
