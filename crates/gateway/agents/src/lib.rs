@@ -9,7 +9,7 @@
 //! | know all servers and tools | [`Registry`] |
 //! | decide who may call what | [`AllowLists`] |
 //! | run a tool without I/O | [`LocalTool`] |
-//! | count the calls of a session | [`CallCounter`], [`Sessions`] |
+//! | keep sessions, and count the calls of each | [`Sessions`] |
 //!
 //! MCP has two eras. Versions up to 2025-11-25 have sessions: a handshake, then a header that names
 //! the session. From 2026-07-28 on requests say all themselves. The facts are those of the
@@ -37,5 +37,5 @@ pub use local::LocalTool;
 pub use name::{LOCAL, is_server_name, is_tool_name};
 pub use object::read_object;
 pub use registry::{Collision, Provider, RegisteredTool, Registry, ServerState, ToolServer};
-pub use session::{CallCounter, SessionError, Sessions};
+pub use session::{SessionError, SessionLimits, Sessions};
 pub use tool::{ListError, Tool, ToolResult, ToolTable};

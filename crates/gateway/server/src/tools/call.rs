@@ -7,9 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use plimsoll_gateway_agents::client::Call;
 use plimsoll_gateway_agents::rpc::RpcError;
-use plimsoll_gateway_agents::{
-    CallCounter as _, Provider, RegisteredTool, SessionError, ToolResult, is_too_deep,
-};
+use plimsoll_gateway_agents::{Provider, RegisteredTool, SessionError, ToolResult, is_too_deep};
 use plimsoll_gateway_inspect::Source;
 use plimsoll_gateway_store::{RecordId, SessionRules};
 use tokio::time::timeout;
@@ -191,14 +189,12 @@ async fn count(context: &RequestContext, session: CallSession<'_>) -> Result<u32
         CallSession::Mcp(id) => id,
     };
     let sessions = &context.worker.state.tools.sessions;
-    let tenant = context.identity.tenant.as_deref().unwrap_or_default();
-    let counted = sessions.check_and_count(session, tenant, clock::now());
-    counted.await.map_err(|error| {
+    let counted = sessions.count_call(session, &context.identity.owner(), clock::now());
+    counted.map_err(|error| {
         let message = error.to_string();
         match error {
             SessionError::NotFound => ErrorResponse::session_not_found(message),
             SessionError::LimitReached(_) => ErrorResponse::tool_call_limit(message),
-            SessionError::Unavailable => ErrorResponse::store_unavailable(message),
         }
     })
 }

@@ -1,8 +1,6 @@
 //! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
 //! handshake.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -72,7 +70,7 @@ pub(super) async fn serve(
     }
 }
 
-/// The session that a message belongs to, which must be open and the tenant's own.
+/// The session that a message belongs to, which must be open and be that of whoever asks.
 fn session_of<'a>(
     context: &RequestContext,
     (era, needs_session): (Era, bool),
@@ -91,7 +89,7 @@ fn session_of<'a>(
         None => Err(refusal(400, "the header Mcp-Session-Id is missing")),
         Some(session) => {
             let sessions = &context.worker.state.tools.sessions;
-            let found = sessions.version(session, tenant(context), clock::now());
+            let found = sessions.version(session, &context.identity.owner(), clock::now());
             let found = found.ok_or_else(|| {
                 refusal(404, "there is no such session: it ended, expired, or never was")
             })?;
@@ -108,10 +106,6 @@ fn session_of<'a>(
     }
 }
 
-fn tenant(context: &RequestContext) -> &str {
-    context.identity.tenant.as_deref().unwrap_or_default()
-}
-
 /// `DELETE`: the end of a session.
 fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
     let ended = || {
@@ -124,7 +118,7 @@ fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody
         let session =
             session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
         let sessions = &context.worker.state.tools.sessions;
-        let closed = sessions.close(session, tenant(context), clock::now());
+        let closed = sessions.close(session, &context.identity.owner(), clock::now());
         closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
     };
     match ended() {
@@ -168,8 +162,7 @@ fn initialize(
             return head.answer(context, 200, rpc::failure(Some(request.id), &error));
         }
     };
-    let owner: Arc<str> = Arc::from(tenant(context));
-    let sessions = &context.worker.state.tools.sessions;
+    let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
     let opened = sessions.open(random_id()?.0, &owner, version, clock::now());
     let Some(session) = opened else {
         let error = RpcError::new(INVALID_REQUEST, "too many sessions are open");

@@ -191,7 +191,7 @@ pub(super) fn policies(
     let tools = allowed(layer, &registry, Some(&tenant)).map(|tool| &*tool.tool.name);
     let tools: Vec<&str> = tools.collect();
     let mut body = json!({
-        "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.calls_per_session,
+        "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.sessions.calls,
     });
     if let Some(agents) = &context.config.agents {
         let registry = &context.worker.state.agents;
