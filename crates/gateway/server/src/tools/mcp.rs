@@ -142,7 +142,7 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
     };
     let (status, message) = match result {
         Ok(result) => {
-            let result = era.complete(&request.method, &result);
+            let result = era.complete(&request.method, result);
             (200, rpc::success(request.id, &result))
         }
         Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
