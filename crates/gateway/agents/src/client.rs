@@ -96,10 +96,20 @@ impl Connected {
         Outgoing { id: Some(id), headers, body }
     }
 
+    /// Gives up the request with this id. `None` where the end of its connection says so.
+    pub fn cancel(&self, id: u64) -> Option<Outgoing> {
+        let params = json!({"requestId": id}).to_string();
+        (*self != Self::Stateless).then(|| self.notification(rpc::CANCELLED, &params))
+    }
+
     /// The notification that ends the handshake.
     fn initialized(&self) -> Outgoing {
-        let body = rpc::request(None, "notifications/initialized", "{}");
-        Outgoing { id: None, headers: self.headers("", None), body }
+        self.notification("notifications/initialized", "{}")
+    }
+
+    fn notification(&self, method: &str, params: &str) -> Outgoing {
+        let body = rpc::request(None, method, params);
+        Outgoing { id: None, headers: self.headers(method, None), body }
     }
 
     /// Whether an answer means that the server no longer knows how it is spoken to, and did not
@@ -170,6 +180,19 @@ mod tests {
             session.body,
             r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"a/b","arguments":{"x": 1e400}}}"#
         );
+    }
+
+    #[test]
+    fn a_request_of_a_session_is_given_up_by_a_notification() {
+        let session = Connected::Session { version: "2025-11-25", id: Some("s1".to_owned()) };
+        let cancel = session.cancel(8).unwrap();
+        assert_eq!(cancel.id, None);
+        assert!(cancel.headers.contains(&("mcp-session-id".to_owned(), "s1".to_owned())));
+        assert_eq!(
+            cancel.body,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}"#
+        );
+        assert_eq!(Connected::Stateless.cancel(8), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::header_value::decode;
 use crate::object::{is_object, present, read_object};
 use crate::rpc::{
     HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed, Message,
-    Request, RpcError, UNSUPPORTED_VERSION, read_message,
+    Request, RpcError, UNSUPPORTED_VERSION, read_message, spelled,
 };
 use crate::tool::Tool;
 use crate::version::{
@@ -194,6 +194,17 @@ pub fn read_call(params: &str) -> Result<(String, &str), RpcError> {
     }
 }
 
+/// The id of the request that a notification [`CANCELLED`](crate::rpc::CANCELLED) with these
+/// parameters names, as [`spelled`] writes it.
+pub fn cancelled_request(params: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        id: &'a RawValue,
+    }
+    read_object::<Params<'_>>(params).ok().map(|params| spelled(params.id.get()))
+}
+
 /// The version of a session for a client that wants to open one: what it asks for, or the latest.
 ///
 /// # Errors
@@ -341,6 +352,20 @@ mod tests {
             r#"{"name":"a","arguments":"{}"}"#,
         ] {
             assert_eq!(read_call(params).unwrap_err().code, INVALID_PARAMS, "{params}");
+        }
+    }
+
+    #[test]
+    fn a_cancelled_request_is_named_in_any_spelling() {
+        for (params, expected) in [
+            (r#"{"requestId":"a b","reason":"x"}"#, Some(r#""a b""#)),
+            (r#"{"requestId":"\u0061 b"}"#, Some(r#""a b""#)),
+            (r#"{"requestId":"7"}"#, Some(r#""7""#)),
+            (r#"{"requestId": 7}"#, Some("7")),
+            ("{}", None),
+            (r#"{"requestId":1,"requestId":2}"#, None),
+        ] {
+            assert_eq!(cancelled_request(params).as_deref(), expected, "{params}");
         }
     }
 

@@ -28,6 +28,11 @@ pub const HEADER_MISMATCH: i64 = -32_020;
 pub const UNSUPPORTED_VERSION: i64 = -32_022;
 /// The gateway refused the call: `data.type` says why, in the words of its other routes.
 pub const REFUSED: i64 = -32_050;
+/// The client cancelled the request. The code is that of the official Python server.
+pub const REQUEST_CANCELLED: i64 = -32_800;
+
+/// The notification that a request is cancelled, in the versions with sessions.
+pub const CANCELLED: &str = "notifications/cancelled";
 
 /// Longest id of a request, in bytes of its JSON: it is repeated in the answer.
 const MAX_ID: usize = 256;
@@ -188,6 +193,12 @@ fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
 
 fn invalid_request(problem: &str) -> RpcError {
     RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}"))
+}
+
+/// The id of a request in the one spelling that JSON has for it when the gateway writes it: a text
+/// may also come with escapes.
+pub fn spelled(id: &str) -> String {
+    serde_json::from_str::<Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
 }
 
 /// Whether JSON may be the id of a request: a text, or a whole number.

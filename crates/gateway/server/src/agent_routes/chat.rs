@@ -250,7 +250,8 @@ async fn make(
     let is_object = read_object::<IgnoredAny>(arguments).is_ok();
     let made = if is_object {
         let arguments = Bytes::copy_from_slice(arguments.as_bytes());
-        let call = tools::ToolCall { name: &call.name, arguments, session: None, trace };
+        let (name, session, running) = (&call.name, None, None);
+        let call = tools::ToolCall { name, arguments, session, trace, running };
         tools::call(context, call).await
     } else {
         Err(ErrorResponse::bad_request("the arguments are no JSON object").into())

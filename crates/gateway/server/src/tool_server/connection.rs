@@ -8,6 +8,8 @@ use std::sync::Arc;
 use plimsoll_gateway_agents::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
 use plimsoll_gateway_agents::{Tool, ToolResult, ToolTable};
 use tokio::sync::Mutex;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
 
 use super::exchange::{Trace, exchange};
 use super::failure::Failure;
@@ -97,15 +99,28 @@ impl Connection {
         trace: &Trace,
     ) -> Result<(String, Option<Held>), Failure> {
         let connected = self.connected(services).await?;
-        let outgoing = write(&connected, self.next_id());
-        let (mut answer, mut held) = exchange(services, &self.link, outgoing, trace).await?;
+        let (mut answer, mut held) = self.ask_once(services, &connected, &write, trace).await?;
         if connected.is_lost(&answer) {
             self.forget(&connected).await;
             let connected = self.connected(services).await?;
-            let outgoing = write(&connected, self.next_id());
-            (answer, held) = exchange(services, &self.link, outgoing, trace).await?;
+            (answer, held) = self.ask_once(services, &connected, &write, trace).await?;
         }
         Ok((result(answer)?, held))
+    }
+
+    async fn ask_once(
+        &self,
+        services: Services<'_>,
+        connected: &Connected,
+        write: &impl Fn(&Connected, u64) -> Outgoing,
+        trace: &Trace,
+    ) -> Result<(Answer, Option<Held>), Failure> {
+        let id = self.next_id();
+        let mut unanswered =
+            Unanswered { services, link: &self.link, cancel: connected.cancel(id) };
+        let answer = exchange(services, &self.link, write(connected, id), trace).await;
+        unanswered.cancel = None;
+        answer
     }
 
     /// How the server is spoken to; after a handshake if it is not known.
@@ -140,6 +155,27 @@ impl Connection {
     fn next_id(&self) -> u64 {
         self.ids.set(self.ids.get() + 1);
         self.ids.get()
+    }
+}
+
+/// A request whose answer is awaited. Dropped before that came, it tells the server so.
+struct Unanswered<'a> {
+    services: Services<'a>,
+    link: &'a Arc<ServerLink>,
+    cancel: Option<Outgoing>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Some(cancel) = self.cancel.take() else { return };
+        let (pool, memory) = (Rc::clone(self.services.0), Arc::clone(self.services.1));
+        let link = Arc::clone(self.link);
+        spawn_local(async move {
+            // Where it does not reach the server, nobody waits for the answer either.
+            let trace = Trace::new();
+            let told = exchange((&pool, &memory), &link, cancel, &trace);
+            let _ = timeout(link.timeout, told).await;
+        });
     }
 }
 

@@ -10,6 +10,7 @@ use plimsoll_gateway_agents::{
 use super::ToolRegistry;
 use super::layer::ToolLayer;
 use super::link::ServerLink;
+use super::running_calls::RunningCalls;
 
 /// All servers and tools, replaced as a whole with each change.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct ToolDirectory {
     changing: Mutex<()>,
     /// The sessions of MCP clients.
     pub(crate) sessions: Sessions,
+    /// Their calls.
+    pub(crate) calls: RunningCalls,
 }
 
 impl ToolDirectory {
@@ -28,6 +31,7 @@ impl ToolDirectory {
             changing: Mutex::new(()),
             // Without the layer nobody opens a session.
             sessions: Sessions::new(SessionLimits { sessions: 0, idle: 0, calls: 0 }),
+            calls: RunningCalls::default(),
         };
         directory.configure(layer);
         directory

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use plimsoll_gateway_agents::client::Call;
-use plimsoll_gateway_agents::rpc::RpcError;
+use plimsoll_gateway_agents::rpc::{REQUEST_CANCELLED, RpcError};
 use plimsoll_gateway_agents::{Provider, RegisteredTool, SessionError, ToolResult, is_too_deep};
 use plimsoll_gateway_inspect::Source;
 use plimsoll_gateway_store::{RecordId, SessionRules};
@@ -19,7 +19,7 @@ use crate::memory::Held;
 use crate::request_context::RequestContext;
 use crate::scrub::Reading;
 use crate::store_error::store_error;
-use crate::tool_server::{Failure, ServerLink, Trace};
+use crate::tool_server::{Failure, RunningCall, ServerLink, Trace};
 
 /// A call as a client asks for it.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) session: Option<CallSession<'a>>,
     /// What the server is told about the request.
     pub(crate) trace: &'a Trace,
+    /// Where the client may cancel it.
+    pub(crate) running: Option<&'a RunningCall<'a>>,
 }
 
 /// A session by its id.
@@ -75,6 +77,7 @@ impl CallError {
     const fn outcome(&self) -> &'static str {
         match self {
             Self::Refused(error) => error.kind,
+            Self::Rpc { error: RpcError { code: REQUEST_CANCELLED, .. }, .. } => "cancelled",
             Self::Rpc { .. } => "rpc_error",
         }
     }
@@ -98,7 +101,13 @@ pub(crate) async fn call(
             return Err(error.into());
         }
     };
-    let called = admitted(context, &tool, call).await;
+    let called = match call.running {
+        None => admitted(context, &tool, call).await,
+        Some(running) => tokio::select! {
+            called = admitted(context, &tool, call) => called,
+            () = running.cancelled() => Err(cancelled(&tool)),
+        },
+    };
     let outcome = match &called {
         Ok(called) if called.is_error => "tool_error",
         Ok(_) => "ok",
@@ -110,6 +119,12 @@ pub(crate) async fn call(
     info.tool = Some(format!("{server}/{}", tool.tool.name).into());
     info.outcome = Some(outcome);
     called
+}
+
+/// The client cancelled a call.
+fn cancelled(tool: &FoundTool) -> CallError {
+    let error = RpcError::new(REQUEST_CANCELLED, "Request cancelled");
+    CallError::Rpc { server: tool.provider.name().to_owned(), error }
 }
 
 /// The tool of a name.

@@ -1,13 +1,16 @@
 //! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
 //! handshake.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_gateway_agents::face::{self, Era, Refusal};
 use plimsoll_gateway_agents::rpc::{
-    self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
+    self, CANCELLED, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest,
+    RpcError,
 };
 use serde_json::json;
 
@@ -65,8 +68,14 @@ pub(super) async fn serve(
             let asked = Asked { head, era, session, request, body: &body, trace };
             answer(context, asked).await
         }
-        // A call that its client cancels is not stopped; the client takes no answer any more.
-        Ok(_) => Ok(accept()),
+        Ok((_, session, Message::Notification { method, params })) => {
+            let cancelled = || face::cancelled_request(params).filter(|_| method == CANCELLED);
+            if let Some((session, id)) = session.and_then(|session| Some((session, cancelled()?))) {
+                context.worker.state.tools.calls.cancel(session, id);
+            }
+            Ok(accept())
+        }
+        Ok((_, _, Message::Response)) => Ok(accept()),
     }
 }
 
@@ -199,8 +208,11 @@ async fn call(
         "{}" => Bytes::from_static(b"{}"),
         arguments => asked.body.slice_ref(arguments.as_bytes()),
     };
-    let session = asked.session.map(CallSession::Mcp);
-    let call = ToolCall { name: &name, arguments, session, trace: asked.trace };
+    let state = Arc::clone(&context.worker.state);
+    let id = || rpc::spelled(asked.request.id);
+    let running = asked.session.map(|session| state.tools.calls.begin(session, id()));
+    let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
+    let call = ToolCall { name: &name, arguments, session, trace: asked.trace, running };
     match super::call::call(context, call).await {
         Ok(called) => Ok(Ok(String::from_utf8_lossy(&called.result).into_owned())),
         Err(CallError::Rpc { error, .. }) => Ok(Err(error)),

@@ -152,7 +152,7 @@ pub(super) async fn call(
         return Err(ErrorResponse::session_not_found("no session has an id as long as this"));
     }
     let counted = session.map(CallSession::Stored);
-    let call = ToolCall { name: &asked.name, arguments, session: counted, trace };
+    let call = ToolCall { name: &asked.name, arguments, session: counted, trace, running: None };
     let called = super::call::call(context, call).await.map_err(|error| match error {
         CallError::Refused(error) => error,
         CallError::Rpc { server, error } => Failure::Rpc(error).to_response(&server),

@@ -5,6 +5,7 @@
 
 mod audit;
 mod broken_servers;
+mod cancelled;
 mod judged;
 mod mcp;
 mod refusals;
