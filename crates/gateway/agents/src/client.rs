@@ -66,6 +66,8 @@ pub struct Call<'a> {
     /// Headers that repeat arguments, see
     /// [`Tool::param_headers`](crate::Tool::param_headers).
     pub headers: &'a [(String, String)],
+    /// Whether the server shall say how far it is, under the id of the request.
+    pub progress: bool,
 }
 
 impl Connected {
@@ -86,6 +88,9 @@ impl Connected {
         let mut headers = self.headers("tools/call", Some(call.name));
         let mut meta = Map::new();
         self.add_meta(&mut meta);
+        if call.progress {
+            meta.entry("_meta").or_insert_with(|| json!({}))["progressToken"] = Value::from(id);
+        }
         let meta = meta.get("_meta").map(|meta| format!(",\"_meta\":{meta}")).unwrap_or_default();
         if *self == Self::Stateless {
             headers.extend_from_slice(call.headers);
@@ -163,7 +168,8 @@ mod tests {
     #[test]
     fn calls_are_written_in_both_eras() {
         let extra = [("mcp-param-x".to_owned(), "1".to_owned())];
-        let call = Call { name: "a/b", arguments: r#"{"x": 1e400}"#, headers: &extra };
+        let arguments = r#"{"x": 1e400}"#;
+        let call = Call { name: "a/b", arguments, headers: &extra, progress: false };
         let stateless = Connected::Stateless.call_tool(7, call);
         let names: Vec<&str> = stateless.headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-x"]);
@@ -180,6 +186,13 @@ mod tests {
             session.body,
             r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"a/b","arguments":{"x": 1e400}}}"#
         );
+        let session = Connected::Session { version: "2025-11-25", id: None };
+        for connected in [session, Connected::Stateless] {
+            let body = connected.call_tool(9, Call { progress: true, ..call }).body;
+            let body = body.replace("1e400", "1");
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(body["params"]["_meta"]["progressToken"], 9, "{body}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::llm;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
 use crate::scrub::Reading;
-use crate::tool_server::Trace;
+use crate::tool_server::{Asker, Trace};
 use crate::tools::{self, CallError};
 
 /// The longest name and id of a tool call that goes back to the model.
@@ -250,8 +250,9 @@ async fn make(
     let is_object = read_object::<IgnoredAny>(arguments).is_ok();
     let made = if is_object {
         let arguments = Bytes::copy_from_slice(arguments.as_bytes());
+        let asker = Asker { trace, progress: None };
         let (name, session, running) = (&call.name, None, None);
-        let call = tools::ToolCall { name, arguments, session, trace, running };
+        let call = tools::ToolCall { name, arguments, session, asker, running };
         tools::call(context, call).await
     } else {
         Err(ErrorResponse::bad_request("the arguments are no JSON object").into())

@@ -19,18 +19,17 @@ use crate::memory::Held;
 use crate::request_context::RequestContext;
 use crate::scrub::Reading;
 use crate::store_error::store_error;
-use crate::tool_server::{Failure, RunningCall, ServerLink, Trace};
+use crate::tool_server::{Asker, Failure, RunningCall, ServerLink};
 
 /// A call as a client asks for it.
-#[derive(Clone, Debug)]
 pub(crate) struct ToolCall<'a> {
     pub(crate) name: &'a str,
     /// An object, as JSON.
     pub(crate) arguments: Bytes,
     /// The session whose calls are counted.
     pub(crate) session: Option<CallSession<'a>>,
-    /// What the server is told about the request.
-    pub(crate) trace: &'a Trace,
+    /// For whom the server is asked.
+    pub(crate) asker: Asker<'a>,
     /// Where the client may cancel it.
     pub(crate) running: Option<&'a RunningCall<'a>>,
 }
@@ -161,7 +160,7 @@ async fn admitted(
         None => None,
         Some(session) => Some(count(context, session).await?),
     };
-    let (result, held) = match run(context, tool, &text(&arguments), call.trace).await {
+    let (result, held) = match run(context, tool, &text(&arguments), call.asker).await {
         Ok(result) => result,
         Err(Failure::Rpc(error)) => {
             let error = judged_error(context, error).await?;
@@ -218,7 +217,7 @@ async fn run(
     context: &RequestContext,
     tool: &FoundTool,
     arguments: &str,
-    trace: &Trace,
+    asker: Asker<'_>,
 ) -> Result<(ToolResult, Option<Held>), Failure> {
     let worker = &context.worker;
     let link = match &tool.provider {
@@ -229,9 +228,10 @@ async fn run(
     let services = (&worker.pool, &worker.state.memory);
     let connection = worker.tools.to(link);
     let headers = tool.tool.param_headers(arguments);
-    let call = Call { name: &tool.tool.name, arguments, headers: &headers };
+    let progress = asker.progress.is_some();
+    let call = Call { name: &tool.tool.name, arguments, headers: &headers, progress };
     context.note_upstream_asked();
-    let result = timeout(link.timeout, connection.call(services, call, trace)).await;
+    let result = timeout(link.timeout, connection.call(services, call, asker)).await;
     context.note_upstream_read();
     result.unwrap_or(Err(Failure::TimedOut))
 }

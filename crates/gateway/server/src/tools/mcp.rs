@@ -1,6 +1,7 @@
 //! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
 //! handshake.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,22 +10,23 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_gateway_agents::face::{self, Era, Refusal};
 use plimsoll_gateway_agents::rpc::{
-    self, CANCELLED, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest,
-    RpcError,
+    self, CANCELLED, CallProgress, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED,
+    Request as RpcRequest, RpcError,
 };
 use serde_json::json;
 
 use super::call::{CallError, CallSession, ToolCall};
+use super::event_stream::{self, Events};
 use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
 use crate::clock;
-use crate::error_response::ErrorResponse;
+use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::random_id::random_id;
 use crate::request_body;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, expect_json, expect_plain};
 use crate::response_body::ResponseBody;
-use crate::tool_server::Trace;
+use crate::tool_server::{Asker, Trace};
 
 /// A request and what is known of it.
 struct Asked<'a> {
@@ -35,13 +37,31 @@ struct Asked<'a> {
     request: RpcRequest<'a>,
     body: &'a Bytes,
     trace: &'a Trace,
+    /// What the client is told before the answer.
+    events: &'a Events,
 }
 
 /// Serves a request to `/mcp`, or with `needs_session: false` to `/mcp/message`.
 pub(super) async fn serve(
+    mut context: RequestContext,
+    request: Request<Incoming>,
+    (needs_session, trace): (bool, Trace),
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    let events = Rc::<Events>::default();
+    let told = Rc::clone(&events);
+    let work = async move {
+        let asked = (needs_session, &trace, &*told);
+        let result = handle(&mut context, request, asked).await;
+        (context, result)
+    };
+    event_stream::answer(Box::pin(work), events, format).await
+}
+
+async fn handle(
     context: &mut RequestContext,
     request: Request<Incoming>,
-    (needs_session, trace): (bool, &Trace),
+    (needs_session, trace, events): (bool, &Trace, &Events),
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
     if parts.method == Method::DELETE && needs_session {
@@ -65,7 +85,7 @@ pub(super) async fn serve(
     match admitted {
         Err(refusal) => Ok(refuse(context, &refusal)),
         Ok((era, session, Message::Request(request))) => {
-            let asked = Asked { head, era, session, request, body: &body, trace };
+            let asked = Asked { head, era, session, request, body: &body, trace, events };
             answer(context, asked).await
         }
         Ok((_, session, Message::Notification { method, params })) => {
@@ -138,9 +158,9 @@ fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody
 
 /// Answers a request.
 async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
-    let Asked { head, era, ref request, .. } = asked;
+    let Asked { head, era, ref request, events, .. } = asked;
     if request.method == "initialize" && era != Era::Stateless {
-        return initialize(context, &head, request);
+        return initialize(context, &asked);
     }
     let result = match request.method.as_str() {
         "ping" if era != Era::Stateless => Ok("{}".to_owned()),
@@ -156,19 +176,17 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
         }
         Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
     };
-    head.answer(context, status, message)
+    head.answer(context, (status, message), events)
 }
 
 /// Opens a session.
-fn initialize(
-    context: &RequestContext,
-    head: &Head<'_>,
-    request: &RpcRequest<'_>,
-) -> HandlerResult {
+fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
+    let Asked { head, request, events, .. } = asked;
     let version = match face::negotiate(request.params) {
         Ok(version) => version,
         Err(error) => {
-            return head.answer(context, 200, rpc::failure(Some(request.id), &error));
+            let message = rpc::failure(Some(request.id), &error);
+            return head.answer(context, (200, message), events);
         }
     };
     let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
@@ -179,7 +197,8 @@ fn initialize(
         return Ok(refuse(context, &Refusal { status: 503, id, error }));
     };
     let result = face::initialized(version, &context.config.name);
-    let response = head.answer(context, 200, rpc::success(request.id, &result))?;
+    let message = rpc::success(request.id, &result);
+    let response = head.answer(context, (200, message), events)?;
     Ok(with_session(response, &session))
 }
 
@@ -212,12 +231,24 @@ async fn call(
     let id = || rpc::spelled(asked.request.id);
     let running = asked.session.map(|session| state.tools.calls.begin(session, id()));
     let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
-    let call = ToolCall { name: &name, arguments, session, trace: asked.trace, running };
+    let wanted = || face::progress_token(asked.request.params);
+    let token = asked.head.takes_events.then(wanted).flatten();
+    let tell = token.map(|token| {
+        move |progress: &CallProgress| asked.events.push(rpc::progress(&token, progress))
+    });
+    let progress = tell.as_ref().map(|tell| tell as &dyn Fn(&CallProgress));
+    let asker = Asker { trace: asked.trace, progress };
+    let call = ToolCall { name: &name, arguments, session, asker, running };
     match super::call::call(context, call).await {
         Ok(called) => Ok(Ok(String::from_utf8_lossy(&called.result).into_owned())),
         Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
-        // Whoever is told to come back later looks at the status and its headers.
-        Err(CallError::Refused(error)) if error.kind == "overloaded" => Err(error),
+        // Whoever is told to come back later looks at the status and its headers, if there is one
+        // to come.
+        Err(CallError::Refused(error))
+            if error.kind == "overloaded" && !asked.events.have_begun() =>
+        {
+            Err(error)
+        }
         Err(CallError::Refused(error)) => {
             context.worker.metrics().count_error(error.kind);
             let code = if error.kind == "tool_not_found" { rpc::INVALID_PARAMS } else { REFUSED };

@@ -8,6 +8,7 @@ mod broken_servers;
 mod cancelled;
 mod judged;
 mod mcp;
+mod progress;
 mod refusals;
 mod rest;
 mod sdk;
