@@ -13,6 +13,7 @@ pub use handshake::{Handshake, Step};
 use serde_json::{Map, Value, json};
 
 use crate::header_value::encode;
+use crate::notification::CANCELLED;
 use crate::rpc::{self, UNSUPPORTED_VERSION};
 use crate::version::{
     CAPABILITIES_KEY, CLIENT_INFO_KEY, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS,
@@ -104,7 +105,7 @@ impl Connected {
     /// Gives up the request with this id. `None` where the end of its connection says so.
     pub fn cancel(&self, id: u64) -> Option<Outgoing> {
         let params = json!({"requestId": id}).to_string();
-        (*self != Self::Stateless).then(|| self.notification(rpc::CANCELLED, &params))
+        (*self != Self::Stateless).then(|| self.notification(CANCELLED, &params))
     }
 
     /// The notification that ends the handshake.

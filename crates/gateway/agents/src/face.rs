@@ -9,7 +9,7 @@ use crate::header_value::decode;
 use crate::object::{is_object, present, read_object};
 use crate::rpc::{
     HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed, Message,
-    Request, RpcError, UNSUPPORTED_VERSION, read_message, spelled,
+    Request, RpcError, UNSUPPORTED_VERSION, read_message,
 };
 use crate::tool::Tool;
 use crate::version::{
@@ -194,28 +194,6 @@ pub fn read_call(params: &str) -> Result<(String, &str), RpcError> {
     }
 }
 
-/// Longest token of a call, in bytes of its JSON: it is repeated in every notification.
-const MAX_TOKEN: usize = 256;
-
-/// The token under which the client of `tools/call` wants to be told how far the call is, as JSON.
-pub fn progress_token(params: &str) -> Option<String> {
-    let params: WithMeta<'_> = read_object(params).ok()?;
-    let token = params.meta?.remove("progressToken")?;
-    let token = (token.is_string() || token.is_number()).then(|| token.to_string());
-    token.filter(|token| token.len() <= MAX_TOKEN)
-}
-
-/// The id of the request that a notification [`CANCELLED`](crate::rpc::CANCELLED) with these
-/// parameters names, as [`spelled`] writes it.
-pub fn cancelled_request(params: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "requestId")]
-        id: &'a RawValue,
-    }
-    read_object::<Params<'_>>(params).ok().map(|params| spelled(params.id.get()))
-}
-
 /// The version of a session for a client that wants to open one: what it asks for, or the latest.
 ///
 /// # Errors
@@ -363,35 +341,6 @@ mod tests {
             r#"{"name":"a","arguments":"{}"}"#,
         ] {
             assert_eq!(read_call(params).unwrap_err().code, INVALID_PARAMS, "{params}");
-        }
-    }
-
-    #[test]
-    fn a_token_is_a_text_or_a_number() {
-        let long = format!(r#"{{"_meta":{{"progressToken":"{}"}}}}"#, "t".repeat(255));
-        for (params, expected) in [
-            (r#"{"name":"a","_meta":{"progressToken":"t 1"}}"#, Some(r#""t 1""#)),
-            (r#"{"_meta":{"progressToken":7}}"#, Some("7")),
-            (r#"{"_meta":{"progressToken":{}}}"#, None),
-            (r#"{"_meta":{}}"#, None),
-            ("{}", None),
-            (long.as_str(), None),
-        ] {
-            assert_eq!(progress_token(params).as_deref(), expected, "{params}");
-        }
-    }
-
-    #[test]
-    fn a_cancelled_request_is_named_in_any_spelling() {
-        for (params, expected) in [
-            (r#"{"requestId":"a b","reason":"x"}"#, Some(r#""a b""#)),
-            (r#"{"requestId":"\u0061 b"}"#, Some(r#""a b""#)),
-            (r#"{"requestId":"7"}"#, Some(r#""7""#)),
-            (r#"{"requestId": 7}"#, Some("7")),
-            ("{}", None),
-            (r#"{"requestId":1,"requestId":2}"#, None),
-        ] {
-            assert_eq!(cancelled_request(params).as_deref(), expected, "{params}");
         }
     }
 

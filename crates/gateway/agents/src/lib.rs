@@ -5,6 +5,7 @@
 //! |---|---|
 //! | read a JSON-RPC message, write its answer | [`rpc`] |
 //! | talk to a tool server | [`client`] |
+//! | say that a call is given up, or how far it is | [`notification`] |
 //! | serve clients as a tool server | [`face`] |
 //! | know all servers and tools | [`Registry`] |
 //! | decide who may call what | [`AllowLists`] |
@@ -23,6 +24,7 @@ pub mod face;
 mod header_value;
 mod local;
 mod name;
+pub mod notification;
 mod object;
 mod param_headers;
 mod registry;

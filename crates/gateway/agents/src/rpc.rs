@@ -6,11 +6,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use serde_json::{Number, Value};
 
-use crate::object::{is_object, present, quoted, read_object};
+use crate::object::{is_object, present, quoted};
 
 /// The text is not JSON.
 pub const PARSE_ERROR: i64 = -32_700;
@@ -31,12 +31,6 @@ pub const REFUSED: i64 = -32_050;
 /// The client cancelled the request. The code is that of the official Python server.
 pub const REQUEST_CANCELLED: i64 = -32_800;
 
-/// The notification of how far a call is.
-const PROGRESS: &str = "notifications/progress";
-
-/// The notification that a request is cancelled, in the versions with sessions.
-pub const CANCELLED: &str = "notifications/cancelled";
-
 /// Longest id of a request, in bytes of its JSON: it is repeated in the answer.
 const MAX_ID: usize = 256;
 
@@ -48,15 +42,15 @@ const MAX_DATA: usize = 4_096;
 
 /// The members of any message.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+pub(crate) struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
+    pub(crate) method: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
+    pub(crate) params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -175,7 +169,7 @@ pub fn read_message(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
     })
 }
 
-fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
+pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
     let malformed = |error| Malformed { id: None, error };
     match body.trim_ascii_start().first() {
         Some(b'{') => {}
@@ -271,40 +265,6 @@ pub fn read_reply(message: &[u8], id: u64) -> Result<Option<Reply>, NoReply> {
         (None, Some(error)) => read_error(error.get()).map(|error| Some(Reply::Error(error))),
         _ => Err(NoReply::NotAMessage),
     }
-}
-
-/// How far a call is, as its server says. What it also says in words is left out: nobody has judged
-/// them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallProgress {
-    /// So much is done.
-    pub done: Number,
-    /// Of so much, if that is known.
-    pub total: Option<Number>,
-}
-
-/// Reads a message of a server that says how far the call with this token is; `None` for others.
-pub fn read_progress(message: &[u8], token: u64) -> Option<CallProgress> {
-    #[derive(Deserialize)]
-    struct Params {
-        #[serde(rename = "progressToken")]
-        token: Value,
-        progress: Number,
-        #[serde(default)]
-        total: Option<Number>,
-    }
-    let envelope = read_envelope(message).ok()?;
-    let is_progress = envelope.id.is_none() && envelope.method?.get() == quoted(PROGRESS);
-    let params = envelope.params.filter(|_| is_progress)?;
-    let Params { token: found, progress: done, total } = read_object(params.get()).ok()?;
-    (found == token).then_some(CallProgress { done, total })
-}
-
-/// Tells a client how far its call is; the token is JSON.
-pub fn progress(token: &str, CallProgress { done, total }: &CallProgress) -> Vec<u8> {
-    let total = total.as_ref().map(|total| format!(",\"total\":{total}")).unwrap_or_default();
-    let params = format!("{{\"progressToken\":{token},\"progress\":{done}{total}}}");
-    request(None, PROGRESS, &params).into_bytes()
 }
 
 /// Reads an error whatever request it answers: that of a refused HTTP request.
@@ -461,36 +421,6 @@ mod tests {
             ),
         ] {
             assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap(), expected);
-        }
-    }
-
-    #[test]
-    fn progress_is_passed_on_in_numbers() {
-        let said = |token: &str, rest: &str| {
-            format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token}{rest}}}}}"#
-            )
-        };
-        for (message, expected) in [
-            (
-                said("7", r#","progress":1,"total":4,"message":"my card""#),
-                Some(r#""progressToken":"t","progress":1,"total":4}"#),
-            ),
-            (said("7", r#","progress":0.5"#), Some(r#""progressToken":"t","progress":0.5}"#)),
-            (said("8", r#","progress":1"#), None),
-            (said(r#""7""#, r#","progress":1"#), None),
-            (said("7", r#","progress":"1""#), None),
-            (said("7", ""), None),
-            (said("7", r#","progress":1"#).replace("progress\"", "message\""), None),
-            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#.to_owned(), None),
-        ] {
-            let found = read_progress(message.as_bytes(), 7);
-            let told = found.map(|found| String::from_utf8(progress(r#""t""#, &found)).unwrap());
-            let expected = expected.map(|params| {
-                [r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"#, params, "}"]
-                    .concat()
-            });
-            assert_eq!(told, expected, "{message}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Reads the answer of a server to one message: JSON, or a stream of events.
 
 use super::event_stream::EventStream;
-use crate::rpc::{CallProgress, NoReply, Reply, RpcError, read_progress, read_refusal, read_reply};
+use crate::notification::{CallProgress, read_progress};
+use crate::rpc::{NoReply, Reply, RpcError, read_refusal, read_reply};
 
 /// The head of an HTTP response, as far as MCP looks at it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_gateway_agents::face::{self, Era, Refusal};
+use plimsoll_gateway_agents::notification::{self, CANCELLED, CallProgress};
 use plimsoll_gateway_agents::rpc::{
-    self, CANCELLED, CallProgress, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED,
-    Request as RpcRequest, RpcError,
+    self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
 };
 use serde_json::json;
 
@@ -89,7 +89,8 @@ async fn handle(
             answer(context, asked).await
         }
         Ok((_, session, Message::Notification { method, params })) => {
-            let cancelled = || face::cancelled_request(params).filter(|_| method == CANCELLED);
+            let cancelled =
+                || notification::cancelled_request(params).filter(|_| method == CANCELLED);
             if let Some((session, id)) = session.and_then(|session| Some((session, cancelled()?))) {
                 context.worker.state.tools.calls.cancel(session, id);
             }
@@ -231,10 +232,10 @@ async fn call(
     let id = || rpc::spelled(asked.request.id);
     let running = asked.session.map(|session| state.tools.calls.begin(session, id()));
     let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
-    let wanted = || face::progress_token(asked.request.params);
+    let wanted = || notification::progress_token(asked.request.params);
     let token = asked.head.takes_events.then(wanted).flatten();
     let tell = token.map(|token| {
-        move |progress: &CallProgress| asked.events.push(rpc::progress(&token, progress))
+        move |progress: &CallProgress| asked.events.push(notification::progress(&token, progress))
     });
     let progress = tell.as_ref().map(|tell| tell as &dyn Fn(&CallProgress));
     let asker = Asker { trace: asked.trace, progress };
