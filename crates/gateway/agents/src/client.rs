@@ -13,6 +13,7 @@ pub use handshake::{Handshake, Step};
 use serde_json::{Map, Value, json};
 
 use crate::header_value::encode;
+use crate::notification::CANCELLED;
 use crate::rpc::{self, UNSUPPORTED_VERSION};
 use crate::version::{
     CAPABILITIES_KEY, CLIENT_INFO_KEY, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS,
@@ -66,6 +67,8 @@ pub struct Call<'a> {
     /// Headers that repeat arguments, see
     /// [`Tool::param_headers`](crate::Tool::param_headers).
     pub headers: &'a [(String, String)],
+    /// Whether the server shall say how far it is, under the id of the request.
+    pub progress: bool,
 }
 
 impl Connected {
@@ -86,6 +89,9 @@ impl Connected {
         let mut headers = self.headers("tools/call", Some(call.name));
         let mut meta = Map::new();
         self.add_meta(&mut meta);
+        if call.progress {
+            meta.entry("_meta").or_insert_with(|| json!({}))["progressToken"] = Value::from(id);
+        }
         let meta = meta.get("_meta").map(|meta| format!(",\"_meta\":{meta}")).unwrap_or_default();
         if *self == Self::Stateless {
             headers.extend_from_slice(call.headers);
@@ -96,10 +102,20 @@ impl Connected {
         Outgoing { id: Some(id), headers, body }
     }
 
+    /// Gives up the request with this id. `None` where the end of its connection says so.
+    pub fn cancel(&self, id: u64) -> Option<Outgoing> {
+        let params = json!({"requestId": id}).to_string();
+        (*self != Self::Stateless).then(|| self.notification(CANCELLED, &params))
+    }
+
     /// The notification that ends the handshake.
     fn initialized(&self) -> Outgoing {
-        let body = rpc::request(None, "notifications/initialized", "{}");
-        Outgoing { id: None, headers: self.headers("", None), body }
+        self.notification("notifications/initialized", "{}")
+    }
+
+    fn notification(&self, method: &str, params: &str) -> Outgoing {
+        let body = rpc::request(None, method, params);
+        Outgoing { id: None, headers: self.headers(method, None), body }
     }
 
     /// Whether an answer means that the server no longer knows how it is spoken to, and did not
@@ -153,7 +169,8 @@ mod tests {
     #[test]
     fn calls_are_written_in_both_eras() {
         let extra = [("mcp-param-x".to_owned(), "1".to_owned())];
-        let call = Call { name: "a/b", arguments: r#"{"x": 1e400}"#, headers: &extra };
+        let arguments = r#"{"x": 1e400}"#;
+        let call = Call { name: "a/b", arguments, headers: &extra, progress: false };
         let stateless = Connected::Stateless.call_tool(7, call);
         let names: Vec<&str> = stateless.headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-x"]);
@@ -170,6 +187,26 @@ mod tests {
             session.body,
             r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"a/b","arguments":{"x": 1e400}}}"#
         );
+        let session = Connected::Session { version: "2025-11-25", id: None };
+        for connected in [session, Connected::Stateless] {
+            let body = connected.call_tool(9, Call { progress: true, ..call }).body;
+            let body = body.replace("1e400", "1");
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(body["params"]["_meta"]["progressToken"], 9, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_a_session_is_given_up_by_a_notification() {
+        let session = Connected::Session { version: "2025-11-25", id: Some("s1".to_owned()) };
+        let cancel = session.cancel(8).unwrap();
+        assert_eq!(cancel.id, None);
+        assert!(cancel.headers.contains(&("mcp-session-id".to_owned(), "s1".to_owned())));
+        assert_eq!(
+            cancel.body,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}"#
+        );
+        assert_eq!(Connected::Stateless.cancel(8), None);
     }
 
     #[test]

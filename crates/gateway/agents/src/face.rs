@@ -83,9 +83,9 @@ impl Era {
     }
 
     /// A result, an object as JSON, with what results of this era carry beside it.
-    pub fn complete(self, method: &str, result: &str) -> String {
+    pub fn complete(self, method: &str, result: String) -> String {
         if self != Self::Stateless {
-            return result.to_owned();
+            return result;
         }
         let mut extra = String::from("{\"resultType\":\"complete\"");
         if matches!(method, "tools/list" | "server/discover") {
@@ -322,8 +322,8 @@ mod tests {
                 r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}"#,
             ),
         ] {
-            assert_eq!(Era::Stateless.complete(method, result), expected);
-            assert_eq!(Era::Sessions(None).complete(method, result), result);
+            assert_eq!(Era::Stateless.complete(method, result.to_owned()), expected);
+            assert_eq!(Era::Sessions(None).complete(method, result.to_owned()), result);
         }
     }
 

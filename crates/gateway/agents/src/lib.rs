@@ -5,11 +5,12 @@
 //! |---|---|
 //! | read a JSON-RPC message, write its answer | [`rpc`] |
 //! | talk to a tool server | [`client`] |
+//! | say that a call is given up, or how far it is | [`notification`] |
 //! | serve clients as a tool server | [`face`] |
 //! | know all servers and tools | [`Registry`] |
 //! | decide who may call what | [`AllowLists`] |
 //! | run a tool without I/O | [`LocalTool`] |
-//! | count the calls of a session | [`CallCounter`], [`Sessions`] |
+//! | keep sessions, and count the calls of each | [`Sessions`] |
 //!
 //! MCP has two eras. Versions up to 2025-11-25 have sessions: a handshake, then a header that names
 //! the session. From 2026-07-28 on requests say all themselves. The facts are those of the
@@ -23,6 +24,7 @@ pub mod face;
 mod header_value;
 mod local;
 mod name;
+pub mod notification;
 mod object;
 mod param_headers;
 mod registry;
@@ -37,5 +39,5 @@ pub use local::LocalTool;
 pub use name::{LOCAL, is_server_name, is_tool_name};
 pub use object::read_object;
 pub use registry::{Collision, Provider, RegisteredTool, Registry, ServerState, ToolServer};
-pub use session::{CallCounter, SessionError, Sessions};
+pub use session::{SessionError, SessionLimits, Sessions};
 pub use tool::{ListError, Tool, ToolResult, ToolTable};

@@ -28,6 +28,8 @@ pub const HEADER_MISMATCH: i64 = -32_020;
 pub const UNSUPPORTED_VERSION: i64 = -32_022;
 /// The gateway refused the call: `data.type` says why, in the words of its other routes.
 pub const REFUSED: i64 = -32_050;
+/// The client cancelled the request. The code is that of the official Python server.
+pub const REQUEST_CANCELLED: i64 = -32_800;
 
 /// Longest id of a request, in bytes of its JSON: it is repeated in the answer.
 const MAX_ID: usize = 256;
@@ -40,15 +42,15 @@ const MAX_DATA: usize = 4_096;
 
 /// The members of any message.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+pub(crate) struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
+    pub(crate) method: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
+    pub(crate) params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -167,7 +169,7 @@ pub fn read_message(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
     })
 }
 
-fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
+pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
     let malformed = |error| Malformed { id: None, error };
     match body.trim_ascii_start().first() {
         Some(b'{') => {}
@@ -188,6 +190,12 @@ fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
 
 fn invalid_request(problem: &str) -> RpcError {
     RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}"))
+}
+
+/// The id of a request in the one spelling that JSON has for it when the gateway writes it: a text
+/// may also come with escapes.
+pub fn spelled(id: &str) -> String {
+    serde_json::from_str::<Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
 }
 
 /// Whether JSON may be the id of a request: a text, or a whole number.

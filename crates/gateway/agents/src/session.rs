@@ -1,8 +1,7 @@
 //! Sessions: those of MCP clients, and the limit on the calls of a session.
 
 use std::collections::HashMap;
-use std::future::{Future, ready};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// At a full table, expired sessions are looked for at most this often, in nanoseconds.
 const SWEEP_PAUSE: u64 = 100_000_000;
@@ -10,104 +9,92 @@ const SWEEP_PAUSE: u64 = 100_000_000;
 /// Why a session does not take a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// There never was such a session, it has ended or expired, or it is another tenant's.
+    /// There never was such a session, it has ended or expired, or it is another owner's.
     #[error("there is no such session: it ended, expired, or never was")]
     NotFound,
     /// It has had all its calls.
     #[error("the session has had all its {0} calls")]
     LimitReached(u32),
-    /// Nobody knows: the store does not answer.
-    #[error("the store of the sessions does not answer")]
-    Unavailable,
-}
-
-/// Counts the calls of sessions.
-pub trait CallCounter {
-    /// Counts one more call of a session of this tenant, and returns how many are left after it.
-    /// `now` is monotonic, in nanoseconds.
-    ///
-    /// # Errors
-    /// The call must not be made; then none is counted.
-    fn check_and_count(
-        &self,
-        session: &str,
-        tenant: &str,
-        now: u64,
-    ) -> impl Future<Output = Result<u32, SessionError>>;
 }
 
 /// The sessions of MCP clients, in the memory of this process: bounded in number, ended by the
 /// client or when they were idle. One takes some 100 bytes.
 #[derive(Debug)]
-pub struct Sessions {
-    limits: Limits,
-    inner: Mutex<Inner>,
-}
+pub struct Sessions(Mutex<Inner>);
 
 /// The bounds of [`Sessions`].
 #[derive(Clone, Copy, Debug)]
-struct Limits {
-    sessions: usize,
-    idle: u64,
-    calls: u32,
+pub struct SessionLimits {
+    /// Most sessions at once.
+    pub sessions: usize,
+    /// Nanoseconds without a request after which a session ends.
+    pub idle: u64,
+    /// Most calls of one session.
+    pub calls: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
+    limits: SessionLimits,
     swept: u64,
     by_id: HashMap<u128, Session>,
 }
 
 #[derive(Debug)]
 struct Session {
-    tenant: Arc<str>,
+    owner: Box<str>,
     version: &'static str,
     last_used: u64,
     calls: u32,
 }
 
 impl Sessions {
-    /// At most `sessions` at once, each ended after `idle` nanoseconds without a request, each
-    /// with at most `calls` calls.
-    pub fn new(sessions: usize, idle: u64, calls: u32) -> Self {
-        Self { limits: Limits { sessions, idle, calls }, inner: Mutex::default() }
+    /// No sessions yet.
+    pub fn new(limits: SessionLimits) -> Self {
+        Self(Mutex::new(Inner { limits, swept: 0, by_id: HashMap::new() }))
+    }
+
+    /// Sets other bounds. They hold for the sessions that are open, too; where these are too many,
+    /// none is opened until enough of them have ended.
+    pub fn set_limits(&self, limits: SessionLimits) {
+        self.inner().limits = limits;
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a session with a random number, and returns its id; `None` if there are too many.
+    /// Opens a session of `owner` with a random number, and returns its id; `None` if there are too
+    /// many. `now` is monotonic here and below, in nanoseconds.
     pub fn open(
         &self,
         random: u128,
-        tenant: &Arc<str>,
+        owner: &str,
         version: &'static str,
         now: u64,
     ) -> Option<String> {
         let mut inner = self.inner();
-        let idle = self.limits.idle;
-        let full = inner.by_id.len() >= self.limits.sessions;
-        if full && now >= inner.swept.saturating_add(SWEEP_PAUSE) {
+        let SessionLimits { sessions, idle, .. } = inner.limits;
+        if inner.by_id.len() >= sessions && now >= inner.swept.saturating_add(SWEEP_PAUSE) {
             inner.swept = now;
             inner.by_id.retain(|_, session| !session.has_expired(now, idle));
         }
-        if inner.by_id.len() >= self.limits.sessions {
+        if inner.by_id.len() >= sessions {
             return None;
         }
-        let session = Session { tenant: Arc::clone(tenant), version, last_used: now, calls: 0 };
+        let session = Session { owner: Box::from(owner), version, last_used: now, calls: 0 };
         inner.by_id.insert(random, session);
         Some(format!("{random:032x}"))
     }
 
-    /// The version of an open session of this tenant, which is used now.
-    pub fn version(&self, id: &str, tenant: &str, now: u64) -> Option<&'static str> {
-        self.with(id, tenant, now, |session| session.version)
+    /// The version of an open session of this owner, which is used now.
+    pub fn version(&self, id: &str, owner: &str, now: u64) -> Option<&'static str> {
+        self.with(id, owner, now, |session, _| session.version)
     }
 
     /// Ends a session; whether it was open.
-    pub fn close(&self, id: &str, tenant: &str, now: u64) -> bool {
-        let is_open = self.version(id, tenant, now).is_some();
+    pub fn close(&self, id: &str, owner: &str, now: u64) -> bool {
+        let is_open = self.version(id, owner, now).is_some();
         is_open && read_id(id).is_some_and(|id| self.inner().by_id.remove(&id).is_some())
     }
 
@@ -116,47 +103,41 @@ impl Sessions {
         self.inner().by_id.len()
     }
 
-    /// Uses an open session of this tenant.
+    /// Uses an open session of this owner; `act` is told the most calls of a session.
     fn with<T>(
         &self,
         id: &str,
-        tenant: &str,
+        owner: &str,
         now: u64,
-        act: impl FnOnce(&mut Session) -> T,
+        act: impl FnOnce(&mut Session, u32) -> T,
     ) -> Option<T> {
         let id = read_id(id)?;
         let mut inner = self.inner();
+        let SessionLimits { idle, calls, .. } = inner.limits;
         let session = inner.by_id.get_mut(&id)?;
-        if session.has_expired(now, self.limits.idle) {
+        if session.has_expired(now, idle) {
             inner.by_id.remove(&id);
             return None;
         }
-        if *session.tenant != *tenant {
+        if *session.owner != *owner {
             return None;
         }
         session.last_used = now;
-        Some(act(session))
+        Some(act(session, calls))
     }
 
-    fn count_call(&self, id: &str, tenant: &str, now: u64) -> Result<u32, SessionError> {
-        let most = self.limits.calls;
-        let counted = self.with(id, tenant, now, |session| {
-            let left = most.checked_sub(session.calls + 1);
-            session.calls += u32::from(left.is_some());
+    /// Counts one more call of an open session of this owner, and returns how many are left after
+    /// it.
+    ///
+    /// # Errors
+    /// The call must not be made; then none is counted.
+    pub fn count_call(&self, id: &str, owner: &str, now: u64) -> Result<u32, SessionError> {
+        let counted = self.with(id, owner, now, |session, most| {
+            let left = most.checked_sub(session.calls + 1).ok_or(SessionError::LimitReached(most));
+            session.calls += u32::from(left.is_ok());
             left
         });
-        counted.ok_or(SessionError::NotFound)?.ok_or(SessionError::LimitReached(most))
-    }
-}
-
-impl CallCounter for Sessions {
-    fn check_and_count(
-        &self,
-        session: &str,
-        tenant: &str,
-        now: u64,
-    ) -> impl Future<Output = Result<u32, SessionError>> {
-        ready(self.count_call(session, tenant, now))
+        counted.unwrap_or(Err(SessionError::NotFound))
     }
 }
 
@@ -176,18 +157,18 @@ fn read_id(text: &str) -> Option<u128> {
 mod tests {
     use super::*;
 
-    fn tenant() -> Arc<str> {
-        Arc::from("a")
+    fn limits(sessions: usize, calls: u32) -> SessionLimits {
+        SessionLimits { sessions, idle: 100, calls }
     }
 
     #[test]
-    fn a_session_is_its_tenants_until_it_ends() {
-        let sessions = Sessions::new(10, 100, 20);
-        let id = sessions.open(1, &tenant(), "v", 0).unwrap();
+    fn a_session_is_its_owners_until_it_ends() {
+        let sessions = Sessions::new(limits(10, 20));
+        let id = sessions.open(1, "a", "v", 0).unwrap();
         assert_eq!((id.len(), sessions.version(&id, "a", 1)), (32, Some("v")));
-        for (other, tenant) in [(&*id, "b"), (&*id, ""), (&id[1..], "a"), ("", "a")] {
-            assert_eq!(sessions.version(other, tenant, 1), None, "{other} {tenant}");
-            assert!(!sessions.close(other, tenant, 1));
+        for (other, owner) in [(&*id, "b"), (&*id, ""), (&id[1..], "a"), ("", "a")] {
+            assert_eq!(sessions.version(other, owner, 1), None, "{other} {owner}");
+            assert!(!sessions.close(other, owner, 1));
         }
         assert_eq!(sessions.version(&id.to_uppercase(), "a", 1), Some("v"), "it has only digits");
         assert!(sessions.close(&id, "a", 2) && !sessions.close(&id, "a", 2));
@@ -196,25 +177,39 @@ mod tests {
 
     #[test]
     fn an_idle_session_expires_and_makes_room() {
-        let sessions = Sessions::new(1, 100, 20);
-        let id = sessions.open(0xabc, &tenant(), "v", 0).unwrap();
+        let sessions = Sessions::new(limits(1, 20));
+        let id = sessions.open(0xabc, "a", "v", 0).unwrap();
         assert_eq!(sessions.version(&id.to_uppercase(), "a", 1), None, "another spelling");
-        assert!(sessions.open(2, &tenant(), "v", 50).is_none(), "full");
+        assert!(sessions.open(2, "a", "v", 50).is_none(), "full");
         assert_eq!(sessions.version(&id, "a", 90), Some("v"));
         assert_eq!(sessions.version(&id, "a", 190), Some("v"), "it was used at 90");
         assert_eq!(sessions.version(&id, "a", 291), None);
-        let id = sessions.open(3, &tenant(), "v", 300).unwrap();
-        assert!(sessions.open(4, &tenant(), "v", SWEEP_PAUSE + 300).is_some());
+        let id = sessions.open(3, "a", "v", 300).unwrap();
+        assert!(sessions.open(4, "a", "v", SWEEP_PAUSE + 300).is_some());
         assert_eq!((sessions.version(&id, "a", SWEEP_PAUSE + 300), sessions.count()), (None, 1));
     }
 
     #[test]
     fn a_session_has_its_calls_and_no_more() {
-        let sessions = Sessions::new(10, 100, 2);
-        let id = sessions.open(1, &tenant(), "v", 0).unwrap();
+        let sessions = Sessions::new(limits(10, 2));
+        let id = sessions.open(1, "a", "v", 0).unwrap();
         assert_eq!(sessions.count_call(&id, "b", 0), Err(SessionError::NotFound));
         let counts: Vec<_> = (0..4).map(|_| sessions.count_call(&id, "a", 0)).collect();
         let refused = Err(SessionError::LimitReached(2));
         assert_eq!(counts, [Ok(1), Ok(0), refused.clone(), refused]);
+    }
+
+    #[test]
+    fn new_limits_hold_for_open_sessions_too() {
+        let sessions = Sessions::new(limits(2, 2));
+        let id = sessions.open(1, "a", "v", 0).unwrap();
+        assert_eq!(sessions.count_call(&id, "a", 0), Ok(1));
+        sessions.set_limits(SessionLimits { sessions: 1, idle: 1_000, calls: 3 });
+        assert!(sessions.open(2, "a", "v", 0).is_none(), "there is room for one");
+        assert_eq!(sessions.count_call(&id, "a", 500), Ok(1), "it lives longer, and has one more");
+        sessions.set_limits(SessionLimits { sessions: 2, idle: 10, calls: 1 });
+        assert!(sessions.open(2, "a", "v", 500).is_some());
+        assert_eq!(sessions.count_call(&id, "a", 505), Err(SessionError::LimitReached(1)));
+        assert_eq!(sessions.count_call(&id, "a", 516), Err(SessionError::NotFound), "expired");
     }
 }

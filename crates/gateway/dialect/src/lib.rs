@@ -5,7 +5,7 @@
 //! | inspect a request | [`RequestView`] |
 //! | translate a request, a response, a stream or an error | [`Translator`] |
 //! | read usage and completeness of a passing response | [`UsageObserver`], [`Usage::from_body`] |
-//! | split a stream into its events | [`EventSplitter`] |
+//! | split a stream into its events, and read their data | [`EventSplitter`], [`event_data`] |
 //! | write an error in the caller's format | [`ErrorBody`] |
 //! | compute the cache key of a request | [`write_cache_key`] |
 //!
@@ -33,7 +33,7 @@ pub use dialect::{Dialect, Endpoint};
 pub use error::DialectError;
 pub use error_body::{ErrorBody, ErrorKind, status_for};
 pub use request_view::{RequestText, RequestView, Streaming};
-pub use sse::{EventSplitter, MAX_EVENT_BYTES};
+pub use sse::{EventSplitter, MAX_EVENT_BYTES, event_data};
 pub use translate::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};
 pub use usage::Usage;
 pub use usage_observer::{StreamStatus, UsageObserver};

@@ -129,6 +129,12 @@ impl<'a> SseEvent<'a> {
     }
 }
 
+/// The data of one whole event, such as [`EventSplitter::feed`] gives; several lines of data are
+/// joined by LF. `None` if it has none.
+pub fn event_data(event: &[u8]) -> Option<Cow<'_, [u8]>> {
+    SseEvent::parse(event).map(|event| event.data).filter(|data| !data.is_empty())
+}
+
 /// The value of a line, if it has the given field name.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let value = line.strip_prefix(name)?;
@@ -190,6 +196,15 @@ mod tests {
         assert_eq!(data(b": ping\n\n"), Some((Vec::new(), true)));
         assert_eq!(data(b"id: 7\n\n"), None);
         assert_eq!(data(b"database: 7\n\n"), None);
+        let expected: [(&[u8], Option<&[u8]>); 4] = [
+            (b"event: m\ndata: {\ndata:}\r\n\r\n", Some(b"{\n}")),
+            (b"data\n\n", None),
+            (b": ping\n\n", None),
+            (b"id: 7\n\n", None),
+        ];
+        for (event, expected) in expected {
+            assert_eq!(event_data(event).as_deref(), expected);
+        }
     }
 
     #[test]

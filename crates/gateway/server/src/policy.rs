@@ -88,20 +88,8 @@ impl PolicyLayer {
         Ok(text)
     }
 
-    /// Evaluates every text of a request, as [`Self::evaluate`]. Returns the redacted request;
-    /// None if nothing changed.
-    ///
-    /// # Errors
-    /// The request must not pass.
-    pub(crate) async fn evaluate_request(
-        &self,
-        record: (&Metrics, &mut Option<Box<LlmInfo>>),
-        body: &Bytes,
-    ) -> Result<Option<Bytes>, ErrorResponse> {
-        self.evaluate_document(record, body, Source::Protocol).await
-    }
-
-    /// As [`Self::evaluate_request`], for a document of this source.
+    /// Evaluates every text of a JSON document, as [`Self::evaluate`]. Returns the redacted
+    /// document; None if nothing changed.
     ///
     /// # Errors
     /// The document must not pass.

@@ -9,6 +9,7 @@ use plimsoll_gateway_inspect::Source;
 
 use crate::body_filter::BodyFilter;
 use crate::content::ask_for_readable;
+use crate::document;
 use crate::error_response::ErrorFormat;
 use crate::forward::{self, UpstreamResponse};
 use crate::normal_form;
@@ -84,7 +85,7 @@ async fn scrubbed(
     };
     match reading {
         Ok(Reading::Json) => {
-            let result = scrub_whole(&context, upstream_response, scrub).await;
+            let result = scrub_whole(&context, upstream_response).await;
             respond(context, result, format)
         }
         Ok(reading) => relay(context, upstream_response, upstream, scrub.filter(reading)),
@@ -95,13 +96,9 @@ async fn scrubbed(
 async fn scrub_whole(
     context: &RequestContext,
     upstream_response: UpstreamResponse,
-    scrub: &Scrub,
 ) -> HandlerResult {
     let (mut parts, body) = upstream_response.collect(context).await?;
-    let body = match scrub.whole(&body, Reading::Json, Source::Data).await? {
-        Some(scrubbed) => context.made(scrubbed)?,
-        None => body,
-    };
+    let body = document::scrubbed(context, body, (Reading::Json, Source::Data)).await?;
     parts.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(parts, ResponseBody::Full(body)))
 }

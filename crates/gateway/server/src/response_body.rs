@@ -19,6 +19,8 @@ pub(crate) enum ResponseBody {
     Frames(VecDeque<Bytes>),
     /// As it comes from an upstream.
     Proxy(Box<ProxyBody>),
+    /// As the gateway makes it.
+    Made(Pin<Box<dyn Body<Data = Bytes, Error = BoxError>>>),
 }
 
 impl ResponseBody {
@@ -45,6 +47,7 @@ impl Body for ResponseBody {
             Self::Proxy(proxy) => {
                 proxy.poll_chunk(context).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
             }
+            Self::Made(body) => body.as_mut().poll_frame(context),
         }
     }
 
@@ -53,6 +56,7 @@ impl Body for ResponseBody {
             Self::Full(bytes) => bytes.is_empty(),
             Self::Frames(frames) => frames.is_empty(),
             Self::Proxy(proxy) => proxy.is_end_stream(),
+            Self::Made(body) => body.is_end_stream(),
         }
     }
 
@@ -61,6 +65,7 @@ impl Body for ResponseBody {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Frames(_) => SizeHint::default(),
             Self::Proxy(proxy) => proxy.size_hint(),
+            Self::Made(body) => body.size_hint(),
         }
     }
 }

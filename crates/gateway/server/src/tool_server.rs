@@ -6,16 +6,18 @@ mod exchange;
 mod failure;
 mod layer;
 mod link;
+mod running_calls;
 
 use plimsoll_gateway_agents::Registry;
 use std::sync::Arc;
 
 pub(crate) use connection::{Connection, ToolConnections};
 pub(crate) use directory::ToolDirectory;
-pub(crate) use exchange::Trace;
+pub(crate) use exchange::{Asker, Trace};
 pub(crate) use failure::Failure;
 pub(crate) use layer::ToolLayer;
 pub(crate) use link::ServerLink;
+pub(crate) use running_calls::RunningCall;
 
 /// All servers and tools.
 pub(crate) type ToolRegistry = Registry<Arc<ServerLink>>;

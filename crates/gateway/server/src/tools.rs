@@ -1,6 +1,7 @@
 //! Tools: who may call which, over REST and MCP; each call is judged, counted and recorded.
 
 mod call;
+mod event_stream;
 mod mcp;
 mod mcp_http;
 mod refresh;
@@ -32,16 +33,16 @@ pub(crate) async fn serve(
     let RoutedRequest { request, mut context, parameter } = routed;
     let config = Arc::clone(&context.config);
     let trace = trace::of(&mut context, request.headers());
-    let result = match (&config.tools, route) {
-        (None, _) => Err(ErrorResponse::not_found("there are no tools")),
-        (Some(layer), ToolRoute::Servers) => rest::servers(&mut context, layer, request).await,
-        (Some(layer), ToolRoute::List) => rest::list(&context, layer, &request),
-        (Some(_), ToolRoute::Call) => rest::call(&mut context, request, &trace).await,
-        (Some(layer), ToolRoute::Policies) => {
-            rest::policies(&context, layer, &request, parameter.as_deref())
-        }
-        (Some(_), ToolRoute::Mcp) => mcp::serve(&mut context, request, (true, &trace)).await,
-        (Some(_), ToolRoute::Message) => mcp::serve(&mut context, request, (false, &trace)).await,
+    let Some(layer) = &config.tools else {
+        return respond(context, Err(ErrorResponse::not_found("there are no tools")), format);
+    };
+    let result = match route {
+        ToolRoute::Servers => rest::servers(&mut context, layer, request).await,
+        ToolRoute::List => rest::list(&context, layer, &request),
+        ToolRoute::Call => rest::call(&mut context, request, &trace).await,
+        ToolRoute::Policies => rest::policies(&context, layer, &request, parameter.as_deref()),
+        ToolRoute::Mcp => return mcp::serve(context, request, (true, trace), format).await,
+        ToolRoute::Message => return mcp::serve(context, request, (false, trace), format).await,
     };
     respond(context, result, format)
 }

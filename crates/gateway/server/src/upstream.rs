@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) use connection::{UpstreamConn, UpstreamError};
-pub(crate) use endpoint::{Endpoint, InFlightGuard};
+pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
 pub(crate) use health_check::{HealthTarget, run_health_checks};
 pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;

@@ -6,6 +6,7 @@
 //! along.
 
 mod answer;
+mod client;
 mod session;
 
 use std::sync::Arc;

@@ -29,6 +29,8 @@ struct Entry {
     expires: u64,
     /// Monotonic nanoseconds from which on it has an outcome.
     outcome_from: u64,
+    /// Monotonic nanoseconds from which on its outcome is no longer kept.
+    gone_from: u64,
 }
 
 impl ApprovalTable {
@@ -53,13 +55,13 @@ impl ApprovalTable {
         let mut table = self.lock();
         table.make_room(at.now, rules)?;
         let expires = at.now.saturating_add(nanos(new.ttl));
-        table.insert(new.owner, approval.clone(), expires);
+        table.insert(new.owner, approval.clone(), (expires, nanos(rules.keep)));
         Ok(approval)
     }
 
     pub(crate) fn get(&self, now: u64, owner: &str, id: RecordId) -> Result<Approval, RecordError> {
         let table = self.lock();
-        let entry = table.by_id.get(&id).filter(|entry| *entry.owner == *owner);
+        let entry = table.by_id.get(&id).filter(|entry| entry.is_there(now, owner));
         entry.map(|entry| entry.at(now)).ok_or(RecordError::NotFound)
     }
 
@@ -75,13 +77,13 @@ impl ApprovalTable {
     pub(crate) fn decide(
         &self,
         at: Moment,
+        rules: &ApprovalRules,
         (owner, id): (&str, RecordId),
-        verdict: Verdict,
-        reason: &str,
+        (verdict, reason): (Verdict, &str),
     ) -> Result<Approval, RecordError> {
         let mut table = self.lock();
         let table = &mut *table;
-        let entry = table.by_id.get_mut(&id).filter(|entry| *entry.owner == *owner);
+        let entry = table.by_id.get_mut(&id).filter(|entry| entry.is_there(at.now, owner));
         let entry = entry.ok_or(RecordError::NotFound)?;
         let state = entry.at(at.now).state;
         if state != ApprovalState::Pending {
@@ -92,6 +94,7 @@ impl ApprovalTable {
         entry.approval.reason = Bytes::copy_from_slice(reason.as_bytes());
         table.by_outcome.remove(&(entry.outcome_from, id));
         entry.outcome_from = at.now;
+        entry.gone_from = at.now.saturating_add(nanos(rules.keep));
         table.by_outcome.insert((at.now, id));
         let (approval, expires) = (entry.approval.clone(), entry.expires);
         table.no_longer_pending(owner, expires, id);
@@ -122,14 +125,15 @@ impl Table {
         Ok(())
     }
 
-    fn insert(&mut self, owner: &str, approval: Approval, expires: u64) {
+    fn insert(&mut self, owner: &str, approval: Approval, (expires, keep): (u64, u64)) {
         let id = approval.id;
         self.remove(id);
         let known = self.pending.get_key_value(owner).map(|(owner, _)| Arc::clone(owner));
         let owner = known.unwrap_or_else(|| Arc::from(owner));
         self.pending.entry(Arc::clone(&owner)).or_default().insert((expires, id));
         self.by_outcome.insert((expires, id));
-        self.by_id.insert(id, Entry { owner, approval, expires, outcome_from: expires });
+        let gone_from = expires.saturating_add(keep);
+        self.by_id.insert(id, Entry { owner, approval, expires, outcome_from: expires, gone_from });
     }
 
     fn remove(&mut self, id: RecordId) {
@@ -162,6 +166,12 @@ impl Table {
 }
 
 impl Entry {
+    /// Whether there is such an approval for this owner. One whose outcome is no longer kept is
+    /// gone, also while nothing has taken its room.
+    fn is_there(&self, now: u64, owner: &str) -> bool {
+        *self.owner == *owner && now < self.gone_from
+    }
+
     /// The approval as it is now: time is an outcome.
     fn at(&self, now: u64) -> Approval {
         let mut approval = self.approval.clone();
@@ -170,5 +180,37 @@ impl Entry {
             approval.decided_at = Some(approval.expires_at);
         }
         approval
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn an_outcome_can_be_read_up_to_the_end_of_its_time_and_not_longer() {
+        const SECOND: u64 = 1_000_000_000;
+        let (table, owner) = (ApprovalTable::default(), "acme");
+        let seconds = Duration::from_secs;
+        let rules = ApprovalRules { approvals: 10, bytes: 64, keep: seconds(5) };
+        let at = |second: u64| Moment { now: second * SECOND, unix_ms: second * 1_000 };
+        let ask = |id, ttl| {
+            let (action, details) = ("pay", b"".as_slice());
+            let new = NewApproval { id, owner, action, details, session: None, ttl };
+            table.create(at(0), &rules, &new).unwrap();
+        };
+        let state = |now, id| table.get(now, owner, id).map(|approval| approval.state);
+        let (decided, expired) = (RecordId(1), RecordId(2));
+        ask(decided, seconds(100));
+        ask(expired, seconds(10));
+        // The rules that are in force at the decision say how long it is kept.
+        let longer = ApprovalRules { keep: seconds(7), ..rules };
+        table.decide(at(1), &longer, (owner, decided), (Verdict::Reject, "")).unwrap();
+        assert_eq!(state(8 * SECOND - 1, decided), Ok(ApprovalState::Rejected));
+        assert_eq!(state(8 * SECOND, decided), Err(RecordError::NotFound));
+        assert_eq!(state(10 * SECOND - 1, expired), Ok(ApprovalState::Pending));
+        assert_eq!(state(15 * SECOND - 1, expired), Ok(ApprovalState::Expired));
+        assert_eq!(state(15 * SECOND, expired), Err(RecordError::NotFound));
     }
 }

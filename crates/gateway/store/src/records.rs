@@ -132,7 +132,9 @@ impl Store {
         (verdict, reason): (Verdict, &str),
     ) -> Result<Approval, RecordError> {
         match self {
-            Self::Memory(store) => store.approvals.decide(at, (owner, id), verdict, reason),
+            Self::Memory(store) => {
+                store.approvals.decide(at, rules, (owner, id), (verdict, reason))
+            }
             Self::Redis(store) => {
                 Box::pin(store.decide(rules, (owner, id), (verdict, reason))).await
             }

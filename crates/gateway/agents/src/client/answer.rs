@@ -1,6 +1,7 @@
 //! Reads the answer of a server to one message: JSON, or a stream of events.
 
 use super::event_stream::EventStream;
+use crate::notification::{CallProgress, read_progress};
 use crate::rpc::{NoReply, Reply, RpcError, read_refusal, read_reply};
 
 /// The head of an HTTP response, as far as MCP looks at it.
@@ -78,6 +79,7 @@ pub struct AnswerReader {
     /// Bytes that may still come.
     left: usize,
     found: Option<Reply>,
+    progress: Vec<CallProgress>,
 }
 
 #[derive(Debug)]
@@ -101,7 +103,15 @@ impl AnswerReader {
             Body::Ignored
         };
         let session = head.session.map(str::to_owned);
-        Self { id, status: head.status, session, body, left: limit, found: None }
+        Self {
+            id,
+            status: head.status,
+            session,
+            body,
+            left: limit,
+            found: None,
+            progress: Vec::new(),
+        }
     }
 
     /// Takes a piece of the body.
@@ -115,14 +125,28 @@ impl AnswerReader {
             Body::Ignored => {}
             Body::Json(bytes) => bytes.extend_from_slice(piece),
             Body::Events(stream) => {
-                // What comes behind the answer is not looked at.
-                for data in stream.feed(piece) {
-                    let found = || read_reply(&data, id).map_err(Fault::NoReply);
-                    self.found = self.found.take().map_or_else(found, |reply| Ok(Some(reply)))?;
-                }
+                let events = stream.feed(piece);
+                self.read_events(events, id)?;
             }
         }
         Ok(if self.found.is_some() { Progress::Complete } else { Progress::More })
+    }
+
+    fn read_events(&mut self, events: Vec<Vec<u8>>, id: u64) -> Result<(), Fault> {
+        for data in events {
+            // What comes behind the answer is not looked at.
+            if self.found.is_some() {
+                break;
+            }
+            self.found = read_reply(&data, id).map_err(Fault::NoReply)?;
+            self.progress.extend(read_progress(&data, id));
+        }
+        Ok(())
+    }
+
+    /// What the server said since the last time about how far it is.
+    pub fn take_progress(&mut self) -> Vec<CallProgress> {
+        std::mem::take(&mut self.progress)
     }
 
     /// Ends the answer.

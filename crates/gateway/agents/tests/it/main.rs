@@ -2,7 +2,7 @@
 
 use plimsoll_gateway_agents::client::{Answer, AnswerReader, Fault, Head};
 use plimsoll_gateway_agents::rpc::{Message, read_message, read_reply};
-use plimsoll_gateway_agents::{CallCounter, SessionError, Sessions, ToolResult, is_too_deep};
+use plimsoll_gateway_agents::{ToolResult, is_too_deep};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -76,18 +76,4 @@ proptest! {
             prop_assert_eq!(read(&bytes, size, kind), read(&bytes, bytes.len(), kind), "{}", kind);
         }
     }
-}
-
-#[test]
-fn the_counter_is_reached_through_its_trait() {
-    async fn count(counter: &impl CallCounter, session: &str) -> Result<u32, SessionError> {
-        counter.check_and_count(session, "a", 0).await
-    }
-    let sessions = Sessions::new(10, 10, 1);
-    let session = sessions.open(7, &"a".into(), "v", 0).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let counts = [(); 2].map(|()| runtime.block_on(count(&sessions, &session)));
-    assert_eq!(counts, [Ok(0), Err(SessionError::LimitReached(1))]);
-    let unknown = runtime.block_on(count(&sessions, "nobody"));
-    assert_eq!(unknown, Err(SessionError::NotFound));
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hyper::Uri;
-use hyper::http::uri::Scheme;
 
 use crate::router::Proxy;
 use crate::spec::{AgentSpec, Balance, DialectSpec, UpstreamSpec};
 use crate::units::{ByteSize, HumanDuration};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, address_of};
 
 /// The longest name of an agent.
 const MAX_NAME: usize = 64;
@@ -89,17 +88,8 @@ impl Place {
     /// At a URL.
     fn at(name: &str, text: &str, spec: &AgentSpec) -> Result<Self, &'static str> {
         let url: Uri = text.parse().map_err(|_| "`url` is no URL")?;
-        let authority = url.authority().filter(|_| url.scheme() == Some(&Scheme::HTTP));
-        let authority = authority.ok_or("`url` is http://HOST:PORT/PATH")?;
-        if authority.as_str().contains('@') || url.query().is_some() {
-            return Err("`url` has neither user nor query");
-        }
-        let host = authority.host();
-        // A port that is none must not become the usual one.
-        let address = match authority.as_str().strip_prefix(host) {
-            Some("") => format!("{host}:80"),
-            _ => authority.to_string(),
-        };
+        let address = address_of(&url).filter(|_| url.query().is_none());
+        let address = address.ok_or("`url` is http://HOST:PORT/PATH, without user and query")?;
         let upstream = Upstream::new(name, &upstream_spec(address, spec));
         Ok(Self {
             url: text.to_owned(),

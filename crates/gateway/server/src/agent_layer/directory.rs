@@ -65,15 +65,17 @@ impl Directory {
         registry: &AgentRegistry,
         tenant: Option<&str>,
     ) -> Vec<Arc<Agent>> {
-        let mut all = registry.all().clone();
-        all.extend(self.known.clone());
-        all.into_values().filter(|agent| self.allows(tenant, &agent.name)).collect()
+        let registered = registry.all();
+        // A configuration that was read later may have taken a name: its agent is the last.
+        let all: BTreeMap<_, _> = registered.iter().chain(&self.known).collect();
+        let allowed = all.into_values().filter(|agent| self.allows(tenant, &agent.name));
+        allowed.cloned().collect()
     }
 
     /// Whether a tenant may ask an agent.
     pub(crate) fn allows(&self, tenant: Option<&str>, agent: &str) -> bool {
-        let lists = [Some(ALL), tenant.filter(|tenant| *tenant != ALL)];
-        let mut lists = lists.into_iter().flatten().filter_map(|name| self.allow.get(name));
+        let lists = [Some(ALL), tenant].into_iter().flatten();
+        let mut lists = lists.filter_map(|name| self.allow.get(name));
         lists.any(|names| names.iter().any(|name| name == ALL || name == agent))
     }
 }
@@ -106,9 +108,14 @@ impl AgentRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::AgentSpec;
 
     fn directory(allow: &str) -> Directory {
-        let text = format!("agents: {{agents: {{allow: {allow}}}}}");
+        read(&format!("allow: {allow}"))
+    }
+
+    fn read(settings: &str) -> Directory {
+        let text = format!("agents: {{agents: {{{settings}}}}}");
         let spec = crate::spec::Spec::from_yaml(&text).unwrap();
         Directory::new(&spec.agents.unwrap().agents, &[]).unwrap()
     }
@@ -133,5 +140,22 @@ mod tests {
         }
         assert!(!directory("{}").allows(Some("retail"), "planner"), "nothing is allowed");
         assert!(!directory("{retail: []}").allows(Some("retail"), "planner"));
+    }
+
+    #[test]
+    fn agents_are_listed_by_name_and_each_once() {
+        let registry = AgentRegistry::default();
+        for (name, url) in [("b", "http://old/"), ("c", "http://c/"), ("z", "http://z/")] {
+            let agent = Agent::new(name, &AgentSpec::at(url.to_owned()), &[]).unwrap();
+            registry.add(agent, &read("")).unwrap();
+        }
+        let rules = read(
+            "known: {d: {url: 'http://d/'}, b: {url: 'http://new/'}, \
+                          e: {url: 'http://e/'}}, allow: {retail: [b, c, d]}",
+        );
+        let allowed = rules.allowed(&registry, Some("retail"));
+        let listed: Vec<(&str, &str)> =
+            allowed.iter().map(|agent| (&*agent.name, &*agent.url)).collect();
+        assert_eq!(listed, [("b", "http://new/"), ("c", "http://c/"), ("d", "http://d/")]);
     }
 }

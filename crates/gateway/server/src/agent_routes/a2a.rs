@@ -5,13 +5,15 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, Uri};
+use plimsoll_gateway_inspect::Source;
 
 use super::agent_path::AgentPath;
 use super::agents::find;
-use super::api_request::{ApiRequest, judged};
+use super::api_request::ApiRequest;
 use super::rpc::{self, RpcError};
 use crate::agent_layer::{Agent, PATH_HEADER};
 use crate::content::ask_for_readable;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::forward::{self, UpstreamResponse};
 use crate::proxy;
@@ -38,7 +40,7 @@ pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
         Err(error) => return refuse(context, &RpcError::of(error, id)),
     };
     context.llm_info().model = Some(Arc::clone(&agent.name));
-    let sent = match judged(&mut context, body).await {
+    let sent = match document::judged(&mut context, body, Source::Protocol).await {
         Ok(body) => send(&context, &agent, (head, None), RequestBody::Full(body)).await,
         Err(error) => Err(error),
     };

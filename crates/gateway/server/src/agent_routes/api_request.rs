@@ -6,13 +6,14 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
+use plimsoll_gateway_inspect::Source;
 use plimsoll_gateway_store::{Moment, RecordId};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use crate::agent_layer::AgentLayer;
 use crate::clock;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
@@ -66,10 +67,10 @@ impl ApiRequest {
     /// As [`Self::post`], judged by the policy: what it redacts is gone.
     ///
     /// # Errors
-    /// Those of [`Self::post`] and [`judged`].
+    /// Those of [`Self::post`] and [`document::judged`].
     pub(super) async fn post_judged(&mut self) -> Result<Bytes, ErrorResponse> {
         let body = self.post().await?;
-        judged(&mut self.context, body).await
+        document::judged(&mut self.context, body, Source::Protocol).await
     }
 
     /// The id in the path.
@@ -94,29 +95,6 @@ pub(super) fn layer(context: &RequestContext) -> Result<Arc<AgentLayer>, ErrorRe
     context.config.agents.clone().ok_or_else(|| ErrorResponse::not_found("there is no such route"))
 }
 
-/// A JSON document as the policy lets it pass.
-///
-/// # Errors
-/// `content_blocked`, and what the policy cannot read.
-pub(super) async fn judged(
-    context: &mut RequestContext,
-    body: Bytes,
-) -> Result<Bytes, ErrorResponse> {
-    let config = Arc::clone(&context.config);
-    let Some(policy) = config.policy.as_ref().filter(|_| !body.is_empty()) else {
-        return Ok(body);
-    };
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    match policy.evaluate_request(record, &body).await {
-        Ok(None) => Ok(body),
-        Ok(Some(redacted)) => context.made(redacted),
-        Err(error) if error.kind == "policy_blocked" => {
-            Err(ErrorResponse::content_blocked(error.message))
-        }
-        Err(error) => Err(error),
-    }
-}
-
 /// Reads a JSON object; nothing at all is an empty one.
 ///
 /// # Errors
@@ -136,17 +114,6 @@ pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorRespons
         };
         ErrorResponse::bad_request(format!("{message}: {place}"))
     })
-}
-
-/// An id that nobody can guess.
-///
-/// # Errors
-/// The system gives no random numbers.
-pub(super) fn new_id() -> Result<RecordId, ErrorResponse> {
-    let mut bytes = [0; 16];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| ErrorResponse::internal_error("the system gives no random numbers"))?;
-    Ok(RecordId(u128::from_be_bytes(bytes)))
 }
 
 /// The time now.

@@ -5,11 +5,12 @@ use plimsoll_gateway_store::{Approval, ApprovalState, NewApproval, RecordError, 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api_request::{ApiRequest, new_id, now, object};
+use super::api_request::{ApiRequest, now, object};
 use super::counted;
 use super::sessions::expect_session;
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::random_id::random_id;
 use crate::respond::{HandlerResult, json as json_response};
 use crate::response_body::ResponseBody;
 use crate::store_error::store_error;
@@ -46,7 +47,7 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     let details = if wanted.details.is_null() { String::new() } else { wanted.details.to_string() };
     let owner = context.identity.owner();
     let new = NewApproval {
-        id: new_id()?,
+        id: random_id()?,
         owner: &owner,
         action: &wanted.action,
         details: details.as_bytes(),

@@ -5,19 +5,18 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, StatusCode, Uri, Version};
-use plimsoll_gateway_inspect::Source;
 use serde_json::{Map, Value};
 
 use super::agents::find;
 use super::api_request::ApiRequest;
 use crate::agent_layer::Agent;
 use crate::content::ask_for_readable;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::forward;
 use crate::request_body::RequestBody;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
-use crate::scrub::Reading;
 
 /// Where cards were before A2A 0.3.
 const OLD_PATH: &str = "/.well-known/agent.json";
@@ -61,16 +60,11 @@ async fn fetch(
     ask_for_readable(&mut head.headers);
     let body = RequestBody::Full(Bytes::new());
     let response = forward::send(context, &agent.proxy, head, body).await?;
-    let (parts, mut body) = response.collect(context).await?;
+    let (parts, body) = response.collect(context).await?;
     if parts.status == StatusCode::NOT_FOUND {
         return Ok(None);
     }
-    if let Some(scrub) = &context.config.scrub {
-        let reading = scrub.reading(&parts.headers, Reading::Json)?;
-        if let Some(scrubbed) = scrub.whole(&body, reading, Source::Protocol).await? {
-            body = context.made(scrubbed)?;
-        }
-    }
+    let body = document::scrubbed_response(context, &parts.headers, body).await?;
     match serde_json::from_slice(&body) {
         Ok(Value::Object(card)) if parts.status.is_success() => Ok(Some(card)),
         _ => Err(ErrorResponse::agent_error("the agent's card is no JSON object")),

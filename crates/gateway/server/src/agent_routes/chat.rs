@@ -5,18 +5,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
+use plimsoll_gateway_agents::read_object;
 use plimsoll_gateway_inspect::Source;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::api_request::{ApiRequest, judged, layer, object};
+use super::api_request::{ApiRequest, layer, object};
 use super::counted;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::llm;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
 use crate::scrub::Reading;
-use crate::tool_server::Trace;
+use crate::tool_server::{Asker, Trace};
 use crate::tools::{self, CallError};
 
 /// The longest name and id of a tool call that goes back to the model.
@@ -90,7 +93,7 @@ fn turn(turn: Value) -> Result<Value, ErrorResponse> {
 pub(super) async fn run(
     context: &mut RequestContext,
     headers: &HeaderMap,
-    mut messages: Vec<Value>,
+    messages: Vec<Value>,
 ) -> Result<Outcome, ErrorResponse> {
     let layer = layer(context)?;
     let missing = || ErrorResponse::not_found("there is no such route");
@@ -98,15 +101,10 @@ pub(super) async fn run(
     let model = chat.spec.model.as_str();
     context.llm_info().model = Some(Arc::from(model));
     let (tools, trace) = (tools_for(context), tools::trace(context, headers));
-    let mut tool_calls = 0;
+    let (mut conversation, mut tool_calls) = (Conversation::default(), 0);
+    conversation.add(context, Texts { messages, tools }).await?;
     for step in 1..=chat.spec.steps {
-        let mut body = json!({"model": model, "messages": messages});
-        if !tools.is_empty() {
-            body["tools"] = Value::Array(tools.clone());
-        }
-        let body = bounded(context, body.to_string())?;
-        let body = judged(context, body).await?;
-        let question = (body, model);
+        let question = (conversation.body(context, model)?, model);
         let completion = Box::pin(llm::complete(context, &chat.proxy, question, headers)).await;
         let message = message_of(counted(context, "chat_step", completion)?)?;
         let calls = calls_of(&message)?;
@@ -117,7 +115,7 @@ pub(super) async fn run(
         if step == chat.spec.steps {
             break;
         }
-        messages.push(asked(&message, &calls));
+        let mut messages = vec![asked(&message, &calls)];
         for call in calls {
             if tool_calls >= layer.sessions.calls {
                 let most = layer.sessions.calls;
@@ -128,6 +126,7 @@ pub(super) async fn run(
             let text = make(context, &call, &trace).await?;
             messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": text}));
         }
+        conversation.add(context, Texts { messages, tools: Vec::new() }).await?;
     }
     let most = chat.spec.steps;
     Err(ErrorResponse::step_limit(format!("the model still calls tools after {most} steps")))
@@ -150,7 +149,51 @@ fn tools_for(context: &RequestContext) -> Vec<Value> {
     described.collect()
 }
 
-/// The conversation, as long as a client's may be.
+/// What a model is told: messages of the conversation, and tools.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Texts {
+    messages: Vec<Value>,
+    tools: Vec<Value>,
+}
+
+impl Texts {
+    /// The same as the policy lets it pass.
+    async fn judged(self, context: &mut RequestContext) -> Result<Self, ErrorResponse> {
+        if context.config.policy.is_none() {
+            return Ok(self);
+        }
+        let body = bounded(context, json!(self).to_string())?;
+        let judged = document::judged(context, body, Source::Protocol).await?;
+        serde_json::from_slice(&judged)
+            .map_err(|_| ErrorResponse::internal_error("a judged conversation cannot be read"))
+    }
+}
+
+/// What the policy has let pass. Each text is judged once, when it is added: the policy looks at
+/// each message and at each tool by itself, so what was said before changes nothing.
+#[derive(Debug, Default)]
+struct Conversation(Texts);
+
+impl Conversation {
+    async fn add(&mut self, context: &mut RequestContext, new: Texts) -> Result<(), ErrorResponse> {
+        let Texts { messages, tools } = new.judged(context).await?;
+        self.0.messages.extend(messages);
+        self.0.tools.extend(tools);
+        Ok(())
+    }
+
+    /// The request to the model.
+    fn body(&self, context: &RequestContext, model: &str) -> Result<Bytes, ErrorResponse> {
+        let Texts { messages, tools } = &self.0;
+        let mut body = json!({"model": model, "messages": messages});
+        if !tools.is_empty() {
+            body["tools"] = json!(tools);
+        }
+        bounded(context, body.to_string())
+    }
+}
+
+/// A conversation, as long as a client's may be.
 fn bounded(context: &RequestContext, body: String) -> Result<Bytes, ErrorResponse> {
     let most = context.config.server.body_bytes.0;
     if body.len() as u64 > most {
@@ -204,10 +247,12 @@ async fn make(
 ) -> Result<String, ErrorResponse> {
     // Some models write nothing for no arguments.
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
-    let is_object = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
+    let is_object = read_object::<IgnoredAny>(arguments).is_ok();
     let made = if is_object {
         let arguments = Bytes::copy_from_slice(arguments.as_bytes());
-        let call = tools::ToolCall { name: &call.name, arguments, session: None, trace };
+        let asker = Asker { trace, progress: None };
+        let (name, session, running) = (&call.name, None, None);
+        let call = tools::ToolCall { name, arguments, session, asker, running };
         tools::call(context, call).await
     } else {
         Err(ErrorResponse::bad_request("the arguments are no JSON object").into())
@@ -243,11 +288,7 @@ pub(super) async fn scrubbed(
     body: String,
 ) -> Result<Bytes, ErrorResponse> {
     let body = context.made(body)?;
-    let Some(scrub) = &context.config.scrub else { return Ok(body) };
-    match scrub.whole(&body, Reading::Json, Source::Protocol).await? {
-        Some(scrubbed) => context.made(scrubbed),
-        None => Ok(body),
-    }
+    document::scrubbed(context, body, (Reading::Json, Source::Protocol)).await
 }
 
 #[cfg(test)]

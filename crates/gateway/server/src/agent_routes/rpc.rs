@@ -2,7 +2,8 @@
 
 use hyper::{HeaderMap, Response, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::error::Category;
+use serde_json::{Map, Value, json};
 
 use crate::agent_layer::VERSION_HEADER;
 use crate::error_response::ErrorResponse;
@@ -73,6 +74,9 @@ struct Members {
     id: Value,
     method: Option<Value>,
     params: Option<Value>,
+    /// Read to the end, so that what is no JSON, or too deep, is found wherever it is.
+    #[serde(flatten)]
+    _others: Map<String, Value>,
 }
 
 /// Reads a request of A2A in one of its versions, as the header `a2a-version` says: without it 0.3.
@@ -82,16 +86,11 @@ struct Members {
 /// The error for the client.
 pub(super) fn read(body: &[u8], headers: &HeaderMap) -> Result<Value, RpcError> {
     let invalid = |id: Value, message: &str| RpcError::new(id, INVALID_REQUEST, message);
-    let value: Value = serde_json::from_slice(body)
-        .map_err(|_| RpcError::new(Value::Null, PARSE_ERROR, "the body is not JSON"))?;
-    match value {
-        Value::Object(_) => {}
-        Value::Array(_) => return Err(invalid(Value::Null, "batches are not supported")),
-        _ => return Err(invalid(Value::Null, "the request is not an object")),
-    }
-    let members: Members = serde_json::from_slice(body)
-        .map_err(|_| invalid(Value::Null, "a member is there twice"))?;
-    let Members { jsonrpc, id, method, params } = members;
+    let Members { jsonrpc, id, method, params, .. } =
+        serde_json::from_slice(body).map_err(|error| match error.classify() {
+            Category::Data => invalid(Value::Null, misfit(body)),
+            _ => RpcError::new(Value::Null, PARSE_ERROR, "the body is not JSON"),
+        })?;
     let is_id = id.is_null() || id.is_string() || id.is_i64() || id.is_u64();
     if !is_id {
         return Err(invalid(Value::Null, "`id` is a text, a whole number or null"));
@@ -107,6 +106,15 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap) -> Result<Value, RpcError> 
         return Err(RpcError::new(id, INVALID_PARAMS, "`params` is an object"));
     }
     Ok(id)
+}
+
+/// Why JSON is no request.
+fn misfit(body: &[u8]) -> &'static str {
+    match body.trim_ascii_start().first() {
+        Some(b'{') => "a member is there twice",
+        Some(b'[') => "batches are not supported",
+        _ => "the request is not an object",
+    }
 }
 
 fn check_version(id: &Value, method: &str, headers: &HeaderMap) -> Result<(), RpcError> {
@@ -175,12 +183,18 @@ mod tests {
     #[test]
     fn requests_are_read_and_nonsense_gets_its_code() {
         let null = Value::Null;
+        // In a member that nobody reads.
+        let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
         for (body, code, id) in [
             ("", -32_700, null.clone()),
             ("{", -32_700, null.clone()),
             ("[]", -32_600, null.clone()),
             (r#"[{"jsonrpc":"2.0","id":1,"method":"GetTask"}]"#, -32_600, null.clone()),
             ("1", -32_600, null.clone()),
+            (" \"x\"", -32_600, null.clone()),
+            ("nonsense", -32_700, null.clone()),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get"}}"#, -32_700, null.clone()),
+            (deep.as_str(), -32_700, null.clone()),
             (r#"{"id":1,"method":"tasks/get"}"#, -32_600, json!(1)),
             (r#"{"jsonrpc":"1.0","id":1,"method":"tasks/get"}"#, -32_600, json!(1)),
             (r#"{"jsonrpc":"2.0","id":"a"}"#, -32_600, json!("a")),

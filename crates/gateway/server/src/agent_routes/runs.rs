@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::api_request::{ApiRequest, new_id, object};
+use super::api_request::{ApiRequest, object};
 use super::chat::{self, Outcome};
 use super::counted;
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::random_id::random_id;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, finish, json as json_response, respond_error};
 use crate::response_body::ResponseBody;
@@ -80,7 +81,7 @@ async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     let place = Place::take(running, chat.spec.runs);
     let place = place.ok_or_else(|| ErrorResponse::store_full("too many runs are in progress"))?;
     let (timeout, keep) = (chat.spec.run_timeout.0, chat.spec.keep.0);
-    let run = Run { id: new_id()?, input, timeout, keep, _place: place };
+    let run = Run { id: random_id()?, input, timeout, keep, _place: place };
     let state = json!({"run_id": run.id.to_string(), "status": "running"});
     // A run whose gateway died is forgotten after its time.
     put(&request.context, run.id, &state, timeout.saturating_add(keep)).await?;

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode, Version as HttpVersion};
-use plimsoll_gateway_inspect::Source;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::a2a;
 use super::agents::find;
-use super::api_request::{ApiRequest, new_id, object};
+use super::api_request::{ApiRequest, object};
 use super::counted;
 use super::rpc::{METHOD_NOT_FOUND, VERSION_NOT_SUPPORTED};
 use super::sessions::expect_session;
 use crate::agent_layer::{Agent, PATH_HEADER, VERSION_HEADER, Version};
+use crate::document;
 use crate::error_response::ErrorResponse;
+use crate::random_id::random_id;
 use crate::request_body::RequestBody;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
-use crate::scrub::Reading;
 
 /// The header of a trace (W3C).
 static TRACE_HEADER: HeaderName = HeaderName::from_static("traceparent");
@@ -82,18 +82,13 @@ async fn ask(
     (client, version): (&Parts, Version),
     wanted: &Wanted,
 ) -> Result<(Answer, usize), ErrorResponse> {
-    let id = new_id()?.to_string();
+    let id = random_id()?.to_string();
     let body = message(&id, version, &wanted.message).to_string();
     let head = head(context, client, version);
     let body = RequestBody::Full(context.made(body)?);
     let (response, path) = a2a::send(context, agent, (head, wanted.path.clone()), body).await?;
-    let (parts, mut body) = response.collect(context).await?;
-    if let Some(scrub) = &context.config.scrub {
-        let reading = scrub.reading(&parts.headers, Reading::Json)?;
-        if let Some(scrubbed) = scrub.whole(&body, reading, Source::Protocol).await? {
-            body = context.made(scrubbed)?;
-        }
-    }
+    let (parts, body) = response.collect(context).await?;
+    let body = document::scrubbed_response(context, &parts.headers, body).await?;
     if !parts.status.is_success() {
         let message = format!("the agent answered {}", parts.status);
         return Err(ErrorResponse::agent_error(message));

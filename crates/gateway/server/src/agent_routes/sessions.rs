@@ -5,10 +5,11 @@ use plimsoll_gateway_store::{NewSession, RecordId, Session, SessionRules};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::api_request::{ApiRequest, new_id, now, object};
+use super::api_request::{ApiRequest, now, object};
 use super::counted;
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::random_id::random_id;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
 use crate::response_body::ResponseBody;
@@ -28,7 +29,7 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     let wanted: Wanted = object(&body)?;
     let (layer, context) = (request.layer()?, &request.context);
     let metadata = Value::Object(wanted.metadata).to_string();
-    let (owner, id) = (context.identity.owner(), new_id()?);
+    let (owner, id) = (context.identity.owner(), random_id()?);
     let new = NewSession {
         id,
         owner: &owner,

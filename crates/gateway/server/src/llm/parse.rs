@@ -7,9 +7,11 @@ use hyper::Method;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
+use plimsoll_gateway_inspect::Source;
 
 use super::parse_cache::{BodyDigest, digest};
 use super::request::{LlmRequest, dialect_error, strip_prefix};
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::request_body;
 use crate::request_context::RequestContext;
@@ -92,7 +94,8 @@ async fn parse_body(
     let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
     let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
     let model = Arc::from(view.model());
-    let body = evaluate(context, &body).await?.unwrap_or(body);
+    let redacted = document::redacted(context, &body, Source::Protocol).await?;
+    let body = redacted.unwrap_or(body);
     Ok(LlmRequest {
         endpoint,
         streaming,
@@ -105,15 +108,4 @@ async fn parse_body(
         digest,
         body_key: None,
     })
-}
-
-/// Evaluates every text of a request. Returns the changed body where something was redacted.
-async fn evaluate(
-    context: &mut RequestContext,
-    body: &Bytes,
-) -> Result<Option<Bytes>, ErrorResponse> {
-    let Some(policy) = &context.config.policy else { return Ok(None) };
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    let redacted = policy.evaluate_request(record, body).await?;
-    redacted.map(|redacted| context.made(redacted)).transpose()
 }

@@ -9,7 +9,6 @@ use hyper::{HeaderMap, StatusCode};
 use plimsoll_gateway_dialect::{
     StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
 };
-use plimsoll_gateway_inspect::Source;
 
 use super::cache_key::forbids_keeping;
 use super::cache_write::{CacheFilter, CacheWrite};
@@ -20,6 +19,7 @@ use crate::body_filter::{BodyFilter, BoxError};
 use crate::budget::RequestReservation;
 use crate::clock;
 use crate::content::{is_encoded, is_event_stream};
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::forward::UpstreamResponse;
 use crate::proxy_body::ProxyBody;
@@ -167,13 +167,11 @@ async fn scrub(
     parts: &mut Parts,
     body: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
-    let Some(scrub) = &context.config.scrub else { return Ok(body) };
-    let reading = scrub.reading(&parts.headers, Reading::Json)?;
-    parts.headers.remove(CONTENT_LENGTH);
-    match scrub.whole(&body, reading, Source::Protocol).await? {
-        Some(scrubbed) => context.made(scrubbed),
-        None => Ok(body),
+    let scrubbed = document::scrubbed_response(context, &parts.headers, body).await?;
+    if context.config.scrub.is_some() {
+        parts.headers.remove(CONTENT_LENGTH);
     }
+    Ok(scrubbed)
 }
 
 /// Replaces the headers that describe the body.

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use plimsoll_gateway_agents::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
 use plimsoll_gateway_agents::{Tool, ToolResult, ToolTable};
 use tokio::sync::Mutex;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
 
-use super::exchange::{Trace, exchange};
+use super::exchange::{Asker, exchange};
 use super::failure::Failure;
 use super::link::ServerLink;
 use crate::memory::{Held, MemoryBudget};
@@ -65,10 +67,10 @@ impl Connection {
         &self,
         services: Services<'_>,
         call: Call<'_>,
-        trace: &Trace,
+        asker: Asker<'_>,
     ) -> Result<(ToolResult, Option<Held>), Failure> {
         let write = |connected: &Connected, id| connected.call_tool(id, call);
-        let (result, held) = self.ask(services, write, trace).await?;
+        let (result, held) = self.ask(services, write, asker).await?;
         Ok((ToolResult::read(&result).map_err(Failure::Result)?, held))
     }
 
@@ -80,7 +82,7 @@ impl Connection {
         let (mut table, mut cursor) = (ToolTable::default(), None);
         loop {
             let write = |connected: &Connected, id| connected.list_tools(id, cursor.as_deref());
-            let (page, _held) = self.ask(services, write, &Trace::new()).await?;
+            let (page, _held) = self.ask(services, write, Asker::default()).await?;
             cursor = table.add(&page).map_err(Failure::List)?;
             if cursor.is_none() {
                 return Ok(table.into_tools());
@@ -94,18 +96,31 @@ impl Connection {
         &self,
         services: Services<'_>,
         write: impl Fn(&Connected, u64) -> Outgoing,
-        trace: &Trace,
+        asker: Asker<'_>,
     ) -> Result<(String, Option<Held>), Failure> {
         let connected = self.connected(services).await?;
-        let outgoing = write(&connected, self.next_id());
-        let (mut answer, mut held) = exchange(services, &self.link, outgoing, trace).await?;
+        let (mut answer, mut held) = self.ask_once(services, &connected, &write, asker).await?;
         if connected.is_lost(&answer) {
             self.forget(&connected).await;
             let connected = self.connected(services).await?;
-            let outgoing = write(&connected, self.next_id());
-            (answer, held) = exchange(services, &self.link, outgoing, trace).await?;
+            (answer, held) = self.ask_once(services, &connected, &write, asker).await?;
         }
         Ok((result(answer)?, held))
+    }
+
+    async fn ask_once(
+        &self,
+        services: Services<'_>,
+        connected: &Connected,
+        write: &impl Fn(&Connected, u64) -> Outgoing,
+        asker: Asker<'_>,
+    ) -> Result<(Answer, Option<Held>), Failure> {
+        let id = self.next_id();
+        let mut unanswered =
+            Unanswered { services, link: &self.link, cancel: connected.cancel(id) };
+        let answer = exchange(services, &self.link, write(connected, id), asker).await;
+        unanswered.cancel = None;
+        answer
     }
 
     /// How the server is spoken to; after a handshake if it is not known.
@@ -116,7 +131,8 @@ impl Connection {
         }
         let (mut handshake, mut outgoing) = Handshake::start(self.link.protocol, self.next_id());
         loop {
-            let (answer, _held) = exchange(services, &self.link, outgoing, &Trace::new()).await?;
+            let (answer, _held) =
+                exchange(services, &self.link, outgoing, Asker::default()).await?;
             match handshake.next(&answer, self.next_id()) {
                 Step::Send(next) => outgoing = next,
                 Step::Failed(reason) => return Err(Failure::Handshake(reason)),
@@ -140,6 +156,26 @@ impl Connection {
     fn next_id(&self) -> u64 {
         self.ids.set(self.ids.get() + 1);
         self.ids.get()
+    }
+}
+
+/// A request whose answer is awaited. Dropped before that came, it tells the server so.
+struct Unanswered<'a> {
+    services: Services<'a>,
+    link: &'a Arc<ServerLink>,
+    cancel: Option<Outgoing>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Some(cancel) = self.cancel.take() else { return };
+        let (pool, memory) = (Rc::clone(self.services.0), Arc::clone(self.services.1));
+        let link = Arc::clone(self.link);
+        spawn_local(async move {
+            // Where it does not reach the server, nobody waits for the answer either.
+            let told = exchange((&pool, &memory), &link, cancel, Asker::default());
+            let _ = timeout(link.timeout, told).await;
+        });
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use plimsoll_gateway_agents::{Collision, LocalTool, ServerState, Sessions, Tool, ToolServer};
+use plimsoll_gateway_agents::{
+    Collision, LocalTool, ServerState, SessionLimits, Sessions, Tool, ToolServer,
+};
 
 use super::ToolRegistry;
 use super::layer::ToolLayer;
 use super::link::ServerLink;
-use crate::spec::ToolsSpec;
+use super::running_calls::RunningCalls;
 
 /// All servers and tools, replaced as a whole with each change.
 #[derive(Debug)]
@@ -18,21 +20,18 @@ pub(crate) struct ToolDirectory {
     changing: Mutex<()>,
     /// The sessions of MCP clients.
     pub(crate) sessions: Sessions,
+    /// Their calls.
+    pub(crate) calls: RunningCalls,
 }
 
 impl ToolDirectory {
     pub(crate) fn new(layer: Option<&ToolLayer>) -> Self {
-        // Without the layer nobody opens a session; a later configuration may have it.
-        let otherwise = ToolsSpec::default();
-        let (most, idle, calls) = layer.map_or(
-            (otherwise.sessions, otherwise.session_timeout, otherwise.calls_per_session),
-            |layer| (layer.sessions, layer.session_timeout, layer.calls_per_session),
-        );
-        let sessions = Sessions::new(most, idle.nanos(), calls);
         let directory = Self {
             registry: ArcSwap::from_pointee(ToolRegistry::new(&[])),
             changing: Mutex::new(()),
-            sessions,
+            // Without the layer nobody opens a session.
+            sessions: Sessions::new(SessionLimits { sessions: 0, idle: 0, calls: 0 }),
+            calls: RunningCalls::default(),
         };
         directory.configure(layer);
         directory
@@ -50,9 +49,12 @@ impl ToolDirectory {
         (up, registry.servers().len() - up)
     }
 
-    /// Takes over the servers and local tools of a configuration. Servers that were registered
-    /// stay, as do the tools of servers that did not change.
+    /// Takes over the servers, the local tools and the bounds of sessions of a configuration.
+    /// Servers that were registered stay, as do the tools of servers that did not change.
     pub(crate) fn configure(&self, layer: Option<&ToolLayer>) {
+        if let Some(layer) = layer {
+            self.sessions.set_limits(layer.sessions);
+        }
         self.change(|old| {
             let none: (&[LocalTool], &[Arc<ServerLink>]) = (&[], &[]);
             let (local, configured) =

@@ -12,6 +12,7 @@ use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
 };
 use plimsoll_gateway_agents::client::{Answer, AnswerReader, Head, Outgoing, Progress};
+use plimsoll_gateway_agents::notification::CallProgress;
 use plimsoll_gateway_agents::version::SESSION_HEADER;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
@@ -29,6 +30,15 @@ const END_OF_STREAM: Duration = Duration::from_secs(1);
 /// What a server is told about the request of the client: headers.
 pub(crate) type Trace = Vec<(HeaderName, HeaderValue)>;
 
+/// For whom something is asked.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asker<'a> {
+    /// What the server is told about the request of the client.
+    pub(crate) trace: &'a [(HeaderName, HeaderValue)],
+    /// Is told how far the server is, if the client wants to know.
+    pub(crate) progress: Option<&'a dyn Fn(&CallProgress)>,
+}
+
 /// Sends a message and reads the answer, whose bytes stay counted as long as the caller holds
 /// them. The caller bounds the time.
 ///
@@ -38,12 +48,12 @@ pub(super) async fn exchange(
     (pool, memory): (&Rc<Pool>, &Arc<MemoryBudget>),
     link: &ServerLink,
     outgoing: Outgoing,
-    trace: &Trace,
+    asker: Asker<'_>,
 ) -> Result<(Answer, Option<Held>), Failure> {
     let chosen = link.upstream.choose(None, clock::now());
     let in_flight = chosen.ok_or(Failure::Unreachable)?;
     let id = outgoing.id;
-    let request = request(link, outgoing, (&in_flight, trace))?;
+    let request = request(link, outgoing, (&in_flight, asker.trace))?;
     let sent = pool.send(in_flight.endpoint(), request).await;
     let (response, connection) = sent.map_err(|error| match error {
         UpstreamError::Connect => Failure::Unreachable,
@@ -53,7 +63,7 @@ pub(super) async fn exchange(
     let head = head(parts.status.as_u16(), &parts.headers);
     let mut reader = AnswerReader::new(id, &head, link.limit);
     let mut held = None;
-    let is_whole = read(&mut reader, &mut body, (memory, &mut held)).await?;
+    let is_whole = read((&mut reader, asker), &mut body, (memory, &mut held)).await?;
     let answer = reader.finish()?;
     if is_whole {
         pool.release(in_flight.endpoint(), connection);
@@ -65,7 +75,7 @@ pub(super) async fn exchange(
 
 /// Reads the answer. Whether the body is read to its end.
 async fn read(
-    reader: &mut AnswerReader,
+    (reader, asker): (&mut AnswerReader, Asker<'_>),
     body: &mut Incoming,
     (memory, held): (&Arc<MemoryBudget>, &mut Option<Held>),
 ) -> Result<bool, Failure> {
@@ -76,7 +86,11 @@ async fn read(
         if size > UNCOUNTED {
             hold(held, size, memory)?;
         }
-        if reader.feed(&data)? == Progress::Complete {
+        let read = reader.feed(&data)?;
+        if let Some(tell) = asker.progress {
+            reader.take_progress().iter().for_each(tell);
+        }
+        if read == Progress::Complete {
             return Ok(body.is_end_stream());
         }
     }
@@ -123,7 +137,7 @@ fn head(status: u16, headers: &HeaderMap) -> Head<'_> {
 fn request(
     link: &ServerLink,
     outgoing: Outgoing,
-    (in_flight, trace): (&InFlightGuard, &Trace),
+    (in_flight, trace): (&InFlightGuard, &[(HeaderName, HeaderValue)]),
 ) -> Result<Request<RequestBody>, Failure> {
     let mut request = Request::post(link.path.clone())
         .header(HOST, &in_flight.endpoint().host)

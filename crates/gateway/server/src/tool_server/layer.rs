@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_gateway_agents::{AllowLists, LocalTool};
+use plimsoll_gateway_agents::{AllowLists, LocalTool, SessionLimits};
 
 use super::link::{ServerLink, ServerSettings};
 use crate::spec::ToolsSpec;
@@ -16,9 +16,8 @@ pub(crate) struct ToolLayer {
     pub(crate) servers: Vec<Arc<ServerLink>>,
     /// What servers that are registered later have in common.
     pub(crate) settings: ServerSettings,
-    pub(crate) calls_per_session: u32,
-    pub(crate) sessions: usize,
-    pub(crate) session_timeout: HumanDuration,
+    /// What bounds the sessions of MCP clients.
+    pub(crate) sessions: SessionLimits,
     pub(crate) refresh: HumanDuration,
 }
 
@@ -49,9 +48,11 @@ impl ToolLayer {
                 local: spec.local.iter().map(named).collect::<Result<_, _>>()?,
                 servers: ServerLink::all(&spec.servers, settings(true))?,
                 settings: settings(false),
-                calls_per_session: spec.calls_per_session,
-                sessions: spec.sessions,
-                session_timeout: spec.session_timeout,
+                sessions: SessionLimits {
+                    sessions: spec.sessions,
+                    idle: spec.session_timeout.nanos(),
+                    calls: spec.calls_per_session,
+                },
                 refresh: spec.refresh,
             })
         };
@@ -71,6 +72,7 @@ mod tests {
             ("{servers: {'a b': {url: 'http://h/mcp'}}}", "1 to 64 letters"),
             ("{servers: {s: {url: 'https://h/mcp'}}}", "http://HOST:PORT/PATH"),
             ("{servers: {s: {url: 'http://a:Secret@h/mcp'}}}", "http://HOST:PORT/PATH"),
+            ("{servers: {s: {url: 'http://h:99999/mcp'}}}", "http://HOST:PORT/PATH"),
             ("{servers: {s: {url: 'http://h/', key: '${NO_SUCH_NAME}'}}}", "`NO_SUCH_NAME`"),
             ("{servers: {s: {url: 'http://h/', timeout: 0}}}", "longer than 0"),
             ("{allow: {retail: ['*']}}", "`SERVER/*`"),

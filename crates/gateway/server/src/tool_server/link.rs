@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
-use hyper::http::uri::Scheme;
 use plimsoll_gateway_agents::client::Protocol;
 use plimsoll_gateway_agents::is_server_name;
 
 use crate::spec::{Balance, DialectSpec, Secret, ToolProtocolSpec, ToolServerSpec, UpstreamSpec};
 use crate::units::{ByteSize, HumanDuration};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, address_of};
 
 /// Idle connections are kept for less than the five seconds after which common servers close them:
 /// a request must not meet the end of its connection.
@@ -110,12 +109,7 @@ impl ServerLink {
 /// `HOST:PORT` and path of a URL.
 fn parse(url: &str) -> Option<(String, Uri)> {
     let url: Uri = url.parse().ok()?;
-    let authority = url.authority()?;
-    if url.scheme() != Some(&Scheme::HTTP) || authority.as_str().contains('@') {
-        return None;
-    }
-    let path = url.path_and_query()?.clone();
-    Some((format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80)), path.into()))
+    Some((address_of(&url)?, url.path_and_query()?.clone().into()))
 }
 
 const fn protocol(spec: ToolProtocolSpec) -> Protocol {
@@ -155,6 +149,7 @@ mod tests {
             ("http://[::1]:9000/a?b=c", Some(("[::1]:9000", "/a?b=c"))),
             ("https://tools/mcp", None),
             ("http://joe:secret@tools/mcp", None),
+            ("http://tools:99999/mcp", None),
             ("tools:9000", None),
             ("/mcp", None),
             ("", None),

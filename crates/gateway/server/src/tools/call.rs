@@ -6,32 +6,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use plimsoll_gateway_agents::client::Call;
-use plimsoll_gateway_agents::rpc::RpcError;
-use plimsoll_gateway_agents::{
-    CallCounter as _, Provider, RegisteredTool, SessionError, ToolResult, is_too_deep,
-};
+use plimsoll_gateway_agents::rpc::{REQUEST_CANCELLED, RpcError};
+use plimsoll_gateway_agents::{Provider, RegisteredTool, SessionError, ToolResult, is_too_deep};
 use plimsoll_gateway_inspect::Source;
 use plimsoll_gateway_store::{RecordId, SessionRules};
 use tokio::time::timeout;
 
 use crate::clock;
+use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::memory::Held;
 use crate::request_context::RequestContext;
 use crate::scrub::Reading;
 use crate::store_error::store_error;
-use crate::tool_server::{Failure, ServerLink, Trace};
+use crate::tool_server::{Asker, Failure, RunningCall, ServerLink};
 
 /// A call as a client asks for it.
-#[derive(Clone, Debug)]
 pub(crate) struct ToolCall<'a> {
     pub(crate) name: &'a str,
     /// An object, as JSON.
     pub(crate) arguments: Bytes,
     /// The session whose calls are counted.
     pub(crate) session: Option<CallSession<'a>>,
-    /// What the server is told about the request.
-    pub(crate) trace: &'a Trace,
+    /// For whom the server is asked.
+    pub(crate) asker: Asker<'a>,
+    /// Where the client may cancel it.
+    pub(crate) running: Option<&'a RunningCall<'a>>,
 }
 
 /// A session by its id.
@@ -76,6 +76,7 @@ impl CallError {
     const fn outcome(&self) -> &'static str {
         match self {
             Self::Refused(error) => error.kind,
+            Self::Rpc { error: RpcError { code: REQUEST_CANCELLED, .. }, .. } => "cancelled",
             Self::Rpc { .. } => "rpc_error",
         }
     }
@@ -99,7 +100,13 @@ pub(crate) async fn call(
             return Err(error.into());
         }
     };
-    let called = admitted(context, &tool, call).await;
+    let called = match call.running {
+        None => admitted(context, &tool, call).await,
+        Some(running) => tokio::select! {
+            called = admitted(context, &tool, call) => called,
+            () = running.cancelled() => Err(cancelled(&tool)),
+        },
+    };
     let outcome = match &called {
         Ok(called) if called.is_error => "tool_error",
         Ok(_) => "ok",
@@ -111,6 +118,12 @@ pub(crate) async fn call(
     info.tool = Some(format!("{server}/{}", tool.tool.name).into());
     info.outcome = Some(outcome);
     called
+}
+
+/// The client cancelled a call.
+fn cancelled(tool: &FoundTool) -> CallError {
+    let error = RpcError::new(REQUEST_CANCELLED, "Request cancelled");
+    CallError::Rpc { server: tool.provider.name().to_owned(), error }
 }
 
 /// The tool of a name.
@@ -142,12 +155,12 @@ async fn admitted(
         let message = "the arguments are nested deeper than 64 levels";
         return Err(ErrorResponse::bad_request(message).into());
     }
-    let arguments = judged(context, call.arguments).await?;
+    let arguments = document::judged(context, call.arguments, Source::Tool).await?;
     let calls_left = match call.session {
         None => None,
         Some(session) => Some(count(context, session).await?),
     };
-    let (result, held) = match run(context, tool, &text(&arguments), call.trace).await {
+    let (result, held) = match run(context, tool, &text(&arguments), call.asker).await {
         Ok(result) => result,
         Err(Failure::Rpc(error)) => {
             let error = judged_error(context, error).await?;
@@ -190,14 +203,12 @@ async fn count(context: &RequestContext, session: CallSession<'_>) -> Result<u32
         CallSession::Mcp(id) => id,
     };
     let sessions = &context.worker.state.tools.sessions;
-    let tenant = context.identity.tenant.as_deref().unwrap_or_default();
-    let counted = sessions.check_and_count(session, tenant, clock::now());
-    counted.await.map_err(|error| {
+    let counted = sessions.count_call(session, &context.identity.owner(), clock::now());
+    counted.map_err(|error| {
         let message = error.to_string();
         match error {
             SessionError::NotFound => ErrorResponse::session_not_found(message),
             SessionError::LimitReached(_) => ErrorResponse::tool_call_limit(message),
-            SessionError::Unavailable => ErrorResponse::store_unavailable(message),
         }
     })
 }
@@ -206,7 +217,7 @@ async fn run(
     context: &RequestContext,
     tool: &FoundTool,
     arguments: &str,
-    trace: &Trace,
+    asker: Asker<'_>,
 ) -> Result<(ToolResult, Option<Held>), Failure> {
     let worker = &context.worker;
     let link = match &tool.provider {
@@ -217,26 +228,12 @@ async fn run(
     let services = (&worker.pool, &worker.state.memory);
     let connection = worker.tools.to(link);
     let headers = tool.tool.param_headers(arguments);
-    let call = Call { name: &tool.tool.name, arguments, headers: &headers };
+    let progress = asker.progress.is_some();
+    let call = Call { name: &tool.tool.name, arguments, headers: &headers, progress };
     context.note_upstream_asked();
-    let result = timeout(link.timeout, connection.call(services, call, trace)).await;
+    let result = timeout(link.timeout, connection.call(services, call, asker)).await;
     context.note_upstream_read();
     result.unwrap_or(Err(Failure::TimedOut))
-}
-
-/// Judges a document by the policy. Returns it with what the policy redacts.
-async fn judged(context: &mut RequestContext, document: Bytes) -> Result<Bytes, ErrorResponse> {
-    let config = Arc::clone(&context.config);
-    let Some(policy) = &config.policy else { return Ok(document) };
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    let judged = policy.evaluate_document(record, &document, Source::Tool).await;
-    match judged {
-        Ok(redacted) => Ok(redacted.unwrap_or(document)),
-        Err(error) if error.kind == "policy_blocked" => {
-            Err(ErrorResponse { kind: "content_blocked", ..error })
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Judges what a tool answered by the policy, and removes personal data.
@@ -244,16 +241,13 @@ async fn judged_result(
     context: &mut RequestContext,
     document: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
-    let document =
-        judged(context, document).await.map_err(|error| match error.status.as_u16() {
-            // It is not the client's fault that the policy cannot read it.
-            400 | 415 => ErrorResponse::response_unreadable(error.message),
-            _ => error,
-        })?;
-    let config = Arc::clone(&context.config);
-    let Some(scrub) = &config.scrub else { return Ok(document) };
-    let scrubbed = scrub.whole(&document, Reading::Json, Source::Tool).await?;
-    Ok(scrubbed.unwrap_or(document))
+    let judged = document::judged(context, document, Source::Tool).await;
+    let document = judged.map_err(|error| match error.status.as_u16() {
+        // It is not the client's fault that the policy cannot read it.
+        400 | 415 => ErrorResponse::response_unreadable(error.message),
+        _ => error,
+    })?;
+    document::scrubbed(context, document, (Reading::Json, Source::Tool)).await
 }
 
 /// The same for an error of a server.

@@ -1,6 +1,7 @@
 //! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
 //! handshake.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,22 +9,24 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_gateway_agents::face::{self, Era, Refusal};
+use plimsoll_gateway_agents::notification::{self, CANCELLED, CallProgress};
 use plimsoll_gateway_agents::rpc::{
     self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
 };
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::json;
 
 use super::call::{CallError, CallSession, ToolCall};
+use super::event_stream::{self, Events};
 use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
 use crate::clock;
-use crate::error_response::ErrorResponse;
+use crate::error_response::{ErrorFormat, ErrorResponse};
+use crate::random_id::random_id;
 use crate::request_body;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, expect_json, expect_plain};
 use crate::response_body::ResponseBody;
-use crate::tool_server::Trace;
+use crate::tool_server::{Asker, Trace};
 
 /// A request and what is known of it.
 struct Asked<'a> {
@@ -34,13 +37,31 @@ struct Asked<'a> {
     request: RpcRequest<'a>,
     body: &'a Bytes,
     trace: &'a Trace,
+    /// What the client is told before the answer.
+    events: &'a Events,
 }
 
 /// Serves a request to `/mcp`, or with `needs_session: false` to `/mcp/message`.
 pub(super) async fn serve(
+    mut context: RequestContext,
+    request: Request<Incoming>,
+    (needs_session, trace): (bool, Trace),
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    let events = Rc::<Events>::default();
+    let told = Rc::clone(&events);
+    let work = async move {
+        let asked = (needs_session, &trace, &*told);
+        let result = handle(&mut context, request, asked).await;
+        (context, result)
+    };
+    event_stream::answer(Box::pin(work), events, format).await
+}
+
+async fn handle(
     context: &mut RequestContext,
     request: Request<Incoming>,
-    (needs_session, trace): (bool, &Trace),
+    (needs_session, trace, events): (bool, &Trace, &Events),
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
     if parts.method == Method::DELETE && needs_session {
@@ -64,15 +85,22 @@ pub(super) async fn serve(
     match admitted {
         Err(refusal) => Ok(refuse(context, &refusal)),
         Ok((era, session, Message::Request(request))) => {
-            let asked = Asked { head, era, session, request, body: &body, trace };
+            let asked = Asked { head, era, session, request, body: &body, trace, events };
             answer(context, asked).await
         }
-        // A call that its client cancels is not stopped; the client takes no answer any more.
-        Ok(_) => Ok(accept()),
+        Ok((_, session, Message::Notification { method, params })) => {
+            let cancelled =
+                || notification::cancelled_request(params).filter(|_| method == CANCELLED);
+            if let Some((session, id)) = session.and_then(|session| Some((session, cancelled()?))) {
+                context.worker.state.tools.calls.cancel(session, id);
+            }
+            Ok(accept())
+        }
+        Ok((_, _, Message::Response)) => Ok(accept()),
     }
 }
 
-/// The session that a message belongs to, which must be open and the tenant's own.
+/// The session that a message belongs to, which must be open and be that of whoever asks.
 fn session_of<'a>(
     context: &RequestContext,
     (era, needs_session): (Era, bool),
@@ -91,7 +119,7 @@ fn session_of<'a>(
         None => Err(refusal(400, "the header Mcp-Session-Id is missing")),
         Some(session) => {
             let sessions = &context.worker.state.tools.sessions;
-            let found = sessions.version(session, tenant(context), clock::now());
+            let found = sessions.version(session, &context.identity.owner(), clock::now());
             let found = found.ok_or_else(|| {
                 refusal(404, "there is no such session: it ended, expired, or never was")
             })?;
@@ -108,10 +136,6 @@ fn session_of<'a>(
     }
 }
 
-fn tenant(context: &RequestContext) -> &str {
-    context.identity.tenant.as_deref().unwrap_or_default()
-}
-
 /// `DELETE`: the end of a session.
 fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
     let ended = || {
@@ -124,7 +148,7 @@ fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody
         let session =
             session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
         let sessions = &context.worker.state.tools.sessions;
-        let closed = sessions.close(session, tenant(context), clock::now());
+        let closed = sessions.close(session, &context.identity.owner(), clock::now());
         closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
     };
     match ended() {
@@ -135,9 +159,9 @@ fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody
 
 /// Answers a request.
 async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
-    let Asked { head, era, ref request, .. } = asked;
+    let Asked { head, era, ref request, events, .. } = asked;
     if request.method == "initialize" && era != Era::Stateless {
-        return initialize(context, &head, request);
+        return initialize(context, &asked);
     }
     let result = match request.method.as_str() {
         "ping" if era != Era::Stateless => Ok("{}".to_owned()),
@@ -148,40 +172,34 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
     };
     let (status, message) = match result {
         Ok(result) => {
-            let result = era.complete(&request.method, &result);
+            let result = era.complete(&request.method, result);
             (200, rpc::success(request.id, &result))
         }
         Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
     };
-    head.answer(context, status, message)
+    head.answer(context, (status, message), events)
 }
 
 /// Opens a session.
-fn initialize(
-    context: &RequestContext,
-    head: &Head<'_>,
-    request: &RpcRequest<'_>,
-) -> HandlerResult {
+fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
+    let Asked { head, request, events, .. } = asked;
     let version = match face::negotiate(request.params) {
         Ok(version) => version,
         Err(error) => {
-            return head.answer(context, 200, rpc::failure(Some(request.id), &error));
+            let message = rpc::failure(Some(request.id), &error);
+            return head.answer(context, (200, message), events);
         }
     };
-    let mut random = [0; 16];
-    SystemRandom::new()
-        .fill(&mut random)
-        .map_err(|_| ErrorResponse::internal_error("the system gives no random numbers"))?;
-    let owner: Arc<str> = Arc::from(tenant(context));
-    let sessions = &context.worker.state.tools.sessions;
-    let opened = sessions.open(u128::from_be_bytes(random), &owner, version, clock::now());
+    let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
+    let opened = sessions.open(random_id()?.0, &owner, version, clock::now());
     let Some(session) = opened else {
         let error = RpcError::new(INVALID_REQUEST, "too many sessions are open");
         let id = Some(request.id.to_owned());
         return Ok(refuse(context, &Refusal { status: 503, id, error }));
     };
     let result = face::initialized(version, &context.config.name);
-    let response = head.answer(context, 200, rpc::success(request.id, &result))?;
+    let message = rpc::success(request.id, &result);
+    let response = head.answer(context, (200, message), events)?;
     Ok(with_session(response, &session))
 }
 
@@ -210,13 +228,28 @@ async fn call(
         "{}" => Bytes::from_static(b"{}"),
         arguments => asked.body.slice_ref(arguments.as_bytes()),
     };
-    let session = asked.session.map(CallSession::Mcp);
-    let call = ToolCall { name: &name, arguments, session, trace: asked.trace };
+    let state = Arc::clone(&context.worker.state);
+    let id = || rpc::spelled(asked.request.id);
+    let running = asked.session.map(|session| state.tools.calls.begin(session, id()));
+    let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
+    let wanted = || notification::progress_token(asked.request.params);
+    let token = asked.head.takes_events.then(wanted).flatten();
+    let tell = token.map(|token| {
+        move |progress: &CallProgress| asked.events.push(notification::progress(&token, progress))
+    });
+    let progress = tell.as_ref().map(|tell| tell as &dyn Fn(&CallProgress));
+    let asker = Asker { trace: asked.trace, progress };
+    let call = ToolCall { name: &name, arguments, session, asker, running };
     match super::call::call(context, call).await {
         Ok(called) => Ok(Ok(String::from_utf8_lossy(&called.result).into_owned())),
         Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
-        // Whoever is told to come back later looks at the status and its headers.
-        Err(CallError::Refused(error)) if error.kind == "overloaded" => Err(error),
+        // Whoever is told to come back later looks at the status and its headers, if there is one
+        // to come.
+        Err(CallError::Refused(error))
+            if error.kind == "overloaded" && !asked.events.have_begun() =>
+        {
+            Err(error)
+        }
         Err(CallError::Refused(error)) => {
             context.worker.metrics().count_error(error.kind);
             let code = if error.kind == "tool_not_found" { rpc::INVALID_PARAMS } else { REFUSED };

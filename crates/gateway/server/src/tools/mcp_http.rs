@@ -1,7 +1,7 @@
 //! MCP over HTTP: what the heads of requests say, and how answers are written.
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{ACCEPT, ALLOW, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Response, StatusCode, Uri};
@@ -11,6 +11,7 @@ use plimsoll_gateway_agents::version::{
     METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER,
 };
 
+use super::event_stream::{self, Events};
 use crate::error_response::ErrorResponse;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
@@ -23,6 +24,8 @@ pub(super) struct Head<'a> {
     pub(super) session: Option<&'a str>,
     /// The client takes an answer only as a stream of events.
     only_events: bool,
+    /// The client names streams of events among what it takes.
+    pub(super) takes_events: bool,
 }
 
 impl<'a> Head<'a> {
@@ -33,7 +36,7 @@ impl<'a> Head<'a> {
         if !is_own(&parts.uri, headers) {
             return Err(Refusal::new(403, "the header Origin is that of another site"));
         }
-        let (json, events) = accepted(headers);
+        let (json, events, takes_events) = accepted(headers);
         if !json && (answers_are_json || !events) {
             let problem = "the client must accept application/json";
             return Err(Refusal::new(406, problem));
@@ -46,34 +49,25 @@ impl<'a> Head<'a> {
             },
             session: single(headers, SESSION_HEADER)?,
             only_events: !json,
+            takes_events,
         };
         Ok(head)
     }
 
-    /// The response with a message.
+    /// The response with a message. Behind other events it is one, too.
     pub(super) fn answer(
         &self,
         context: &RequestContext,
-        status: u16,
-        message: Vec<u8>,
+        (status, message): (u16, Vec<u8>),
+        events: &Events,
     ) -> HandlerResult {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-        if !self.only_events || status != StatusCode::OK {
+        let is_event = events.have_begun() || (self.only_events && status == StatusCode::OK);
+        if !is_event {
             return Ok(json_response(status, context.made(message)?));
         }
-        let mut event = b"event: message\ndata: ".to_vec();
-        for byte in message {
-            match byte {
-                // JSON has line breaks only between its tokens.
-                b'\n' | b'\r' => event.push(b' '),
-                other => event.push(other),
-            }
-        }
-        event.extend_from_slice(b"\n\n");
-        let mut response = Response::new(ResponseBody::Full(context.made(event)?));
-        let kind = HeaderValue::from_static("text/event-stream");
-        response.headers_mut().insert(CONTENT_TYPE, kind);
-        Ok(response)
+        let event = context.made(event_stream::event(message))?;
+        Ok(event_stream::response(ResponseBody::Full(event)))
     }
 }
 
@@ -123,17 +117,19 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Ref
     text.map(Some).ok_or_else(|| Refusal::new(400, &format!("the header {name} is malformed")))
 }
 
-/// Whether the client accepts JSON, and streams of events.
-fn accepted(headers: &HeaderMap) -> (bool, bool) {
+/// Whether the client accepts JSON, and streams of events, and whether it names the latter.
+fn accepted(headers: &HeaderMap) -> (bool, bool, bool) {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let kinds: Vec<String> = values
         .flat_map(|value| value.split(','))
         .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
         .collect();
-    let has = |wanted: [&str; 3]| {
-        kinds.is_empty() || kinds.iter().any(|kind| wanted.contains(&kind.as_str()))
-    };
-    (has(["*/*", "application/*", "application/json"]), has(["*/*", "text/*", "text/event-stream"]))
+    let names = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(&kind.as_str()));
+    (
+        kinds.is_empty() || names(&["*/*", "application/*", "application/json"]),
+        kinds.is_empty() || names(&["*/*", "text/*", "text/event-stream"]),
+        names(&["text/event-stream"]),
+    )
 }
 
 /// Whether no browser shows that a page of another site asks: such a page can give its own host

@@ -22,7 +22,7 @@ use crate::respond::{
     HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
 };
 use crate::spec::{Secret, ToolProtocolSpec, ToolServerSpec};
-use crate::tool_server::{Connection, Failure, ServerLink, ToolLayer, Trace};
+use crate::tool_server::{Asker, Connection, Failure, ServerLink, ToolLayer, Trace};
 
 /// Most servers of a gateway.
 const MAX_SERVERS: usize = 256;
@@ -152,7 +152,8 @@ pub(super) async fn call(
         return Err(ErrorResponse::session_not_found("no session has an id as long as this"));
     }
     let counted = session.map(CallSession::Stored);
-    let call = ToolCall { name: &asked.name, arguments, session: counted, trace };
+    let asker = Asker { trace, progress: None };
+    let call = ToolCall { name: &asked.name, arguments, session: counted, asker, running: None };
     let called = super::call::call(context, call).await.map_err(|error| match error {
         CallError::Refused(error) => error,
         CallError::Rpc { server, error } => Failure::Rpc(error).to_response(&server),
@@ -191,7 +192,7 @@ pub(super) fn policies(
     let tools = allowed(layer, &registry, Some(&tenant)).map(|tool| &*tool.tool.name);
     let tools: Vec<&str> = tools.collect();
     let mut body = json!({
-        "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.calls_per_session,
+        "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.sessions.calls,
     });
     if let Some(agents) = &context.config.agents {
         let registry = &context.worker.state.agents;

@@ -4,12 +4,26 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use hyper::Uri;
 use hyper::header::HeaderValue;
+use hyper::http::uri::Scheme;
 
 use super::breaker::{Admission, Breaker};
 use crate::clock;
 use crate::spec::UpstreamSpec;
 use crate::units::HumanDuration;
+
+/// `HOST:PORT` of a URL of plain HTTP, with the usual port where it names none. `None` where the
+/// URL is another one, has a user, or names a port that is none: that must not become the usual
+/// one.
+pub(crate) fn address_of(url: &Uri) -> Option<String> {
+    let authority = url.authority().filter(|_| url.scheme() == Some(&Scheme::HTTP))?;
+    let host = authority.host();
+    // A user stands before the host.
+    let port = authority.as_str().strip_prefix(host)?;
+    let port: u16 = if port.is_empty() { 80 } else { port.strip_prefix(':')?.parse().ok()? };
+    Some(format!("{host}:{port}"))
+}
 
 /// One server of an upstream, with the state that all workers share.
 #[derive(Debug)]
@@ -111,6 +125,34 @@ impl Drop for InFlightGuard {
             && let Some(breaker) = &self.endpoint.breaker
         {
             breaker.undecided(admission, clock::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_gives_an_address_or_nothing() {
+        for (url, expected) in [
+            ("http://127.0.0.1:9000/mcp", Some("127.0.0.1:9000")),
+            ("http://tools", Some("tools:80")),
+            ("http://[::1]/a?b=c", Some("[::1]:80")),
+            ("http://[::1]:9000/", Some("[::1]:9000")),
+            ("http://tools:65535/", Some("tools:65535")),
+            ("http://tools:65536/", None),
+            ("http://tools:99999/", None),
+            ("http://tools:/", None),
+            ("https://tools/mcp", None),
+            ("http://joe:secret@tools/mcp", None),
+            ("http://tools@tools/mcp", None),
+            ("http://tools:80@tools:80/mcp", None),
+            ("tools:9000", None),
+            ("/mcp", None),
+        ] {
+            let found = url.parse().ok().and_then(|url| address_of(&url));
+            assert_eq!(found.as_deref(), expected, "{url}");
         }
     }
 }

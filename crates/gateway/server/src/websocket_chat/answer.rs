@@ -1,6 +1,6 @@
 //! The answer to a chat, as messages: read event by event.
 
-use plimsoll_gateway_dialect::{DialectError, EventSplitter};
+use plimsoll_gateway_dialect::{DialectError, EventSplitter, event_data};
 use serde_json::{Value, json};
 
 /// The answer so far.
@@ -65,14 +65,11 @@ impl Answer {
     }
 
     fn event(&mut self, event: &[u8], messages: &mut Vec<Value>) {
-        for line in event.split(|byte| *byte == b'\n') {
-            let Some(data) = line.strip_prefix(b"data:") else { continue };
-            match data.trim_ascii() {
-                _ if self.is_over => return,
-                b"[DONE]" => messages.extend(self.done()),
-                data => messages.extend(self.data(data)),
-            }
-        }
+        let Some(data) = event_data(event).filter(|_| !self.is_over) else { return };
+        messages.extend(match data.trim_ascii() {
+            b"[DONE]" => self.done(),
+            data => self.data(data),
+        });
     }
 
     fn data(&mut self, data: &[u8]) -> Vec<Value> {
@@ -128,7 +125,11 @@ mod tests {
             "\n\n",
             r#"data: {"choices":[{"delta":{"reasoning_content":"Hm"}}]}"#,
             "\r\n\r\n",
-            r#"data: {"choices":[{"delta":{"content":"Ah\u00e4"}}],"usage":null}"#,
+            // Several lines of data are one, and an event may have none.
+            "id: 7\n\ndata\n\n",
+            r#"data: {"choices":[{"delta":"#,
+            "\ndata:",
+            r#"{"content":"Ah\u00e4"}}],"usage":null}"#,
             "\n\n",
             r#"data: {"choices":[],"usage":{"prompt_tokens":3}}"#,
             "\n\ndata: [DONE]\n\ndata: {}\n\n",

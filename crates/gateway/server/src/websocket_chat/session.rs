@@ -5,25 +5,20 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{SinkExt as _, StreamExt as _};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, Collected, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
-use hyper_util::rt::TokioIo;
+use plimsoll_gateway_agents::read_object;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::answer::Answer;
+use super::client::{Client, Ended};
 use crate::connection_slot::ConnectionSlot;
 use crate::content::is_event_stream;
 use crate::error_response::{ErrorFormat, ErrorResponse};
@@ -36,18 +31,10 @@ use crate::response_body::ResponseBody;
 use crate::router::{Route, WebSocketChat};
 use crate::worker::Worker;
 
-/// The largest message of a client.
-const MOST_MESSAGE: usize = 1 << 20;
 /// The largest answer that is read as a whole, in bytes.
 const MOST_WHOLE: usize = 4 << 20;
-/// Messages that may wait for the answer to the one before.
-const MOST_WAITING: usize = 16;
 /// Bytes of the dialogue that are sent along; older turns are forgotten.
 const MOST_DIALOGUE: usize = 256 << 10;
-/// The time that a client has to take a close frame.
-const CLOSE_TIME: Duration = Duration::from_secs(1);
-
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// A message of the client.
 #[derive(Debug, Deserialize)]
@@ -58,9 +45,6 @@ struct Question {
     #[serde(default)]
     max_tokens: Option<u32>,
 }
-
-/// Why a chat ends. With a code, the gateway closes it.
-type Ended = Option<CloseCode>;
 
 /// A chat.
 pub(super) struct Session {
@@ -75,7 +59,6 @@ pub(super) struct Session {
     key: Option<HeaderValue>,
     /// Turns so far, as messages of the API.
     dialogue: VecDeque<Value>,
-    waiting: VecDeque<String>,
 }
 
 impl Session {
@@ -94,124 +77,47 @@ impl Session {
             request: (path, agent, context.request_id.clone()),
             key,
             dialogue: VecDeque::new(),
-            waiting: VecDeque::new(),
         }
     }
 
     /// Answers messages until one side ends the chat, or the gateway stops.
     pub(super) async fn run(mut self, upgraded: Upgraded, slot: Option<&ConnectionSlot>) {
-        let config = WebSocketConfig::default()
-            .max_message_size(Some(MOST_MESSAGE))
-            .max_frame_size(Some(MOST_MESSAGE));
-        let io = TokioIo::new(upgraded);
-        let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+        let mut client = Client::new(upgraded).await;
         let ended = tokio::select! {
-            ended = self.talk(&mut socket) => ended,
+            ended = self.talk(&mut client) => ended,
             () = stopped(slot) => Some(CloseCode::Away),
         };
-        if let Some(code) = ended {
-            let frame = CloseFrame { code, reason: "".into() };
-            let _ = timeout(CLOSE_TIME, socket.close(Some(frame))).await;
-        }
-        // The answer to the client's close frame may still be in the buffer.
-        let _ = timeout(CLOSE_TIME, socket.flush()).await;
+        client.close(ended).await;
     }
 
-    async fn talk(&mut self, socket: &mut Socket) -> Ended {
+    async fn talk(&mut self, client: &mut Client) -> Ended {
         loop {
-            let heard = match self.waiting.pop_front() {
-                Some(question) => self.turn(socket, &question).await,
-                None => self.next_message(socket).await,
-            };
-            if let Err(ended) = heard {
+            if let Err(ended) = self.turn(client).await {
                 return ended;
             }
         }
     }
 
-    /// Waits for something from the client. Where nothing comes for too long, the chat ends.
-    async fn next_message(&mut self, socket: &mut Socket) -> Result<(), Ended> {
+    /// Waits for a message, and answers it. A client that ends the chat meanwhile ends the request
+    /// to the upstream.
+    async fn turn(&mut self, client: &mut Client) -> Result<(), Ended> {
         let limit = self.worker.config().server.websocket_timeout.0;
-        match timeout(limit, socket.next()).await {
-            Ok(incoming) => self.take(incoming),
-            Err(_) => Err(Some(CloseCode::Normal)),
-        }
-    }
-
-    /// Takes what the client sent. Pings are answered by the library.
-    fn take(&mut self, incoming: Option<Result<Message, Error>>) -> Result<(), Ended> {
-        match incoming {
-            Some(Ok(Message::Text(_))) if self.waiting.len() == MOST_WAITING => {
-                Err(Some(CloseCode::Policy))
-            }
-            Some(Ok(Message::Text(text))) => {
-                self.waiting.push_back(text.as_str().to_owned());
-                Ok(())
-            }
-            Some(Ok(Message::Binary(_))) => Err(Some(CloseCode::Unsupported)),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
-            Some(Err(Error::Capacity(_))) => Err(Some(CloseCode::Size)),
-            Some(Err(Error::Utf8(_))) => Err(Some(CloseCode::Invalid)),
-            Some(Err(Error::Protocol(_))) => Err(Some(CloseCode::Protocol)),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(None),
-        }
-    }
-
-    /// Answers one message.
-    async fn turn(&mut self, socket: &mut Socket, text: &str) -> Result<(), Ended> {
-        let mut answer = Answer::default();
-        let response = match serde_json::from_str::<Question>(text) {
-            Ok(question) => self.ask(&question, text.len()).await,
-            Err(error) => {
-                let problem = format!("send an object with `message`: {error}");
-                respond_error(
-                    self.context(text.len()),
-                    ErrorResponse::bad_request(problem),
-                    ErrorFormat::Typed,
-                )
-            }
-        };
-        let (parts, body) = response.into_parts();
-        if parts.status == StatusCode::OK && is_event_stream(&parts.headers) {
-            self.stream(socket, body, &mut answer).await?;
-        } else {
-            let whole = Limited::new(body, MOST_WHOLE).collect().await;
-            let whole = whole.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            let messages = match parts.status {
-                StatusCode::OK => answer.whole(&whole),
-                status => answer.refused(status.as_u16(), &whole),
-            };
-            send(socket, messages).await?;
-        }
+        let text = client.next_message(limit).await?;
+        let response = client.meanwhile(self.answer(&text)).await?;
+        let answer = pass(client, response).await?;
         self.remember(&answer.text);
         Ok(())
     }
 
-    /// Passes a stream on, event by event, while the client listens.
-    async fn stream(
-        &mut self,
-        socket: &mut Socket,
-        mut body: ResponseBody,
-        answer: &mut Answer,
-    ) -> Result<(), Ended> {
-        loop {
-            let frame = tokio::select! {
-                frame = body.frame() => frame,
-                incoming = socket.next() => {
-                    self.take(incoming)?;
-                    continue;
-                }
-            };
-            let messages = match frame {
-                Some(Ok(frame)) => answer.feed(frame.data_ref().map_or(&[][..], |data| data)),
-                // The end of the body is read too: with it the request is complete.
-                None if answer.is_over => return Ok(()),
-                None | Some(Err(_)) => {
-                    let messages = answer.error("upstream_error", "the answer broke off");
-                    return send(socket, messages).await;
-                }
-            };
-            send(socket, messages).await?;
+    /// The response to a message.
+    async fn answer(&mut self, text: &str) -> Response<ResponseBody> {
+        match read_object::<Question>(text) {
+            Ok(question) => self.ask(&question, text.len()).await,
+            Err(error) => {
+                let problem = format!("send an object with `message`: {error}");
+                let error = ErrorResponse::bad_request(problem);
+                respond_error(self.context(text.len()), error, ErrorFormat::Typed)
+            }
         }
     }
 
@@ -292,11 +198,42 @@ impl Session {
     }
 }
 
-async fn send(socket: &mut Socket, messages: Vec<Value>) -> Result<(), Ended> {
-    for message in messages {
-        socket.send(Message::text(message.to_string())).await.map_err(|_| None)?;
+/// Passes a response on to the client.
+async fn pass(client: &mut Client, response: Response<ResponseBody>) -> Result<Answer, Ended> {
+    let mut answer = Answer::default();
+    let (parts, body) = response.into_parts();
+    if parts.status == StatusCode::OK && is_event_stream(&parts.headers) {
+        stream(client, body, &mut answer).await?;
+        return Ok(answer);
     }
-    Ok(())
+    let whole = client.meanwhile(Limited::new(body, MOST_WHOLE).collect()).await?;
+    let whole = whole.map(Collected::to_bytes).unwrap_or_default();
+    let messages = match parts.status {
+        StatusCode::OK => answer.whole(&whole),
+        status => answer.refused(status.as_u16(), &whole),
+    };
+    client.send(messages).await?;
+    Ok(answer)
+}
+
+/// Passes a stream on, event by event.
+async fn stream(
+    client: &mut Client,
+    mut body: ResponseBody,
+    answer: &mut Answer,
+) -> Result<(), Ended> {
+    loop {
+        let messages = match client.meanwhile(body.frame()).await? {
+            Some(Ok(frame)) => answer.feed(frame.data_ref().map_or(&[][..], |data| data)),
+            // The end of the body is read too: with it the request is complete.
+            None if answer.is_over => return Ok(()),
+            None | Some(Err(_)) => {
+                let messages = answer.error("upstream_error", "the answer broke off");
+                return client.send(messages).await;
+            }
+        };
+        client.send(messages).await?;
+    }
 }
 
 /// Waits until the gateway stops.

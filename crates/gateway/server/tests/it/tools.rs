@@ -5,8 +5,10 @@
 
 mod audit;
 mod broken_servers;
+mod cancelled;
 mod judged;
 mod mcp;
+mod progress;
 mod refusals;
 mod rest;
 mod sdk;

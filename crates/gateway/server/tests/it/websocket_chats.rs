@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use plimsoll_gateway_server::Gateway;
+use plimsoll_mock::{Mock, MockConfig, RequestEnd};
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::http::HeaderValue;
@@ -14,8 +15,13 @@ use super::support::provider::Provider;
 use super::support::{gateway, metric, until};
 
 fn chats(provider: SocketAddr, sections: &str) -> Gateway {
+    patient_chats(provider, "10s", sections)
+}
+
+/// Chats with an upstream that may take so long.
+fn patient_chats(provider: SocketAddr, timeout: &str, sections: &str) -> Gateway {
     gateway(&format!(
-        "upstreams: {{p: {{addresses: ['{provider}'], timeout: 10s}}}}
+        "upstreams: {{p: {{addresses: ['{provider}'], timeout: {timeout}}}}}
 routes: [{{name: chat, path: /ws/chat, upstream: p, llm: true, websocket: true, model: m}}]
 {sections}"
     ))
@@ -126,6 +132,10 @@ fn what_is_no_chat_gets_an_error_and_a_dead_upstream_too() {
     socket.send(Message::text("hello")).unwrap();
     let Message::Text(error) = socket.read().unwrap() else { panic!("a text") };
     assert!(error.as_str().contains("invalid_request"), "{error}");
+    for no_object in [json!(["hello"]), json!(["hello", null, null]), json!("hello")] {
+        let (_, error) = ask(&mut socket, &no_object);
+        assert_eq!(error["error"]["type"], "invalid_request", "{no_object}: {error}");
+    }
     let (_, error) = ask(&mut socket, &json!({"message": "x"}));
     assert_eq!(error["type"], "error", "{error}");
     socket.send(Message::Binary(b"x".to_vec().into())).unwrap();
@@ -136,4 +146,36 @@ fn what_is_no_chat_gets_an_error_and_a_dead_upstream_too() {
     };
     assert_eq!(u16::from(closed.code), 1003);
     assert_eq!(get(gateway.addr(), "/ws/chat").status, 426);
+}
+
+/// A question whose answer does not come is on its way.
+fn wait_for_ever(gateway: &Gateway, mock: &Mock) -> WebSocket<TcpStream> {
+    let mut socket = open(gateway);
+    socket.send(Message::text(json!({"message": "hello"}).to_string())).unwrap();
+    until("the upstream has the question", || mock.stats().in_flight == 1);
+    socket
+}
+
+#[test]
+fn a_client_that_goes_while_the_upstream_thinks_ends_its_request() {
+    // It sends nothing, until its client disconnects.
+    let config = "{log: memory, other_models: {faults: [{fault: hang, share: 1}]}}";
+    let config = MockConfig::from_yaml(config).unwrap();
+    let mut mock = Mock::spawn(&config, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let gateway = patient_chats(mock.addr(), "10m", "");
+    let cut = |number| until("the request is cut", || mock.stats().aborted == number);
+    // With a goodbye, after a ping that is answered meanwhile.
+    let mut socket = wait_for_ever(&gateway, &mock);
+    socket.send(Message::Ping(b"x".to_vec().into())).unwrap();
+    assert_eq!(socket.read().unwrap(), Message::Pong(b"x".to_vec().into()));
+    socket.close(None).unwrap();
+    while socket.read().is_ok() {}
+    cut(1);
+    // Without one.
+    drop(wait_for_ever(&gateway, &mock));
+    cut(2);
+    mock.shutdown();
+    let log = mock.take_log();
+    let ends: Vec<_> = log.iter().map(|record| (record.end, record.status)).collect();
+    assert_eq!(ends, [(Some(RequestEnd::Aborted), 0); 2]);
 }

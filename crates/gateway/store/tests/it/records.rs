@@ -258,12 +258,23 @@ async fn decided_ones_make_room_and_pending_ones_do_not(mut bench: Bench) {
 
 async fn outcomes_are_kept_for_their_time(mut bench: Bench) {
     let rules = ApprovalRules { keep: SHORT, ..APPROVALS };
-    let id = bench.approval(&rules, "acme", LONG).await.unwrap();
+    let pending = bench.approval(&rules, "acme", LONG).await.unwrap();
+    let decided = bench.approval(&rules, "acme", LONG).await.unwrap();
+    let expired = bench.approval(&rules, "acme", SHORT).await.unwrap();
     let verdict = (Verdict::Approve, "");
-    bench.store.decide(bench.at, &rules, ("acme", id), verdict).await.unwrap();
+    bench.store.decide(bench.at, &rules, ("acme", decided), verdict).await.unwrap();
     bench.let_short_ones_expire().await;
-    bench.approval(&rules, "acme", LONG).await.unwrap();
-    assert_eq!(bench.look("acme", id).await, Err(RecordError::NotFound));
+    assert_eq!(bench.look("acme", decided).await, Err(RecordError::NotFound));
+    // An outcome by time is kept as long, from the time at which it expired.
+    bench.let_short_ones_expire().await;
+    assert_eq!(bench.look("acme", expired).await, Err(RecordError::NotFound));
+    for id in [decided, expired] {
+        let late = bench.store.decide(bench.at, &rules, ("acme", id), verdict).await;
+        assert_eq!(late, Err(RecordError::NotFound), "nobody is told what is no longer kept");
+    }
+    assert_eq!(bench.look("acme", pending).await.unwrap().state, ApprovalState::Pending);
+    assert_eq!(bench.pending("acme").await, [pending]);
+    bench.store.decide(bench.at, &rules, ("acme", pending), verdict).await.unwrap();
 }
 
 async fn lists_are_bounded(mut bench: Bench) {

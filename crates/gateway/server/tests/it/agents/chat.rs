@@ -203,6 +203,42 @@ fn every_text_of_the_loop_is_judged_and_the_answer_scrubbed() {
 }
 
 #[test]
+fn each_text_is_judged_once_however_many_steps_follow() {
+    let matches = |question: &str| {
+        let provider = model();
+        let gateway = chatting(&provider, "{}", "policy: {}");
+        let reply = chat(&gateway, question);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        for seen in provider.seen() {
+            assert!(!seen.body.contains("4111") && seen.body.contains("[REDACTED]"), "{seen:?}");
+        }
+        let sample = "gateway_policy_verdicts_total{category=\"pii\",action=\"redact\"} ";
+        metric(&gateway, sample).unwrap()
+    };
+    let once = matches("0 echo card 4111 1111 1111 1111");
+    assert!(once > 0.0);
+    assert_eq!(matches("5 echo card 4111 1111 1111 1111"), once);
+}
+
+#[test]
+fn what_a_model_says_is_judged_before_it_goes_back_to_it() {
+    let provider = Provider::start(|seen, wire| {
+        let call = json!({"id": "c", "type": "function",
+            "function": {"name": "echo", "arguments": "{\"text\":\"x\"}"}});
+        let message = if seen.body.contains("tool_call_id") {
+            json!({"role": "assistant", "content": "done"})
+        } else {
+            json!({"role": "assistant", "content": "card 4111 1111 1111 1111", "tool_calls": [call]})
+        };
+        wire.json(200, &json!({"choices": [{"message": message}]}))
+    });
+    let gateway = chatting(&provider, "{}", "policy: {}");
+    assert_eq!(chat(&gateway, "x").json()["response"], "done");
+    let said = provider.seen()[1].json()["messages"][1].clone();
+    assert_eq!((&said["role"], &said["content"]), (&json!("assistant"), &json!("card [REDACTED]")));
+}
+
+#[test]
 fn a_model_of_the_other_dialect_is_asked_in_it() {
     let provider = Provider::start(|seen, wire| {
         assert_eq!(seen.path, "/v1/messages");

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{behind, call, count, echo_mock, kind, messages, open_session, request, rpc, text};
+use super::{
+    behind, call, count, echo_mock, kind, messages, mock, open_session, request, rpc, text,
+};
 use crate::support::metric;
 use crate::support::provider::{Provider, ReceivedRequest, ResponseWriter};
 
@@ -48,6 +50,19 @@ fn personal_data_in_arguments_is_redacted_before_it_leaves() {
     assert_eq!(super::call_as(&gateway, "retail", &body).status, 403);
     let body = json!({"name": "say", "arguments": {"text": "x"}, "session_id": session});
     assert_eq!(super::call_as(&gateway, "retail", &body).json()["calls_left"], 19);
+}
+
+#[test]
+fn what_the_policy_redacts_counts_as_held() {
+    let mock = mock("tools: {note: {}}");
+    let gateway = behind(mock.addr(), "", "policy: {}\nserver: {memory: 100KiB}");
+    // There is room for it once, and not for a second one with the card redacted.
+    let long = "so it is ".repeat(7_000);
+    assert_eq!(call(&gateway, "note", &json!({"text": long})).status, 200);
+    let reply = call(&gateway, "note", &json!({"text": format!("{long}, my card is {CARD}")}));
+    assert_eq!((reply.status, kind(&reply).as_str()), (503, "overloaded"), "{reply:?}");
+    drop(gateway);
+    assert_eq!(count(&messages(mock), "tools/call"), 1);
 }
 
 /// A server without sessions whose tool `tell` answers this.

@@ -1,12 +1,21 @@
 //! Sessions: their limit of calls, and that they are their tenant's.
 
-use serde_json::json;
+use std::fs;
+
+use plimsoll_gateway_server::{Gateway, Spec};
+use serde_json::{Value, json};
 
 use super::{
     CALL, call_as, count, echo_mock, kind, messages, open_session, request, rpc, with_tools,
 };
-use crate::support::client::{Headers, ask, post};
-use crate::support::{crowd, sleep_ms};
+use crate::support::client::{ClientResponse, Headers, ask, post};
+use crate::support::{crowd, gateway, sleep_ms};
+
+/// The request that opens a session.
+fn initialize() -> Value {
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}});
+    request("initialize", params)
+}
 
 #[test]
 fn a_session_has_twenty_calls_over_mcp_and_rest_together() {
@@ -90,10 +99,64 @@ fn a_session_is_its_tenants_and_ends() {
 fn there_are_no_more_sessions_than_allowed() {
     let gateway = with_tools("sessions: 3, allow: {retail: [echo]}", "");
     let sessions: Vec<String> = (0..3).map(|_| open_session(&gateway)).collect();
-    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}});
-    let open = || rpc(&gateway, "/mcp", &[], &request("initialize", params.clone())).status;
+    let open = || rpc(&gateway, "/mcp", &[], &initialize()).status;
     assert_eq!(open(), 503);
     let headers = [super::RETAIL, ("mcp-session-id", &sessions[0])];
     assert_eq!(ask(gateway.addr(), "DELETE /mcp", &headers, b"").status, 204);
     assert_eq!(open(), 200);
+}
+
+#[test]
+fn a_session_of_a_key_without_a_tenant_is_that_keys_alone() {
+    let gateway = gateway(
+        "auth: {header: apikey, keys: [{name: a, key: key-a}, {name: b, key: key-b}]}\n\
+         tools: {allow: {'*': [echo]}}",
+    );
+    let send = |key, session: &str, line: &str, body: &Value| -> ClientResponse {
+        let headers = [("apikey", key), ("mcp-session-id", session)];
+        let body = body.to_string();
+        ask(gateway.addr(), line, &headers[..=usize::from(!session.is_empty())], body.as_bytes())
+    };
+    let opened = send("key-a", "", "POST /mcp", &initialize());
+    let session = opened.header("mcp-session-id").unwrap();
+    let body = json!({"name": "echo", "arguments": {"text": "x"}, "session_id": session});
+    let ping = request("ping", json!({}));
+    let rest = format!("POST {CALL}");
+    let stolen = send("key-b", "", &rest, &body);
+    assert_eq!((stolen.status, kind(&stolen).as_str()), (404, "session_not_found"));
+    assert_eq!(send("key-b", session, "POST /mcp", &ping).status, 404);
+    assert_eq!(send("key-b", session, "DELETE /mcp", &json!({})).status, 404);
+    assert_eq!(send("key-a", session, "POST /mcp", &ping).status, 200);
+    assert_eq!(send("key-a", "", &rest, &body).json()["calls_left"], 19);
+    assert_eq!(send("key-a", session, "DELETE /mcp", &json!({})).status, 204);
+}
+
+#[test]
+fn a_reload_changes_the_bounds_of_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("g.yaml");
+    let write = |tools: &str| {
+        let text = format!("listen: 127.0.0.1:0\nmetrics: {{}}\ntenant: {{}}\n{tools}");
+        fs::write(&file, text).unwrap();
+    };
+    write("");
+    let gateway = Gateway::spawn_from(&Spec::open(&file).unwrap(), &file).unwrap();
+    let open = || rpc(&gateway, "/mcp", &[], &initialize()).status;
+    assert_eq!(open(), 404, "there are no tools");
+    let bounds = |sessions: u32, calls: u32| {
+        write(&format!(
+            "tools: {{allow: {{retail: [echo]}}, sessions: {sessions}, calls_per_session: {calls}}}"
+        ));
+        gateway.reload().unwrap();
+    };
+    bounds(1, 1);
+    let session = open_session(&gateway);
+    let body = json!({"name": "echo", "arguments": {"text": "x"}, "session_id": session});
+    let call = || call_as(&gateway, "retail", &body).status;
+    assert_eq!((call(), call(), open()), (200, 429, 503));
+    bounds(2, 3);
+    assert_eq!((open(), open()), (200, 503), "there is room for one more");
+    assert_eq!((call(), call(), call()), (200, 200, 429), "two more calls");
+    bounds(2, 2);
+    assert_eq!(call(), 429);
 }
