@@ -220,7 +220,12 @@ fn a_result_is_compared_with_an_earlier_one() {
     let path = path.to_string_lossy();
     let output = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--baseline", &path]);
     // On a host that others use, a drop is theirs as well as the gateway's, or the generator's.
-    let doubts = ["the host was busy: ", "the generator's own part in it may be too large"];
+    let doubts = [
+        "the host was busy: ",
+        "the generator's own part in it may be too large",
+        "moderate, 4 connections: now, the measurement is invalid: ",
+        "moderate, 4 connections: then, the measurement is invalid: ",
+    ];
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     if doubts.iter().any(|doubt| text.contains(doubt)) {
         assert!(output.expect(0).stdout.contains("INCONCLUSIVE: "));
