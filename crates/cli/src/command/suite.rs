@@ -35,6 +35,7 @@ Examples:
   plimsoll suite policy --target https://gateway.example --key \"$KEY\"
   plimsoll suite tiers --direct http://127.0.0.1:9000 \\
       --target a=http://127.0.0.1:8080 --target b=http://127.0.0.1:8081
+  plimsoll suite agents --direct http://127.0.0.1:9000 --target http://127.0.0.1:8080
 
 Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, report.html, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
 
@@ -46,8 +47,18 @@ Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 inconclusive (a measur
 #[derive(Debug, Subcommand)]
 #[command(after_help = AFTER)]
 pub(crate) enum SuiteCommand {
+    /// Measure a mixed day: chats, tool calls, messages to agents and approvals at the same time,
+    /// and what the gateway adds to each
+    ///
+    /// Of 400 arrivals per second (100 at your gateway) 40 % are chats, 30 % calls of a tool over
+    /// MCP, 20 % messages to an agent over A2A, and 10 % requests for approval. Then every chat,
+    /// call and message goes both ways, through the gateway and to what is behind it. With a
+    /// redis-server on the PATH, and a build that has Redis, all of it is repeated with Redis. Your
+    /// gateway needs a tool `echo` with the argument `text` at /mcp, and an agent at /a2a.
+    #[command(after_help = AFTER)]
+    Agents(Flags),
     /// Measure cheap endpoints with few and many clients, keys and rate limits on and off, and
-    /// chats with a mock provider
+    /// chats with a mock provider: plain, streamed, over WebSockets, and as an agent loop
     ///
     /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` are the
     /// defaults of --duration, --concurrency and --port.
@@ -82,8 +93,8 @@ pub(crate) struct Flags {
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
-    /// With `tiers`: the upstream itself, which the targets are measured against; options as for
-    /// --target
+    /// With `tiers` and `agents`: the upstream itself, which the targets are measured against;
+    /// options as for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     #[arg(help_heading = "Target", requires = "targets")]
     direct: Option<TargetFlag>,
@@ -173,6 +184,7 @@ pub(crate) struct ChildFlags {
 /// Runs a suite, prints the report and writes the files.
 pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let (suite, flags) = match command {
+        SuiteCommand::Agents(flags) => (Suite::Agents, flags),
         SuiteCommand::Baseline(flags) => (Suite::Baseline, flags),
         SuiteCommand::Layers(flags) => (Suite::Layers, flags),
         SuiteCommand::Policy(flags) => (Suite::Policy, flags),

@@ -53,7 +53,7 @@ fn bash_offers_profiles_and_files() {
     // Flags, suites and the values of flags are offered as before.
     assert!(offered(&["plimsoll", "run", "--sta"]).contains(&"--stages".to_owned()));
     let suites = offered(&["plimsoll", "suite", ""]);
-    for suite in ["baseline", "layers", "policy", "quick", "tiers"] {
+    for suite in ["agents", "baseline", "layers", "policy", "quick", "tiers"] {
         assert!(suites.iter().any(|word| word == suite), "no {suite} in {suites:?}");
     }
     assert!(offered(&["plimsoll", "run", "--ui", "fu"]).contains(&"full".to_owned()));

@@ -100,7 +100,7 @@ fn a_server_that_refuses_everything_is_never_praised() {
     let refusals: [(Answer, &str); 2] =
         [(|_, _| (429, "", NONE), "429"), (|_, _| (404, "", NONE), "404")];
     for (answer, status) in refusals {
-        for name in ["baseline", "layers", "policy", "quick", "tiers"] {
+        for name in ["agents", "baseline", "layers", "policy", "quick", "tiers"] {
             let server = Server::start(answer);
             let output = suite(name, &server, &[]).expect(3);
             for part in ["INCONCLUSIVE: ", "nothing could be measured", status] {

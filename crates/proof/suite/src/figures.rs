@@ -2,6 +2,7 @@
 
 mod median;
 
+use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::{
     BoundedFigure, DistributionSummary, Group, Metric, MetricsError, QUANTILES, Quantile, Refusal,
     RunSummary, Validity,
@@ -210,8 +211,9 @@ fn error_kinds(group: &Group) -> Option<String> {
     let refused = group.statuses.iter().filter(|(status, _)| **status >= 300);
     let mut kinds: Vec<_> = refused.map(|(status, n)| (status.to_string(), *n)).collect();
     let server_errors: u64 = group.statuses.range(500..).map(|(_, n)| *n).sum();
-    let classes = group.errors.iter().map(|(class, n)| (class.clone(), *n));
-    kinds.extend(classes.filter(|(class, _)| class != "server_error" || server_errors == 0));
+    let classes =
+        group.errors.iter().filter(|(class, _)| *class != "server_error" || server_errors == 0);
+    kinds.extend(classes.map(|(class, n)| (with_codes(group, class), *n)));
     kinds.push(("timed out".to_owned(), group.counters.timed_out));
     kinds.push(("in flight at the end".to_owned(), group.counters.in_flight));
     kinds.push(("never sent".to_owned(), group.counters.never_sent));
@@ -220,6 +222,15 @@ fn error_kinds(group: &Group) -> Option<String> {
     let texts: Vec<_> =
         kinds.iter().take(2).map(|(kind, n)| format!("{kind}: {}", count(*n))).collect();
     (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// The name of a class of errors; that of JSON-RPC with its most frequent code.
+fn with_codes(group: &Group, class: &str) -> String {
+    let frequent = group.rpc_errors.iter().max_by_key(|(_, n)| **n);
+    match frequent.filter(|_| class == ErrorClass::RpcError.name()) {
+        Some((code, _)) => format!("{class} {code}"),
+        None => class.to_owned(),
+    }
 }
 
 /// The times that are shown: those of completed requests, and where refusals are expected those of
@@ -250,5 +261,14 @@ mod tests {
         assert!(!is_limited(&total));
         total.refused_rates.insert("throughput_per_s".to_owned(), Refusal::Generator);
         assert!(is_limited(&total));
+    }
+
+    #[test]
+    fn errors_of_json_rpc_have_their_code() {
+        let mut group = Group::default();
+        assert_eq!(error_kinds(&group), None);
+        group.errors.extend([("rpc_error".to_owned(), 7), ("reset".to_owned(), 2)]);
+        group.rpc_errors.extend([(-32_602, 6), (-32_603, 1)]);
+        assert_eq!(error_kinds(&group).unwrap(), "rpc_error -32602: 7, reset: 2");
     }
 }

@@ -145,6 +145,13 @@ impl Measurement {
         Self::new(label, target, request)
     }
 
+    /// Scenarios of any protocols, in shares by their weights.
+    pub(crate) fn scenarios(label: &str, target: &SuiteTarget, scenarios: &[Value]) -> Self {
+        let key = literal(key(target));
+        let request = json!({"model": target.model, "key": key, "scenarios": scenarios});
+        Self::new(label, target, request)
+    }
+
     /// A built-in profile with another target; `sets` are settings of it, `PATH=VALUE`.
     pub(crate) fn builtin(label: &str, target: &SuiteTarget, name: &str, sets: &[&str]) -> Self {
         let mut measurement = Self::new(label, target, json!({}));

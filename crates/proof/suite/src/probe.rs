@@ -62,13 +62,18 @@ impl SuiteRunner<'_> {
     ) -> Result<bool, SuiteError> {
         let how = if stream { ", streamed" } else { "" };
         let what = target.label(&format!("POST /v1/chat/completions{how}"));
-        self.try_out(&what, Measurement::chat(&what, target, stream, (8, 16)), false)
+        self.answers(&what, Measurement::chat(&what, target, stream, (8, 16)))
+    }
+
+    /// Whether a target gives the expected answer to a request. It may take its time.
+    pub(crate) fn answers(&mut self, what: &str, request: Measurement) -> Result<bool, SuiteError> {
+        self.try_out(what, request, false)
     }
 
     /// Whether a target takes the requests of the policy profile.
     pub(crate) fn decides_policy(&mut self, target: &SuiteTarget) -> Result<bool, SuiteError> {
         let what = "POST /api/request";
-        self.try_out(what, Measurement::policy(what, target, "policy", &[]), false)
+        self.answers(what, Measurement::policy(what, target, "policy", &[]))
     }
 
     fn try_out(
@@ -195,6 +200,10 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         Outcome::TimedOut => {
             return Some("no answer in time to a single request: too costly to load".to_owned());
         }
+        // The status alone does not say what is wrong.
+        Outcome::Failed(class) if (1..400).contains(&sample.status) => {
+            return Some(format!("a single request failed: {answer}, {}", class.name()));
+        }
         _ => return Some(format!("a single request failed: {answer}")),
     }
     let took = too_long(sample).filter(|_| must_be_cheap);
@@ -232,6 +241,7 @@ mod tests {
             (Outcome::TimedOut, 0, 2_000, Some("no answer in time")),
             (Outcome::Failed(ErrorClass::ServerError), 503, 1, Some("failed: 503")),
             (Outcome::Failed(ErrorClass::Reset), 0, 1, Some("failed: reset")),
+            (Outcome::Failed(ErrorClass::RpcError), 200, 1, Some("failed: 200, rpc_error")),
         ] {
             let sample = sample(outcome, status, Nanos::from_millis(millis));
             let found = refusal(&sample, true);

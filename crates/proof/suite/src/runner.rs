@@ -2,6 +2,7 @@
 
 mod comparisons;
 mod knees;
+mod parts;
 mod pass;
 mod processes;
 
@@ -24,6 +25,7 @@ use crate::result::{Figures, MeasurementResult};
 use crate::target::{DIRECT, MODEL, SuiteTarget};
 
 pub(crate) use knees::Sought;
+pub(crate) use parts::Part;
 
 /// The state that all measurements of a suite share.
 pub(crate) struct SuiteRunner<'a> {

@@ -1,11 +1,15 @@
 //! The suites, one module each, and what they share.
 
+mod added;
+mod agent_gateway;
+mod agents;
 mod baseline;
 mod certificate;
 mod columns;
 mod layers;
 mod policy;
 mod quick;
+mod redis_server;
 mod tiers;
 
 use std::path::Path;
@@ -25,6 +29,8 @@ use crate::target::DIRECT;
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
+    /// A mixed day of chats, tool calls, messages to agents and approvals.
+    Agents,
     /// The cheap endpoints of a gateway, under few and many clients.
     Baseline,
     /// A layered gateway: each layer's cost, the full stack, cache, streams, log, stores.
@@ -41,6 +47,7 @@ impl Suite {
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Agents => "agents",
             Self::Baseline => "baseline",
             Self::Layers => "layers",
             Self::Policy => "policy",
@@ -84,6 +91,7 @@ impl Suite {
             runner.reach(&direct)?;
         }
         let mut report = match self {
+            Self::Agents => agents::run(&mut runner),
             Self::Baseline => baseline::run(&mut runner),
             Self::Layers => layers::run(&mut runner),
             Self::Policy => policy::run(&mut runner),
@@ -112,9 +120,9 @@ impl Suite {
                 "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
             ));
         }
-        if self != Self::Tiers && direct.is_some() {
+        if !matches!(self, Self::Agents | Self::Tiers) && direct.is_some() {
             return refuse(format!(
-                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers` or `versus`"
+                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers`, `suite agents` or `versus`"
             ));
         }
         if self != Self::Tiers && options.knee_budget.is_some() {

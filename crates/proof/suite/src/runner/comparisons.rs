@@ -13,22 +13,37 @@ use crate::comparison::{Comparison, slug};
 use crate::error::SuiteError;
 use crate::host::Compared;
 
+/// What the judge says, and the files with all of it.
+pub(super) type Judged = (Versus, Vec<String>);
+
 impl SuiteRunner<'_> {
     /// Carries a comparison out and judges it; nothing once the user has ended the suite.
     pub(crate) fn compare(&mut self, comparison: &Comparison) -> ComparisonResult {
-        let label = comparison.label.clone();
-        let mut result = ComparisonResult { label, ..ComparisonResult::default() };
+        let label = comparison.label.as_str();
         if self.is_interrupted() {
-            return result;
+            return ComparisonResult { label: label.to_owned(), ..ComparisonResult::default() };
         }
-        match self.judged(comparison) {
+        let compared = self.carry_out(comparison);
+        let judged = compared.and_then(|compared| self.judged(label, &compared));
+        self.add_comparison(label, judged.map_err(|error| error.to_string()))
+    }
+
+    /// Keeps the result of a comparison, or why there is none.
+    pub(super) fn add_comparison(
+        &mut self,
+        label: &str,
+        judged: Result<Judged, String>,
+    ) -> ComparisonResult {
+        let label = label.to_owned();
+        let mut result = ComparisonResult { label, ..ComparisonResult::default() };
+        match judged {
             Ok((versus, files)) => {
-                self.report_comparison(&comparison.label, &versus);
+                self.report_comparison(&result.label, &versus);
                 (result.versus, result.files) = (Some(versus), files);
             }
             Err(error) => {
-                self.log(&format!("{}: {error}", comparison.label));
-                result.error = Some(error.to_string());
+                self.log(&format!("{}: {error}", result.label));
+                result.error = Some(error);
             }
         }
         self.comparisons.push(result.clone());
@@ -46,15 +61,21 @@ impl SuiteRunner<'_> {
         self.log(&line);
     }
 
-    fn judged(&mut self, comparison: &Comparison) -> Result<(Versus, Vec<String>), SuiteError> {
+    /// Loads the targets of a comparison.
+    pub(super) fn carry_out(&mut self, comparison: &Comparison) -> Result<Compared, SuiteError> {
         let plan = comparison.plan()?;
         let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);
         compared.summary.health.calibration.clone_from(&self.options.calibration);
         compared.facts.variants = comparison.variants;
+        Ok(compared)
+    }
+
+    /// Judges what was carried out, and keeps its files.
+    pub(super) fn judged(&self, label: &str, compared: &Compared) -> Result<Judged, SuiteError> {
         let mut versus = judge(&compared.facts, &compared.blocks);
         facts::take_over(&compared.summary.validity, &mut versus);
-        let files = self.keep_comparison(&comparison.label, &compared, &versus)?;
+        let files = self.keep_comparison(label, compared, &versus)?;
         Ok((versus, files))
     }
 

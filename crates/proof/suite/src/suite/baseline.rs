@@ -1,4 +1,7 @@
-//! The baseline suite: cheap endpoints under few and many clients, with layers on and off.
+//! The baseline suite: cheap endpoints under few and many clients, with layers on and off; chats,
+//! the agent loop and WebSockets.
+
+mod agent_rows;
 
 use plimsoll_report::format::count;
 use plimsoll_report::table::Table;
@@ -45,10 +48,6 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let sweep = sweep(runner, &gateway, &endpoints, length);
     let (variants, added) = variants(runner, &gateway, provider.as_ref(), length)?;
     let chats = chats(runner, &gateway.target, length)?;
-    runner.skip(
-        "WebSocket load",
-        "this suite has no rows for it; a profile with `protocol: websocket` makes it",
-    );
     let mut report =
         Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);
     let base = sweep.iter().find(|result| result.label.starts_with("GET /health/live,"));
@@ -180,7 +179,7 @@ fn limits() -> Vec<String> {
     ]
 }
 
-/// Chats through the gateway to the mock provider, streamed and not.
+/// Chats through the gateway to the mock provider, streamed and not, and with its agent.
 ///
 /// Streams have a delay between tokens: without it, the speed of the load's reading would be
 /// measured.
@@ -196,7 +195,8 @@ fn chats(
         let gateway = runner.gateway("baseline", &off(), Some(&provider))?;
         Some((gateway, provider))
     };
-    let clients = runner.options.clients.unwrap_or(USUAL);
+    let load = (runner.options.clients.unwrap_or(USUAL), length);
+    let paced = paced.as_ref().map(|(gateway, _)| &gateway.target);
     let mut kinds = Vec::new();
     for stream in [false, true] {
         if runner.answers_chats(target, stream)? {
@@ -206,12 +206,15 @@ fn chats(
     let measurements = kinds.into_iter().map(|stream| {
         let how = if stream { "SSE stream" } else { "plain" };
         let label = format!("POST /v1/chat/completions, {how}");
-        let paced = paced.as_ref().filter(|_| stream).map(|(gateway, _)| &gateway.target);
+        let paced = paced.filter(|_| stream);
         Measurement::chat(&label, paced.unwrap_or(target), stream, (128, 64))
-            .clients(clients, length)
+            .clients(load.0, load.1)
     });
-    let measurements: Vec<_> = measurements.collect();
-    Ok(runner.measure(&measurements, passes(runner.options, 1, 2)))
+    let mut measurements: Vec<_> = measurements.collect();
+    measurements.extend(agent_rows::websocket(runner, (target, paced), load)?);
+    let mut results = runner.measure(&measurements, passes(runner.options, 1, 2));
+    results.extend(agent_rows::agent_loop(runner, load)?);
+    Ok(results)
 }
 
 fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
@@ -282,9 +285,11 @@ fn added_section(added: &ComparisonResult) -> Section {
 fn chats_section(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Section {
     if runner.target().is_some() {
         return Section::new("Agent-loop endpoints of the target", table(results))
-            .note("with whatever answers behind it: its time is in these figures");
+            .note("with whatever answers behind it: its time is in these figures")
+            .note(agent_rows::WEBSOCKET);
     }
     let section = Section::new("Agent-loop endpoints against the mock provider", table(results));
+    let section = section.note(agent_rows::LOOP).note(agent_rows::WEBSOCKET);
     section.note(if runner.options.port.is_some() {
         "the provider answers at once, its streams too"
     } else {

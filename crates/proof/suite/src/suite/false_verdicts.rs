@@ -13,8 +13,8 @@ use crate::error::SuiteError;
 use crate::options::{ExternalTarget, SuiteOptions};
 use crate::report::{Accepted, Report, SuiteOutcome};
 
-const SUITES: [Suite; 5] =
-    [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
+const SUITES: [Suite; 6] =
+    [Suite::Agents, Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
 
 /// What only good figures may say.
 const POSITIVE: [&str; 22] = [
@@ -354,10 +354,35 @@ fn a_good_gateway_on_a_quiet_host_is_sized_and_praised() {
     for suite in SUITES {
         let report = run_with(suite, &mut PlannedHost::with(good), false, None).unwrap();
         let text = report.text(160);
-        assert!(report.sizing.is_some(), "{}\n{text}", suite.name());
+        // A day at fixed rates shows no capacity.
+        assert_eq!(report.sizing.is_some(), suite != Suite::Agents, "{}\n{text}", suite.name());
         assert!(text.contains("  + no errors in"), "{}\n{text}", suite.name());
         let unusable: Vec<_> =
             report.measurements.iter().filter(|r| r.why_unusable().is_some()).collect();
         assert!(unusable.is_empty(), "{}: {unusable:?}", suite.name());
     }
+}
+
+/// It has neither tools nor agents.
+fn only_chats_and_approvals(path: &str, in_load: bool) -> (Outcome, u16, Nanos) {
+    let absent = path.ends_with("/mcp") || path.ends_with("/a2a");
+    if absent { all_404(path, in_load) } else { good(path, in_load) }
+}
+
+#[test]
+fn kinds_of_a_mixed_day_that_a_target_does_not_have_are_left_out_and_named() {
+    let report =
+        run(Suite::Agents, &mut PlannedHost::with(only_chats_and_approvals), true).unwrap();
+    let labels: Vec<_> = report.measurements.iter().map(|result| &*result.label).collect();
+    assert_eq!(labels, ["mixed day: chats", "mixed day: approvals"]);
+    let text = report.text(300);
+    for kind in ["POST /mcp, a call of the tool `echo`", "POST /a2a, a message to the agent"] {
+        let said = format!("{kind}: the target has no such route: it answers 404");
+        assert!(text.contains(&said), "{said} is not in\n{text}");
+    }
+    // The others keep their rates: 40 % and 10 % of 100/s.
+    let rates: Vec<_> = report.measurements.iter().filter_map(|result| result.rate).collect();
+    assert_eq!(rates, [40.0, 10.0]);
+    assert!(text.contains("what the target adds to each kind: it takes what is behind"), "{text}");
+    assert_never_passes(&report, "no tools and no agents");
 }

@@ -131,8 +131,8 @@ impl Host for PlannedHost {
         self.summary(Run::prepare(plan)?.metadata(), answer)
     }
 
-    /// Blocks of a comparison forty times a second: on each target the planned answer, its
-    /// delay, what all have in common, and a part of its own.
+    /// Blocks of each scenario of a comparison forty times a second: on each target the planned
+    /// answer, its delay, what all have in common, and a part of its own.
     fn compare(
         &mut self,
         plan: Plan,
@@ -146,12 +146,14 @@ impl Host for PlannedHost {
         let versus = run.plan().versus.clone().unwrap();
         let facts = facts::before(&run, &versus, None, &[]);
         let names: Vec<_> = facts.targets.iter().map(|target| &*target.name).collect();
+        // As many of each scenario.
+        let scenarios = facts.scenarios.len() as u64;
         let block = |index: u64| Block {
             index,
             turn: 0,
             stage: StageId(1),
-            scenario: ScenarioId(0),
-            start: Nanos::from_millis(300 + 25 * index),
+            scenario: ScenarioId(u16::try_from(index % scenarios).unwrap()),
+            start: Nanos::from_micros(300_000 + 25_000 * index / scenarios),
             window: None,
             turns: names
                 .iter()
@@ -159,7 +161,7 @@ impl Host for PlannedHost {
                 .map(|(place, name)| Some(self.turn((index, place), name, answer)))
                 .collect(),
         };
-        let blocks = (0..400).map(block).collect();
+        let blocks = (0..400 * scenarios).map(block).collect();
         let summary = self.summary(run.metadata(), answer)?;
         Ok(Compared { facts, blocks, summary })
     }

@@ -10,6 +10,7 @@ use plimsoll_metrics::Environment;
 
 use super::Suite;
 use super::planned_host::PlannedHost;
+use crate::bound::BoundResult;
 use crate::compared::ComparisonResult;
 use crate::error::SuiteError;
 use crate::options::{ExternalTarget, SuiteOptions};
@@ -132,6 +133,52 @@ fn a_cache_miss_is_compared_with_its_provider_and_judged_by_its_interval() {
     }
 }
 
+/// What each kind of a mixed day costs is judged by its own pairs, which are sent beside those of
+/// the others. Approvals have no direct way, and so nothing that is added.
+#[test]
+fn what_a_gateway_adds_to_each_kind_of_a_mixed_day_comes_out() {
+    let report = run(Suite::Agents, &[("gateway", 300)], OURS).unwrap();
+    let text = report.text(200);
+    let labels: Vec<_> = report.comparisons.iter().map(|found| &*found.label).collect();
+    assert_eq!(labels[..3], ["chats, memory", "tools, memory", "agents, memory"]);
+    for compared in &report.comparisons[..3] {
+        assert_added(compared, "gateway", 300.0);
+        let said = format!("{}: gateway is slower than direct in response time", compared.label);
+        assert!(text.contains(&said), "{said} is not in\n{text}");
+        let versus = compared.versus.as_ref().unwrap();
+        assert_eq!(versus.blocks.recorded, 400, "its own blocks alone");
+        assert!(versus.scenarios.is_empty() && versus.cpu.is_empty());
+    }
+    let day = report.sections.iter().find(|found| found.title.starts_with("A mixed day, memory"));
+    let rows = &day.unwrap().table.rows;
+    let planned: Vec<_> = rows.iter().map(|row| (&*row[0], &*row[1])).collect();
+    let expected = [("chats", "160"), ("tools", "120"), ("agents", "80.0"), ("approvals", "40.0")];
+    assert_eq!(planned, expected);
+    for (row, added) in rows.iter().zip([true, true, true, false]) {
+        assert_eq!(row[2], "250", "a quarter of the planned thousand: {row:?}");
+        assert_eq!(row[6] != "-", added, "{row:?}");
+        assert_eq!(row[9], "-", "the planned host has no log: {row:?}");
+    }
+    // Nothing is concluded from a log that could not be read.
+    let counts = report.bounds.iter().filter(|bound| bound.what.contains("mock alone"));
+    let status: Vec<_> = counts.map(BoundResult::status).collect();
+    assert_eq!(status[..3], ["inconclusive"; 3]);
+}
+
+#[test]
+fn a_target_of_a_mixed_day_is_compared_with_what_is_behind_it() {
+    let report = run(Suite::Agents, &[("target", 200)], (&["one"], true)).unwrap();
+    let labels: Vec<_> = report.comparisons.iter().map(|found| &*found.label).collect();
+    assert_eq!(labels, ["chats", "tools", "agents"]);
+    for compared in &report.comparisons {
+        assert_added(compared, "target", 200.0);
+    }
+    // The times of what is behind a target are not the gateway's.
+    let of_time = report.bounds.iter().filter(|bound| bound.what.contains("p99"));
+    assert_eq!(of_time.count(), 0);
+    assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Pass, "{}", report.text(200));
+}
+
 #[test]
 fn several_targets_have_a_row_each_against_the_same_direct_one() {
     let delays = [("fast", 100), ("slower", 400)];
@@ -240,6 +287,8 @@ fn suites_about_one_target_refuse_more_before_any_load() {
         assert!(several.contains("measures one target, and 2 are given"), "{several}");
         assert!(refused((&["one"], true)).contains("leave --direct out"));
     }
+    let several = run(Suite::Agents, &[], (&["fast", "slower"], true)).unwrap_err().to_string();
+    assert!(several.contains("measures one target, and 2 are given"), "{several}");
     for (given, part) in [
         ((&["fast", ""][..], false), "several targets need names"),
         ((&["fast", "fast"], false), "two targets have the name `fast`"),

@@ -106,7 +106,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     if !tiers.is_empty() {
         report.sections.push(overview(&tiers, runner.knee_budget()));
     }
-    report.sections.extend(added::section(&compared));
+    report.sections.extend(super::added::section("tier", &compared));
     report.sections.extend(tiers.iter().map(steps));
     report.sections.extend(features.as_ref().map(Features::section));
     report.findings.extend(tiers.iter().flat_map(of_tier));

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::super::length;
 use super::gateway_layers::{AUTH, bare_with, with_identity};
-use super::store_ops::RedisServer;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
+use crate::suite::redis_server::RedisServer;
 use crate::target::{Provider, SuiteTarget};
 
 /// An operation of the layer.
@@ -115,8 +115,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<AgentLayers, Suite
     let mut rows = with_store(runner, &provider, "memory", None)?;
     match RedisServer::open(runner.options) {
         Ok(server) => {
-            let store = format!("store={}", json!({"redis": server.url()}));
-            rows.extend(with_store(runner, &provider, "Redis", Some(store))?);
+            rows.extend(with_store(runner, &provider, "Redis", Some(server.setting()))?);
         }
         Err(why) => runner.skip("layer 3 with Redis", &why),
     }

@@ -1,12 +1,9 @@
 //! What each tier costs: every request of it on each target, close together.
 
-use plimsoll_report::table::Table;
-
 use super::{Subject, Tier, TierResult};
 use crate::compared::ComparisonResult;
 use crate::comparison::Comparison;
 use crate::measurement::Measurement;
-use crate::report::Section;
 use crate::runner::SuiteRunner;
 use crate::suite::{PAIRS_PER_S, TIMES_QUICK, comparison_length};
 use crate::target::{DIRECT, SuiteTarget};
@@ -43,46 +40,4 @@ pub(super) fn compare(
     let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_QUICK));
     let comparison = Comparison::new(tier.name, request, targets).short(runner.options.quick);
     Some(runner.compare(&comparison))
-}
-
-/// The table: a row for each tier and target.
-pub(super) fn section(compared: &[ComparisonResult]) -> Option<Section> {
-    let reference = compared.iter().map(ComparisonResult::reference).find(|name| !name.is_empty());
-    let behind = reference.unwrap_or_default();
-    let of_reference = format!("{behind} p50");
-    let heads = [
-        "Tier",
-        "Target",
-        "Figure",
-        &of_reference,
-        "p50",
-        "added, median",
-        "p99 shift",
-        "Requests on each",
-    ];
-    let mut table = Table::new(heads);
-    for result in compared {
-        for target in result.compared() {
-            table.row([
-                format!("{}{}", result.marker(), result.label),
-                target.to_owned(),
-                result.figure(),
-                result.p50(result.reference()),
-                result.p50(target),
-                result.added_cell(target),
-                result.tail_cell(target),
-                result.pairs(),
-            ]);
-        }
-    }
-    let against = if behind == DIRECT {
-        "each target against what is behind it".to_owned()
-    } else {
-        format!("each target against {behind}, as what is behind them is not among them (--direct)")
-    };
-    (!compared.is_empty()).then(|| {
-        Section::new(format!("What each tier adds: {against}"), table)
-            .note("every request goes to each target, close together and in a random order: added is the median of the differences request by request, p99 shift the difference of the p99, each with its 95 % interval; at a rate that fills none of them; where it costs nothing the first one is loaded twice, and must not differ from itself")
-            .note("what is said of it is under Findings, tested at 5 % over all sentences of a tier; every pair is in comparisons/")
-    })
 }

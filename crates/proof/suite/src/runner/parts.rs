@@ -1,0 +1,109 @@
+//! Loads and comparisons of several scenarios at once, with a result for each of them.
+
+use plimsoll_measure::Block;
+
+use super::{Pass, SuiteRunner};
+use crate::compared::ComparisonResult;
+use crate::comparison::Comparison;
+use crate::figures::TimedResponses;
+use crate::host::Compared;
+use crate::measurement::Measurement;
+use crate::result::{Figures, MeasurementResult};
+
+/// A scenario of a load.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Its name in the load.
+    pub(crate) scenario: &'static str,
+    /// The label of its result.
+    pub(crate) label: String,
+    /// Its planned requests per second.
+    pub(crate) rate: f64,
+}
+
+impl SuiteRunner<'_> {
+    /// Carries a load of several scenarios out, and gives each of them a result of its own;
+    /// `inspect` sees every pass.
+    pub(crate) fn measure_parts(
+        &mut self,
+        measurement: &Measurement,
+        parts: &[Part],
+        inspect: &mut dyn FnMut(&Pass),
+    ) -> Vec<MeasurementResult> {
+        let mut results: Vec<_> = parts.iter().map(|part| empty(measurement, part)).collect();
+        for pass in 0..self.options.passes.unwrap_or(1).max(1) {
+            let mut whole = MeasurementResult::default();
+            let done = self.add_pass(measurement, pass, TimedResponses::Completed, &mut whole);
+            for (part, result) in parts.iter().zip(&mut results) {
+                result.passes.extend(done.as_ref().map(|done| figures_of(done, part.scenario)));
+                result.files.extend(whole.files.iter().cloned());
+                result.error = whole.error.clone().or_else(|| result.error.take());
+            }
+            done.iter().for_each(&mut *inspect);
+        }
+        self.results.extend(results.iter().cloned());
+        results
+    }
+
+    /// Carries a comparison of several scenarios out, and judges each of them by itself: its pairs,
+    /// which were sent beside those of the others. Nothing once the user has ended the suite.
+    pub(crate) fn compare_parts(
+        &mut self,
+        comparison: &Comparison,
+        parts: &[Part],
+    ) -> Vec<ComparisonResult> {
+        if self.is_interrupted() {
+            return Vec::new();
+        }
+        let compared = self.carry_out(comparison).map_err(|error| error.to_string());
+        let mut results = Vec::new();
+        for part in parts {
+            let judged = compared.as_ref().map_err(Clone::clone).and_then(|compared| {
+                let own = scenario_of(compared, part.scenario);
+                self.judged(&part.label, &own).map_err(|error| error.to_string())
+            });
+            results.push(self.add_comparison(&part.label, judged));
+        }
+        results
+    }
+}
+
+fn empty(measurement: &Measurement, part: &Part) -> MeasurementResult {
+    MeasurementResult {
+        label: part.label.clone(),
+        rate: Some(part.rate),
+        error_gate: measurement.error_gate,
+        ..MeasurementResult::default()
+    }
+}
+
+/// The figures of one scenario. Whether the generator kept up, and how busy each process was, is
+/// the same for all; the gateway's CPU time per request is known of all together alone.
+fn figures_of(pass: &Pass, scenario: &str) -> Figures {
+    let results = &pass.summary.results;
+    let own = results.by_scenario.iter().find(|group| group.scenario.as_deref() == Some(scenario));
+    let time = pass.summary.metadata.headline_time();
+    let own = own.and_then(|group| Figures::of_group(group, TimedResponses::Completed, time).ok());
+    Figures {
+        invalid: pass.figures.invalid.clone(),
+        busy: pass.figures.busy,
+        busy_host: pass.figures.busy_host.clone(),
+        ..own.unwrap_or_default()
+    }
+}
+
+/// The blocks of one scenario. CPU time, rate, protocol and the number of planned blocks are not
+/// those of one scenario, and are left out.
+fn scenario_of(compared: &Compared, scenario: &str) -> Compared {
+    let mut facts = compared.facts.clone();
+    let index = facts.scenarios.iter().position(|name| name == scenario);
+    let is_own = |block: &&Block| Some(block.scenario.index()) == index;
+    let blocks = compared.blocks.iter().filter(is_own).cloned().collect();
+    (facts.rate, facts.planned_blocks) = (None, 0);
+    for target in &mut facts.targets {
+        target.protocol.clear();
+        target.cpu.clear();
+        target.cpu_us_per_request = None;
+    }
+    Compared { facts, blocks, summary: compared.summary.clone() }
+}

@@ -1,0 +1,56 @@
+//! The table of what targets add to the same requests.
+
+use plimsoll_report::table::Table;
+
+use crate::compared::ComparisonResult;
+use crate::report::Section;
+use crate::target::DIRECT;
+
+/// The table: a row for each tier, or whatever else was compared, and target.
+pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Section> {
+    let reference = compared.iter().map(ComparisonResult::reference).find(|name| !name.is_empty());
+    let behind = reference.unwrap_or_default();
+    let of_reference = format!("{behind} p50");
+    let capitalised = capitalised(what);
+    let heads = [
+        capitalised.as_str(),
+        "Target",
+        "Figure",
+        &of_reference,
+        "p50",
+        "added, median",
+        "p99 shift",
+        "Requests on each",
+    ];
+    let mut table = Table::new(heads);
+    for result in compared {
+        for target in result.compared() {
+            table.row([
+                format!("{}{}", result.marker(), result.label),
+                target.to_owned(),
+                result.figure(),
+                result.p50(result.reference()),
+                result.p50(target),
+                result.added_cell(target),
+                result.tail_cell(target),
+                result.pairs(),
+            ]);
+        }
+    }
+    let against = if behind == DIRECT {
+        "each target against what is behind it".to_owned()
+    } else {
+        format!("each target against {behind}, as what is behind them is not among them (--direct)")
+    };
+    (!compared.is_empty()).then(|| {
+        Section::new(format!("What each {what} adds: {against}"), table)
+            .note("every request goes to each target, close together and in a random order: added is the median of the differences request by request, p99 shift the difference of the p99, each with its 95 % interval; at a rate that fills none of them; where it costs nothing the first one is loaded twice, and must not differ from itself")
+            .note(format!("what is said of it is under Findings, tested at 5 % over all sentences of a {what}; every pair is in comparisons/"))
+    })
+}
+
+/// A word at the head of a column.
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    format!("{}{rest}", first.to_ascii_uppercase())
+}

@@ -1,0 +1,304 @@
+//! The agents suite: a mixed day of chats, tool calls, messages to agents and approvals through one
+//! gateway, and what the gateway adds to each.
+
+mod kind;
+mod mock_log;
+mod tables;
+
+use plimsoll_metrics::RunSummary;
+use plimsoll_report::format::{digits, percent, time};
+
+use super::redis_server::RedisServer;
+use super::{PAIRS_PER_S, TIMES_QUICK, added, agent_gateway, comparison_length};
+use crate::bound::{BoundResult, Requirement};
+use crate::compared::ComparisonResult;
+use crate::comparison::Comparison;
+use crate::error::SuiteError;
+use crate::measurement::Measurement;
+use crate::report::Report;
+use crate::result::MeasurementResult;
+use crate::runner::{Part, SuiteRunner};
+use crate::target::{DIRECT, SuiteTarget};
+use kind::{KINDS, Kind};
+use mock_log::MockLog;
+
+/// Arrivals per second of all kinds together.
+const PER_S: f64 = 400.0;
+/// The same at the user's gateway, which may have a real model behind it.
+const PER_S_OF_TARGET: f64 = 100.0;
+/// Seconds of a day, and with `--quick`: enough for a p99 of the rarest kind.
+const SECONDS: u64 = 60;
+const SECONDS_QUICK: u64 = 28;
+
+/// A mixed day, measured.
+struct Day {
+    /// Where the gateway kept its state; `None` for the user's gateway.
+    store: Option<&'static str>,
+    rows: Vec<Row>,
+    /// What the gateway adds to each kind that has a direct way.
+    added: Vec<ComparisonResult>,
+}
+
+/// A kind of request of a day.
+struct Row {
+    kind: &'static Kind,
+    result: MeasurementResult,
+    counts: Counts,
+    /// Good answers in the mock's log, if it has this kind and could be read.
+    logged: Option<u64>,
+}
+
+/// The requests of a kind as the load counts them, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// With a good answer.
+    good: u64,
+    /// All others. Their answers may be in the mock's log, or not.
+    others: u64,
+}
+
+impl Counts {
+    fn of(summary: &RunSummary, scenario: &str) -> Self {
+        let cells = &summary.results.cells;
+        let own = cells.iter().filter(|cell| cell.scenario.as_deref() == Some(scenario));
+        own.fold(Self::default(), |sum, cell| {
+            let good = cell.counters.completed;
+            let others = cell.counters.scheduled.saturating_sub(good);
+            Self { good: sum.good + good, others: sum.others + others }
+        })
+    }
+
+    /// Good answers that are in one of the two books alone.
+    const fn differ(self, logged: u64) -> u64 {
+        let most = self.good + self.others;
+        if logged < self.good { self.good - logged } else { logged.saturating_sub(most) }
+    }
+}
+
+impl Day {
+    /// The published bounds of the layer of agents, and that the counts agree with the mock's log.
+    fn bounds(&self) -> Vec<BoundResult> {
+        self.rows.iter().flat_map(|row| row.bounds(self.store.is_some())).collect()
+    }
+}
+
+impl Row {
+    /// Times and counts are judged with the suite's own provider alone, which answers at once.
+    fn bounds(&self, with_mock: bool) -> Vec<BoundResult> {
+        let label = &self.result.label;
+        let errors = BoundResult::of_errors(
+            &format!("{label}: errors"),
+            &self.result,
+            |f| f.error_share,
+            Requirement::below(0.05, percent),
+        );
+        let p99 = with_mock.then(|| {
+            let limit = Requirement::below(50.0, time);
+            BoundResult::of(&format!("{label}: p99"), &self.result, |f| f.p99_ms, limit)
+        });
+        let counts = (with_mock && self.kind.has_direct_way).then(|| {
+            let what = format!("{label}: good answers that client or mock alone counted");
+            let differ = self.logged.map(|logged| self.counts.differ(logged) as f64);
+            BoundResult::value(&what, differ, Requirement::at_most(0.0, digits))
+        });
+        p99.into_iter().chain([errors]).chain(counts).collect()
+    }
+}
+
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+    let days = match runner.target() {
+        Some(target) => Vec::from_iter(of_target(runner, &target)?),
+        None => of_reference(runner)?,
+    };
+    let title = "a mixed day: chats, tool calls, messages to agents and approvals at the same time, and what the gateway adds to each";
+    let mut report = Report::begin("agents", title, runner);
+    report.sections.extend(days.iter().map(tables::day));
+    let compared: Vec<_> = days.iter().flat_map(|day| day.added.iter().cloned()).collect();
+    report.sections.extend(added::section("kind", &compared));
+    report.bounds.extend(days.iter().flat_map(Day::bounds));
+    Ok(report.conclude())
+}
+
+/// Days of the reference gateway, one for each kind of store that this host has.
+fn of_reference(runner: &mut SuiteRunner<'_>) -> Result<Vec<Day>, SuiteError> {
+    let mut days = vec![with_store(runner, "memory", None)?];
+    if runner.is_interrupted() {
+        return Ok(days);
+    }
+    match RedisServer::open(runner.options) {
+        Ok(server) => days.push(with_store(runner, "Redis", Some(server.setting()))?),
+        Err(why) => runner.skip("the same day with Redis", &why),
+    }
+    Ok(days)
+}
+
+fn with_store(
+    runner: &mut SuiteRunner<'_>,
+    store: &'static str,
+    setting: Option<String>,
+) -> Result<Day, SuiteError> {
+    let kinds: Vec<_> = KINDS.iter().collect();
+    let log = runner.options.folder.join(format!("mock-{}.jsonl", store.to_lowercase()));
+    let provider = runner.provider(&["--log", &log.to_string_lossy()])?;
+    let gateway = agent_gateway::start(runner, &provider, setting.clone())?;
+    let mut rows = measure(runner, (&kinds, Some(store)), &gateway.target, PER_S);
+    // What the provider has not written yet, it writes at its end.
+    drop((gateway, provider));
+    let log = MockLog::read(&log);
+    for row in rows.iter_mut().filter(|row| row.kind.has_direct_way) {
+        row.logged = log.as_ref().map(|log| log.good(row.kind.name));
+    }
+    // A provider without a log: what it writes would take time of both ways.
+    let provider = runner.provider(&[])?;
+    let gateway = agent_gateway::start(runner, &provider, setting)?;
+    let ways = [(DIRECT, provider.target()), ("gateway", gateway.target)];
+    let added = compare(runner, (&kinds, Some(store)), ways);
+    Ok(Day { store: Some(store), rows, added })
+}
+
+/// The day of the user's gateway, with the kinds of requests that it answers.
+fn of_target(
+    runner: &mut SuiteRunner<'_>,
+    target: &SuiteTarget,
+) -> Result<Option<Day>, SuiteError> {
+    let kinds = answered(runner, &KINDS.iter().collect::<Vec<_>>(), target)?;
+    let Some(first) = kinds.first() else { return Ok(None) };
+    runner.probe_limits(&first.request("burst", target))?;
+    let direct = direct_of(runner, target);
+    let both = match &direct {
+        Some(direct) => answered(runner, &with_direct_way(&kinds), direct)?,
+        None => Vec::new(),
+    };
+    runner.skip("counts in the provider's log", "the suite cannot read that of a target");
+    let rows = measure(runner, (&kinds, None), target, PER_S_OF_TARGET);
+    let ways = direct.map(|direct| [(DIRECT, direct), ("target", target.clone())]);
+    let added = ways.map(|ways| compare(runner, (&both, None), ways)).unwrap_or_default();
+    Ok(Some(Day { store: None, rows, added }))
+}
+
+/// The kinds that a target answers; the others are left out and named.
+fn answered(
+    runner: &mut SuiteRunner<'_>,
+    kinds: &[&'static Kind],
+    target: &SuiteTarget,
+) -> Result<Vec<&'static Kind>, SuiteError> {
+    let mut found = Vec::new();
+    for kind in kinds {
+        let what = target.label(kind.asks);
+        if runner.answers(&what, kind.request(&what, target))? {
+            found.push(*kind);
+        }
+    }
+    Ok(found)
+}
+
+/// What is behind the user's gateway, if it can be asked the same.
+fn direct_of(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> Option<SuiteTarget> {
+    let what = "what the target adds to each kind";
+    let Some(direct) = runner.direct() else {
+        let why = "it takes what is behind the target, to compare with: give --direct URL";
+        runner.skip(what, why);
+        return None;
+    };
+    if direct.prefix() != target.prefix() {
+        runner.skip(what, "the URLs of --target and --direct have different paths");
+        return None;
+    }
+    Some(direct)
+}
+
+fn with_direct_way(kinds: &[&'static Kind]) -> Vec<&'static Kind> {
+    kinds.iter().copied().filter(|kind| kind.has_direct_way).collect()
+}
+
+/// A label, with the store where there are several.
+fn named(what: &str, store: Option<&str>) -> String {
+    store.map_or_else(|| what.to_owned(), |store| format!("{what}, {store}"))
+}
+
+/// Loads a gateway with all kinds at the same time.
+fn measure(
+    runner: &mut SuiteRunner<'_>,
+    (kinds, store): (&[&'static Kind], Option<&str>),
+    target: &SuiteTarget,
+    per_s: f64,
+) -> Vec<Row> {
+    let day = named("mixed day", store);
+    let part = |kind: &&'static Kind| Part {
+        scenario: kind.name,
+        label: format!("{day}: {}", kind.name),
+        rate: per_s * f64::from(kind.percent) / 100.0,
+    };
+    let parts: Vec<_> = kinds.iter().map(part).collect();
+    let rate = parts.iter().map(|part| part.rate).sum();
+    let length = comparison_length(runner.options, SECONDS, SECONDS_QUICK);
+    let load = Measurement::scenarios(&day, target, &scenarios(kinds, target)).rate(rate, length);
+    let mut counts = vec![Counts::default(); kinds.len()];
+    let results = runner.measure_parts(&load, &parts, &mut |pass| {
+        for (kind, counts) in kinds.iter().zip(&mut counts) {
+            let Counts { good, others } = Counts::of(&pass.summary, kind.name);
+            (counts.good, counts.others) = (counts.good + good, counts.others + others);
+        }
+    });
+    let rows = kinds.iter().zip(results).zip(counts);
+    rows.map(|((kind, result), counts)| Row { kind, result, counts, logged: None }).collect()
+}
+
+/// Sends the kinds that have a direct way both ways, request by request.
+fn compare(
+    runner: &mut SuiteRunner<'_>,
+    (kinds, store): (&[&'static Kind], Option<&str>),
+    ways: [(&str, SuiteTarget); 2],
+) -> Vec<ComparisonResult> {
+    let kinds = with_direct_way(kinds);
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let all: u32 = kinds.iter().map(|kind| kind.percent).sum();
+    let part = |kind: &&'static Kind| Part {
+        scenario: kind.name,
+        label: named(kind.name, store),
+        rate: PAIRS_PER_S * f64::from(kind.percent) / f64::from(all),
+    };
+    let parts: Vec<_> = kinds.iter().map(part).collect();
+    let length = comparison_length(runner.options, SECONDS, TIMES_QUICK);
+    let (label, direct) = (named("mixed day", store), &ways[0].1);
+    let request = Measurement::scenarios(&label, direct, &scenarios(&kinds, direct));
+    let request = request.rate(PAIRS_PER_S, length);
+    let targets = ways.map(|(name, target)| (name.to_owned(), target)).into();
+    let comparison = Comparison::new(&label, request, targets).short(runner.options.quick);
+    runner.compare_parts(&comparison, &parts)
+}
+
+fn scenarios(kinds: &[&Kind], target: &SuiteTarget) -> Vec<serde_json::Value> {
+    kinds.iter().map(|kind| kind.scenario(target)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_books_agree_as_far_as_requests_without_a_good_answer_allow() {
+        for (good, others, logged, differ) in [
+            (100, 0, 100, 0),
+            (100, 0, 99, 1),
+            (100, 0, 101, 1),
+            // Three had no good answer here; the mock may have answered some of them.
+            (97, 3, 97, 0),
+            (97, 3, 100, 0),
+            (97, 3, 101, 1),
+            (97, 3, 96, 1),
+            (0, 0, 0, 0),
+        ] {
+            let found = Counts { good, others }.differ(logged);
+            assert_eq!(found, differ, "{good} good, {others} others, {logged} in the log");
+        }
+    }
+
+    #[test]
+    fn a_label_names_its_store_where_there_are_several() {
+        assert_eq!(named("chats", None), "chats");
+        assert_eq!(named("chats", Some("Redis")), "chats, Redis");
+    }
+}
