@@ -1,5 +1,6 @@
 //! From what was found of each suspect to an answer, or to none.
 
+use plimsoll_join::Join;
 use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunSummary};
 use plimsoll_report::format::{percent, rate};
 
@@ -10,13 +11,18 @@ use crate::network;
 use crate::process::{self, HOST_FULL, ProcessState};
 use crate::result::{Answer, Finding, Load, SCHEMA, State, Suspect, Why};
 use crate::role;
-use crate::split::split;
+use crate::split::{has_direct, split};
 
 /// Requests that were refused or failed, from which on a reader is told.
 const NOTABLE: f64 = 0.01;
 
 /// What limited the load of a run.
 pub fn why(summary: &RunSummary) -> Why {
+    why_with(summary, None)
+}
+
+/// The same, with what a join of the run with the gateway's own log tells.
+pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let stages = stages(summary);
     let run = summary.metadata.run.name.clone();
     let Some(stage) = deciding(&stages) else {
@@ -43,7 +49,7 @@ pub fn why(summary: &RunSummary) -> Why {
         decides: is_highest(&stages, stage),
     };
     let verdict = case.verdict();
-    let (split, split_refused) = match split(summary, stage) {
+    let (split, split_refused) = match split(summary, stage, join) {
         Ok(split) => (Some(split), None),
         Err(why) => (None, Some(why)),
     };
@@ -59,7 +65,7 @@ pub fn why(summary: &RunSummary) -> Why {
         findings,
         split,
         split_refused,
-        notes: notes(stage),
+        notes: notes(summary, stage, join),
     }
 }
 
@@ -309,8 +315,8 @@ fn unknown(words: &str, missing: Vec<String>) -> Verdict {
     }
 }
 
-/// What is no saturation, and yet keeps requests from being answered.
-fn notes(stage: &Stage<'_>) -> Vec<String> {
+/// What is no saturation, and yet keeps requests from being answered; and a join without use.
+fn notes(summary: &RunSummary, stage: &Stage<'_>, join: Option<&Join>) -> Vec<String> {
     let counters = &stage.group.counters;
     let share = |number: u64| number as f64 / counters.scheduled.max(1) as f64;
     let of = |number, what: &str| {
@@ -319,7 +325,9 @@ fn notes(stage: &Stage<'_>) -> Vec<String> {
     };
     let refused = of(counters.rejected, "were refused (4xx): a limit by rule, not by capacity");
     let failed = of(counters.failed, "failed: see the report for the reasons");
-    refused.into_iter().chain(failed).collect()
+    let unused = (join.is_some() && has_direct(summary))
+        .then(|| "the join is not used: the direct target tells the provider's part".to_owned());
+    refused.into_iter().chain(failed).chain(unused).collect()
 }
 
 #[cfg(test)]

@@ -182,6 +182,9 @@ pub struct Split {
     pub parts: Vec<Part>,
     /// The sum of the parts, divided by `in_flight`.
     pub adds_up_to: f64,
+    /// What tells the parts; `None` in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
 }
 
 /// A part of the requests in flight.

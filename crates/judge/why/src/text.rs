@@ -57,7 +57,10 @@ fn of_split(split: &Split) -> Vec<String> {
     let part = |part: &crate::result::Part| format!("{} {}", part.place, digits(part.in_flight));
     let parts: Vec<_> = split.parts.iter().map(part).collect();
     let words = format!("{} (adds up to {})", parts.join(", "), percent(split.adds_up_to));
-    paragraph(&format!("  of {} in flight: ", digits(split.in_flight)), &words, 3)
+    let mut lines = paragraph(&format!("  of {} in flight: ", digits(split.in_flight)), &words, 3);
+    let by = split.evidence.iter();
+    lines.extend(by.flat_map(|evidence| paragraph("  told by: ", evidence, 2)));
+    lines
 }
 
 /// A text behind a lead; its further lines are indented as far, but not beyond the column of

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod answers;
+mod joined;
 mod levels;
 mod load;
 mod processes;
