@@ -48,6 +48,7 @@ impl SuiteRunner<'_> {
 
     fn judged(&mut self, comparison: &Comparison) -> Result<(Versus, Vec<String>), SuiteError> {
         let plan = comparison.plan()?;
+        self.host.announce(&comparison.label);
         let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);
         compared.summary.health.calibration.clone_from(&self.options.calibration);
