@@ -8,6 +8,7 @@ use crate::generator::{self, Beside};
 use crate::growth::{self, Growth};
 use crate::load::{Stage, deciding, stages};
 use crate::network;
+use crate::own_word;
 use crate::process::{self, HOST_FULL, ProcessState};
 use crate::result::{Answer, Finding, Load, SCHEMA, State, Suspect, Why};
 use crate::role;
@@ -38,6 +39,7 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
             findings: Vec::new(),
             split: None,
             split_refused: Some(nothing),
+            own_word: None,
             notes: Vec::new(),
         };
     };
@@ -53,6 +55,8 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
         Ok(split) => (Some(split), None),
         Err(why) => (None, Some(why)),
     };
+    let (own_word, not_believed) = own_word::of_stage(stage);
+    let notes = notes(summary, stage, join).chain(not_believed).collect();
     let Case { load, findings, .. } = case;
     Why {
         schema: SCHEMA.to_owned(),
@@ -65,7 +69,8 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
         findings,
         split,
         split_refused,
-        notes: notes(summary, stage, join),
+        own_word,
+        notes,
     }
 }
 
@@ -316,7 +321,11 @@ fn unknown(words: &str, missing: Vec<String>) -> Verdict {
 }
 
 /// What is no saturation, and yet keeps requests from being answered; and a join without use.
-fn notes(summary: &RunSummary, stage: &Stage<'_>, join: Option<&Join>) -> Vec<String> {
+fn notes(
+    summary: &RunSummary,
+    stage: &Stage<'_>,
+    join: Option<&Join>,
+) -> impl Iterator<Item = String> {
     let counters = &stage.group.counters;
     let share = |number: u64| number as f64 / counters.scheduled.max(1) as f64;
     let of = |number, what: &str| {
@@ -327,7 +336,7 @@ fn notes(summary: &RunSummary, stage: &Stage<'_>, join: Option<&Join>) -> Vec<St
     let failed = of(counters.failed, "failed: see the report for the reasons");
     let unused = (join.is_some() && has_direct(summary))
         .then(|| "the join is not used: the direct target tells the provider's part".to_owned());
-    refused.into_iter().chain(failed).chain(unused).collect()
+    refused.into_iter().chain(failed).chain(unused)
 }
 
 #[cfg(test)]

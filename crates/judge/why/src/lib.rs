@@ -18,6 +18,7 @@ mod generator;
 mod growth;
 mod load;
 mod network;
+mod own_word;
 mod process;
 mod result;
 mod role;
@@ -25,5 +26,7 @@ mod split;
 mod text;
 
 pub use answer::{why, why_with};
-pub use result::{Answer, Finding, Load, Part, SCHEMA, Split, State, Suspect, Why};
+pub use result::{
+    Answer, Finding, Load, NamedTime, OwnWord, Part, SCHEMA, Split, State, Suspect, Why,
+};
 pub use text::text;

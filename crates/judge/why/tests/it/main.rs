@@ -5,6 +5,7 @@ mod answers;
 mod joined;
 mod levels;
 mod load;
+mod own_word;
 mod processes;
 mod shown;
 mod support;
