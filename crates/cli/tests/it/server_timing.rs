@@ -28,11 +28,9 @@ fn server() -> (SocketAddr, Log) {
 }
 
 fn answer(mut stream: TcpStream, log: &Log) {
-    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    while let Some(Ok(line)) = lines.next() {
-        if !line.is_empty() {
-            continue;
-        }
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    // The empty line is the end of a request.
+    for _ in lines.map_while(Result::ok).filter(String::is_empty) {
         pause();
         let (db, untrue) = {
             let mut log = log.lock().unwrap();
