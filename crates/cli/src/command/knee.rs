@@ -308,7 +308,6 @@ impl Finder<'_> {
             let named = (&*target.name, target.url(), hash);
             let mut knee = TargetKnee::of(search, (load, wanted), named);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
-                watcher.part(PROVIDER_PART, DIRECT);
                 knee.provider = self.provider(&steps, plan, &knee, &mut watcher)?;
             }
             knees.push(knee);
@@ -343,6 +342,7 @@ impl Finder<'_> {
         let planned = Planned { load: at * PROVIDER.0, seconds: PROVIDER.1, phase: Phase::Cliff };
         let text = self.flags.search.load().text(planned.load);
         steps.step(&format!("the provider itself at {text}"));
+        watcher.part(PROVIDER_PART, DIRECT);
         let measured = self.prober(plan).probe(planned, None, watcher).map_err(probe_error)?;
         let (kept, state) = KeptShare::judge(&measured.batches, self.flags.search.slo.share());
         Ok(Some(ProviderProbe { url: url(plan), load: planned.load, kept: Some(kept), state }))
