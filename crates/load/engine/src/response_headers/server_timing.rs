@@ -91,7 +91,8 @@ fn entries(value: &str) -> impl Iterator<Item = Entry<'_>> {
 fn outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |c: char| {
-        let plain = !std::mem::replace(&mut escaped, quoted && !escaped && c == '\\');
+        let escapes = quoted && !escaped && c == '\\';
+        let plain = !std::mem::replace(&mut escaped, escapes);
         quoted ^= plain && c == '"';
         plain && !quoted && c == separator
     })
