@@ -54,10 +54,9 @@ fn what_was_in_flight_is_split_by_the_gateways_own_log() {
     assert_eq!(parts(&why), [("outside", 0.9), ("gateway", 8.0), ("provider", 40.0)]);
     let split = why.split.as_ref().unwrap();
     assert!((split.adds_up_to - 48.9 / 49.0).abs() < 1e-9, "{split:?}");
-    let shown = text(&why);
-    let lines = "  of 49.0 in flight: outside 0.90, gateway 8.00, provider 40.0 (adds up to 99.8%)
-  told by: 998 of 1,000 completed requests, matched with audit.jsonl
-";
+    let shown = text(&why).split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = "of 49.0 in flight: outside 0.90, gateway 8.00, provider 40.0 (adds up to 99.8%) \
+                 told by: 998 of 1,000 completed requests, matched with audit.jsonl";
     assert!(shown.contains(lines), "{shown}");
     assert_eq!(why.split_refused, None);
     let answer_without = run().why();

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Outcome, Sample, Seed};
+use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome, Sample, Seed};
 use plimsoll_workload::conversation_id;
 
 use super::*;
@@ -176,7 +176,7 @@ fn event_times_and_headers_stay_with_their_turn() {
         samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
         headers: vec![(2, vec![("x-node".into(), "7".to_owned())])],
-        parts: vec![(0, vec![("db".into(), plimsoll_measure::Nanos::new(7))])],
+        parts: vec![(0, vec![("db".into(), Nanos::new(7))])],
         tasks: Vec::new(),
         sampling_rate: SamplingRate::FULL,
     };
