@@ -229,7 +229,7 @@ fn a_join_splits_what_was_in_flight_between_gateway_and_provider() {
 
 fn a_join_that_disagrees_is_not_used(fixture: &Fixture, run: &str, audit: &Path) {
     let rows = fs::read_to_string(audit).unwrap();
-    let less: String = rows.lines().step_by(2).map(|row| format!("{row}\n")).collect();
+    let less = rows.lines().step_by(2).collect::<Vec<_>>().join("\n");
     let log = audit.with_file_name("less.jsonl");
     fs::write(&log, less).unwrap();
     fixture.plimsoll(&["join", run, "--log", log.to_str().unwrap(), "-q"]).expect(1);

@@ -71,7 +71,9 @@ impl WorkerStats {
     ) {
         self.in_flight.dec(at);
         self.recorder.record(sample, gaps, late_reads);
-        parts.iter().for_each(|parts| self.recorder.record_parts(sample, parts));
+        if let Some(parts) = parts {
+            self.recorder.record_parts(sample, parts);
+        }
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
         }

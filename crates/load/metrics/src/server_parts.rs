@@ -26,7 +26,9 @@ impl PartsTally {
         self.responses += 1;
         self.ttfb += u128::from(ttfb.as_u64());
         for (mine, time) in self.times.iter_mut().zip(times) {
-            time.iter().for_each(|time| mine.get_or_insert_default().record(*time));
+            if let Some(time) = time {
+                mine.get_or_insert_default().record(*time);
+            }
         }
     }
 
@@ -35,7 +37,9 @@ impl PartsTally {
         self.refused += other.refused;
         self.ttfb += other.ttfb;
         for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
-            theirs.iter().for_each(|theirs| mine.get_or_insert_default().merge(theirs));
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().merge(theirs);
+            }
         }
     }
 }

@@ -121,7 +121,9 @@ impl RowCounter {
         for _ in 0..row.weight {
             self.recorder.scheduled_in(GroupKey::of(sample));
             self.recorder.record(sample, &[], &[]);
-            parts.iter().for_each(|parts| self.recorder.record_parts(sample, parts));
+            if let Some(parts) = &parts {
+                self.recorder.record_parts(sample, parts);
+            }
         }
     }
 

@@ -70,6 +70,7 @@ pub(super) fn whole(value: &[u8]) -> Option<Nanos> {
 }
 
 /// An entry of the header.
+#[derive(Clone, Copy)]
 struct Entry<'v> {
     name: &'v str,
     dur: Option<&'v str>,

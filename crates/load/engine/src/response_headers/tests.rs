@@ -197,17 +197,16 @@ fn parts_are_not_looked_for_where_the_header_is_not_asked_for() {
 #[test]
 fn names_have_the_same_number_for_every_worker() {
     let reader = HeaderReader::new(&ResponseHeaders::default());
+    let worker = |number: usize| {
+        for turn in 0..200 {
+            let name = format!("n{}", (number * 3 + turn) % 12);
+            let found = parts(&reader, &[format!("{name};dur=1").as_bytes()]).unwrap();
+            assert!(found == [part(&name, 1_000)] || found == [part("other", 1_000)]);
+        }
+    };
     std::thread::scope(|scope| {
-        for worker in 0..4_usize {
-            let reader = &reader;
-            scope.spawn(move || {
-                for turn in 0..200_usize {
-                    let name = format!("n{}", (worker * 3 + turn) % 12);
-                    let value = format!("{name};dur=1");
-                    let found = parts(reader, &[value.as_bytes()]).unwrap();
-                    assert!(found == [part(&name, 1_000)] || found == [part("other", 1_000)]);
-                }
-            });
+        for number in 0..4 {
+            scope.spawn(move || worker(number));
         }
     });
     let names: std::collections::BTreeSet<_> = reader.part_names().into_iter().collect();

@@ -23,8 +23,9 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         }
         page.table(&table);
     }
-    let sentence = sentence(all);
-    sentence.iter().for_each(|text| page.paragraph(2, text));
+    if let Some(text) = sentence(all) {
+        page.paragraph(2, &text);
+    }
     if all.parts.contains_key(OTHER_PARTS) {
         let other = "`other`: all names beyond the first 8 of the run, and one of this name.";
         page.paragraph(2, other);

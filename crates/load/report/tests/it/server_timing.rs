@@ -17,7 +17,7 @@ fn parts(index: usize) -> ServerParts {
     let mut times = PartTimes::default();
     times[0] = micros(if index % 100 == 7 { 100_000_000 } else { 100 });
     times[1] = micros(200);
-    times[NAMED_PARTS] = micros(50).filter(|_| index % 2 == 0);
+    times[NAMED_PARTS] = micros(50).filter(|_| index.is_multiple_of(2));
     ServerParts::Told(times)
 }
 
