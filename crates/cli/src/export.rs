@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_export::{LiveMetrics, MetricsServer, PushError, PushTarget, Verdict};
+use plimsoll_engine::Control;
+use plimsoll_export::{
+    Conclusion, LiveKnee, LiveMetrics, MetricsServer, PushError, PushTarget, Verdict,
+};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::{RunMetadata, RunSummary, Snapshot};
 
-use crate::exit::UsageError;
+use crate::exit::{Exit, UsageError};
+use crate::progress::StatusOutput;
 use crate::sleep::sleep;
 
 /// Between looks whether the last page was read.
@@ -19,7 +23,7 @@ pub(crate) struct ExportOptions {
     pub(crate) serve: Option<SocketAddr>,
     /// How long the end waits for a reader of the last ones, at most.
     pub(crate) linger: Nanos,
-    /// Where results are pushed to.
+    /// Where results of runs are pushed to.
     pub(crate) push: Option<PushTarget>,
 }
 
@@ -33,8 +37,8 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// Begins to serve.
-    pub(crate) fn open(options: ExportOptions) -> Result<Self, UsageError> {
+    /// Begins to serve, and says where.
+    pub(crate) fn open(options: ExportOptions, status: &StatusOutput) -> Result<Self, UsageError> {
         let serve = |address| {
             let live = LiveMetrics::default();
             let server = MetricsServer::start(address, live.clone()).map_err(|error| {
@@ -45,19 +49,33 @@ impl Export {
             Ok((live, server))
         };
         let served = options.serve.map(serve).transpose()?;
+        if let Some((_, server)) = &served {
+            status.info(&format!("metrics are served at http://{}/metrics", server.address()));
+        }
         Ok(Self { served, linger: options.linger, push: options.push })
     }
 
-    /// Where metrics are served.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.served.as_ref().map(|(_, server)| server.address())
+    /// What the progress of runs goes to; `None` if nothing is served.
+    pub(crate) fn live(&self) -> Option<LiveMetrics> {
+        self.served.as_ref().map(|(live, _)| live.clone())
     }
 
     /// A run begins; gives what its progress goes to.
     pub(crate) fn begin(&self, run: RunMetadata) -> Option<LiveMetrics> {
-        let (live, _) = self.served.as_ref()?;
-        live.begin(run);
-        Some(live.clone())
+        self.live().inspect(|live| live.begin(run))
+    }
+
+    /// A search or a suite is over.
+    pub(crate) fn conclude(&self, exit: Exit, knees: Vec<LiveKnee>) {
+        let outcome = match exit {
+            Exit::Pass => "pass",
+            Exit::Fail => "fail",
+            Exit::Usage | Exit::Invalid => "inconclusive",
+            Exit::Interrupted => "interrupted",
+        };
+        if let Some((live, _)) = &self.served {
+            live.conclude(Conclusion { outcome, knees });
+        }
     }
 
     /// The run is over.
@@ -67,29 +85,26 @@ impl Export {
         }
     }
 
-    /// Whether the end waits for a reader.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        self.linger > Nanos::ZERO && self.served.is_some()
-    }
-
-    /// Waits until the last page was read, until `ended`, or for the time that was asked for.
-    pub(crate) fn linger(&self, ended: impl Fn() -> bool) {
+    /// Waits until the last page was read, until the user ends it, or for the time that was asked
+    /// for.
+    pub(crate) fn linger(&self, control: &Control, status: &StatusOutput) {
         let Some((_, server)) = &self.served else { return };
+        if self.linger == Nanos::ZERO || control.is_interrupted() {
+            return;
+        }
+        status.info("waiting until the last metrics are read; Ctrl-C ends that");
         let clock = MonotonicClock::start();
         let waited = || clock.now().since(Moment::EPOCH);
-        while !server.final_page_was_read() && !ended() && waited() < self.linger {
+        let ended = || server.final_page_was_read() || control.is_interrupted();
+        while !ended() && waited() < self.linger {
             sleep(LOOK);
         }
     }
 
-    /// Pushes the figures of a run, if that is wanted.
+    /// Pushes the figures of a run or of a suite, if that is wanted.
     pub(crate) fn push(&self, run: &str, page: &str) -> Result<(), PushError> {
-        self.push.as_ref().map_or(Ok(()), |target| push(target, run, page))
+        let Some(target) = &self.push else { return Ok(()) };
+        let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+        target.push(run, &host.unwrap_or_default(), page)
     }
-}
-
-/// Pushes the figures of a run or of a suite.
-pub(crate) fn push(target: &PushTarget, run: &str, page: &str) -> Result<(), PushError> {
-    let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
-    target.push(run, &host.unwrap_or_default(), page)
 }

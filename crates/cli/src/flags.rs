@@ -15,7 +15,7 @@ use crate::exit::UsageError;
 use crate::progress::{Ui, UiFlag};
 use crate::run_dir::RunDirOptions;
 use crate::session::{RunOptions, Watch};
-pub(crate) use export::{ExportFlags, PushFlags};
+pub(crate) use export::{ExportFlags, PushFlags, ServeFlags};
 
 /// The flag for the only target of a run.
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@
 //! from its snapshots, and [`Steps`] shows whatever else takes long.
 
 mod figures;
+mod live_runs;
 mod run;
 mod so_far;
 mod steps;
@@ -16,6 +17,7 @@ use plimsoll_measure::Nanos;
 use crate::console;
 use crate::signal::RunSignal;
 pub(crate) use figures::time;
+pub(crate) use live_runs::LiveRuns;
 pub(crate) use run::{ENDING, ProgressView, Shown};
 pub(crate) use steps::Steps;
 pub(crate) use ui::{Ui, UiFlag};

@@ -49,7 +49,9 @@ pub(crate) mod file {
     pub(crate) const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
     pub(crate) const SUITE: &str = "suite.json";
-    /// The requests with what a gateway's log tells of them.
+    /// What a gateway's log tells of the run.
+    pub(crate) const JOIN: &str = "join.json";
+    /// The requests with what it tells of each.
     pub(crate) const JOINED: &str = "joined.jsonl";
     /// The result of `knee`.
     pub(crate) const KNEE: &str = "knee.json";

@@ -128,11 +128,13 @@ impl Session {
     /// # Errors
     /// [`UsageError`] where the address to serve at cannot be used.
     pub(crate) fn export(&mut self, options: ExportOptions) -> Result<(), UsageError> {
-        self.export = Export::open(options)?;
-        if let Some(address) = self.export.address() {
-            self.status.info(&format!("metrics are served at http://{address}/metrics"));
-        }
+        self.export = Export::open(options, &self.status)?;
         Ok(())
+    }
+
+    /// What is served and pushed.
+    pub(crate) const fn exported(&self) -> &Export {
+        &self.export
     }
 
     /// Pushes the figures of a run that is over, if that is wanted. They are in its files, too, so
@@ -145,11 +147,7 @@ impl Session {
 
     /// Waits until somebody has read the last metrics, as long as flags say.
     pub(crate) fn linger(&self) {
-        let control = &self.control;
-        if self.export.is_waited_for() && !control.is_interrupted() {
-            self.status.info("waiting until the last metrics are read; Ctrl-C ends that");
-            self.export.linger(|| control.is_interrupted());
-        }
+        self.export.linger(&self.control, &self.status);
     }
 
     /// The output for messages to the user.

@@ -14,6 +14,7 @@ use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::percent;
+use crate::run_dir::file;
 
 const AFTER: &str = "\
 Examples:
@@ -111,7 +112,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let source = Source::parse(log, credentials).map_err(join_error)?;
     let source = source.with_patience(rules.timeout.to_duration());
     let mut options = rules.options();
-    options.rows = output.rows.then(|| run.join(ROWS));
+    options.rows = output.rows.then(|| run.join(file::JOINED));
     let mut told = Told::new(!output.quiet);
     let mut shown = |map: &Map| {
         if !output.quiet {
@@ -121,16 +122,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut tell = |reading, rows| told.tell(reading, rows);
     let joined = join(run, &source, &options, &mut shown, &mut tell).map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
-    write(&run.join(FILE), &json)?;
+    write(&run.join(file::JOIN), &json)?;
     console::print(&if output.json { json } else { text(&joined) })?;
     Ok(exit(&joined))
 }
-
-/// The file of the result in the run's folder.
-const FILE: &str = "join.json";
-
-/// The requests, with `--rows`.
-const ROWS: &str = "joined.jsonl";
 
 /// Replaces the file as a whole: a reader sees the old one or the new one.
 fn write(path: &Path, text: &str) -> Result<()> {

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
+use plimsoll_export::LiveKnee;
+use plimsoll_harness::RunWatcher as _;
 use plimsoll_harness::knee::{ProbeError, Prober};
 use plimsoll_knee::{
-    FORMAT, KeptShare, Kind, KneeReport, Load, Objective, Phase, Planned, ProviderProbe, Search,
-    Settings, State, TargetKnee, in_turns,
+    FORMAT, Found, KeptShare, Kind, KneeReport, Load, Objective, Phase, Planned, ProviderProbe,
+    Search, Settings, State, TargetKnee, in_turns,
 };
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{
@@ -21,8 +23,8 @@ use plimsoll_report::screen::Rest;
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::flags::{ProfileFlags, ProgressFlags, ScreenFlags, parse_rate, parse_share};
-use crate::progress::Steps;
+use crate::flags::{ProfileFlags, ProgressFlags, ScreenFlags, ServeFlags, parse_rate, parse_share};
+use crate::progress::{LiveRuns, Steps};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::Session;
 
@@ -71,6 +73,8 @@ pub(crate) struct Flags {
     /// Do not write report.html, the page with charts
     #[arg(long, help_heading = "Output")]
     no_html: bool,
+    #[command(flatten)]
+    serve: ServeFlags,
     #[command(flatten)]
     screen: ScreenFlags,
     #[command(flatten)]
@@ -146,6 +150,9 @@ impl SearchFlags {
 
 /// Shortest time for a search, in seconds.
 const LEAST_SEARCH_S: f64 = 30.0;
+/// The name of that in live metrics, and of its target.
+const PROVIDER_PART: &str = "provider";
+const DIRECT: &str = "direct";
 /// The provider is tried at so many times the knee, for so many seconds.
 const PROVIDER: (f64, f64) = (1.2, 10.0);
 
@@ -157,6 +164,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let direct = flags.search.direct.as_ref().map(|direct| plan_of(flags, direct)).transpose()?;
     let settings = flags.search.settings(seed)?;
     let mut session = Session::open(flags.progress.ui());
+    session.export(flags.serve.options())?;
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
     let run_dir = RunDir::create(&output, &started, &format!("knee-{name}"))?;
@@ -174,7 +182,22 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     run_dir.write(file::KNEE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH, rest).as_bytes())?;
     run_dir.write_html(|| plimsoll_page::knee_page(&report))?;
-    Ok(exit(&report))
+    let exit = exit(&report);
+    let knees = report.knees.iter().map(|knee| live(knee, report.load));
+    session.exported().conclude(exit, knees.collect());
+    session.linger();
+    Ok(exit)
+}
+
+/// A knee as live metrics show it.
+fn live(target: &TargetKnee, load: Load) -> LiveKnee {
+    let Found { kind, load: value, low, high, .. } = &target.knee;
+    LiveKnee {
+        target: target.name.clone(),
+        kind: kind.name(),
+        unit: load.name(),
+        load: [*value, *low, *high],
+    }
 }
 
 /// Stages in place of the profile's, which may have none.
@@ -267,11 +290,14 @@ impl Finder<'_> {
         let steps = Steps::begin(self.session.status());
         let mut searches: Vec<_> =
             self.targets.iter().map(|_| Search::new(self.settings)).collect();
-        let control = self.session.control();
+        let (control, live) = (self.session.control(), self.session.exported().live());
+        let mut watcher = LiveRuns::of(live);
         in_turns(&mut searches, |index, planned, search| {
             let target = &self.targets[index];
             steps.step(&self.announcement(target, search, planned));
-            let measured = self.prober(&target.plan).probe(planned, Some(search));
+            watcher.part(planned.phase.name(), &target.name);
+            let prober = self.prober(&target.plan);
+            let measured = prober.probe(planned, Some(search), &mut watcher);
             let measured = measured.map_err(probe_error)?;
             Ok::<_, anyhow::Error>((!control.is_interrupted()).then_some(measured))
         })?;
@@ -282,7 +308,7 @@ impl Finder<'_> {
             let named = (&*target.name, target.url(), hash);
             let mut knee = TargetKnee::of(search, (load, wanted), named);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
-                knee.provider = self.provider(&steps, plan, &knee)?;
+                knee.provider = self.provider(&steps, plan, &knee, &mut watcher)?;
             }
             knees.push(knee);
         }
@@ -310,12 +336,14 @@ impl Finder<'_> {
         steps: &Steps,
         plan: &Plan,
         knee: &TargetKnee,
+        watcher: &mut LiveRuns,
     ) -> Result<Option<ProviderProbe>> {
         let Some(at) = knee.knee.load.or(knee.knee.high) else { return Ok(None) };
         let planned = Planned { load: at * PROVIDER.0, seconds: PROVIDER.1, phase: Phase::Cliff };
         let text = self.flags.search.load().text(planned.load);
         steps.step(&format!("the provider itself at {text}"));
-        let measured = self.prober(plan).probe(planned, None).map_err(probe_error)?;
+        watcher.part(PROVIDER_PART, DIRECT);
+        let measured = self.prober(plan).probe(planned, None, watcher).map_err(probe_error)?;
         let (kept, state) = KeptShare::judge(&measured.batches, self.flags.search.slo.share());
         Ok(Some(ProviderProbe { url: url(plan), load: planned.load, kept: Some(kept), state }))
     }

@@ -20,10 +20,12 @@ use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_no
 use crate::console::{self, Show};
 use crate::environment;
 use crate::exit::{Exit, UsageError};
-use crate::export;
+use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
-use crate::flags::{ProgressFlags, PushFlags, ScreenFlags, parse_rate, watched_process};
-use crate::progress::{StatusOutput, Steps};
+use crate::flags::{
+    ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, watched_process,
+};
+use crate::progress::{LiveRuns, StatusOutput, Steps};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::last_calibration;
 use crate::signal::{self, RunSignal};
@@ -160,6 +162,8 @@ pub(crate) struct Flags {
     #[arg(long, help_heading = "Output", requires = "targets")]
     allow_missing: bool,
     #[command(flatten)]
+    serve: ServeFlags,
+    #[command(flatten)]
     push: PushFlags,
     #[command(flatten)]
     screen: ScreenFlags,
@@ -200,9 +204,12 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         Suite::Baseline => EnvDefaults::read(|name| env::var(name).ok())?,
         _ => EnvDefaults::default(),
     };
+    let status = StatusOutput::open(flags.progress.ui());
+    let export = Export::open(flags.export(), &status)?;
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
-    let run_dir = RunDir::create(&output, &started, &format!("suite-{}", suite.name()))?;
+    let name = format!("suite-{}", suite.name());
+    let run_dir = RunDir::create(&output, &started, &name)?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();
     let interrupt = control.clone();
@@ -214,25 +221,28 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
             );
         }
     })?;
+    warn_of_debug_build();
+    let (steps, mut watcher) = (Steps::begin(&status), LiveRuns::of(export.live()));
+    let report = suite.run(&options, &control, &mut |message| steps.step(message), &mut watcher);
+    drop(steps);
+    let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
+    let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
+    let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
+    if let Err(error) = export.push(&name, &prometheus(&report)) {
+        console::eprint_labelled("warning", &error.to_string());
+    }
+    export.conclude(exit, Vec::new());
+    export.linger(&control, &status);
+    Ok(exit)
+}
+
+fn warn_of_debug_build() {
     if cfg!(debug_assertions) {
         console::eprint_labelled(
             "warning",
             "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`",
         );
     }
-    let steps = Steps::begin(&StatusOutput::open(flags.progress.ui()));
-    let report = suite.run(&options, &control, &mut |message| steps.step(message));
-    drop(steps);
-    let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
-    let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
-    let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
-    if let Some(target) = &flags.push.push_metrics {
-        let name = format!("suite-{}", suite.name());
-        if let Err(error) = export::push(target, &name, &prometheus(&report)) {
-            console::eprint_labelled("warning", &error.to_string());
-        }
-    }
-    Ok(exit)
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.
@@ -273,6 +283,11 @@ pub(super) fn text_of(report: &Report) -> String {
 const WIDTH: usize = 140;
 
 impl Flags {
+    /// What is served while it goes on, and pushed at the end.
+    fn export(&self) -> ExportOptions {
+        ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
+    }
+
     fn options(
         &self,
         variables: &EnvDefaults,

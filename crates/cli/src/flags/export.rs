@@ -10,10 +10,10 @@ use plimsoll_profile::Overrides;
 use super::parse_listen_address;
 use crate::export::ExportOptions;
 
-/// The flags of commands with runs.
+/// The flags of every command with load.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Metrics")]
-pub(crate) struct ExportFlags {
+pub(crate) struct ServeFlags {
     /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the load goes on [address if
     /// none is given: 127.0.0.1:9797]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen_address)]
@@ -22,6 +22,14 @@ pub(crate) struct ExportFlags {
     /// At the end, wait until the last metrics have been read, at most this long
     #[arg(long, value_name = "TIME", default_value = "0s", requires = "serve_metrics")]
     serve_metrics_linger: Nanos,
+}
+
+/// The flags of commands with runs.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Metrics")]
+pub(crate) struct ExportFlags {
+    #[command(flatten)]
+    serve: ServeFlags,
     #[command(flatten)]
     push: PushFlags,
     /// Put a label on every line of metrics, like `environment=staging` (repeatable); the same as
@@ -40,14 +48,18 @@ pub(crate) struct PushFlags {
     pub(crate) push_metrics: Option<PushTarget>,
 }
 
+impl ServeFlags {
+    /// What is served; nothing is pushed.
+    pub(crate) const fn options(&self) -> ExportOptions {
+        let Self { serve_metrics: serve, serve_metrics_linger: linger } = *self;
+        ExportOptions { serve, linger, push: None }
+    }
+}
+
 impl ExportFlags {
     /// What is served and pushed.
     pub(crate) fn options(&self) -> ExportOptions {
-        ExportOptions {
-            serve: self.serve_metrics,
-            linger: self.serve_metrics_linger,
-            push: self.push.push_metrics.clone(),
-        }
+        ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
     }
 
     /// These overrides, and the labels as keys of the profile.

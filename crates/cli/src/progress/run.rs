@@ -102,10 +102,7 @@ impl ProgressView {
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
         let so_far = self.judge.as_mut().and_then(|judge| judge.look(progress));
         if let Some(live) = &self.live {
-            live.update(of_interval(progress));
-            if let Some(so_far) = &so_far {
-                live.judge(Verdict::of(so_far.invalid.is_empty(), &so_far.thresholds));
-            }
+            serve(live, progress, so_far.as_ref());
         }
         if let Some(full) = &mut self.full {
             full.show(progress, so_far, self.control.is_interrupted());
@@ -146,6 +143,14 @@ impl ProgressView {
 /// Said when the user ends a run.
 pub(crate) const ENDING: &str =
     "ending the load and writing the report; press Ctrl-C again to stop at once";
+
+/// Hands an interval over to whoever asks for metrics.
+pub(super) fn serve(live: &LiveMetrics, progress: &Progress<'_>, so_far: Option<&SoFar>) {
+    live.update(of_interval(progress));
+    if let Some(so_far) = so_far {
+        live.judge(Verdict::of(so_far.invalid.is_empty(), &so_far.thresholds));
+    }
+}
 
 /// What is served of an interval.
 fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {

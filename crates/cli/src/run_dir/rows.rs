@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
-use plimsoll_engine::{RecordedHeader, SampleBatch, SampleSink};
-use plimsoll_measure::{IdSeed, Moment, Sample, ScenarioId, StageId, TargetId};
+use plimsoll_engine::{SampleBatch, SampleSink, WrittenExtras};
+use plimsoll_measure::{IdSeed, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
 use plimsoll_report::{RowContext, RowNames, write_row, write_task_row};
 use plimsoll_workload::{conversation_id, request_id};
@@ -51,8 +51,7 @@ impl RowFile {
     fn add(
         &mut self,
         sample: &Sample,
-        events: Option<&[Moment]>,
-        headers: &[RecordedHeader],
+        WrittenExtras { events, headers, parts }: WrittenExtras<'_>,
         weight: u32,
     ) {
         let Self { metadata, ids, names, lines, .. } = self;
@@ -66,6 +65,7 @@ impl RowFile {
             weight,
             events,
             headers,
+            server_parts: parts,
             pair: pair(sample, metadata),
         };
         write_row(sample, &row, lines);
@@ -75,8 +75,8 @@ impl RowFile {
 impl SampleSink for RowFile {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         self.lines.clear();
-        for (sample, events, headers) in batch.rows() {
-            self.add(sample, events, headers, batch.sampling_rate.weight(sample));
+        for (sample, extras) in batch.rows() {
+            self.add(sample, extras, batch.sampling_rate.weight(sample));
         }
         self.file.write_all(&self.lines)?;
         self.write_tasks(batch)

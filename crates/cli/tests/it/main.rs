@@ -28,6 +28,7 @@ mod profiles;
 mod report;
 mod run;
 mod secrets;
+mod server_timing;
 mod streams;
 mod suite;
 mod suite_targets;

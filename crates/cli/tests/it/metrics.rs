@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll_metrics::{Counters, Metric};
 use serde_json::Value;
 
-use crate::support::{FAST, Fixture, ProcessOutput, summary, wait_until};
+use crate::support::{FAST, Fixture, ProcessOutput, command, summary, wait_until};
 
 const STREAMS: &str = "other_models: {ttft: 5ms, gap: 1ms, output: 4}";
 
@@ -209,11 +209,25 @@ fn a_scrape_at_the_end_and_a_push_have_the_counts_of_the_summary() {
     for (outcome, count) in outcomes(&total.counters) {
         assert_eq!(page.sum(&format!("plimsoll_{outcome}_total"), &[measured]), count, "{outcome}");
     }
-    dashboard_fits(&[last, earlier, page]);
+    let queries = queries(|query| !of_search(query));
+    assert!(queries.len() > 20, "{queries:?}");
+    let pages = [last, earlier, page];
+    dashboard_fits(&queries, &pages);
+    let fits = |query: &str| query_fits(query, "", &pages).is_ok();
+    assert!(fits("rate(plimsoll_live_scheduled_total{target=\"a\"}[1m])"));
+    assert!(!fits("rate(plimsoll_live_planned_total[1m])"), "a metric that is not there");
+    assert!(!fits("sum by (stage) (plimsoll_live_scheduled_total)"), "a label that is not there");
 }
 
-/// Every query of the dashboard is about metrics and labels of these pages.
-fn dashboard_fits(pages: &[Page]) {
+/// Whether a query is about what only searches and suites have.
+fn of_search(query: &str) -> bool {
+    ["plimsoll_live_part", "plimsoll_live_outcome", "plimsoll_live_knee"]
+        .iter()
+        .any(|name| query.contains(name))
+}
+
+/// Queries of the dashboard, each with its legend.
+fn queries(wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/grafana/plimsoll.json");
     let dashboard: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let mut queries = Vec::new();
@@ -229,16 +243,17 @@ fn dashboard_fits(pages: &[Page]) {
             queries.push((of.to_owned(), format!("{{{{{}}}}}", label.trim_end_matches(')'))));
         }
     }
-    assert!(queries.len() > 20, "{queries:?}");
-    for (query, legend) in &queries {
+    queries.retain(|(query, _)| wanted(query));
+    queries
+}
+
+/// Every query is about metrics and labels of these pages.
+fn dashboard_fits(queries: &[(String, String)], pages: &[Page]) {
+    for (query, legend) in queries {
         if let Err(why) = query_fits(query, legend, pages) {
             panic!("{why} in {query} ({legend})");
         }
     }
-    let fits = |query: &str| query_fits(query, "", pages).is_ok();
-    assert!(fits("rate(plimsoll_live_scheduled_total{target=\"a\"}[1m])"));
-    assert!(!fits("rate(plimsoll_live_planned_total[1m])"), "a metric that is not there");
-    assert!(!fits("sum by (stage) (plimsoll_live_scheduled_total)"), "a label that is not there");
 }
 
 /// The names that begin with `plimsoll_`, and of each the labels that the pages give it.
@@ -293,6 +308,13 @@ fn an_address_that_is_taken_ends_the_command_before_the_load() {
         output.stderr
     );
     assert!(output.stderr.contains("--serve-metrics=ADDR:PORT"), "{}", output.stderr);
+    let (target, serve) = (fixture.target(), format!("--serve-metrics={address}"));
+    let knee = ["knee", "minimal", "--slo", "ttft<1s : 99%", "--key", "k"];
+    for command in [&knee[..], &["suite", "quick"]] {
+        let output = fixture.plimsoll(&[command, &["--target", &target, &serve]].concat());
+        let output = output.expect(2);
+        assert!(output.stderr.contains("cannot serve metrics at"), "{}", output.stderr);
+    }
     assert_eq!((fixture.mock.stats().requests, fixture.runs().len()), (0, 0));
     for wrong in ["--push-metrics=gateway:9091", "--metric-label=x", "--metric-label=le=1"] {
         fixture.run(&["minimal", wrong]).expect(2);
@@ -311,6 +333,122 @@ fn a_push_that_fails_is_told_and_the_result_stays() {
     assert!(fixture.only_run().join("metrics.prom").exists());
 }
 
+/// Scrapes a command from its first good answer to its end.
+struct Scraped {
+    fixture: Fixture,
+    during: String,
+    after: String,
+    code: i32,
+}
+
+/// Starts a command against the mock, `TARGET` in its arguments.
+fn scraped(args: &[&str]) -> Scraped {
+    let (fixture, address) = (Fixture::with(STREAMS), free_address());
+    let serve = format!("--serve-metrics={address}");
+    let target = fixture.target();
+    let args: Vec<_> = args.iter().map(|arg| arg.replace("TARGET", &target)).collect();
+    let mut args: Vec<_> = args.iter().map(String::as_str).collect();
+    args.extend([serve.as_str(), "--serve-metrics-linger", "60s", "-q"]);
+    let mut command = command(fixture.folder.path(), &args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut during, mut after) = (String::new(), String::new());
+    let seen = wait_until(|| {
+        during = scrape(address).unwrap_or_default();
+        let completed = [("outcome", "completed")];
+        Page::read(&during).sum("plimsoll_live_requests_total", &completed) > 0
+    });
+    let over = wait_until(|| {
+        after = scrape(address).unwrap_or_default();
+        let page = Page::read(&after);
+        let (over, outcome) = ["run_over", "outcome"]
+            .map(|name| page.sum(&format!("plimsoll_live_{name}"), &[]))
+            .into();
+        assert_eq!(over, outcome, "all is over with the last run only\n{after}");
+        over == 1
+    });
+    let output = ProcessOutput::from(child.wait_with_output().unwrap());
+    assert!(seen && over, "{seen} {over}\n{during}\n{after}\n{}", output.stderr);
+    Scraped { fixture, during, after, code: output.code.unwrap() }
+}
+
+fn search() -> Scraped {
+    let slo = "response_time<9s : 60%";
+    let load = ["--from", "20", "--to", "20", "--confirm", "0s", "--slo", slo];
+    let target = ["knee", "minimal", "--key", "any", "--target", "a=TARGET"];
+    scraped(&[&target[..], &load].concat())
+}
+
+#[test]
+fn a_search_serves_the_present_probe_and_its_knee_at_the_end() {
+    let Scraped { fixture, during, after, code } = search();
+    let (earlier, last) = (Page::read(&during), Page::read(&after));
+    assert_eq!(earlier.sum("plimsoll_live_part", &[("target", "a")]), 1, "{during}");
+    assert!(during.contains("plimsoll_live_part{name=\"floor\",target=\"a\"}"), "{during}");
+    assert_eq!(earlier.sum("plimsoll_live_run_over", &[]), 0, "{during}");
+    assert!(!earlier.kinds.contains_key("plimsoll_live_outcome"), "{during}");
+    assert_eq!((code, last.sum("plimsoll_live_outcome", &[("outcome", "pass")])), (0, 1));
+    assert_eq!(last.sum("plimsoll_live_part", &[]), 0, "nothing goes on\n{after}");
+    let state = [("target", "a"), ("status", "at_least")];
+    assert_eq!(last.sum("plimsoll_live_knee_state", &state), 1, "{after}");
+    let unit = [("target", "a"), ("metric", "requests_per_second")];
+    assert_eq!(last.sum("plimsoll_live_knee_load", &unit), 20, "{after}");
+    // By the mock's own log, warm-up included.
+    let sent = |page: &Page| {
+        let of = |outcome| {
+            let labels = [("target", "a"), ("outcome", outcome)];
+            page.sum("plimsoll_live_requests_total", &labels)
+        };
+        let ends = ["completed", "rejected", "failed", "timed_out", "cancelled", "in_flight"];
+        ends.into_iter().map(of).sum::<u64>()
+    };
+    assert_eq!(sent(&last), fixture.mock.stats().requests, "{after}");
+    // The present probe's figures, while it goes on.
+    assert!((1..=sent(&last)).contains(&sent(&earlier)), "{during}");
+    assert!(earlier.kinds.contains_key("plimsoll_live_response_time_seconds"), "{during}");
+    let json = fs::read(fixture.only_run().join("knee.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let probes = json["knees"][0]["probes"].as_array().unwrap();
+    let due: u64 = probes.iter().map(|probe| probe["requests"].as_u64().unwrap()).sum();
+    let measured = [("target", "a"), ("warmup", "false")];
+    assert_eq!(last.sum("plimsoll_live_scheduled_total", &measured), due);
+    let queries = queries(of_search);
+    assert!(queries.len() > 4, "{queries:?}");
+    dashboard_fits(&queries, &[earlier, last]);
+}
+
+#[test]
+fn a_suite_serves_the_present_measurement_and_its_outcome_at_the_end() {
+    let quick = ["suite", "quick", "--quick", "--duration", "2s", "-c", "4"];
+    let Scraped { fixture, during, after, code } =
+        scraped(&[&quick[..], &["--no-html", "--target", "TARGET"]].concat());
+    let (earlier, last) = (Page::read(&during), Page::read(&after));
+    let run = fixture.only_run();
+    let suite: Value = serde_json::from_slice(&fs::read(run.join("suite.json")).unwrap()).unwrap();
+    let results = suite["measurements"].as_array().unwrap();
+    let labels: Vec<_> = results.iter().map(|one| one["label"].as_str().unwrap()).collect();
+    assert!(labels.len() > 1, "{suite}");
+    let goes_on = |page: &Page| -> Vec<(String, f64)> {
+        let parts = page.lines.iter().filter(|(name, ..)| name == "plimsoll_live_part");
+        parts.map(|(_, labels, value)| (labels["name"].clone(), *value)).collect()
+    };
+    let parts = goes_on(&earlier);
+    assert_eq!(parts.iter().filter(|part| part.1 > 0.0).count(), 1, "{during}");
+    assert!(parts.iter().zip(&labels).all(|(part, label)| part.0 == *label), "{during}");
+    let over: Vec<_> = labels.iter().map(|label| ((*label).to_owned(), 0.0)).collect();
+    assert_eq!(goes_on(&last), over, "{after}");
+    let word = ["pass", "fail", "usage", "inconclusive"][usize::try_from(code).unwrap()];
+    assert_eq!(last.sum("plimsoll_live_outcome", &[("outcome", word)]), 1, "{after}");
+    let files = fs::read_dir(run.join("measurements")).unwrap();
+    let completed: u64 = files
+        .map(|file| plimsoll_report::read_json(&fs::read(file.unwrap().path()).unwrap()).unwrap())
+        .map(|summary| summary.results.accounting().completed)
+        .sum();
+    let served = last.sum("plimsoll_live_requests_total", &[("outcome", "completed")]);
+    assert!(served > 0 && served == completed, "{served} of {completed}");
+    // The single requests before the load are counted nowhere.
+    assert!(served < fixture.mock.stats().requests);
+}
+
 /// `scripts/test --all` installs it.
 #[test]
 #[ignore = "needs promtool, of the package prometheus"]
@@ -321,7 +459,8 @@ fn promtool_reads_every_page() {
     fixture.plimsoll(&[&quick[..], &["--target", &target]].concat());
     let suite = fixture.runs().into_iter().find(|run| run.join("suite.json").exists()).unwrap();
     let suite = fs::read_to_string(suite.join("metrics.prom")).unwrap();
-    for page in [during, after, pushed, suite] {
+    let search = search();
+    for page in [during, after, pushed, suite, search.during, search.after] {
         let mut check = Command::new("promtool");
         // Without its advice on names that are older, or those of other load tests.
         check.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped());

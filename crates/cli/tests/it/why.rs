@@ -9,7 +9,8 @@ use plimsoll_metrics::ProcessPlace;
 use plimsoll_why::{Answer, State, Suspect, Why};
 use serde_json::Value;
 
-use crate::support::{FAST, Fixture};
+use crate::gateway::Gateway;
+use crate::support::{FAST, Fixture, attempt, wait_until};
 
 /// A mock in a process of its own.
 struct OwnMock {
@@ -171,5 +172,76 @@ fn what_is_no_run_is_one_message_and_leaves_no_file() {
     for broken in [&whole[..whole.len() / 2], "{}", "[1]", ""] {
         fs::write(&summary, broken).unwrap();
         refused(path, "cannot be read");
+    }
+}
+
+/// Our gateway before the mock, whose answers take 20 ms at least: its audit rows tell what it
+/// waited for.
+#[test]
+fn a_join_splits_what_was_in_flight_between_gateway_and_provider() {
+    attempt(3, || {
+        let fixture = Fixture::with("{other_models: {ttft: 20ms}, log: memory}");
+        let audit = fixture.folder.path().join("audit.jsonl");
+        let config = format!(
+            "listen: 127.0.0.1:0\nrequest_id: {{}}\naudit: {{path: '{}'}}\n\
+             upstreams: {{p: {{addresses: ['{}']}}}}\n\
+             routes:\n  - {{name: chat, path: /v1/chat/completions, upstream: p, llm: true}}\n",
+            audit.display(),
+            fixture.mock.addr()
+        );
+        fs::write(fixture.folder.path().join("g.yaml"), config).unwrap();
+        let gateway = Gateway::start(&fixture, &["--config", "g.yaml"]);
+        let target = format!("http://{}", gateway.address);
+        let stages = ["--stages", "4:2s", "--target", &target];
+        let args = ["run", "minimal", "--key", "any", "-q", "--allow-invalid", "--no-html"];
+        fixture.plimsoll(&[&args[..], &stages].concat()).expect(0);
+        let run = fixture.only_run();
+        let summary = fixture.summary();
+        let all = summary.results.accounting().completed;
+        let rows = || fs::read_to_string(&audit).unwrap_or_default().lines().count() as u64;
+        // The probe has a row, too.
+        assert!(wait_until(|| rows() > all), "{} of {all}", rows());
+        let (run, log) = (run.to_str().unwrap(), audit.to_str().unwrap());
+        fixture.plimsoll(&["why", run]);
+        let refused = read(Path::new(run)).split_refused.unwrap();
+        assert!(refused.contains("`plimsoll join` reads it"), "{refused}");
+        fixture.plimsoll(&["join", run, "--log", log, "-q"]).expect(0);
+        let shown = fixture.plimsoll(&["why", run]).stdout;
+        let why = read(Path::new(run));
+        let Some(split) = why.split else { return Err(format!("{:?}", why.split_refused)) };
+        assert!(shown.contains(" in flight: ") && shown.contains("  told by: "), "{shown}");
+        let evidence = split.evidence.unwrap();
+        assert_eq!(evidence, format!("{all} of {all} completed requests, matched with {log}"));
+        // By the mock's own log: rate x time of its answers, of the run's requests.
+        let truth: Vec<_> = fixture.mock.take_log();
+        let took_s = |n: u64| n as f64 / 1e9;
+        let spent: f64 = truth.iter().skip(1).map(|one| took_s(one.finished - one.arrived)).sum();
+        let provider = split.parts.iter().find(|part| part.place == "provider").unwrap();
+        let least = spent / summary.metadata.stages[0].duration_s;
+        // The gateway sees the provider's time with the way there and back.
+        if least < 2.0 || provider.in_flight < 0.97 * least || provider.in_flight > 4.0 {
+            return Err(format!("{provider:?}, and the mock was busy with {least}"));
+        }
+        a_join_that_disagrees_is_not_used(&fixture, run, &audit);
+        Ok(())
+    });
+}
+
+fn a_join_that_disagrees_is_not_used(fixture: &Fixture, run: &str, audit: &Path) {
+    let rows = fs::read_to_string(audit).unwrap();
+    let less = rows.lines().step_by(2).collect::<Vec<_>>().join("\n");
+    let log = audit.with_file_name("less.jsonl");
+    fs::write(&log, less).unwrap();
+    fixture.plimsoll(&["join", run, "--log", log.to_str().unwrap(), "-q"]).expect(1);
+    let own = Path::new(run).join("join.json");
+    let other = audit.with_file_name("other.json");
+    fs::rename(&own, &other).unwrap();
+    fixture.plimsoll(&["why", run, "--join", other.to_str().unwrap()]);
+    let why = read(Path::new(run));
+    assert!(why.split_refused.unwrap().starts_with("run and log disagree"));
+    for broken in ["", "{}", "[1]"] {
+        fs::write(&own, broken).unwrap();
+        let output = fixture.plimsoll(&["why", run]).expect(2);
+        assert!(output.stderr.contains("join.json cannot be read as"), "{}", output.stderr);
     }
 }

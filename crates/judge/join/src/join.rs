@@ -8,10 +8,11 @@ use crate::error::JoinError;
 use crate::map::{Field, LogOf, Map};
 use crate::preset::{MapChoice, choose};
 use crate::progress::{Progress, Reading};
-use crate::result::{Books, Join, SCHEMA, Verdict};
+use crate::result::{Books, GroupTimes, Join, SCHEMA, StageTimes, Verdict};
 use crate::rows;
-use crate::run::{Fate, Request, Run, RunChoice};
+use crate::run::{Fate, Request, Run, RunChoice, run_id};
 use crate::source::{Source, Window};
+use crate::stage_times;
 use crate::times;
 
 /// The share of the requests outside of what the log covers from which on nothing can be said.
@@ -69,7 +70,8 @@ pub fn join(
     let steps_ms = Some(joiner.quality.steps()).filter(|steps| *steps > 0);
     let steps_ms = steps_ms.map(|steps| steps as f64 / 1e6);
     let log_of = map.log_of;
-    let times = if refused.is_none() { times::by_group(joiner.run, log_of) } else { Vec::new() };
+    let (times, stages) =
+        refused.as_ref().map_or_else(|| both_times(&joiner), |_| Default::default());
     let notes = notes(&joiner);
     let verdict = verdict(&joiner, options.allow_lost);
     let Joiner { books, disagreements, examples, .. } = joiner;
@@ -83,6 +85,7 @@ pub fn join(
     Ok(Join {
         schema: SCHEMA.to_owned(),
         run: folder.display().to_string(),
+        run_id: run_id(folder),
         log,
         map: map.shown(),
         map_origin: map.origin.clone(),
@@ -92,6 +95,7 @@ pub fn join(
         disagreements,
         examples,
         times,
+        stages,
         steps_ms,
         times_refused: refused,
         impossible,
@@ -99,6 +103,12 @@ pub fn join(
         clock_refused,
         notes,
     })
+}
+
+/// The times by group, and the means by stage.
+fn both_times(joiner: &Joiner<'_, '_>) -> (Vec<GroupTimes>, Vec<StageTimes>) {
+    let log_of = joiner.map.log_of;
+    (times::by_group(joiner.run, log_of), stage_times::by_stage(joiner.run, log_of))
 }
 
 fn verdict(joiner: &Joiner<'_, '_>, allow_lost: f64) -> Verdict {

@@ -34,6 +34,7 @@ mod result;
 mod rows;
 mod run;
 mod source;
+mod stage_times;
 mod text;
 mod time;
 mod times;
@@ -44,7 +45,9 @@ pub use join::{Options, join};
 pub use map::{LogOf, Map, Mapping};
 pub use preset::{MapChoice, preset_names};
 pub use progress::Reading;
-pub use result::{Books, Disagreement, Examples, GroupTimes, Join, Quantiles, SCHEMA, Verdict};
+pub use result::{
+    Books, Disagreement, Examples, GroupTimes, Join, Quantiles, SCHEMA, StageTimes, Verdict,
+};
 pub use run::RunChoice;
 pub use source::{Credentials, PATIENCE, Source, Table};
 pub use text::text;

@@ -16,6 +16,9 @@ pub struct Join {
     pub schema: String,
     /// The folder of the run.
     pub run: String,
+    /// The run's id, as its plan.json has it; `None` where the folder has no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// Where the log came from, without credentials.
     pub log: String,
     /// The columns that were used, as `--map` takes them.
@@ -34,6 +37,10 @@ pub struct Join {
     pub examples: Examples,
     /// Times by scenario and outcome, without warm-up.
     pub times: Vec<GroupTimes>,
+    /// Where the time of completed requests went in each measured stage, on average; only those of
+    /// which run and log know every part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageTimes>,
     /// The steps of the log's lengths in milliseconds: differences of times are known within them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps_ms: Option<f64>,
@@ -143,6 +150,27 @@ pub struct GroupTimes {
     /// The log's upstream time; of a log behind the target, its total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Quantiles>,
+}
+
+/// Where the time of the completed requests of a stage went: means, which add up to what the client
+/// waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageTimes {
+    /// Stage.
+    pub stage: String,
+    /// Its completed requests, of those that the run's rows have.
+    pub completed: u64,
+    /// Those of them with every part: only these count.
+    pub matched: u64,
+    /// What the client waited, from sent to finished, in milliseconds.
+    pub client_ms: f64,
+    /// Client minus log, in milliseconds. For a log behind the target: all that is in front of it.
+    pub outside_ms: f64,
+    /// The log's total minus its upstream time, in milliseconds; `None` of a log behind the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway_ms: Option<f64>,
+    /// The log's upstream time in milliseconds; of a log behind the target, its total.
+    pub upstream_ms: f64,
 }
 
 /// Median and 99th percentile in milliseconds; `None` with too few requests.

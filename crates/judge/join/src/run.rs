@@ -1,10 +1,12 @@
 //! The requests of a run, in about 240 bytes each with their id and its entry in the table.
 
 use std::collections::hash_map::Entry;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
 use plimsoll_report::{ParsedRow, parse_row};
+use serde::Deserialize;
 
 use crate::error::{JoinError, quoted};
 use crate::id::{IdHash, IdTable};
@@ -139,7 +141,8 @@ pub(crate) struct Run {
     ids: String,
     pub(crate) table: IdTable,
     pub(crate) groups: Vec<GroupName>,
-    stages: Vec<String>,
+    /// Names of its stages.
+    pub(crate) stages: Vec<String>,
     targets: Vec<String>,
     /// Rows that stand for more than one request.
     pub(crate) sampled: bool,
@@ -331,6 +334,24 @@ impl Run {
             self.requests.iter().map(|r| r.sent.saturating_add(r.service.get().unwrap_or(0)));
         (sent.min().unwrap_or(0), over.max().unwrap_or(0))
     }
+}
+
+/// The id of the run, as its plan.json has it; `None` without such a file.
+pub(crate) fn run_id(folder: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Plan {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        run: Info,
+    }
+    #[derive(Deserialize)]
+    struct Info {
+        run_id: String,
+    }
+    let plan = fs::read(folder.join("plan.json")).ok()?;
+    Some(serde_json::from_slice::<Plan>(&plan).ok()?.metadata.run.run_id)
 }
 
 /// The file of rows in a folder.

@@ -17,6 +17,14 @@ pub enum Load {
 }
 
 impl Load {
+    /// The word in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RequestsPerSecond => "requests_per_second",
+            Self::VirtualUsers => "virtual_users",
+        }
+    }
+
     /// A load with its unit.
     pub fn text(self, load: f64) -> String {
         match self {
@@ -42,6 +50,20 @@ pub enum Phase {
     Estimate,
     /// The lower end, for long.
     Confirm,
+}
+
+impl Phase {
+    /// The word in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Bracket => "bracket",
+            Self::Narrow => "narrow",
+            Self::Cliff => "cliff",
+            Self::Estimate => "estimate",
+            Self::Confirm => "confirm",
+        }
+    }
 }
 
 /// Figures of a probe for the reader. The search does not look at them. Those that the generator
@@ -137,6 +159,20 @@ pub enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// The word in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interval => "interval",
+            Self::Bracket => "bracket",
+            Self::AtLeast => "at_least",
+            Self::NotEven => "not_even",
+            Self::Unstable => "unstable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// The knee: the highest load that keeps the objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
@@ -186,4 +222,25 @@ pub struct Confirmed {
     pub seconds: f64,
     /// The share of requests that kept the objective.
     pub kept: KeptShare,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_words_of_files() {
+        let word = |json: Result<serde_json::Value, _>| json.unwrap().as_str().unwrap().to_owned();
+        for load in [Load::RequestsPerSecond, Load::VirtualUsers] {
+            assert_eq!(word(serde_json::to_value(load)), load.name());
+        }
+        let ends = [Phase::Floor, Phase::Bracket, Phase::Narrow, Phase::Cliff];
+        for phase in ends.into_iter().chain([Phase::Estimate, Phase::Confirm]) {
+            assert_eq!(word(serde_json::to_value(phase)), phase.name());
+        }
+        let known = [Kind::Interval, Kind::Bracket, Kind::AtLeast];
+        for kind in known.into_iter().chain([Kind::NotEven, Kind::Unstable, Kind::Unknown]) {
+            assert_eq!(word(serde_json::to_value(kind)), kind.name());
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! From what was found of each suspect to an answer, or to none.
 
+use plimsoll_join::Join;
 use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunSummary};
 use plimsoll_report::format::{percent, rate};
 
@@ -7,16 +8,22 @@ use crate::generator::{self, Beside};
 use crate::growth::{self, Growth};
 use crate::load::{Stage, deciding, stages};
 use crate::network;
+use crate::own_word;
 use crate::process::{self, HOST_FULL, ProcessState};
 use crate::result::{Answer, Finding, Load, SCHEMA, State, Suspect, Why};
 use crate::role;
-use crate::split::split;
+use crate::split::{has_direct, split};
 
 /// Requests that were refused or failed, from which on a reader is told.
 const NOTABLE: f64 = 0.01;
 
 /// What limited the load of a run.
 pub fn why(summary: &RunSummary) -> Why {
+    why_with(summary, None)
+}
+
+/// The same, with what a join of the run with the gateway's own log tells.
+pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let stages = stages(summary);
     let run = summary.metadata.run.name.clone();
     let Some(stage) = deciding(&stages) else {
@@ -32,6 +39,7 @@ pub fn why(summary: &RunSummary) -> Why {
             findings: Vec::new(),
             split: None,
             split_refused: Some(nothing),
+            own_word: None,
             notes: Vec::new(),
         };
     };
@@ -43,10 +51,12 @@ pub fn why(summary: &RunSummary) -> Why {
         decides: is_highest(&stages, stage),
     };
     let verdict = case.verdict();
-    let (split, split_refused) = match split(summary, stage) {
+    let (split, split_refused) = match split(summary, stage, join) {
         Ok(split) => (Some(split), None),
         Err(why) => (None, Some(why)),
     };
+    let (own_word, not_believed) = own_word::of_stage(stage);
+    let notes = notes(summary, stage, join).chain(not_believed).collect();
     let Case { load, findings, .. } = case;
     Why {
         schema: SCHEMA.to_owned(),
@@ -59,7 +69,8 @@ pub fn why(summary: &RunSummary) -> Why {
         findings,
         split,
         split_refused,
-        notes: notes(stage),
+        own_word,
+        notes,
     }
 }
 
@@ -309,8 +320,12 @@ fn unknown(words: &str, missing: Vec<String>) -> Verdict {
     }
 }
 
-/// What is no saturation, and yet keeps requests from being answered.
-fn notes(stage: &Stage<'_>) -> Vec<String> {
+/// What is no saturation, and yet keeps requests from being answered; and a join without use.
+fn notes(
+    summary: &RunSummary,
+    stage: &Stage<'_>,
+    join: Option<&Join>,
+) -> impl Iterator<Item = String> {
     let counters = &stage.group.counters;
     let share = |number: u64| number as f64 / counters.scheduled.max(1) as f64;
     let of = |number, what: &str| {
@@ -319,7 +334,9 @@ fn notes(stage: &Stage<'_>) -> Vec<String> {
     };
     let refused = of(counters.rejected, "were refused (4xx): a limit by rule, not by capacity");
     let failed = of(counters.failed, "failed: see the report for the reasons");
-    refused.into_iter().chain(failed).collect()
+    let unused = (join.is_some() && has_direct(summary))
+        .then(|| "the join is not used: the direct target tells the provider's part".to_owned());
+    refused.into_iter().chain(failed).chain(unused)
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! RunSummary -> stage that decides -> a finding for each suspect -> Why -> text, JSON
+//! Join (with the gateway's log) ------------> split by Little's law ---'
 //! ```
 //!
-//! - [`why()`]: all of it
+//! - [`why()`]: all of it; [`why_with`] also takes a join with the gateway's log
 //! - [`Why`]: the answer with its evidence, as `why.json` holds it; [`text()`]: for people
 //! - [`Why::bottleneck`]: the line in every report
 //!
@@ -17,12 +18,15 @@ mod generator;
 mod growth;
 mod load;
 mod network;
+mod own_word;
 mod process;
 mod result;
 mod role;
 mod split;
 mod text;
 
-pub use answer::why;
-pub use result::{Answer, Finding, Load, Part, SCHEMA, Split, State, Suspect, Why};
+pub use answer::{why, why_with};
+pub use result::{
+    Answer, Finding, Load, NamedTime, OwnWord, Part, SCHEMA, Split, State, Suspect, Why,
+};
 pub use text::text;

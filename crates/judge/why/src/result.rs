@@ -34,6 +34,9 @@ pub struct Why {
     /// Why there is no split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_refused: Option<String>,
+    /// Where the time to the first byte went, as the target's own `Server-Timing` headers say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_word: Option<OwnWord>,
     /// What a reader must know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -182,6 +185,9 @@ pub struct Split {
     pub parts: Vec<Part>,
     /// The sum of the parts, divided by `in_flight`.
     pub adds_up_to: f64,
+    /// What tells the parts; `None` in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
 }
 
 /// A part of the requests in flight.
@@ -191,6 +197,29 @@ pub struct Part {
     pub place: String,
     /// Requests, on average.
     pub in_flight: f64,
+}
+
+/// Where the time to the first byte went, as the target says in `Server-Timing` headers: means of
+/// the deciding stage, which nobody measured but the target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnWord {
+    /// Responses that name parts.
+    pub responses: u64,
+    /// Their mean time to the first byte, in milliseconds, as Plimsoll measured it.
+    pub ttfb_ms: f64,
+    /// The parts by the target's names.
+    pub parts: Vec<NamedTime>,
+    /// What the parts leave, in milliseconds: the network, and what the target does not name.
+    pub rest_ms: f64,
+}
+
+/// A time with a name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedTime {
+    /// Name.
+    pub name: String,
+    /// Mean, in milliseconds.
+    pub mean_ms: f64,
 }
 
 impl Why {

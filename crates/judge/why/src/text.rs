@@ -1,9 +1,9 @@
 //! The answer for people: at most 24 lines of 80 columns.
 
-use plimsoll_report::format::{cut, digits, percent, wrap_at_most};
+use plimsoll_report::format::{count, cut, digits, percent, time, wrap_at_most};
 use plimsoll_report::printable;
 
-use crate::result::{Finding, Split, State, Why};
+use crate::result::{Finding, OwnWord, Split, State, Why};
 
 const WIDTH: usize = 80;
 /// Lines of all, so that they fit a terminal with its prompt.
@@ -31,6 +31,7 @@ pub fn text(why: &Why) -> String {
     let more = why.findings.len() - shown;
     lines.extend((more > 0).then(|| format!("  {more} more in why.json")));
     lines.extend(why.split.iter().flat_map(of_split));
+    lines.extend(why.own_word.iter().flat_map(of_own_word));
     let missing = why.missing.iter().take(3);
     lines.extend(missing.flat_map(|how| paragraph("  would tell: ", how, 2)));
     lines.extend(why.notes.iter().flat_map(|note| paragraph("  note: ", note, 1)));
@@ -57,7 +58,23 @@ fn of_split(split: &Split) -> Vec<String> {
     let part = |part: &crate::result::Part| format!("{} {}", part.place, digits(part.in_flight));
     let parts: Vec<_> = split.parts.iter().map(part).collect();
     let words = format!("{} (adds up to {})", parts.join(", "), percent(split.adds_up_to));
-    paragraph(&format!("  of {} in flight: ", digits(split.in_flight)), &words, 3)
+    let mut lines = paragraph(&format!("  of {} in flight: ", digits(split.in_flight)), &words, 3);
+    let by = split.evidence.iter();
+    lines.extend(by.flat_map(|evidence| paragraph("  told by: ", evidence, 2)));
+    lines
+}
+
+fn of_own_word(own_word: &OwnWord) -> Vec<String> {
+    let parts = own_word.parts.iter();
+    let parts = parts.map(|part| format!("{} {}", cut(&part.name, NAME), time(part.mean_ms)));
+    let parts: Vec<_> = parts.collect();
+    let words = format!(
+        "{}, network and rest {} (Server-Timing, the target's own word, {} responses)",
+        parts.join(", "),
+        time(own_word.rest_ms),
+        count(own_word.responses)
+    );
+    paragraph(&format!("  of {} to the first byte: ", time(own_word.ttfb_ms)), &words, 3)
 }
 
 /// A text behind a lead; its further lines are indented as far, but not beyond the column of

@@ -44,6 +44,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             .map(|scenario| scenario.name.clone())
             .collect(),
         labels: plan.labels.clone(),
+        server_parts: run.headers.part_names(),
         ..RunMetadata::default()
     }
 }

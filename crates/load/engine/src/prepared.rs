@@ -27,6 +27,8 @@ pub(crate) struct PreparedRun {
     pub(crate) workload: Workload,
     /// The seed of ids of conversations.
     pub(crate) ids: IdSeed,
+    /// What is read of response headers. Names of parts of times are written once, by the worker
+    /// that first sees one.
     pub(crate) headers: HeaderReader,
     /// How long the probe's answers took, by target; empty without a probe.
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,

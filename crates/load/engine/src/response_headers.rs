@@ -1,20 +1,28 @@
 //! Reads what a target says of itself in the headers of a response: the state of its cache, its
-//! retries, its own time.
+//! retries, its own time and the parts of it.
 //!
 //! A header costs one test of a bit for the length and two letters of its name. Only a header that
-//! has them is compared, and only one of the right name is parsed. Nothing is allocated,
-//! except for texts that a profile asks to record.
+//! has them is compared, and only one of the right name is parsed. Nothing is allocated, except for
+//! texts that a profile asks to record, and for the parts in a `Server-Timing` header.
+
+mod server_timing;
 
 use std::sync::Arc;
 
-use plimsoll_measure::{CacheState, Nanos, ServerReport};
+use plimsoll_measure::{CacheState, Nanos, ServerParts, ServerReport};
 use plimsoll_profile::ResponseHeaders;
 use plimsoll_transport::ResponseHead;
+
+pub use server_timing::NamedPart;
+use server_timing::PartNames;
 
 /// Headers of this length or longer are not read.
 const MAX_NAME: usize = 64;
 /// Bytes of a recorded text.
 const MAX_TEXT: usize = 256;
+
+/// The header with parts of the target's time.
+const SERVER_TIMING: &str = "server-timing";
 
 /// Headers whose times are in seconds.
 const IN_SECONDS: [&str; 2] = ["x-runtime", "x-process-time"];
@@ -30,6 +38,17 @@ pub(crate) struct HeaderReader {
     letters: [u32; MAX_NAME],
     entries: Vec<Entry>,
     record: Vec<Arc<str>>,
+    parts: PartNames,
+}
+
+/// What the response says, as far as it was read.
+#[derive(Debug, Default)]
+struct Found {
+    report: ServerReport,
+    /// The position in the list of the header that the time is of.
+    rank: Option<usize>,
+    /// Whether it has a `Server-Timing` header.
+    timing: bool,
 }
 
 #[derive(Debug)]
@@ -67,7 +86,7 @@ impl HeaderReader {
         for (rank, name) in headers.server_time.iter().enumerate() {
             let is = |known: &&str| name.eq_ignore_ascii_case(known);
             let unit = if IN_SECONDS.iter().any(is) { 1e9 } else { 1e6 };
-            let timing = is(&"server-timing");
+            let timing = is(&SERVER_TIMING);
             add(
                 name,
                 if timing { Meaning::ServerTiming { rank } } else { Meaning::Time { rank, unit } },
@@ -79,39 +98,56 @@ impl HeaderReader {
             letters[entry.name.len()] |= letter(&entry.name);
         }
         let record = headers.record.iter().map(|name| name.to_ascii_lowercase().into()).collect();
-        Self { letters, entries, record }
+        Self { letters, entries, record, parts: PartNames::default() }
     }
 
-    /// What the response says.
+    /// What the response says, and whether it has a `Server-Timing` header, whose parts
+    /// [`HeaderReader::parts`] reads.
     #[inline]
-    pub(crate) fn read(&self, head: &ResponseHead<'_>) -> ServerReport {
-        let mut report = ServerReport::default();
-        let mut best = usize::MAX;
+    pub(crate) fn read(&self, head: &ResponseHead<'_>) -> (ServerReport, bool) {
+        let mut found = Found::default();
         for header in head.headers {
             let letters = self.letters.get(header.name.len()).copied().unwrap_or_default();
             if letters & letter(header.name) != 0 {
-                self.read_one(header.name, header.value, &mut report, &mut best);
+                self.read_one(header.name, header.value, &mut found);
             }
         }
-        report
+        (found.report, found.timing)
     }
 
-    fn read_one(&self, name: &str, value: &[u8], report: &mut ServerReport, best: &mut usize) {
+    /// The parts that the `Server-Timing` headers name; `None` if they name none.
+    pub(crate) fn parts(&self, head: &ResponseHead<'_>) -> Option<ServerParts> {
+        let timing = head.headers.iter().filter(|h| h.name.eq_ignore_ascii_case(SERVER_TIMING));
+        self.parts.read(&timing.map(|header| header.value).collect::<Vec<_>>())
+    }
+
+    /// The names of parts so far, in the order of their numbers.
+    pub(crate) fn part_names(&self) -> Vec<String> {
+        self.parts.known().map(ToString::to_string).collect()
+    }
+
+    /// Parts by their names; none if they are refused.
+    pub(crate) fn named(&self, parts: &ServerParts) -> Vec<NamedPart> {
+        parts.times().map_or_else(Vec::new, |times| self.parts.named(times))
+    }
+
+    fn read_one(&self, name: &str, value: &[u8], found: &mut Found) {
         let known = |entry: &&Entry| {
             entry.name.len() == name.len() && entry.name.eq_ignore_ascii_case(name)
         };
         for entry in self.entries.iter().filter(known) {
             match entry.meaning {
-                Meaning::Cache => report.cache = worse(report.cache, cache_state(value)),
+                Meaning::Cache => {
+                    found.report.cache = worse(found.report.cache, cache_state(value));
+                }
                 Meaning::Retries { first } => {
                     let count = whole_number(value).unwrap_or_default().saturating_sub(first);
-                    report.retries = report.retries.max(count);
+                    found.report.retries = found.report.retries.max(count);
                 }
-                Meaning::Time { rank, unit } => {
-                    set_time(report, best, rank, time(value, unit));
-                }
+                Meaning::Time { rank, unit } => found.set_time(rank, time(value, unit)),
                 Meaning::ServerTiming { rank } => {
-                    set_time(report, best, rank, server_timing(value));
+                    found.timing = true;
+                    found.set_time(rank, server_timing::whole(value));
                 }
             }
         }
@@ -141,9 +177,11 @@ fn letter(name: &str) -> u32 {
     1 << ((first ^ last.wrapping_mul(3)) & 31)
 }
 
-fn set_time(report: &mut ServerReport, best: &mut usize, rank: usize, time: Option<Nanos>) {
-    if time.is_some() && rank < *best {
-        (report.time, *best) = (time, rank);
+impl Found {
+    fn set_time(&mut self, rank: usize, time: Option<Nanos>) {
+        if time.is_some() && self.rank.is_none_or(|best| rank < best) {
+            (self.report.time, self.rank) = (time, Some(rank));
+        }
     }
 }
 
@@ -206,24 +244,6 @@ fn time(value: &[u8], unit: f64) -> Option<Nanos> {
 fn nanos(number: f64, unit: f64) -> Option<Nanos> {
     let nanos = number * unit;
     (0.0..1e18).contains(&nanos).then(|| Nanos::from_secs_f64(nanos / 1e9))
-}
-
-/// The entry `total` of `Server-Timing` (W3C), else the longest; durations are in milliseconds.
-fn server_timing(value: &[u8]) -> Option<Nanos> {
-    let mut longest = None;
-    for entry in str::from_utf8(value).ok()?.split(',') {
-        let mut parts = entry.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let dur = parts.find_map(|part| part.strip_prefix("dur="));
-        let Some(dur) = dur.and_then(|dur| nanos(dur.trim_matches('"').parse().ok()?, 1e6)) else {
-            continue;
-        };
-        if name.eq_ignore_ascii_case("total") {
-            return Some(dur);
-        }
-        longest = longest.max(Some(dur));
-    }
-    longest
 }
 
 #[cfg(test)]

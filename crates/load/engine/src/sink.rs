@@ -19,7 +19,7 @@ use plimsoll_measure::IdSeed;
 
 use crate::error::EngineError;
 pub(crate) use batch::RowExtras;
-pub use batch::SampleBatch;
+pub use batch::{SampleBatch, WrittenExtras};
 use channel::{RowChannel, RowCounters};
 pub(crate) use row_batcher::RowBatcher;
 use sampling::MAX_WAITING;

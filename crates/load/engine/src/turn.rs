@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Operation,
-    Outcome, Sample, TargetId,
+    Outcome, Sample, ServerParts, TargetId,
 };
 use plimsoll_protocol::{Decoder, PlainAnswer, ToolCall};
 use plimsoll_transport::{
@@ -64,6 +64,8 @@ pub(crate) struct OpenTurn {
     retry_after: Option<Nanos>,
     /// Headers that the profile records.
     headers: Vec<RecordedHeader>,
+    /// Parts of the target's time, where the response names any.
+    parts: Option<Box<ServerParts>>,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -122,6 +124,7 @@ impl OpenTurn {
             scan: None,
             detail: None,
             headers: Vec::new(),
+            parts: None,
             retry_after: None,
         };
         let sample = &mut turn.measurement.sample;
@@ -462,7 +465,9 @@ impl ResponseHandler for OpenTurn {
             self.retry_after = retry_after::asked(head);
         }
         let Self { worker, measurement, decoder, rpc, scan, .. } = self;
-        measurement.sample.server = worker.run.headers.read(head);
+        let (server, timing) = worker.run.headers.read(head);
+        measurement.sample.server = server;
+        self.parts = timing.then(|| worker.run.headers.parts(head)).flatten().map(Box::new);
         if worker.run.headers.records() {
             self.headers = worker.run.headers.recorded(head);
         }
@@ -509,14 +514,20 @@ impl ResponseHandler for OpenTurn {
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail, headers, .. } = self;
+        let Self { worker, measurement, decoder, scan, detail, headers, parts, .. } = self;
         let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
-        worker.record(MeasuredTurn { sample, gaps, late_reads }, extras, detail.take());
+        let parts = parts.take().map(|parts| parts.within(sample.timeline.ttfb()));
+        let extras = RowExtras {
+            events: events.take(),
+            headers: std::mem::take(headers),
+            parts: parts.map_or_else(Vec::new, |parts| worker.named_parts(&parts)),
+        };
+        let turn = MeasuredTurn { sample, gaps, late_reads, parts: parts.as_ref() };
+        worker.record(turn, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Block, Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId, TaskSample,
+    Block, Clock as _, ConversationKey, Moment, Nanos, Sample, ServerParts, StageId, TargetId,
+    TaskSample,
 };
 use plimsoll_metrics::ExemplarKeeper;
 use plimsoll_schedule::{Load, StagePlan};
@@ -22,6 +23,7 @@ use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
 use crate::pairs::PairCollector;
 use crate::prepared::PreparedRun;
+use crate::response_headers::NamedPart;
 use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
 use crate::worker_count::worker_count;
@@ -268,6 +270,11 @@ impl Worker {
             pairs.borrow_mut().add(turn.sample, |target| self.run.is_taken_out(target));
         }
         self.rows.borrow_mut().offer(turn.sample, extras);
+    }
+
+    /// Parts of a target's time by their names, where rows are written.
+    pub(crate) fn named_parts(&self, parts: &ServerParts) -> Vec<NamedPart> {
+        if self.rows.borrow().is_open() { self.run.headers.named(parts) } else { Vec::new() }
     }
 
     /// Records the task of an agent that is over.

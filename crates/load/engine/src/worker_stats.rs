@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, TargetId, TaskSample};
+use plimsoll_measure::{
+    LateRead, Moment, Nanos, Outcome, Sample, ServerParts, TargetId, TaskSample,
+};
 use plimsoll_metrics::{Conversations, GroupKey, Recorder, Snapshot, TaskTally};
 use plimsoll_transport::ResponseHead;
 
@@ -22,6 +24,8 @@ pub(crate) struct MeasuredTurn<'m> {
     pub(crate) gaps: &'m [Nanos],
     /// The late reads of its stream.
     pub(crate) late_reads: &'m [LateRead],
+    /// Parts of the target's time, if the response names any.
+    pub(crate) parts: Option<&'m ServerParts>,
 }
 
 /// Counts of one worker, over the run or since the last snapshot.
@@ -61,12 +65,15 @@ impl WorkerStats {
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &mut self,
-        MeasuredTurn { sample, gaps, late_reads }: MeasuredTurn<'_>,
+        MeasuredTurn { sample, gaps, late_reads, parts }: MeasuredTurn<'_>,
         detail: Option<String>,
         at: Moment,
     ) {
         self.in_flight.dec(at);
         self.recorder.record(sample, gaps, late_reads);
+        if let Some(parts) = parts {
+            self.recorder.record_parts(sample, parts);
+        }
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
         }

@@ -40,7 +40,9 @@ pub use run_id::{IdSeed, ParseRunIdError, RunId};
 pub use sample::{
     FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_ONE_IN, LEAST_SHARE, LateRead, Sample,
 };
-pub use server_report::{CacheState, ServerReport};
+pub use server_report::{
+    CacheState, NAMED_PARTS, OTHER_PARTS, PartTimes, ServerParts, ServerReport,
+};
 pub use stream::{FinishReason, StreamReads, StreamShape};
 pub use task::{TaskCounts, TaskEnd, TaskPart, TaskSample};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};

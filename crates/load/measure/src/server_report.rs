@@ -37,3 +37,60 @@ pub struct ServerReport {
     /// How long the target says it took.
     pub time: Option<Nanos>,
 }
+
+/// Names of parts that are told apart in a run.
+pub const NAMED_PARTS: usize = 8;
+/// The name of all further parts.
+pub const OTHER_PARTS: &str = "other";
+
+/// Times of parts, by the number of their name in the run; the last is of all further names.
+pub type PartTimes = [Option<Nanos>; NAMED_PARTS + 1];
+
+/// The parts of its time that a target names in the `Server-Timing` header of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerParts {
+    /// As the header says.
+    Told(PartTimes),
+    /// They cannot be true: a time that is no number, a name that is none, or together more than
+    /// the time that they are parts of.
+    Refused,
+}
+
+impl ServerParts {
+    /// The same, refused if the parts are together longer than the whole, or if that is not known.
+    #[must_use]
+    pub fn within(self, whole: Option<Nanos>) -> Self {
+        match self {
+            Self::Told(times) if whole.is_some_and(|whole| sum(&times) <= whole) => self,
+            _ => Self::Refused,
+        }
+    }
+
+    /// The times; `None` if they are refused.
+    pub const fn times(&self) -> Option<&PartTimes> {
+        match self {
+            Self::Told(times) => Some(times),
+            Self::Refused => None,
+        }
+    }
+}
+
+fn sum(times: &PartTimes) -> Nanos {
+    times.iter().flatten().copied().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_refused_and_never_cut_where_they_exceed_the_whole() {
+        let mut times = PartTimes::default();
+        (times[0], times[NAMED_PARTS]) = (Some(Nanos::new(30)), Some(Nanos::new(12)));
+        let parts = ServerParts::Told(times);
+        assert_eq!(parts.within(Some(Nanos::new(42))), parts);
+        assert_eq!(parts.within(Some(Nanos::new(41))), ServerParts::Refused);
+        assert_eq!(parts.within(None), ServerParts::Refused);
+        assert_eq!(ServerParts::Refused.within(Some(Nanos::new(42))).times(), None);
+    }
+}

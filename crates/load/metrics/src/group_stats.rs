@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{
-    ErrorClass, LateRead, Nanos, Operation, Outcome, Sample, ScenarioId, StageId, TargetId,
+    ErrorClass, LateRead, Nanos, Operation, Outcome, Sample, ScenarioId, ServerParts, StageId,
+    TargetId,
 };
 
 use crate::accounting::Accounting;
@@ -11,6 +12,7 @@ use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
 use crate::moved::MovedValues;
+use crate::server_parts::PartsTally;
 use crate::starts::Starts;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
 
@@ -56,6 +58,8 @@ pub struct GroupStats {
     pacing_lag: Option<Box<Distribution>>,
     /// When its requests were due and sent.
     pub(crate) starts: Starts,
+    /// Parts of times, as the target names them.
+    server_parts: Option<Box<PartsTally>>,
 }
 
 impl GroupStats {
@@ -89,6 +93,13 @@ impl GroupStats {
         }
     }
 
+    /// Records the parts of its time that the target names.
+    pub(crate) fn record_parts(&mut self, sample: &Sample, parts: &ServerParts) {
+        if Metric::ServerTime.population().covers(sample.outcome) {
+            self.server_parts.get_or_insert_default().record(parts, sample.timeline.ttfb());
+        }
+    }
+
     /// Records how late the generator dispatched an arrival.
     pub(crate) fn record_pacing_lag(&mut self, lag: Nanos) {
         self.pacing_lag.get_or_insert_default().record(lag);
@@ -103,6 +114,9 @@ impl GroupStats {
         }
         if let Some(theirs) = &other.pacing_lag {
             self.pacing_lag.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.server_parts {
+            self.server_parts.get_or_insert_default().merge(theirs);
         }
         self.policy_decisions.merge(&other.policy_decisions);
         self.streams.merge(&other.streams);
@@ -152,6 +166,11 @@ impl GroupStats {
     /// Expected against actual policy decisions.
     pub const fn policy_decisions(&self) -> &ConfusionMatrix {
         &self.policy_decisions
+    }
+
+    /// Parts of times, as the target names them; `None` if it names none.
+    pub(crate) fn server_parts(&self) -> Option<&PartsTally> {
+        self.server_parts.as_deref()
     }
 
     /// How its streams came; `None` if none began.

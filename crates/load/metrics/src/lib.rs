@@ -38,6 +38,7 @@ pub mod reference;
 pub mod results;
 pub mod run_metadata;
 pub mod scope;
+mod server_parts;
 pub mod snapshot;
 mod sparse_histogram;
 pub mod stage_resources;
@@ -68,7 +69,7 @@ pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, RefusedFigure, Results};
+pub use results::{DistributionSummary, Group, RefusedFigure, Results, ServerTiming};
 pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };

@@ -1,7 +1,9 @@
 //! The recorder: counts in one worker, without locks and, once every cell exists, without
 //! allocation.
 
-use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+use plimsoll_measure::{
+    LateRead, Moment, Nanos, Outcome, Sample, ScenarioId, ServerParts, StageId, TargetId,
+};
 
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::snapshot::Snapshot;
@@ -74,6 +76,11 @@ impl Recorder {
         } else {
             self.record_across_stages(sample);
         }
+    }
+
+    /// Records the parts of its time that the target of a request names.
+    pub fn record_parts(&mut self, sample: &Sample, parts: &ServerParts) {
+        self.cell(GroupKey::of(sample)).record_parts(sample, parts);
     }
 
     /// Takes the counts since the last call. The histograms are moved, not copied, which is cheap

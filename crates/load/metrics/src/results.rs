@@ -5,6 +5,7 @@ mod group;
 mod lost_rate;
 mod refused;
 mod rollup;
+mod server_timing;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use crate::scope::Scope;
 pub use distribution_summary::DistributionSummary;
 pub use group::Group;
 pub use refused::RefusedFigure;
+pub use server_timing::ServerTiming;
 
 /// The measured results of a run. All groups but those of warm-up stages leave warm-up out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

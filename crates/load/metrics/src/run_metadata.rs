@@ -148,6 +148,10 @@ pub struct RunMetadata {
     /// Labels of the run, for systems that collect the figures of many runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Names of parts in `Server-Timing` headers, in the order of their numbers: the first 8 that
+    /// came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
     #[serde(alias = "lanes")]
     pub targets: Vec<TargetInfo>,

@@ -22,7 +22,8 @@ pub struct ResponseHeaders {
     pub attempts: Vec<String>,
     /// Headers with the time that the target took, in milliseconds, or with a unit like `12ms` or
     /// `0.5s`; `x-runtime` and `x-process-time` are in seconds. The first of the list that a
-    /// response has counts. Of `server-timing` it is the entry `total`, else the longest.
+    /// response has counts. Of `server-timing` it is the entry `total`, else the longest; its other
+    /// entries are kept by their names, as parts of the time to the first byte.
     #[serde(default = "server_time")]
     pub server_time: Vec<String>,
     /// Further headers whose texts are kept in `results.jsonl`, up to 256 bytes each.

@@ -105,6 +105,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         weight: 1,
         events: None,
         headers: &[],
+        server_parts: &[],
         pair: None,
     };
     let mut out = Vec::with_capacity(64 * 1024);

@@ -1,13 +1,13 @@
 //! Rebuilds a summary from `results.jsonl`, for a run that left none.
 
-use plimsoll_measure::{Moment, Nanos, Sample};
+use plimsoll_measure::{Moment, NAMED_PARTS, Nanos, OTHER_PARTS, PartTimes, Sample, ServerParts};
 use plimsoll_metrics::{
     GroupKey, InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo,
     Threshold, TimeRecord, TimeSeries,
 };
 
 use crate::error::ReportError;
-use crate::row::parse_row;
+use crate::row::{ParsedRow, parse_row};
 
 const REBUILT: &str = "rebuilt from results.jsonl (the run did not finish)";
 const NO_GAPS: &str =
@@ -42,6 +42,7 @@ pub fn rebuild<L: AsRef<[u8]>>(
     }
     metadata.run.ended = RunEnd::Unfinished;
     metadata.notes.extend(rows.notes());
+    metadata.server_parts = std::mem::take(&mut rows.part_names);
     for stage in &mut metadata.stages {
         shorten(stage, rows.last);
     }
@@ -71,6 +72,8 @@ struct RowCounter {
     unreadable: u64,
     /// Whether the last line was unreadable.
     cut: bool,
+    /// Names of parts of times, in the order of their numbers.
+    part_names: Vec<String>,
 }
 
 impl RowCounter {
@@ -79,7 +82,17 @@ impl RowCounter {
         let recorder = Recorder::new(metadata.stages.iter().map(end).collect());
         let (counted, series) = (Snapshot::new(), TimeSeries::default());
         let last = Moment::EPOCH;
-        Self { recorder, counted, series, last, read: 0, turns: 0, unreadable: 0, cut: false }
+        Self {
+            recorder,
+            counted,
+            series,
+            last,
+            read: 0,
+            turns: 0,
+            unreadable: 0,
+            cut: false,
+            part_names: Vec::new(),
+        }
     }
 
     fn add(&mut self, line: &[u8], metadata: &RunMetadata) -> Result<(), ReportError> {
@@ -89,25 +102,49 @@ impl RowCounter {
         let row = parse_row(line);
         self.cut = row.is_err();
         match row {
-            Ok(row) => self.count(&row.sample(metadata)?, row.weight),
+            Ok(row) => self.count(&row.sample(metadata)?, &row),
             Err(_) => self.unreadable += 1,
         }
         Ok(())
     }
 
     /// Counts a row as the number of turns that it stands for.
-    fn count(&mut self, sample: &Sample, weight: u32) {
+    fn count(&mut self, sample: &Sample, row: &ParsedRow) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
         let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
         if number(self.last) != number(last) {
             self.end_interval();
         }
         self.last = last;
-        (self.read, self.turns) = (self.read + 1, self.turns + u64::from(weight));
-        for _ in 0..weight {
+        (self.read, self.turns) = (self.read + 1, self.turns + u64::from(row.weight));
+        let parts = self.parts(row);
+        for _ in 0..row.weight {
             self.recorder.scheduled_in(GroupKey::of(sample));
             self.recorder.record(sample, &[], &[]);
+            if let Some(parts) = &parts {
+                self.recorder.record_parts(sample, parts);
+            }
         }
+    }
+
+    /// The parts of its time that the target of a row names, by the order in which rows have them.
+    fn parts(&mut self, row: &ParsedRow) -> Option<ServerParts> {
+        let mut times = PartTimes::default();
+        for (name, millis) in &row.server_parts_ms {
+            let time = &mut times[self.part_number(name)];
+            *time = Some(time.unwrap_or_default() + Nanos::from_secs_f64(millis / 1e3));
+        }
+        (!row.server_parts_ms.is_empty()).then_some(ServerParts::Told(times))
+    }
+
+    fn part_number(&mut self, name: &str) -> usize {
+        let names = &mut self.part_names;
+        let known = names.iter().position(|known| known == name);
+        if known.is_none() && names.len() < NAMED_PARTS && name != OTHER_PARTS {
+            names.push(name.to_owned());
+            return names.len() - 1;
+        }
+        known.unwrap_or(NAMED_PARTS)
     }
 
     /// Ends an interval. Rows are in the order in which the requests ended.

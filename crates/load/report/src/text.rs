@@ -16,6 +16,7 @@ mod load;
 mod policy;
 mod processes;
 mod server;
+mod server_timing;
 mod streams;
 mod tasks;
 mod thresholds;
@@ -65,6 +66,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     groups(&mut page, summary);
     errors::write(&mut page, &summary.results.total);
     server::write(&mut page, &summary.results.total);
+    server_timing::write(&mut page, summary);
     accounting::write(&mut page, summary);
     processes::write(&mut page, summary);
     disturbed::write(&mut page, &summary.health);

@@ -12,6 +12,7 @@ use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
 
 use crate::statistics::quantile;
 use crate::time::sleep;
+use crate::watcher::RunWatcher;
 
 /// Warm-up of a probe, which is not counted.
 const WARMUP: Nanos = Nanos::from_secs(1);
@@ -49,17 +50,24 @@ pub struct Prober<'p> {
 
 impl Prober<'_> {
     /// Makes a probe. It ends early where it may and has missed, and rests afterwards, so that the
-    /// next one finds no queue of this one.
+    /// next one finds no queue of this one. `watcher` sees its run.
     ///
     /// # Errors
     /// The engine cannot carry out the load, or the objective bounds nothing that answers have.
-    pub fn probe(&self, planned: Planned, search: Option<&Search>) -> Result<Measured, ProbeError> {
+    pub fn probe(
+        &self,
+        planned: Planned,
+        search: Option<&Search>,
+        watcher: &mut dyn RunWatcher,
+    ) -> Result<Measured, ProbeError> {
         let clock = MonotonicClock::start();
         let (kept, own) = (Counted::default(), Control::new());
         let run = Run::prepare(self.at(planned))?;
+        watcher.begin(run.metadata());
         let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
         let mut ended = None;
-        let result = run.start(Some(sink), &own, &mut |_: &Progress<'_>| {
+        let result = run.start(Some(sink), &own, &mut |progress: &Progress<'_>| {
+            watcher.interval(progress);
             if self.control.is_interrupted() {
                 own.interrupt();
             }
@@ -83,6 +91,7 @@ impl Prober<'_> {
         let invalid = self.why_invalid(planned, counted.due.len()).filter(|_| ended.is_none());
         let seconds = if ended.is_some() { counted.span_s() } else { planned.seconds };
         let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
+        watcher.end(&result.snapshot, &summary);
         let total = &summary.results.total;
         let mut figures = counted.figures(self.objective, seconds);
         add_summarised(&mut figures, self.objective, total);

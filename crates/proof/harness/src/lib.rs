@@ -7,6 +7,7 @@
 //! - [`execute_comparison`], [`CompletedComparison`]: the same for a plan that compares targets
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
 //! - [`knee`]: probes of a search for the highest load that keeps an objective
+//! - [`RunWatcher`]: sees the runs of a search or a suite while they go on
 //! - [`Bound`]: a limit on a figure
 //! - [`statistics`]: quantiles and medians
 //! - [`time`] has waits
@@ -19,9 +20,12 @@ pub mod knee;
 mod run;
 pub mod statistics;
 pub mod time;
+mod watcher;
 
 pub use bound::Bound;
 pub use child::ChildProcess;
 pub use run::{
     CompletedComparison, CompletedRun, Observer, RunOptions, execute, execute_comparison,
+    execute_watched,
 };
+pub use watcher::RunWatcher;

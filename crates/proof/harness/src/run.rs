@@ -13,6 +13,7 @@ use plimsoll_profile::Plan;
 use plimsoll_versus::Facts;
 
 use crate::facts::{self, After};
+use crate::watcher::RunWatcher;
 
 /// Sees the progress of a run about once a second.
 pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
@@ -48,7 +49,30 @@ pub fn execute(
     control: &Control,
     observe: Observer<'_>,
 ) -> Result<CompletedRun, EngineError> {
-    let mut run = Run::prepare(plan)?;
+    start(Run::prepare(plan)?, options, control, observe)
+}
+
+/// The same, seen by a watcher. Its end is the caller's to tell, who has the summary.
+///
+/// # Errors
+/// Where the engine cannot carry out the load.
+pub fn execute_watched(
+    plan: Plan,
+    options: RunOptions,
+    control: &Control,
+    watcher: &mut dyn RunWatcher,
+) -> Result<CompletedRun, EngineError> {
+    let run = Run::prepare(plan)?;
+    watcher.begin(run.metadata());
+    start(run, options, control, &mut |progress| watcher.interval(progress))
+}
+
+fn start(
+    mut run: Run,
+    options: RunOptions,
+    control: &Control,
+    observe: &mut dyn FnMut(&Progress<'_>),
+) -> Result<CompletedRun, EngineError> {
     let ids = run.plan().id_seed();
     run.watch(options.watched);
     let (clock, kept) = (run.clock(), KeptSamples::default());
@@ -69,7 +93,7 @@ pub struct CompletedComparison {
 }
 
 /// Carries out a plan that compares targets, to its end or until `control` interrupts it. Single
-/// requests come first, which show how the targets differ.
+/// requests come first, which show how the targets differ. A watcher sees it go on.
 ///
 /// # Errors
 /// Where the engine cannot carry out the load.
@@ -77,6 +101,7 @@ pub fn execute_comparison(
     plan: Plan,
     watched: Vec<WatchedProcess>,
     control: &Control,
+    watcher: &mut dyn RunWatcher,
 ) -> Result<CompletedComparison, EngineError> {
     let mut run = Run::prepare(plan)?;
     let probed = run.probe()?;
@@ -86,7 +111,8 @@ pub fn execute_comparison(
     let (ids, clock, kept) = (run.plan().id_seed(), run.clock(), KeptBlocks::default());
     run.watch(watched);
     run.record_blocks(Box::new(kept.clone()));
-    let result = run.start(None, control, &mut |_| {})?;
+    watcher.begin(run.metadata());
+    let result = run.start(None, control, &mut |progress| watcher.interval(progress))?;
     let run = CompletedRun { result, samples: Vec::new(), ids, clock };
     Ok(CompletedComparison { run, blocks: kept.take(), known })
 }

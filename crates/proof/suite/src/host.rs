@@ -6,7 +6,7 @@ use std::fs;
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
 use plimsoll_harness::knee::Prober;
-use plimsoll_harness::{RunOptions, execute, execute_comparison};
+use plimsoll_harness::{RunOptions, RunWatcher, execute, execute_comparison, execute_watched};
 use plimsoll_knee::{Load, Measured, Objective, Planned, Search};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
@@ -28,6 +28,9 @@ pub(crate) struct Compared {
 
 /// What a suite needs of its machine.
 pub(crate) trait Host {
+    /// Is told which measurement the next loads belong to.
+    fn announce(&mut self, _measurement: &str) {}
+
     /// Starts a gateway or a provider.
     fn start(&mut self, spec: &ChildSpec<'_>) -> Result<Child, SuiteError>;
 
@@ -68,10 +71,16 @@ pub(crate) trait Host {
 }
 
 /// The machine that this process runs on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Machine;
+pub(crate) struct Machine<'w> {
+    /// Sees the loads of measurements go on; single requests are not shown.
+    pub(crate) watcher: &'w mut dyn RunWatcher,
+}
 
-impl Host for Machine {
+impl Host for Machine<'_> {
+    fn announce(&mut self, measurement: &str) {
+        self.watcher.part(measurement, "");
+    }
+
     fn start(&mut self, spec: &ChildSpec<'_>) -> Result<Child, SuiteError> {
         Child::start(spec)
     }
@@ -83,7 +92,10 @@ impl Host for Machine {
         control: &Control,
     ) -> Result<RunSummary, SuiteError> {
         let options = RunOptions { watched, ..RunOptions::default() };
-        Ok(execute(plan, options, control, &mut |_| {})?.summary()?)
+        let done = execute_watched(plan, options, control, self.watcher)?;
+        let summary = done.summary()?;
+        self.watcher.end(&done.result.snapshot, &summary);
+        Ok(summary)
     }
 
     fn compare(
@@ -92,8 +104,9 @@ impl Host for Machine {
         watched: Vec<WatchedProcess>,
         control: &Control,
     ) -> Result<Compared, SuiteError> {
-        let done = execute_comparison(plan, watched, control)?;
+        let done = execute_comparison(plan, watched, control, self.watcher)?;
         let summary = done.run.summary()?;
+        self.watcher.end(&done.run.result.snapshot, &summary);
         Ok(Compared { facts: done.facts(&summary), blocks: done.blocks, summary })
     }
 
@@ -105,7 +118,7 @@ impl Host for Machine {
         control: &Control,
     ) -> Result<Measured, SuiteError> {
         let prober = Prober { plan, objective, load: Load::RequestsPerSecond, control };
-        Ok(prober.probe(planned, Some(search))?)
+        Ok(prober.probe(planned, Some(search), self.watcher)?)
     }
 
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {
@@ -146,6 +159,7 @@ mod tests {
         assert_eq!(soft_limit(limits), Some(1_024));
         assert_eq!(soft_limit(&limits.replace("1024 ", "unlimited ")), Some(u64::MAX));
         assert_eq!(soft_limit("Max processes 7 8"), None);
-        assert!(Machine.open_files(None).is_some_and(|files| files > 0));
+        let machine = Machine { watcher: &mut () };
+        assert!(machine.open_files(None).is_some_and(|files| files > 0));
     }
 }

@@ -15,6 +15,7 @@ mod tiers;
 use std::path::Path;
 
 use plimsoll_engine::Control;
+use plimsoll_harness::RunWatcher;
 use plimsoll_measure::Nanos;
 
 use crate::baseline_diff;
@@ -56,8 +57,8 @@ impl Suite {
         }
     }
 
-    /// Carries it out. `observe` receives messages about the progress. `control` ends it early;
-    /// what was measured until then is reported.
+    /// Carries it out. `observe` receives messages about the progress, and `watcher` sees the loads
+    /// go on. `control` ends it early; what was measured until then is reported.
     ///
     /// # Errors
     /// If nothing could be measured at all. The report says why single measurements failed.
@@ -66,8 +67,9 @@ impl Suite {
         options: &SuiteOptions,
         control: &Control,
         observe: &mut dyn FnMut(&str),
+        watcher: &mut dyn RunWatcher,
     ) -> Result<Report, SuiteError> {
-        self.run_on(&mut Machine, options, control, observe)
+        self.run_on(&mut Machine { watcher }, options, control, observe)
     }
 
     /// The same on any host.

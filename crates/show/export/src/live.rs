@@ -1,6 +1,7 @@
 //! What a process has done so far, for whoever asks.
 
 mod page;
+mod series;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,8 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Judgement, RunMetadata, Snapshot, ThresholdResult};
 
 use crate::counts::Counts;
+use series::Series;
+pub use series::{Conclusion, LiveKnee};
 
 /// What happened in the last interval, about a second.
 #[derive(Debug)]
@@ -87,6 +90,8 @@ struct State {
     verdict: Option<Verdict>,
     /// Whether the present run is over and judged.
     over: bool,
+    /// The search or suite that makes the runs.
+    series: Option<Series>,
     written: Option<Arc<str>>,
 }
 
@@ -97,9 +102,35 @@ impl State {
         counts.merge(&self.now);
         counts
     }
+
+    /// Whether everything is over: of a search or a suite not only the present run.
+    fn is_over(&self) -> bool {
+        self.series.as_ref().map_or(self.over, |series| series.conclusion.is_some())
+    }
 }
 
 impl LiveMetrics {
+    /// A search or a suite begins: all is over when it has a conclusion, and not with each of its
+    /// runs.
+    pub fn begin_series(&self) {
+        self.change().series = Some(Series::default());
+    }
+
+    /// A part of the search or suite begins: a phase, a measurement. `target` is empty where there
+    /// is one without a name.
+    pub fn begin_part(&self, name: &str, target: &str) {
+        if let Some(series) = &mut self.change().series {
+            series.begin(name, target);
+        }
+    }
+
+    /// The search or suite is over.
+    pub fn conclude(&self, conclusion: Conclusion) {
+        if let Some(series) = &mut self.change().series {
+            (series.present, series.conclusion) = (None, Some(conclusion));
+        }
+    }
+
     /// A run begins. The counts of runs before it stay.
     pub fn begin(&self, run: RunMetadata) {
         let mut state = self.change();
@@ -140,12 +171,12 @@ impl LiveMetrics {
         (state.verdict, state.over) = (Some(verdict), true);
     }
 
-    /// The page, and whether it is that of a run that is over.
+    /// The page, and whether it is that of a run, search or suite that is over.
     pub fn page(&self) -> (Arc<str>, bool) {
         let mut state = self.lock();
         let page = state.written.take().unwrap_or_else(|| page::write(&state).into());
         state.written = Some(Arc::clone(&page));
-        (page, state.over)
+        (page, state.is_over())
     }
 
     fn change(&self) -> MutexGuard<'_, State> {

@@ -1,8 +1,10 @@
 //! What counts as lost, twice and foreign, and what does not.
 
+use std::fs;
+
 use plimsoll_join::{LogOf, MapChoice, Options, RunChoice, Source, Verdict};
 
-use crate::support::{Files, audit_row, id, ms, options, run_row, sent, total};
+use crate::support::{Files, audit_row, id, ms, options, run_row, sent, service, total};
 
 /// Run rows that have no answer, were refused or never sent are not lost.
 #[test]
@@ -175,5 +177,36 @@ fn the_mocks_log_is_matched_by_prompts() {
     assert_eq!((join.books.matched, join.books.lost, join.books.disagreeing), (79, 1, 0));
     assert_eq!((join.log_of, &join.examples.lost), (LogOf::Upstream, &vec![own(33)]));
     assert!(join.times[0].upstream.is_some() && join.times[0].gateway.is_none());
+    let stage = &join.stages[0];
+    assert_eq!((stage.completed, stage.matched, stage.gateway_ms), (80, 79, None));
+    assert!((stage.outside_ms + stage.upstream_ms - stage.client_ms).abs() < 1e-9, "{stage:?}");
     assert_eq!(ms(total(0)).len(), 9);
+}
+
+/// A mean of parts needs every part: warm-ups, failures and rows without an upstream time are left
+/// out.
+#[test]
+fn means_of_a_stage_are_of_completed_requests_with_every_part() {
+    let mut rows: Vec<_> = (0..100).map(run_row).collect();
+    rows[0] =
+        rows[0].replace("@100:10s", "w@9:1s").replace(r#""warmup":false"#, r#""warmup":true"#);
+    let failed = r#""status":500,"outcome":"failed","error":"server_error""#;
+    rows[1] = rows[1].replace(r#""status":200,"outcome":"completed""#, failed);
+    let files = Files::of(rows);
+    let log = |n: i64| match n {
+        1 => audit_row(n, 0, 64).replace(r#""status":200"#, r#""status":500"#),
+        2 => audit_row(n, 0, 64).replace(r#""upstream_us""#, r#""other_us""#),
+        _ => audit_row(n, 0, 64),
+    };
+    files.lines("log", (0..100).map(log));
+    fs::write(files.path("plan.json"), r#"{"metadata":{"run":{"run_id":"abc"}}}"#).unwrap();
+    let join = files.join("log", &[]).unwrap();
+    assert_eq!(join.run_id.as_deref(), Some("abc"));
+    let [stage] = join.stages.as_slice() else { panic!("{:?}", join.stages) };
+    assert_eq!((stage.completed, stage.matched), (98, 97));
+    let mean = (3..100).map(service).sum::<i64>() as f64 / 97.0 / 1e6;
+    assert!((stage.client_ms - mean).abs() < 1e-6, "{stage:?} {mean}");
+    // Without a column of upstream times there is nothing to split by.
+    let without = files.join("log", &["upstream="]).unwrap();
+    assert!(without.stages.is_empty() && !without.times.is_empty(), "{without:?}");
 }

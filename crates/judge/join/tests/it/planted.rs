@@ -30,6 +30,11 @@ fn median(values: impl Iterator<Item = i64>) -> f64 {
     sorted[(sorted.len() - 1) / 2] as f64 / 1e6
 }
 
+fn mean(values: impl Iterator<Item = i64>) -> f64 {
+    let all: Vec<_> = values.collect();
+    all.iter().sum::<i64>() as f64 / all.len() as f64 / 1e6
+}
+
 #[test]
 fn exactly_the_planted_differences_are_found() {
     let count = 3_000;
@@ -70,6 +75,16 @@ fn exactly_the_planted_differences_are_found() {
         assert!(low <= value && value <= high, "{found:?}");
     }
     assert_eq!((times.requests, join.impossible), (2_993, 0));
+    let [stage] = join.stages.as_slice() else { panic!("{:?}", join.stages) };
+    assert_eq!((&*stage.stage, stage.completed, stage.matched), ("@100:10s", 3_000, 2_993));
+    for (found, expected) in [
+        (stage.client_ms, mean(matched().map(service))),
+        (stage.outside_ms, mean(matched().map(|n| ways(n).0 + ways(n).1))),
+        (stage.gateway_ms.unwrap(), 0.3),
+        (stage.upstream_ms, mean(matched().map(upstream))),
+    ] {
+        assert!((found - expected).abs() < 0.002, "{found} for {expected}");
+    }
     assert!(total(0) > upstream(0));
     let text = plimsoll_join::text(&join);
     assert!(text.contains("7 lost by the log, 5 twice, 3 disagreeing, 0 foreign"), "{text}");

@@ -28,8 +28,8 @@ why: the gateway limits at 100/s: 0.99 of 1 CPU
   network    clear      0 of 200,000 segments lost
   gateway    SATURATED  0.99 of 1 CPU, waits 0.11, busiest thread `worker` 0.97
   provider   clear      `provider-\\u{1b}[31m`: 0.10 of 4 CPUs
-  no split: the run has no target without the gateway; `plimsoll versus --direct
-            URL` measures the provider beside the gateway
+  no split: nothing tells the provider's part; `plimsoll versus --direct URL`
+            measures it, or `plimsoll join` reads it from the gateway's log
 ";
     assert_eq!(text(&saturated().why()), expected);
 }

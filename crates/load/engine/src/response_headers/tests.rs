@@ -7,7 +7,7 @@ use super::*;
 fn report_of(headers: &ResponseHeaders, lines: &[(&str, &str)]) -> ServerReport {
     let lines: Vec<_> =
         lines.iter().map(|&(name, value)| Header { name, value: value.as_bytes() }).collect();
-    HeaderReader::new(headers).read(&ResponseHead { status: 200, headers: &lines })
+    HeaderReader::new(headers).read(&ResponseHead { status: 200, headers: &lines }).0
 }
 
 fn report(lines: &[(&str, &str)]) -> ServerReport {
@@ -119,4 +119,96 @@ fn recorded_texts_are_short_and_always_text() {
     let texts = reader.recorded(&ResponseHead { status: 200, headers: &lines });
     let expected = [("x-served-by", "n".repeat(256)), ("x-raw", "a\u{fffd}".to_owned())];
     assert_eq!(texts, expected.map(|(name, text)| (name.into(), text)));
+}
+
+/// The parts of a response with these `Server-Timing` headers, in microseconds by their names.
+fn parts(reader: &HeaderReader, values: &[&[u8]]) -> Option<Vec<(String, u64)>> {
+    let lines: Vec<_> =
+        values.iter().map(|value| Header { name: "Server-Timing", value }).collect();
+    let head = ResponseHead { status: 200, headers: &lines };
+    assert!(reader.read(&head).1, "the header is seen");
+    let parts = reader.parts(&head)?;
+    assert_eq!(parts == ServerParts::Refused, parts.times().is_none());
+    let named = reader.named(&parts).into_iter();
+    Some(named.map(|(name, time)| (name.to_string(), time.as_u64() / 1_000)).collect())
+}
+
+fn part(name: &str, micros: u64) -> (String, u64) {
+    (name.to_owned(), micros)
+}
+
+#[test]
+fn parts_of_server_timing_have_the_targets_own_names() {
+    let reader = HeaderReader::new(&ResponseHeaders::default());
+    let read = |value: &str| parts(&reader, &[value.as_bytes()]);
+    let both = Some(vec![part("gw", 1_200), part("DB-read", 3_000)]);
+    assert_eq!(read("gw;dur=1.2, DB-read;dur=3"), both);
+    // In the order of the run's names. The whole is no part of itself.
+    assert_eq!(read("total;dur=9, DB-read ; dur=\"3\",gw;DUR=1.2;desc=x"), both);
+    let quoted = r#"gw;desc="a, b;dur=9\", c";dur=5, x;desc="dur=7""#;
+    assert_eq!(read(quoted), Some(vec![part("gw", 5_000)]));
+    assert_eq!(read("gw;dur=1, gw;dur=2"), Some(vec![part("gw", 3_000)]));
+    let two: [&[u8]; 2] = [b"gw;dur=1", b"DB-read;dur=2"];
+    assert_eq!(parts(&reader, &two), Some(vec![part("gw", 1_000), part("DB-read", 2_000)]));
+    for nothing in ["", "miss, db;desc=x", "total;dur=4"] {
+        assert_eq!(read(nothing), None, "{nothing}");
+    }
+    assert_eq!(reader.part_names(), ["gw", "DB-read"]);
+}
+
+#[test]
+fn parts_that_cannot_be_true_are_refused_as_a_whole_and_name_nothing() {
+    let reader = HeaderReader::new(&ResponseHeaders::default());
+    let long = format!("{};dur=1", "n".repeat(65));
+    for value in ["a;dur=1, b;dur=x", "a;dur=-1", "a;dur=NaN", "a;dur=inf", "a b;dur=1", ";dur=1"] {
+        assert_eq!(parts(&reader, &[value.as_bytes()]), Some(Vec::new()), "{value}");
+    }
+    for value in [long.as_bytes(), b"a;dur=\xff", b"a;dur=", b"a;dur=1e300"] {
+        assert_eq!(parts(&reader, &[value]), Some(Vec::new()), "{value:?}");
+    }
+    assert!(reader.part_names().is_empty());
+}
+
+#[test]
+fn the_first_names_are_told_apart_and_all_further_ones_are_other() {
+    let reader = HeaderReader::new(&ResponseHeaders::default());
+    let all: Vec<_> = (0..11).map(|number| format!("p{number};dur={number}.5")).collect();
+    let found = parts(&reader, &[all.join(",").as_bytes()]).unwrap();
+    assert_eq!((found.len(), &found[7]), (9, &part("p7", 7_500)));
+    // 8.5 + 9.5 + 10.5
+    assert_eq!(found[8], part("other", 28_500));
+    assert_eq!(reader.part_names().len(), 8);
+    let later = parts(&reader, &[b"new;dur=1, p3;dur=2, other;dur=3"]).unwrap();
+    assert_eq!(later, [part("p3", 2_000), part("other", 4_000)]);
+}
+
+#[test]
+fn parts_are_not_looked_for_where_the_header_is_not_asked_for() {
+    let none = ResponseHeaders { server_time: Vec::new(), ..ResponseHeaders::default() };
+    let lines = [Header { name: "server-timing", value: b"a;dur=1" }];
+    let head = ResponseHead { status: 200, headers: &lines };
+    assert!(!HeaderReader::new(&none).read(&head).1);
+    let lines = [Header { name: "x-cache", value: b"HIT" }];
+    let head = ResponseHead { status: 200, headers: &lines };
+    assert!(!HeaderReader::new(&ResponseHeaders::default()).read(&head).1);
+}
+
+/// Workers share the names: each sees the same numbers, whoever came first.
+#[test]
+fn names_have_the_same_number_for_every_worker() {
+    let reader = HeaderReader::new(&ResponseHeaders::default());
+    let worker = |number: usize| {
+        for turn in 0..200 {
+            let name = format!("n{}", (number * 3 + turn) % 12);
+            let found = parts(&reader, &[format!("{name};dur=1").as_bytes()]).unwrap();
+            assert!(found == [part(&name, 1_000)] || found == [part("other", 1_000)]);
+        }
+    };
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || worker(number));
+        }
+    });
+    let names: std::collections::BTreeSet<_> = reader.part_names().into_iter().collect();
+    assert_eq!(names.len(), 8, "{names:?}");
 }

@@ -3,7 +3,7 @@
 use plimsoll_measure::{Moment, Sample, TaskSample};
 
 use super::sampling::SamplingRate;
-use crate::response_headers::RecordedHeader;
+use crate::response_headers::{NamedPart, RecordedHeader};
 
 /// What a row has besides its sample.
 #[derive(Debug, Default)]
@@ -12,6 +12,19 @@ pub(crate) struct RowExtras {
     pub(crate) events: Option<Vec<Moment>>,
     /// Response headers that the profile records.
     pub(crate) headers: Vec<RecordedHeader>,
+    /// Parts of the target's time, where the response names any.
+    pub(crate) parts: Vec<NamedPart>,
+}
+
+/// What a row has besides its sample, as the writer sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenExtras<'b> {
+    /// Arrival times of its content events.
+    pub events: Option<&'b [Moment]>,
+    /// Response headers that the profile records.
+    pub headers: &'b [RecordedHeader],
+    /// Parts of the target's time.
+    pub parts: &'b [NamedPart],
 }
 
 /// Samples of a stretch of the run.
@@ -23,6 +36,8 @@ pub struct SampleBatch {
     pub events: Vec<(usize, Vec<Moment>)>,
     /// Recorded response headers of some of them, likewise.
     pub headers: Vec<(usize, Vec<RecordedHeader>)>,
+    /// Parts of the target's time of some of them, likewise.
+    pub parts: Vec<(usize, Vec<NamedPart>)>,
     /// Tasks of agents, in the order in which they ended.
     pub tasks: Vec<TaskSample>,
     /// The sampling rate that applied while the samples were collected.
@@ -30,16 +45,20 @@ pub struct SampleBatch {
 }
 
 impl SampleBatch {
-    /// Every sample, with the arrival times of its content events and the response headers that
-    /// its row shall have.
-    pub fn rows(&self) -> impl Iterator<Item = (&Sample, Option<&[Moment]>, &[RecordedHeader])> {
+    /// Every sample, with what its row shall have besides.
+    pub fn rows(&self) -> impl Iterator<Item = (&Sample, WrittenExtras<'_>)> {
         let mut events = self.events.iter().peekable();
         let mut headers = self.headers.iter().peekable();
+        let mut parts = self.parts.iter().peekable();
         self.samples.iter().enumerate().map(move |(index, sample)| {
-            let times = events.next_if(|(of, _)| *of == index);
             let headers = headers.next_if(|(of, _)| *of == index);
-            let headers = headers.map_or(&[][..], |(_, headers)| headers);
-            (sample, times.map(|(_, times)| times.as_slice()), headers)
+            let parts = parts.next_if(|(of, _)| *of == index);
+            let extras = WrittenExtras {
+                events: events.next_if(|(of, _)| *of == index).map(|(_, times)| times.as_slice()),
+                headers: headers.map_or(&[][..], |(_, headers)| headers),
+                parts: parts.map_or(&[][..], |(_, parts)| parts),
+            };
+            (sample, extras)
         })
     }
 }

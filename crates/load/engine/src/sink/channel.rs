@@ -49,6 +49,7 @@ impl RowCounters {
         batch.samples.clear();
         batch.events.clear();
         batch.headers.clear();
+        batch.parts.clear();
         batch.tasks.clear();
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(batch);

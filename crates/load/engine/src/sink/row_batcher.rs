@@ -43,11 +43,14 @@ impl RowBatcher {
             self.left_out += 1;
             return;
         }
-        let RowExtras { events, headers } = extras;
+        let RowExtras { events, headers, parts } = extras;
         let index = self.batch.samples.len();
         self.batch.events.extend(events.map(|events| (index, events)));
         if !headers.is_empty() {
             self.batch.headers.push((index, headers));
+        }
+        if !parts.is_empty() {
+            self.batch.parts.push((index, parts));
         }
         self.batch.samples.push(*sample);
         if self.batch.samples.len() >= BATCH {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Outcome, Sample, Seed};
+use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome, Sample, Seed};
 use plimsoll_workload::conversation_id;
 
 use super::*;
@@ -176,11 +176,14 @@ fn event_times_and_headers_stay_with_their_turn() {
         samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
         headers: vec![(2, vec![("x-node".into(), "7".to_owned())])],
+        parts: vec![(0, vec![("db".into(), Nanos::new(7))])],
         tasks: Vec::new(),
         sampling_rate: SamplingRate::FULL,
     };
-    let headers: Vec<_> = batch.rows().map(|(_, _, headers)| headers.len()).collect();
+    let headers: Vec<_> = batch.rows().map(|(_, row)| row.headers.len()).collect();
     assert_eq!(headers, [0, 0, 1, 0]);
-    let events: Vec<_> = batch.rows().map(|(_, events, _)| events.map(<[Moment]>::len)).collect();
+    let parts: Vec<_> = batch.rows().map(|(_, row)| row.parts.len()).collect();
+    assert_eq!(parts, [1, 0, 0, 0]);
+    let events: Vec<_> = batch.rows().map(|(_, row)| row.events.map(<[Moment]>::len)).collect();
     assert_eq!(events, [None, Some(1), None, Some(0)]);
 }

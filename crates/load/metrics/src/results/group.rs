@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::distribution_summary::DistributionSummary;
+use super::server_timing::ServerTiming;
 use crate::accounting::Accounting;
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Counters, Metric, RATES, RateSpec, Rates};
@@ -67,6 +68,10 @@ pub struct Group {
     /// How its streams came; `None` if none began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamDiagnosis>,
+    /// The parts of its time that the target names in `Server-Timing` headers; `None` if it names
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_timing: Option<ServerTiming>,
     /// Distributions by metric, like `ttft_ms`, in milliseconds; those without a value are left
     /// out.
     pub distributions: BTreeMap<String, DistributionSummary>,

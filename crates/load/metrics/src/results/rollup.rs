@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_measure::{Operation, StageId};
 
 use super::lost_rate::{LostRate, MissingRates};
-use super::{Group, Results};
+use super::{Group, Results, ServerTiming};
 use crate::batch_means::WITH_INTERVALS;
 use crate::catalog::Metric;
 use crate::error::MetricsError;
@@ -67,6 +67,9 @@ impl Rollup<'_> {
     ) -> Result<Group, MetricsError> {
         let stats = self.snapshot.total(filter);
         let mut group = Group::of(&stats, duration_s)?;
+        let parts = stats.server_parts();
+        let parts = parts.map(|parts| ServerTiming::of(parts, &self.metadata.server_parts));
+        group.server_timing = parts.transpose()?;
         for metric in Metric::ALL {
             let summary = group.distributions.get_mut(metric.key());
             let (Some(summary), Some(whole)) = (summary, stats.distribution(metric)) else {

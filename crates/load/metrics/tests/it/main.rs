@@ -9,6 +9,7 @@ mod policy;
 mod recording;
 mod reference;
 mod server_report;
+mod server_timing;
 mod summary;
 mod support;
 mod tasks;

@@ -173,6 +173,10 @@ columns! {
     "server_time_ms" ["ms"]
         "How long the target took, as the response says.",
         "it says nothing";
+    "server_parts_ms" ["object of ms"]
+        "The parts of its time that the target names in `Server-Timing` headers, by name; `other` \
+         are all names beyond the first 8 of the run.",
+        "it names none, or they cannot be true";
     "response_headers" ["object of texts"]
         "The headers that the profile records (`response_headers.record`), by name.",
         "the profile records none, or the response has none of them";

@@ -129,6 +129,8 @@ pub struct ParsedRow {
     #[serde(default, deserialize_with = "millis")]
     pub server_time_ms: Option<Nanos>,
     #[serde(default)]
+    pub server_parts_ms: BTreeMap<String, f64>,
+    #[serde(default)]
     pub response_headers: BTreeMap<String, String>,
     pub bytes_out: u64,
     pub bytes_in: u64,

@@ -29,6 +29,8 @@ pub struct RowContext<'a> {
     pub events: Option<&'a [Moment]>,
     /// Texts of response headers by name, if the profile records any.
     pub headers: &'a [(Arc<str>, String)],
+    /// Parts of the target's time by name, as its response says.
+    pub server_parts: &'a [(Arc<str>, Nanos)],
     /// In a comparison: the number of its block.
     pub pair: Option<u64>,
 }
@@ -89,7 +91,7 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     }
     outcome(&mut object, sample);
     usage(&mut object, sample);
-    server(&mut object, sample, context.headers);
+    server(&mut object, sample, context);
     object.number(key!("bytes_out"), sample.bytes_out);
     object.number(key!("bytes_in"), sample.bytes_in);
     if context.weight != 1 {
@@ -247,7 +249,7 @@ fn tokens(object: &mut JsonObject<'_>, [count, source]: [&str; 2], tokens: Token
     }
 }
 
-fn server(object: &mut JsonObject<'_>, sample: &Sample, headers: &[(Arc<str>, String)]) {
+fn server(object: &mut JsonObject<'_>, sample: &Sample, context: &RowContext<'_>) {
     if let Some(cache) = sample.server.cache {
         object.word(key!("cache"), cache.name());
     }
@@ -255,19 +257,10 @@ fn server(object: &mut JsonObject<'_>, sample: &Sample, headers: &[(Arc<str>, St
         object.number(key!("upstream_retries"), sample.server.retries.into());
     }
     object.millis(key!("server_time_ms"), sample.server.time);
-    if headers.is_empty() {
-        return;
-    }
-    object.put(key!("response_headers"));
-    let mut members = JsonObject { start: object.out.len(), out: object.out };
-    for (name, text) in headers {
-        members.out.push(b',');
-        members.quoted(name);
-        members.out.push(b':');
-        members.quoted(text);
-    }
-    members.out[members.start] = b'{';
-    members.out.push(b'}');
+    object.members(key!("server_parts_ms"), context.server_parts, |members, time| {
+        members.decimal(time.as_u64());
+    });
+    object.members(key!("response_headers"), context.headers, |members, text| members.quoted(text));
 }
 
 /// A JSON object under construction. Keys are those of [`key!`].
@@ -345,6 +338,23 @@ impl JsonObject<'_> {
             self.decimal(length.as_u64());
         }
         self.out.push(b']');
+    }
+
+    /// Adds an object of values by name, if there are any.
+    fn members<T>(&mut self, key: &str, all: &[(Arc<str>, T)], add: fn(&mut JsonObject<'_>, &T)) {
+        if all.is_empty() {
+            return;
+        }
+        self.put(key);
+        let mut members = JsonObject { start: self.out.len(), out: self.out };
+        for (name, value) in all {
+            members.out.push(b',');
+            members.quoted(name);
+            members.out.push(b':');
+            add(&mut members, value);
+        }
+        members.out[members.start] = b'{';
+        members.out.push(b'}');
     }
 
     /// Adds millionths as a decimal number without trailing zeros.

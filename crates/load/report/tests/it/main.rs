@@ -9,6 +9,7 @@ mod rebuilding;
 mod reference;
 mod rows;
 mod screens;
+mod server_timing;
 mod support;
 mod tasks;
 mod texts;

@@ -28,6 +28,7 @@ fn file_with_weight(weight: u32) -> Vec<u8> {
             weight,
             events: None,
             headers: &[],
+            server_parts: &[],
             pair: None,
         };
         write_row(&sample, &context, &mut out);

@@ -27,6 +27,7 @@ fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
         weight: 1,
         events: None,
         headers: &[],
+        server_parts: &[],
         pair: None,
     }
 }
@@ -150,10 +151,12 @@ fn full_row() -> String {
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
     let events = [turn.timeline.first_token.unwrap()];
     let headers = [("x-served-by".into(), "node \"7\"".to_owned())];
+    let server_parts = [("gw".into(), Nanos::from_micros(250)), ("db".into(), Nanos::new(7))];
     let context = RowContext {
         weight: 2,
         events: Some(&events),
         headers: &headers,
+        server_parts: &server_parts,
         pair: Some(7),
         ..context("c1", &names)
     };
@@ -173,10 +176,11 @@ fn keys(row: &str) -> Vec<String> {
 #[test]
 fn recorded_headers_are_an_object_of_texts() {
     let row = full_row();
-    let part = r#""cache":"hit","upstream_retries":2,"server_time_ms":1,"response_headers":{"x-served-by":"node \"7\""},"#;
+    let part = r#""cache":"hit","upstream_retries":2,"server_time_ms":1,"server_parts_ms":{"gw":0.25,"db":0.000007},"response_headers":{"x-served-by":"node \"7\""},"#;
     assert!(row.contains(part), "{row}");
     let parsed = parse_row(row.trim_end().as_bytes()).unwrap();
     assert_eq!(parsed.response_headers["x-served-by"], "node \"7\"");
+    assert_eq!(parsed.server_parts_ms.get("gw"), Some(&0.25));
 }
 
 #[test]

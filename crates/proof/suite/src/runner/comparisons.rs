@@ -64,6 +64,7 @@ impl SuiteRunner<'_> {
     /// Loads the targets of a comparison.
     pub(super) fn carry_out(&mut self, comparison: &Comparison) -> Result<Compared, SuiteError> {
         let plan = comparison.plan()?;
+        self.host.announce(&comparison.label);
         let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;
         compared.summary.metadata.environment.clone_from(&self.options.environment);
         compared.summary.health.calibration.clone_from(&self.options.calibration);

@@ -60,6 +60,7 @@ impl SuiteRunner<'_> {
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, search| {
+            host.announce(&sought[index].measurement.label);
             let measured = host.knee_probe(&plans[index], objective, (planned, search), control)?;
             Ok::<_, SuiteError>((!control.is_interrupted()).then_some(measured))
         })?;

@@ -42,6 +42,7 @@ impl SuiteRunner<'_> {
             bounds.iter().map(move |bound| Band::parse(metric, bound))
         });
         let bands = bands.collect::<Result<Vec<_>, _>>()?;
+        self.host.announce(&measurement.label);
         let summary = self.host.run(plan, watched(&measurement.target), self.control)?;
         let mut summary = summary.with_bands(&bands);
         summary.metadata.environment.clone_from(&self.options.environment);

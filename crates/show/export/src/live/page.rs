@@ -8,6 +8,7 @@ use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, side_word};
 use plimsoll_report::exposition::{Exposition, Kind, Labels};
 
 use super::State;
+use super::series::{Conclusion, LiveKnee, Series};
 use crate::counts::{Cell, Counts, LAGS, LIMITS_NS, TIMES, Times};
 
 /// The present page.
@@ -16,6 +17,7 @@ pub(super) fn write(state: &State) -> String {
     let counts = state.counts();
     run(&mut out, state);
     stages(&mut out, state);
+    state.series.iter().for_each(|found| series(&mut out, found));
     outcomes(&mut out, &counts);
     for counter in COUNTERS.iter().filter(|counter| !is_outcome(counter)) {
         let name = format!("plimsoll_live_{}_total", counter.name);
@@ -56,8 +58,9 @@ fn run(out: &mut Exposition, state: &State) {
     out.single("plimsoll_live_runs_total", Kind::Counter, help, state.runs);
     let help = "Times that the figures were renewed: about once a second while a run goes on.";
     out.single("plimsoll_live_snapshots_total", Kind::Counter, help, state.snapshots);
-    let help = "1 when the run is over and its figures are final.";
-    out.single("plimsoll_live_run_over", Kind::Gauge, help, u8::from(state.over));
+    let help = "1 when the run is over and its figures are final; of a search or a suite: when all \
+                of its runs are.";
+    out.single("plimsoll_live_run_over", Kind::Gauge, help, u8::from(state.is_over()));
     let help = "Time since the start of the run, up to its last snapshot.";
     let elapsed = state.elapsed.as_secs_f64();
     out.single("plimsoll_live_elapsed_seconds", Kind::Gauge, help, elapsed);
@@ -91,6 +94,46 @@ fn stages(out: &mut Exposition, state: &State) {
     out.head(name, Kind::Gauge, help);
     for (target, is_out) in state.run.targets.iter().zip(&state.taken_out) {
         out.line(name, &[("target", Cow::from(target.name.as_str()))], u8::from(*is_out));
+    }
+}
+
+/// Which part of a search or a suite goes on, and what came of all. The names of labels are among
+/// those that profiles cannot have.
+fn series(out: &mut Exposition, series: &Series) {
+    let name = "plimsoll_live_part";
+    out.head(name, Kind::Gauge, "1 for the part of a search or a suite that goes on, else 0.");
+    for (index, (part, target)) in series.parts.iter().enumerate() {
+        let target = ("target", Cow::from(target.as_str()));
+        let labels = [("name", Cow::from(part.as_str())), target];
+        out.line(name, &labels, u8::from(series.present == Some(index)));
+    }
+    let Some(Conclusion { outcome, knees }) = &series.conclusion else { return };
+    let name = "plimsoll_live_outcome";
+    out.head(name, Kind::Gauge, "1 for the outcome of a search or a suite that is over.");
+    out.line(name, &[("outcome", Cow::from(*outcome))], 1);
+    if !knees.is_empty() {
+        of_knees(out, knees);
+    }
+}
+
+fn of_knees(out: &mut Exposition, knees: &[LiveKnee]) {
+    let target = |knee: &LiveKnee| ("target", Cow::from(knee.target.clone()));
+    let name = "plimsoll_live_knee_state";
+    out.head(name, Kind::Gauge, "1 for how well a knee is known, the `kind` of knee.json.");
+    for knee in knees {
+        out.line(name, &[target(knee), ("status", knee.kind.into())], 1);
+    }
+    let families = [
+        ("plimsoll_live_knee_load", "The highest load that keeps the objective."),
+        ("plimsoll_live_knee_load_low", "The lower end of its interval."),
+        ("plimsoll_live_knee_load_high", "The upper end of its interval."),
+    ];
+    for (index, (name, help)) in families.into_iter().enumerate() {
+        out.head(name, Kind::Gauge, help);
+        for knee in knees {
+            let labels = [target(knee), ("metric", knee.unit.into())];
+            knee.load[index].iter().for_each(|load| out.line(name, &labels, load));
+        }
     }
 }
 

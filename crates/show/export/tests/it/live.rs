@@ -1,6 +1,6 @@
 //! What a page says of snapshots.
 
-use plimsoll_export::{LIMITS_NS, LiveMetrics, Verdict};
+use plimsoll_export::{Conclusion, LIMITS_NS, LiveKnee, LiveMetrics, Verdict};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::Snapshot;
 
@@ -148,4 +148,43 @@ fn many_scenarios_are_not_told_apart() {
     let all = r#"scenario="",target="gateway",warmup="false",outcome="completed""#;
     assert_eq!(value(&live, "plimsoll_live_requests_total", all), Some(2.0));
     assert!(live.page().0.lines().count() < 500);
+}
+
+/// A search makes many runs, and is over when it says so.
+#[test]
+fn a_search_tells_its_part_and_its_end() {
+    let live = LiveMetrics::default();
+    let over = || (value(&live, "plimsoll_live_run_over", ""), live.page().1);
+    live.begin_series();
+    live.begin_part("floor", "a");
+    live.begin(run());
+    let part = |labels: &str| value(&live, "plimsoll_live_part", labels);
+    assert_eq!(part(r#"name="floor",target="a""#), Some(1.0));
+    update(&live, 1, &snapshot(&[request(1, 0, Ok(ms(2)))]));
+    let verdict = Verdict { valid: true, ..Verdict::default() };
+    live.end(&snapshot(&[request(1, 0, Ok(ms(2)))]), verdict);
+    assert_eq!(over(), (Some(0.0), false), "one run is over, and not the search");
+    live.begin_part("a \"b\"", "a");
+    live.begin(run());
+    assert_eq!(part(r#"name="floor",target="a""#), Some(0.0));
+    assert_eq!(part(r#"name="a \"b\"",target="a""#), Some(1.0));
+    live.end(&snapshot(&[request(1, 0, Ok(ms(2)))]), verdict);
+    let knee = LiveKnee {
+        target: "a".to_owned(),
+        kind: "interval",
+        unit: "virtual_users",
+        load: [Some(12.0), Some(11.5), None],
+    };
+    live.conclude(Conclusion { outcome: "fail", knees: vec![knee] });
+    assert_eq!(over(), (Some(1.0), true));
+    let figure = |name: &str, labels: &str| value(&live, &format!("plimsoll_live_{name}"), labels);
+    assert_eq!(figure("outcome", r#"outcome="fail""#), Some(1.0));
+    assert_eq!(figure("knee_state", r#"target="a",status="interval""#), Some(1.0));
+    let unit = r#"target="a",metric="virtual_users""#;
+    assert_eq!(figure("knee_load", unit), Some(12.0));
+    assert_eq!(figure("knee_load_low", unit), Some(11.5));
+    assert_eq!(figure("knee_load_high", unit), None);
+    assert_eq!(part(r#"name="floor",target="a""#), Some(0.0));
+    let count = value(&live, "plimsoll_live_response_time_seconds_count", SHORT);
+    assert_eq!(count, Some(2.0), "counts go on from run to run");
 }

@@ -1,0 +1,73 @@
+//! The parts of its time that the target names in `Server-Timing` headers.
+
+use plimsoll_measure::OTHER_PARTS;
+use plimsoll_metrics::{Group, QUANTILES, RunSummary, ServerTiming};
+
+use super::table::Table;
+use super::{Labelled, Page, format, labelled, several};
+
+/// A table of the parts, for all, each stage and each target, and what they leave of the time to
+/// the first byte.
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    let results = &summary.results;
+    let Some(all) = &results.total.server_timing else { return };
+    page.heading("Server-Timing (the target's own word, not measured)");
+    if !all.parts.is_empty() {
+        let mut table = Table::new(["part", "requests", "mean", "p50", "p99"]);
+        rows(&mut table, ("", &results.total));
+        let stages = labelled(&results.by_stage, |group| group.stage.as_deref());
+        let stages = stages.into_iter().filter(|(_, group)| !group.warmup).collect();
+        let targets = labelled(&results.by_target, |group| group.target.as_deref());
+        for group in several(stages).into_iter().chain(several(targets)) {
+            rows(&mut table, group);
+        }
+        page.table(&table);
+    }
+    if let Some(text) = sentence(all) {
+        page.paragraph(2, &text);
+    }
+    if all.parts.contains_key(OTHER_PARTS) {
+        let other = "`other`: all names beyond the first 8 of the run, and one of this name.";
+        page.paragraph(2, other);
+    }
+    if all.refused > 0 {
+        page.paragraph(2, &refused(all));
+    }
+}
+
+fn rows(table: &mut Table, (label, group): Labelled<'_>) {
+    let Group { server_timing: Some(timing), .. } = group else { return };
+    for (name, times) in &timing.parts {
+        let figure = |index: usize| format::figure(times.figure(&QUANTILES[index]));
+        table.row([
+            format!("{label} {name}").trim_start().to_owned(),
+            format::count(times.count),
+            format::figure(Some(times.mean_figure())),
+            figure(0),
+            figure(3),
+        ]);
+    }
+}
+
+/// `of 12.3ms to the first byte, on average: gateway 2.10ms, upstream 9.00ms, network and rest
+/// 1.20ms`.
+fn sentence(timing: &ServerTiming) -> Option<String> {
+    let whole = timing.mean_ttfb_ms()?;
+    let parts = timing.means_ms().map(|(name, mean)| format!("{name} {}", format::time(mean)));
+    let parts: Vec<_> = parts.collect();
+    Some(format!(
+        "Of {} to the first byte, on average: {}, network and rest {} ({} responses).",
+        format::time(whole),
+        parts.join(", "),
+        format::time(timing.rest_ms()),
+        format::count(timing.responses)
+    ))
+}
+
+fn refused(timing: &ServerTiming) -> String {
+    format!(
+        "{} responses have parts that cannot be true, and are left out: times that are no numbers, \
+         names that are none, or more together than the time to the first byte.",
+        format::count(timing.refused)
+    )
+}
