@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod provider;
 pub(crate) mod raw;
+pub(crate) mod recorded;
 pub(crate) mod sdk;
 
 use std::net::SocketAddr;

@@ -7,6 +7,7 @@ mod audit;
 mod broken_servers;
 mod judged;
 mod mcp;
+mod recorded;
 mod refusals;
 mod rest;
 mod sdk;
