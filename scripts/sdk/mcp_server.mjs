@@ -1,15 +1,17 @@
 // A tool server made with the official TypeScript SDKs, at /mcp: with the packages 2.x in both eras, with the package
 // of the line 1.x in the one with sessions. It has what the profile `mcp-tools` asks for.
 //
-// Usage: mcp_server.mjs json|events 2|1 [LOG]. Answers are single documents, or streams of events. Prints its port,
-// serves until its standard input ends, and writes a line to LOG for each request and for each tool that ran.
+// Usage: mcp_server.mjs json|events|json-alone|events-alone 2|1 [LOG]. Answers are single documents, or streams of
+// events; with `alone` no session is kept. Prints its port, serves until its standard input ends, and writes a line to
+// LOG for each request and for each tool that ran.
 
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
 import { announce, listen, openLog, read, words } from "./serving.mjs";
 
-const [form, line, path] = process.argv.slice(2);
+const [mode, line, path] = process.argv.slice(2);
+const [form, alone] = mode.split("-");
 const log = openLog(path);
 const sdk = line === "1" ? await older() : await newer();
 
@@ -81,10 +83,10 @@ function tools() {
 
 const sessions = new Map();
 
-// The transport of a new session.
+// The transport of a new session, or of one request.
 async function open() {
   const transport = new sdk.Transport({
-    sessionIdGenerator: randomUUID,
+    sessionIdGenerator: alone ? undefined : randomUUID,
     enableJsonResponse: form === "json",
     onsessioninitialized: (id) => sessions.set(id, transport),
     onsessionclosed: (id) => sessions.delete(id),

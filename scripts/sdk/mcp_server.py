@@ -1,7 +1,8 @@
 """A tool server made with the official Python SDK: at /mcp, in both eras. It has what the profile `mcp-tools` asks for.
 
-Usage: mcp_server.py json|events [LOG]. Answers are single documents, or streams of events. Prints its port, serves
-until its standard input ends, and writes a line to LOG for each request and for each tool that ran.
+Usage: mcp_server.py json|events|json-alone|events-alone [LOG]. Answers are single documents, or streams of events; with
+`alone` no session is kept. Prints its port, serves until its standard input ends, and writes a line to LOG for each
+request and for each tool that ran.
 """
 
 import asyncio
@@ -68,5 +69,7 @@ def greeting(name: str) -> str:
     return f"Say hello to {name}."
 
 
+form, _, alone = sys.argv[1].partition("-")
+app = server.streamable_http_app(json_response=form == "json", stateless_http=bool(alone))
 listener, _ = listen()
-serve(server.streamable_http_app(json_response=sys.argv[1] == "json"), log, listener)
+serve(app, log, listener)
