@@ -27,6 +27,7 @@ mod profile;
 mod profiles;
 mod report;
 mod run;
+mod sdk;
 mod secrets;
 mod server_timing;
 mod streams;

@@ -11,6 +11,7 @@ mod dialects;
 mod faults;
 mod log;
 mod mcp;
+mod recorded;
 mod sdk;
 mod server;
 mod support;

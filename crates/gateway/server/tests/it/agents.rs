@@ -3,6 +3,7 @@
 mod a2a;
 mod approvals;
 mod chat;
+mod recorded;
 mod rows;
 mod runs;
 mod sdk;

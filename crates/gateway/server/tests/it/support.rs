@@ -3,6 +3,8 @@
 pub(crate) mod client;
 pub(crate) mod provider;
 pub(crate) mod raw;
+pub(crate) mod recorded;
+pub(crate) mod sdk;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::channel;

@@ -9,6 +9,7 @@ mod cancelled;
 mod judged;
 mod mcp;
 mod progress;
+mod recorded;
 mod refusals;
 mod rest;
 mod sdk;

@@ -4,6 +4,7 @@
 mod encode;
 mod error_responses;
 mod plain_answers;
+mod recorded_answers;
 mod rpc_answers;
 mod rpc_requests;
 mod shapes;

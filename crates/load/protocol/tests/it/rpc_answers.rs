@@ -10,12 +10,12 @@ use crate::support::{EVENTS, JSON};
 
 /// What a response to one request is read as.
 #[derive(Debug, PartialEq)]
-struct Read {
-    outcome: Outcome,
-    code: Option<i64>,
-    message: String,
-    answer: Answer,
-    texts: Vec<String>,
+pub(crate) struct Read {
+    pub(crate) outcome: Outcome,
+    pub(crate) code: Option<i64>,
+    pub(crate) message: String,
+    pub(crate) answer: Answer,
+    pub(crate) texts: Vec<String>,
 }
 
 fn dialect(operation: Operation) -> Dialect {
@@ -31,12 +31,12 @@ fn dialect(operation: Operation) -> Dialect {
 
 fn read_in<'a>(
     decoder: &mut Decoder,
-    operation: Operation,
+    expected: Expectation,
     (status, content_type): (u16, Option<&str>),
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Read {
     let mut texts = Vec::new();
-    decoder.expect(Expectation { operation, id: 7 });
+    decoder.expect(expected);
     decoder.head(status, content_type.map(str::as_bytes));
     for piece in pieces {
         decoder.feed(piece, &mut |delta| texts.push(delta.text.to_owned()));
@@ -53,13 +53,23 @@ fn read_in<'a>(
 
 /// Reads a whole body, and checks that any two pieces of it and its single bytes read the same.
 fn read(operation: Operation, head: (u16, Option<&str>), body: &str) -> Read {
-    let mut decoder = Decoder::new(dialect(operation), false, DecoderOptions::default());
-    let whole = read_in(&mut decoder, operation, head, [body.as_bytes()]);
-    let bytewise = read_in(&mut decoder, operation, head, body.as_bytes().chunks(1));
+    read_answer(expect(operation), head, body.as_bytes())
+}
+
+/// The answer to a request with the id 7.
+fn expect(operation: Operation) -> Expectation {
+    Expectation { operation, id: 7 }
+}
+
+/// The same for any request.
+pub(crate) fn read_answer(expected: Expectation, head: (u16, Option<&str>), body: &[u8]) -> Read {
+    let mut decoder = Decoder::new(dialect(expected.operation), false, DecoderOptions::default());
+    let whole = read_in(&mut decoder, expected, head, [body]);
+    let bytewise = read_in(&mut decoder, expected, head, body.chunks(1));
     assert_eq!(bytewise, whole);
     for cut in 0..body.len().min(300) {
-        let (start, end) = body.as_bytes().split_at(cut);
-        assert_eq!(read_in(&mut decoder, operation, head, [start, end]), whole, "cut at {cut}");
+        let (start, end) = body.split_at(cut);
+        assert_eq!(read_in(&mut decoder, expected, head, [start, end]), whole, "cut at {cut}");
     }
     whole
 }
@@ -143,8 +153,8 @@ fn an_error_of_the_protocol_is_a_failure_with_its_code() {
     // The code of one response is not that of the next.
     let mut decoder = Decoder::new(Dialect::Mcp, false, DecoderOptions::default());
     let bytes = error("7", "-1");
-    let first = read_in(&mut decoder, Operation::Ping, (200, JSON), [bytes.as_bytes()]);
-    let second = read_in(&mut decoder, Operation::Ping, (500, JSON), [&b""[..]]);
+    let first = read_in(&mut decoder, expect(Operation::Ping), (200, JSON), [bytes.as_bytes()]);
+    let second = read_in(&mut decoder, expect(Operation::Ping), (500, JSON), [&b""[..]]);
     assert_eq!((first.code, second.code), (Some(-1), None));
 }
 
@@ -235,7 +245,8 @@ fn what_breaks_the_protocol_is_named() {
         assert!(read.message.contains(says), "{body}: {}", read.message);
     }
     let mut decoder = Decoder::new(Dialect::Mcp, false, DecoderOptions::default());
-    let bad = read_in(&mut decoder, Operation::Ping, (200, JSON), [&b"{\"a\":\"\xff\"}"[..]]);
+    let bad =
+        read_in(&mut decoder, expect(Operation::Ping), (200, JSON), [&b"{\"a\":\"\xff\"}"[..]]);
     assert!(bad.message.contains("UTF-8"), "{}", bad.message);
 }
 
@@ -376,7 +387,7 @@ fn a_body_beyond_the_limit_is_refused() {
     let options = DecoderOptions { max_body_bytes: 1_000, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(Dialect::Mcp, false, options);
     let body = result(&format!("\"x\":\"{}\"", "y".repeat(1_000)));
-    let read = read_in(&mut decoder, Operation::Ping, (200, JSON), [body.as_bytes()]);
+    let read = read_in(&mut decoder, expect(Operation::Ping), (200, JSON), [body.as_bytes()]);
     assert_eq!(read.outcome, Outcome::Failed(ErrorClass::BodyTooLarge));
 }
 
@@ -405,8 +416,8 @@ proptest! {
         cuts.sort_unstable();
         let head = (200, if is_stream { EVENTS } else { JSON });
         let mut decoder = Decoder::new(dialect(operation), false, DecoderOptions::default());
-        let whole = read_in(&mut decoder, operation, head, [&body[..]]);
+        let whole = read_in(&mut decoder, expect(operation), head, [&body[..]]);
         let pieces = cuts.windows(2).map(|pair| &body[pair[0]..pair[1]]);
-        prop_assert_eq!(read_in(&mut decoder, operation, head, pieces), whole);
+        prop_assert_eq!(read_in(&mut decoder, expect(operation), head, pieces), whole);
     }
 }

@@ -1,6 +1,6 @@
 """The official Python SDK as a client of agents behind the gateway, in both versions.
 
-Usage: a2a_client.py URL. Every call that should work does. Prints the number of HTTP requests that it sent.
+Usage: gateway_a2a.py URL. Every call that should work does. Prints the number of HTTP requests that it sent.
 """
 
 import asyncio

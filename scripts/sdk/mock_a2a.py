@@ -1,7 +1,7 @@
 """The official Python SDK as a client of the mock's agents: every call of it that should work does, in both versions.
 
-Usage: a2a_client.py URL. Prints one line for each version: its name, and the number of HTTP requests that the mock must
-have logged for it, cards included, as the SDK's own HTTP client counted them.
+Usage: mock_a2a.py URL [N]. Prints one line for each version, or for the Nth alone: its name, and the number of HTTP
+requests that the mock must have logged for it, cards included, as the SDK's own HTTP client counted them.
 """
 
 import asyncio
@@ -189,9 +189,10 @@ async def session(url, version):
     print(version, requests, flush=True)
 
 
-async def main(url):
-    await session(url, "1.0")
-    await session(url, "0.3")
+async def main(url, which=None):
+    for number, version in enumerate(["1.0", "0.3"], 1):
+        if which in [None, str(number)]:
+            await session(url, version)
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))

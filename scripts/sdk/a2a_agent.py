@@ -1,13 +1,13 @@
-"""An agent made with the official Python SDK, in both versions: it answers a text in upper case, in three pieces, and
-works for ever where it is told to wait. Prints its port, and ends with its standard input.
+"""An agent made with the official Python SDK: at /rpc, in both versions. It answers a text in upper case, in three
+pieces; works for ever where it is told to wait; and fails where it is told to fail.
+
+Usage: a2a_agent.py [LOG]. Prints its port, serves until its standard input ends, and writes a line to LOG for each
+request, each message that the agent got, and each task that was cancelled.
 """
 
 import asyncio
-import socket
 import sys
-import threading
 
-import uvicorn
 from a2a.helpers.proto_helpers import new_task_from_user_message
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -16,16 +16,24 @@ from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part
 from starlette.applications import Starlette
 
+from serving import Log, listen, serve
+
+log = Log(sys.argv[1] if len(sys.argv) > 1 else None)
+
 
 class Loud(AgentExecutor):
     async def execute(self, context, event_queue):
+        text = context.get_user_input()
+        word = (text.split() or [""])[-1]
+        log.note("message", word if word in ["wait", "fail"] else "other")
         task = context.current_task or new_task_from_user_message(context.message)
         await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work()
-        text = context.get_user_input()
-        while text == "wait":
+        while word == "wait":
             await asyncio.sleep(0.05)
+        if word == "fail":
+            return await updater.failed()
         third = (len(text) + 2) // 3
         for at in range(3):
             part = Part(text=text.upper()[at * third : (at + 1) * third])
@@ -35,15 +43,16 @@ class Loud(AgentExecutor):
         await updater.complete()
 
     async def cancel(self, context, event_queue):
+        log.note("cancel")
         task = context.current_task
         await TaskUpdater(event_queue, task.id, task.context_id).cancel()
 
 
-listener = socket.socket()
-listener.bind(("127.0.0.1", 0))
-address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+listener, port = listen()
 interfaces = [
-    AgentInterface(url=f"{address}/rpc", protocol_binding="JSONRPC", protocol_version=version)
+    AgentInterface(
+        url=f"http://127.0.0.1:{port}/rpc", protocol_binding="JSONRPC", protocol_version=version
+    )
     for version in ["1.0", "0.3"]
 ]
 card = AgentCard(
@@ -58,16 +67,4 @@ card = AgentCard(
 )
 handler = DefaultRequestHandler(Loud(), InMemoryTaskStore(), card)
 routes = create_jsonrpc_routes(handler, "/rpc", enable_v0_3_compat=True)
-server = uvicorn.Server(
-    uvicorn.Config(Starlette(routes=routes + create_agent_card_routes(card)), log_level="error")
-)
-
-
-def until_the_input_ends():
-    sys.stdin.read()
-    server.should_exit = server.force_exit = True
-
-
-threading.Thread(target=until_the_input_ends, daemon=True).start()
-print(listener.getsockname()[1], flush=True)
-asyncio.run(server.serve(sockets=[listener]))
+serve(Starlette(routes=routes + create_agent_card_routes(card)), log, listener)

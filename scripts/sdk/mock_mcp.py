@@ -1,7 +1,7 @@
 """The official Python SDK as a client of the mock: every call of it that should work does, in both eras.
 
-Usage: mcp_client.py URL. Prints one line for each era: the version, and the number of HTTP requests that the mock must
-have logged for it, as the SDK's own HTTP client counted them.
+Usage: mock_mcp.py URL [N]. Prints one line for each era, or for the Nth alone: the version, and the number of HTTP
+requests that the mock must have logged for it, as the SDK's own HTTP client counted them.
 """
 
 import asyncio
@@ -75,9 +75,10 @@ async def calls(client):
     await asyncio.sleep(0.5)
 
 
-async def main(url):
-    await session(url, "legacy", "2025-11-25")
-    await session(url, "auto", "2026-07-28")
+async def main(url, which=None):
+    for number, era in enumerate([("legacy", "2025-11-25"), ("auto", "2026-07-28")], 1):
+        if which in [None, str(number)]:
+            await session(url, *era)
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))

@@ -1,6 +1,6 @@
 """The official Python SDK as a client of the gateway: every call of it that should work does, in both eras.
 
-Usage: mcp_client.py URL. Prints the version of each era that worked.
+Usage: gateway_mcp.py URL. Prints the version of each era that worked.
 """
 
 import asyncio
