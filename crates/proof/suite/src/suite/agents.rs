@@ -68,7 +68,7 @@ impl Counts {
         })
     }
 
-    /// Good answers that are in one of the two books alone.
+    /// Good answers that are in one of the two counts alone.
     const fn differ(self, logged: u64) -> u64 {
         let most = self.good + self.others;
         if logged < self.good { self.good - logged } else { logged.saturating_sub(most) }
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_books_agree_as_far_as_requests_without_a_good_answer_allow() {
+    fn the_counts_agree_as_far_as_requests_without_a_good_answer_allow() {
         for (good, others, logged, differ) in [
             (100, 0, 100, 0),
             (100, 0, 99, 1),
