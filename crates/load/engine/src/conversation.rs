@@ -51,6 +51,13 @@ pub(crate) struct ConversationEnd {
     pub(crate) retry_after: Option<Nanos>,
 }
 
+impl ConversationEnd {
+    /// With this turn as its last one.
+    const fn after(turn: &TurnEnd) -> Self {
+        Self { at: turn.at, sent: turn.sent, retry_after: turn.retry_after }
+    }
+}
+
 /// Runs a conversation until its last turn, the first turn that does not complete, or the end of
 /// the time it has. A WebSocket lives as long as its conversation.
 pub(crate) async fn run_conversation(
@@ -93,8 +100,7 @@ pub(crate) async fn run_conversation(
         if let Some(permit) = permit.take() {
             permit.release(turn_end.without_generator);
         }
-        let TurnEnd { at, sent, retry_after, .. } = turn_end;
-        let conversation_end = ConversationEnd { at, sent, retry_after };
+        let conversation_end = ConversationEnd::after(&turn_end);
         let goes_on = match turn_end.rpc {
             Some(end) => conversation.note_answer(*end),
             None => turn_end.completed,
