@@ -220,7 +220,9 @@ impl Case {
             );
         };
         let name = found.suspect.name();
-        let sentence = format!("the {name} limits at {}: {main}", self.at());
+        // A generator that was late, or had errors, spoils also a load that was carried.
+        let does = if self.load.at_limit { "limits" } else { "spoils the run" };
+        let sentence = format!("the {name} {does} at {}: {main}", self.at());
         let (saturated, missing) = (vec![found.suspect], Vec::new());
         Verdict { answer, sentence, saturated, missing }
     }
@@ -239,6 +241,10 @@ impl Case {
     }
 
     fn nothing_found(&self) -> Verdict {
+        if self.load.throughput_per_s == 0.0 {
+            let how = "see the failures in the report, and mend the requests or the target";
+            return unknown("no request had a good answer", vec![how.to_owned()]);
+        }
         if !self.load.at_limit {
             return self.nothing(&self.load.because);
         }

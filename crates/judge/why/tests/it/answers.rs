@@ -27,11 +27,32 @@ fn a_generator_that_falsified_the_stage_is_the_answer_whatever_the_load() {
         case.0.validity = invalid(stage, None);
         assert_eq!(case.answer(), "nothing_saturated");
     }
+    let late = |mut case: Case, stage| {
+        case.0.validity = invalid(stage, Some("service_time"));
+        case.why().sentence
+    };
+    // What it spoils is not what limits the load.
+    assert!(late(Case::closed(50), "50:10s").starts_with("the generator limits at 100/s: "));
+    let carried = late(Case::open(100), "@100:10s");
+    assert!(carried.starts_with("the generator spoils the run at 100/s: "), "{carried}");
     let ports = Case::open(100).with(|case| {
         case.0.health.generator_errors = [("gen_port_exhaustion".to_owned(), 7)].into();
     });
     assert_eq!(ports.answer(), "generator");
     assert!(ports.why().sentence.contains("gen_port_exhaustion x 7"));
+}
+
+#[test]
+fn without_a_good_answer_nothing_can_be_told() {
+    for case in [Case::closed(50), Case::open(100)] {
+        let refused = case.with(|case| {
+            let counters = case.counters();
+            counters.rejected = counters.completed;
+            (counters.completed, counters.completed_in_stage) = (0, 0);
+        });
+        assert_eq!(refused.answer(), "cannot_be_told");
+        assert_eq!(refused.why().sentence, "cannot be told: no request had a good answer");
+    }
 }
 
 #[test]
