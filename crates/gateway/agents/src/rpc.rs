@@ -171,16 +171,20 @@ pub fn read_message(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
 
 pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
     let malformed = |error| Malformed { id: None, error };
-    match body.trim_ascii_start().first() {
+    // serde_json does not look into members that it skips.
+    let Ok(body) = str::from_utf8(body) else {
+        return Err(malformed(RpcError::new(PARSE_ERROR, "Parse error: it is not UTF-8")));
+    };
+    match body.trim_ascii_start().as_bytes().first() {
         Some(b'{') => {}
         // Whatever it is, it is no message, even if it is JSON.
         Some(b'[') => return Err(malformed(invalid_request("batches are not supported"))),
-        _ if serde_json::from_slice::<&RawValue>(body).is_ok() => {
+        _ if serde_json::from_str::<&RawValue>(body).is_ok() => {
             return Err(malformed(invalid_request("it must be an object")));
         }
         _ => return Err(malformed(RpcError::new(PARSE_ERROR, "Parse error: it is not JSON"))),
     }
-    serde_json::from_slice(body).map_err(|error| {
+    serde_json::from_str(body).map_err(|error| {
         malformed(match error.classify() {
             Category::Data => invalid_request("a member is there twice"),
             _ => RpcError::new(PARSE_ERROR, format!("Parse error: {error}")),
@@ -321,6 +325,14 @@ mod tests {
         for body in [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, r#"{"jsonrpc":"2.0","error":{}}"#] {
             assert_eq!(read_message(body.as_bytes()), Ok(Message::Response), "{body}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_refused_also_where_nobody_reads_them() {
+        let body = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"other\":{\"a\xff\":1}}";
+        let malformed = read_message(body).unwrap_err();
+        assert_eq!(malformed.error.code, PARSE_ERROR);
+        assert!(malformed.error.message.contains("UTF-8"));
     }
 
     #[test]
