@@ -242,7 +242,7 @@ impl Case {
 
     fn nothing_found(&self) -> Verdict {
         if self.load.throughput_per_s == 0.0 {
-            let how = "see the failures in the report, and mend the requests or the target";
+            let how = "see the failures in the report, and fix the requests or the target";
             return unknown("no request had a good answer", vec![how.to_owned()]);
         }
         if !self.load.at_limit {
