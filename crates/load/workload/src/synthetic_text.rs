@@ -12,8 +12,8 @@ use plimsoll_protocol::Text;
 
 pub(crate) use words::{WORD_BYTES, all_words};
 
-/// Words chosen by one random number of 64 bits.
-const WORDS_PER_NUMBER: usize = 4;
+/// Bytes of the words that are chosen by one random number of 64 bits.
+const GROUP: usize = 4 * WORD_BYTES;
 /// Bytes of the words that are chosen before they join a text.
 const CHUNK: usize = 64 * WORD_BYTES;
 /// The most words of a list.
@@ -102,27 +102,24 @@ impl TextGenerator {
         let mut left = count * WORD_BYTES;
         while left > 0 {
             let bytes = left.min(CHUNK);
-            let (groups, _) = chunk.as_chunks_mut::<{ WORDS_PER_NUMBER * WORD_BYTES }>();
-            for group in &mut groups[..bytes.div_ceil(WORDS_PER_NUMBER * WORD_BYTES)] {
-                let mut bits = rng.next_u64();
-                for word in group.as_chunks_mut().0 {
-                    *word = self.words[self.choose(bits)];
-                    bits >>= 16;
-                }
+            let (groups, _) = chunk.as_chunks_mut();
+            for group in &mut groups[..bytes.div_ceil(GROUP)] {
+                self.choose(rng.next_u64(), group);
             }
             text.push_str(simdutf8::basic::from_utf8(&chunk[..bytes]).unwrap_or_default());
             left -= bytes;
         }
     }
 
-    /// The index of the word that the lowest 16 bits choose: enough for a few hundred words.
+    /// The words that a random number chooses: 16 bits are enough for one of a few hundred.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "below the number of words, which is 256 at most"
-    )]
-    const fn choose(&self, bits: u64) -> usize {
-        (((bits & 0xFFFF) * self.count) >> 16) as u8 as usize
+    #[expect(clippy::cast_possible_truncation, reason = "an index below the number of words")]
+    fn choose(&self, mut bits: u64, group: &mut [u8; GROUP]) {
+        for word in group.as_chunks_mut().0 {
+            let index = ((bits & 0xFFFF) * self.count) >> 16;
+            *word = self.words[usize::from(index as u8)];
+            bits >>= 16;
+        }
     }
 }
 
