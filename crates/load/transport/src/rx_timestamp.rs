@@ -6,7 +6,7 @@
 //! The difference, the *read lag*, is reported.
 //!
 //! The kernel's time is wall-clock time, which can be stepped. It is converted to an age at the
-//! time of the read, and used only if both clocks ran alike since then. Reads that follow closely on
+//! time of the read, and used only if both clocks ran alike since then. Reads that closely follow
 //! one another share a reading of the wall clock.
 
 use std::cell::Cell;
@@ -243,7 +243,7 @@ mod tests {
         let soon = at(100) + us(500);
         assert_eq!(filter.recent_age(soon, wall(98)), Some(us(2_500)));
         assert_eq!(filter.recent_age(at(101), wall(98)), None, "read too long ago");
-        // By this reading the stamps are of the future, or so old that it may be the step of a clock.
+        // By this reading the stamps are of the future, or so old that a step may be the cause.
         for kernel in [wall(101), wall(80)] {
             assert_eq!(filter.recent_age(soon, kernel), None, "{kernel}");
         }

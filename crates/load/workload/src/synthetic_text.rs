@@ -38,8 +38,8 @@ pub(crate) struct TextGenerator {
 }
 
 impl TextGenerator {
-    /// A generator for a list of at most [`MOST_WORDS`] words, each of [`WORD_BYTES`] bytes, none of
-    /// which needs an escape in JSON.
+    /// A generator for a list of at most [`MOST_WORDS`] words, each of [`WORD_BYTES`] bytes and
+    /// without a character that needs an escape in JSON.
     pub(crate) fn new(words: &[&'static str], seed: Seed) -> Self {
         let mut list = Box::new([[b' '; WORD_BYTES]; MOST_WORDS]);
         let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok());

@@ -20,8 +20,8 @@ pub(super) struct CommonHead {
 }
 
 /// Reads a head at the start of `bytes`. `None` if it is not complete, or not of the common form:
-/// all lines end with CR LF and consist of printable ASCII, a value has no white space around it but
-/// one space before it. Such a head means the same to the general parser.
+/// all lines end with CR LF and consist of printable ASCII, and a value has no white space around
+/// it but one space before it. Such a head means the same to the general parser.
 pub(super) fn read<'b>(
     bytes: &'b [u8],
     headers: &mut [Header<'b>; MAX_LINES],
