@@ -3,7 +3,6 @@
 //! Rules and section numbers are those of RFC 9112.
 
 mod chunked;
-mod common_head;
 mod exchange;
 mod exchange_state;
 mod framing;

@@ -2,11 +2,10 @@
 
 use std::mem::MaybeUninit;
 
-use httparse::{EMPTY_HEADER, ParserConfig, Status};
+use httparse::{ParserConfig, Status};
 use plimsoll_measure::ErrorClass;
 
 use super::chunked::ChunkedDecoder;
-use super::common_head;
 use super::framing::{BodyFraming, MessageFraming};
 use crate::failure::Failure;
 use crate::message::ResponseHead;
@@ -159,22 +158,6 @@ impl ResponseParser {
         bytes: &[u8],
         on: &mut impl FnMut(ResponsePart<'_>),
     ) -> Result<Option<usize>, Failure> {
-        let mut headers = [EMPTY_HEADER; common_head::MAX_LINES];
-        let common = common_head::read(bytes, &mut headers);
-        if let Some(head) = common.filter(|head| head.length <= MAX_HEAD) {
-            let response = ResponseHead { status: head.status, headers: &headers[..head.lines] };
-            self.take_head(response, head.minor, on)?;
-            return Ok(Some(head.length));
-        }
-        self.parse_any_head(bytes, on)
-    }
-
-    /// Parses a head of any form.
-    fn parse_any_head(
-        &mut self,
-        bytes: &[u8],
-        on: &mut impl FnMut(ResponsePart<'_>),
-    ) -> Result<Option<usize>, Failure> {
         let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut []);
         let parsed = ParserConfig::default().parse_response_with_uninit_headers(
@@ -199,27 +182,21 @@ impl ResponseParser {
             }
             Err(error) => return Err(Failure::new(ErrorClass::MalformedHead, error.to_string())),
         };
-        let head = ResponseHead { status: response.code.unwrap_or(0), headers: response.headers };
-        self.take_head(head, response.version.unwrap_or(0), on)?;
-        Ok(Some(used))
-    }
-
-    /// Takes the head of an HTTP/1.`minor` response.
-    fn take_head(
-        &mut self,
-        head: ResponseHead<'_>,
-        minor: u8,
-        on: &mut impl FnMut(ResponsePart<'_>),
-    ) -> Result<(), Failure> {
-        let ResponseHead { status, headers } = head;
-        let framing = MessageFraming::new(status, minor, headers, self.to_head).map_err(|_| {
-            Failure::new(ErrorClass::MalformedHead, "the content-length headers are not one number")
-        })?;
+        let status = response.code.unwrap_or(0);
+        let head = ResponseHead { status, headers: response.headers };
+        let framing =
+            MessageFraming::new(status, response.version.unwrap_or(0), head.headers, self.to_head)
+                .map_err(|_| {
+                    Failure::new(
+                        ErrorClass::MalformedHead,
+                        "the content-length headers are not one number",
+                    )
+                })?;
         if !matches!(status, 100 | 102..=199) {
             self.begin_body(framing);
             on(ResponsePart::Head(head));
         }
-        Ok(())
+        Ok(Some(used))
     }
 
     const fn begin_body(&mut self, framing: MessageFraming) {
