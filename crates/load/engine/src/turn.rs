@@ -94,6 +94,7 @@ pub(crate) struct TurnEnd {
 
 impl OpenTurn {
     /// Schedules the current turn of a conversation: from here on it is accounted for.
+    #[inline]
     pub(crate) fn schedule(
         worker: &Rc<Worker>,
         conversation: &Conversation,
@@ -102,7 +103,8 @@ impl OpenTurn {
         Self::schedule_on(worker, conversation, worker.target_of(conversation.key()), intended)
     }
 
-    /// The same for a target of the caller's choice.
+    /// The same for a target of the caller's choice. Inlined, so that it is made where it stays.
+    #[inline]
     pub(crate) fn schedule_on(
         worker: &Rc<Worker>,
         conversation: &Conversation,

@@ -315,5 +315,6 @@ fn push(out: &mut Vec<u8>, text: &str) {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &Text) {
-    text.pieces().for_each(|piece| json_writer::push_escaped(out, piece));
+    let push = if text.is_plain() { json_writer::push_plain } else { json_writer::push_escaped };
+    text.pieces().for_each(|piece| push(out, piece));
 }

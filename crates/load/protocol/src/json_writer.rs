@@ -15,6 +15,12 @@ pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &str) {
     }
 }
 
+/// The same for text of which no character needs an escape.
+pub(crate) fn push_plain(out: &mut Vec<u8>, text: &str) {
+    debug_assert_eq!(unescaped_len(text.as_bytes()), text.len(), "{text}");
+    out.extend_from_slice(text.as_bytes());
+}
+
 /// Appends `text` as a JSON string.
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');

@@ -5,28 +5,47 @@ use std::sync::Arc;
 /// A text made of pieces, so that a piece shared by many prompts is stored once.
 ///
 /// The text is the concatenation of its pieces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Text {
     /// Shared pieces, each with the text before it.
     shared: Vec<(String, Arc<str>)>,
     /// The text after the shared pieces.
     end: String,
+    /// Whether some of it may need an escape in JSON.
+    may_need_escape: bool,
 }
 
 impl Text {
     /// The empty text.
     pub const fn new() -> Self {
-        Self { shared: Vec::new(), end: String::new() }
+        Self { shared: Vec::new(), end: String::new(), may_need_escape: false }
     }
 
     /// Appends a piece that other texts share.
     pub fn share(&mut self, piece: Arc<str>) {
+        self.may_need_escape = true;
+        self.share_plain(piece);
+    }
+
+    /// The same for a piece of which no character needs an escape in JSON.
+    pub fn share_plain(&mut self, piece: Arc<str>) {
         self.shared.push((std::mem::take(&mut self.end), piece));
     }
 
     /// The end of the text, to append text that is not shared.
     pub const fn end(&mut self) -> &mut String {
+        self.may_need_escape = true;
         &mut self.end
+    }
+
+    /// The same for text of which no character needs an escape in JSON.
+    pub const fn plain_end(&mut self) -> &mut String {
+        &mut self.end
+    }
+
+    /// Whether no character needs an escape in JSON, as far as was said when they were appended.
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.may_need_escape
     }
 
     /// The pieces in order, none of them empty.
@@ -45,6 +64,15 @@ impl Text {
         self.pieces().next().is_none()
     }
 }
+
+/// Texts of the same pieces are equal.
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.shared, &self.end) == (&other.shared, &other.end)
+    }
+}
+
+impl Eq for Text {}
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {

@@ -6,7 +6,8 @@
 //! The difference, the *read lag*, is reported.
 //!
 //! The kernel's time is wall-clock time, which can be stepped. It is converted to an age at the
-//! time of the read, and used only if both clocks ran alike since then.
+//! time of the read, and used only if both clocks ran alike since then. Reads that closely follow
+//! one another share a reading of the wall clock.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -20,6 +21,13 @@ use crate::look_times::LookTimes;
 /// Largest change of the offset between two readings that does not count as a step. The two clocks
 /// are read one after the other, and the thread can be interrupted in between.
 const TOLERANCE: i128 = 20_000_000;
+/// How long the offset of the two clocks is used after it was read. They drift by less than a
+/// nanosecond meanwhile; a step of the wall clock in this time is noticed by it up to
+/// [`TOLERANCE`], as any other.
+const RECENT: Nanos = Nanos::from_millis(1);
+/// The offset is used again only if the two clocks were read within this time: else the thread may
+/// have been interrupted between them.
+const CLOSE: Nanos = Nanos::from_micros(5);
 
 /// When bytes arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +72,7 @@ pub struct ReadCounts {
 impl<C: Clock> RxClock<C> {
     /// A receive clock on the run's clock.
     pub fn new(clock: C) -> Self {
-        let filter = Cell::new(OffsetFilter { offset: None, since: clock.now() });
+        let filter = Cell::new(OffsetFilter::new(clock.now()));
         Self { clock, filter, looks: None, reads: Cell::default() }
     }
 
@@ -86,19 +94,21 @@ impl<C: Clock> RxClock<C> {
 
     /// When bytes arrived that have just been read, from the kernel's time stamp.
     ///
-    /// The wall clock is read first. If the thread is interrupted between the two readings, the
-    /// result is too late, but never later than the read itself.
+    /// The wall clock is read before the run's clock. If the thread is interrupted between the two
+    /// readings, the result is too late, but never later than the read itself.
     pub(crate) fn timestamp(&self, kernel_time: Option<TimeSpec>) -> RxTime {
-        let kernel_time = kernel_time.and_then(unix_nanos);
-        let wall = kernel_time.and_then(|_| clock_gettime(ClockId::CLOCK_REALTIME).ok());
-        let times = kernel_time.zip(wall.and_then(unix_nanos));
         let now = self.clock.now();
-        let age = times.and_then(|(kernel_time, wall)| {
-            let mut filter = self.filter.get();
-            let age = filter.age(now, wall, kernel_time);
-            self.filter.set(filter);
-            age
-        });
+        let Some(kernel_time) = kernel_time.and_then(unix_nanos) else {
+            return self.read_at(now, None);
+        };
+        let mut filter = self.filter.get();
+        if let Some(age) = filter.recent_age(now, kernel_time) {
+            return self.read_at(now, Some(age));
+        }
+        let wall = clock_gettime(ClockId::CLOCK_REALTIME).ok().and_then(unix_nanos);
+        let (before, now) = (now, self.clock.now());
+        let age = wall.and_then(|wall| filter.age((before, now), wall, kernel_time));
+        self.filter.set(filter);
         self.read_at(now, age)
     }
 
@@ -126,12 +136,34 @@ struct OffsetFilter {
     offset: Option<i128>,
     /// Both clocks have run alike since then.
     since: Moment,
+    /// Until when the offset may be used again.
+    recent_until: Moment,
 }
 
 impl OffsetFilter {
-    /// The age of the kernel's time stamp at `now` (wall clock: `wall`); `None` if the wall clock
-    /// was stepped in between.
-    fn age(&mut self, now: Moment, wall: u64, kernel_time: u64) -> Option<Nanos> {
+    /// The wall clock has not been read yet; the run's clock shows `now`.
+    const fn new(now: Moment) -> Self {
+        Self { offset: None, since: now, recent_until: now }
+    }
+
+    /// The age of the kernel's time stamp at `now`, by the last reading of the wall clock; `None`
+    /// if that has to be read again: the reading is too old, or the age is none that it can give.
+    fn recent_age(&self, now: Moment, kernel_time: u64) -> Option<Nanos> {
+        let wall = i128::from(now.as_nanos()) + self.offset.filter(|_| now < self.recent_until)?;
+        let age = wall - i128::from(kernel_time);
+        let age = Nanos::new(u64::try_from(age).ok().filter(|_| age <= TOLERANCE)?);
+        (age <= now.since(self.since)).then_some(age)
+    }
+
+    /// The age of the kernel's time stamp at `now`, where the wall clock showed `wall` between
+    /// `before` and `now`; `None` if the wall clock was stepped since the time stamp.
+    fn age(
+        &mut self,
+        (before, now): (Moment, Moment),
+        wall: u64,
+        kernel_time: u64,
+    ) -> Option<Nanos> {
+        self.recent_until = if now.since(before) <= CLOSE { now + RECENT } else { now };
         let offset = i128::from(wall) - i128::from(now.as_nanos());
         if self.offset.is_some_and(|before| (offset - before).abs() > TOLERANCE) {
             self.since = now;
@@ -162,27 +194,35 @@ mod tests {
     }
 
     fn filter() -> OffsetFilter {
-        OffsetFilter { offset: None, since: Moment::EPOCH }
+        OffsetFilter::new(Moment::EPOCH)
+    }
+
+    /// An age by clocks that are read at once.
+    fn age(filter: &mut OffsetFilter, now: Moment, wall: u64, kernel: u64) -> Option<Nanos> {
+        filter.age((now, now), wall, kernel)
     }
 
     #[test]
     fn the_age_is_that_of_the_wall_clock() {
         let mut filter = filter();
-        assert_eq!(filter.age(at(100), wall(100), wall(97)), Some(Nanos::from_millis(3)));
-        assert_eq!(filter.age(at(5_000), wall(5_000), wall(4_000)), Some(Nanos::from_secs(1)));
+        assert_eq!(age(&mut filter, at(100), wall(100), wall(97)), Some(Nanos::from_millis(3)));
+        assert_eq!(
+            age(&mut filter, at(5_000), wall(5_000), wall(4_000)),
+            Some(Nanos::from_secs(1))
+        );
     }
 
     #[test]
     fn a_time_before_a_step_of_the_wall_clock_is_rejected_in_either_direction() {
         for stepped in [wall(5_200), wall(3_200)] {
             let mut filter = filter();
-            assert!(filter.age(at(4_000), wall(4_000), wall(3_999)).is_some());
+            assert!(age(&mut filter, at(4_000), wall(4_000), wall(3_999)).is_some());
             // Stepped by a second between the receipt (at 4,199) and the read (at 4,200).
-            assert_eq!(filter.age(at(4_200), stepped, wall(4_199)), None, "{stepped}");
+            assert_eq!(age(&mut filter, at(4_200), stepped, wall(4_199)), None, "{stepped}");
             // A time after the step is accepted.
             let later = stepped + 10_000_000;
             assert_eq!(
-                filter.age(at(4_210), later, later - 1_000_000),
+                age(&mut filter, at(4_210), later, later - 1_000_000),
                 Some(Nanos::from_millis(1))
             );
         }
@@ -190,6 +230,32 @@ mod tests {
 
     #[test]
     fn a_time_in_the_future_is_rejected() {
-        assert_eq!(filter().age(at(10), wall(10), wall(11)), None);
+        assert_eq!(age(&mut filter(), at(10), wall(10), wall(11)), None);
+    }
+
+    #[test]
+    fn reads_that_follow_closely_share_a_reading_of_the_wall_clock() {
+        let us = Nanos::from_micros;
+        let mut filter = filter();
+        assert_eq!(filter.recent_age(at(100), wall(99)), None, "nothing was read yet");
+        age(&mut filter, at(100), wall(100), wall(97));
+        // Half a millisecond later the wall clock shows as much more.
+        let soon = at(100) + us(500);
+        assert_eq!(filter.recent_age(soon, wall(98)), Some(us(2_500)));
+        assert_eq!(filter.recent_age(at(101), wall(98)), None, "read too long ago");
+        // By this reading the stamps are of the future, or so old that a step may be the cause.
+        for kernel in [wall(101), wall(80)] {
+            assert_eq!(filter.recent_age(soon, kernel), None, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_reading_that_was_interrupted_is_not_used_again() {
+        let mut filter = filter();
+        // Ten milliseconds passed between the wall clock's reading and the other.
+        filter.age((at(100), at(110)), wall(100), wall(97));
+        assert_eq!(filter.recent_age(at(110), wall(97)), None);
+        age(&mut filter, at(111), wall(111), wall(110));
+        assert_eq!(filter.recent_age(at(111), wall(97)), Some(Nanos::from_millis(14)));
     }
 }

@@ -71,13 +71,13 @@ impl PromptBuilder {
         match part {
             PromptPart::Text(line) => {
                 if let Some(marker) = marker {
-                    push_marker(&marker.id, MARKER_BYTES, text.end());
+                    push_marker(&marker.id, MARKER_BYTES, text.plain_end());
                 }
                 text.share(Arc::clone(line));
             }
             PromptPart::Words(rng, tokens) => {
                 let tokens = *tokens as usize;
-                text.end().reserve(MARKER_BYTES + TextGenerator::fresh_bytes(tokens));
+                text.plain_end().reserve(MARKER_BYTES + TextGenerator::fresh_bytes(tokens));
                 let spent = self.push_marker_of(marker, tokens, &mut text);
                 let min_words = usize::from(text.is_empty() && tokens > 0);
                 let words = self.counter.words_for(tokens - spent).max(min_words);
@@ -97,7 +97,7 @@ impl PromptBuilder {
 
     /// Appends the longest marker that fits into a budget of tokens, and returns its tokens.
     fn push_fitting_marker(&self, marker: &Marker, budget: usize, text: &mut Text) -> usize {
-        let end = text.end();
+        let end = text.plain_end();
         let start = end.len();
         let counted = marker.counted.as_ref().unwrap_or(&marker.id);
         for length in (WORD_BYTES..=MARKER_BYTES).rev().step_by(WORD_BYTES) {

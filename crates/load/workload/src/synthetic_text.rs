@@ -12,8 +12,12 @@ use plimsoll_protocol::Text;
 
 pub(crate) use words::{WORD_BYTES, all_words};
 
-/// Words chosen by one random number of 64 bits.
-const WORDS_PER_NUMBER: usize = 4;
+/// Bytes of the words that are chosen by one random number of 64 bits.
+const GROUP: usize = 4 * WORD_BYTES;
+/// Bytes of the words that are chosen before they join a text.
+const CHUNK: usize = 64 * WORD_BYTES;
+/// The most words of a list.
+const MOST_WORDS: usize = 256;
 /// Words of one cached block of a Mooncake trace.
 pub(crate) const CACHE_BLOCK: usize = 512;
 /// Fresh words at the beginning of a cached block: far more combinations than there are blocks.
@@ -26,15 +30,21 @@ const BLOCKS: u64 = 256;
 /// Generates synthetic text from a list of words.
 #[derive(Debug)]
 pub(crate) struct TextGenerator {
-    words: Vec<[u8; WORD_BYTES]>,
+    /// As many as an index of 8 bits can name, so that finding one needs no check.
+    words: Box<[[u8; WORD_BYTES]; MOST_WORDS]>,
+    /// Words of the list.
+    count: u64,
     blocks: Vec<Arc<str>>,
 }
 
 impl TextGenerator {
-    /// A generator for a list of words, each of [`WORD_BYTES`] bytes.
+    /// A generator for a list of at most [`MOST_WORDS`] words, each of [`WORD_BYTES`] bytes and
+    /// without a character that needs an escape in JSON.
     pub(crate) fn new(words: &[&'static str], seed: Seed) -> Self {
-        let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok()).collect();
-        let mut generator = Self { words, blocks: Vec::new() };
+        let mut list = Box::new([[b' '; WORD_BYTES]; MOST_WORDS]);
+        let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok());
+        let count = list.iter_mut().zip(words).map(|(place, word)| *place = word).count() as u64;
+        let mut generator = Self { words: list, count, blocks: Vec::new() };
         let block = |index| {
             let mut text = String::new();
             generator.write(&mut seed.rng("block", index), BLOCK, &mut text);
@@ -47,9 +57,9 @@ impl TextGenerator {
     /// Appends `count` words: fresh ones (between 1 and a block of them), then shared blocks.
     pub(crate) fn push(&self, mut rng: Rng, count: usize, text: &mut Text) {
         let blocks = Self::blocks_of(count);
-        self.write(&mut rng, count - blocks * BLOCK, text.end());
+        self.write(&mut rng, count - blocks * BLOCK, text.plain_end());
         for _ in 0..blocks {
-            text.share(Arc::clone(self.block(&mut rng)));
+            text.share_plain(Arc::clone(self.block(&mut rng)));
         }
     }
 
@@ -62,7 +72,7 @@ impl TextGenerator {
     /// determines.
     pub(crate) fn push_cache_block(&self, mut rng: Rng, count: usize, text: &mut Text) {
         // The whole head is drawn even if a part is needed: the numbers after it must be the same.
-        let end = text.end();
+        let end = text.plain_end();
         let start = end.len();
         self.write(&mut rng, CACHE_HEAD, end);
         if count <= CACHE_HEAD {
@@ -71,8 +81,8 @@ impl TextGenerator {
         }
         let block = self.block(&mut rng);
         match count - CACHE_HEAD {
-            BLOCK => text.share(Arc::clone(block)),
-            part => text.end().push_str(&block[..part * WORD_BYTES]),
+            BLOCK => text.share_plain(Arc::clone(block)),
+            part => text.plain_end().push_str(&block[..part * WORD_BYTES]),
         }
     }
 
@@ -88,20 +98,28 @@ impl TextGenerator {
 
     /// Writes `count` fresh words.
     fn write(&self, rng: &mut Rng, count: usize, text: &mut String) {
-        let mut bytes = std::mem::take(text).into_bytes();
-        let start = bytes.len();
-        bytes.resize(start + count * WORD_BYTES, b' ');
-        let (words, _) = bytes[start..].as_chunks_mut::<WORD_BYTES>();
-        for chunk in words.chunks_mut(WORDS_PER_NUMBER) {
-            // 16 bits are enough to choose among a few hundred words.
-            let mut bits = rng.next_u64();
-            for word in chunk {
-                let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
-                *word = self.words[usize::try_from(index).unwrap_or_default()];
-                bits >>= 16;
+        let mut chunk = [b' '; CHUNK];
+        let mut left = count * WORD_BYTES;
+        while left > 0 {
+            let bytes = left.min(CHUNK);
+            let (groups, _) = chunk.as_chunks_mut();
+            for group in &mut groups[..bytes.div_ceil(GROUP)] {
+                self.choose(rng.next_u64(), group);
             }
+            text.push_str(simdutf8::basic::from_utf8(&chunk[..bytes]).unwrap_or_default());
+            left -= bytes;
         }
-        *text = String::from_utf8(bytes).unwrap_or_default();
+    }
+
+    /// The words that a random number chooses: 16 bits are enough for one of a few hundred.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "an index below the number of words")]
+    fn choose(&self, mut bits: u64, group: &mut [u8; GROUP]) {
+        for word in group.as_chunks_mut().0 {
+            let index = ((bits & 0xFFFF) * self.count) >> 16;
+            *word = self.words[usize::from(index as u8)];
+            bits >>= 16;
+        }
     }
 }
 
