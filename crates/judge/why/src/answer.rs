@@ -239,6 +239,10 @@ impl Case {
     }
 
     fn nothing_found(&self) -> Verdict {
+        if self.load.throughput_per_s == 0.0 {
+            let how = "look at the errors of the run first; or make the stage longer".to_owned();
+            return unknown("no request was completed in the stage", vec![how]);
+        }
         if !self.load.at_limit {
             return self.nothing(&self.load.because);
         }
