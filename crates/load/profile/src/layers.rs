@@ -33,6 +33,7 @@ pub(crate) struct LayeredValues {
     /// Paths with an invalid value.
     invalid: Vec<ConfigPath>,
     renamed: RenamedKeyLog,
+    notes: Vec<String>,
 }
 
 impl LayeredValues {
@@ -41,8 +42,16 @@ impl LayeredValues {
         let mut renamed = RenamedKeyLog::default();
         let faults = renamed.rename_in(&mut root, &file);
         let (written, invalid) = (Vec::new(), Vec::new());
-        let mut layers =
-            Self { root, file, lines, written, problems: Vec::new(), invalid, renamed };
+        let mut layers = Self {
+            root,
+            file,
+            lines,
+            written,
+            problems: Vec::new(),
+            invalid,
+            renamed,
+            notes: Vec::new(),
+        };
         for (path, fault) in faults {
             layers.report(path, fault);
         }
@@ -109,8 +118,41 @@ impl LayeredValues {
         for header in &overrides.headers {
             self.apply_header(header);
         }
+        let first = self.written.len();
         for assignment in &overrides.sets {
             self.apply_assignment(assignment);
+        }
+        for (path, source) in self.written[first..].to_vec() {
+            self.check_effect(path, source);
+        }
+    }
+
+    /// A flag that sets a default which no scenario takes would change nothing, and is refused. If
+    /// only some scenarios take it, a note names the others.
+    fn check_effect(&mut self, path: ConfigPath, source: ValueSource) {
+        let [Step::Key(key), ..] = path.steps() else { return };
+        let scenarios = self.root.get("scenarios").and_then(Value::as_array);
+        let (Some(scenarios), true) = (scenarios, schema::inherited().any(|known| known == key))
+        else {
+            return;
+        };
+        let own = |scenario: &&Value| scenario.get(key).is_some();
+        let name = |(index, scenario): (usize, &Value)| {
+            let name = scenario.get("name").and_then(Value::as_str);
+            name.map_or_else(|| index.to_string(), str::to_owned)
+        };
+        let named = scenarios.iter().enumerate().filter(|(_, scenario)| own(scenario)).map(name);
+        let named: Vec<String> = named.collect();
+        let Some(first) = named.first() else { return };
+        if named.len() == scenarios.len() {
+            let fault = Fault::new(
+                "has no effect, because every scenario has its own",
+                &format!("set that one, like `--set scenarios.{first}.{path}=VALUE`"),
+            );
+            self.problems.push(Problem::new(source, path, fault));
+        } else {
+            let names = named.join(", ");
+            self.notes.push(format!("{source}: not for {names}, with `{key}` of their own"));
         }
     }
 
@@ -218,9 +260,9 @@ impl LayeredValues {
         inherit(&self.root)
     }
 
-    /// Notes on keys that are written by an old name.
-    pub(crate) fn notes(&self) -> &[String] {
-        self.renamed.notes()
+    /// Notes on keys that are written by an old name, and on flags that some scenarios do not take.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.renamed.notes().iter().chain(&self.notes).cloned().collect()
     }
 }
 
