@@ -122,37 +122,39 @@ impl LayeredValues {
         for assignment in &overrides.sets {
             self.apply_assignment(assignment);
         }
-        for (path, source) in self.written[first..].to_vec() {
-            self.check_effect(path, source);
+        let effect = |(path, source): &(_, _)| self.effect(path, source);
+        let effects: Vec<_> = self.written[first..].iter().map(effect).collect();
+        for effect in effects {
+            match effect {
+                Ok(note) => self.notes.extend(note),
+                Err(problem) => self.problems.push(problem),
+            }
         }
     }
 
     /// A flag that sets a default which no scenario takes would change nothing, and is refused. If
     /// only some scenarios take it, a note names the others.
-    fn check_effect(&mut self, path: ConfigPath, source: ValueSource) {
-        let [Step::Key(key), ..] = path.steps() else { return };
+    fn effect(&self, path: &ConfigPath, source: &ValueSource) -> Result<Option<String>, Problem> {
         let scenarios = self.root.get("scenarios").and_then(Value::as_array);
-        let (Some(scenarios), true) = (scenarios, schema::inherited().any(|known| known == key))
-        else {
-            return;
+        let (Some(scenarios), [Step::Key(key), ..]) = (scenarios, path.steps()) else {
+            return Ok(None);
         };
-        let own = |scenario: &&Value| scenario.get(key).is_some();
-        let name = |(index, scenario): (usize, &Value)| {
-            let name = scenario.get("name").and_then(Value::as_str);
-            name.map_or_else(|| index.to_string(), str::to_owned)
-        };
-        let named = scenarios.iter().enumerate().filter(|(_, scenario)| own(scenario)).map(name);
-        let named: Vec<String> = named.collect();
-        let Some(first) = named.first() else { return };
-        if named.len() == scenarios.len() {
-            let fault = Fault::new(
-                "has no effect, because every scenario has its own",
-                &format!("set that one, like `--set scenarios.{first}.{path}=VALUE`"),
-            );
-            self.problems.push(Problem::new(source, path, fault));
-        } else {
-            let names = named.join(", ");
-            self.notes.push(format!("{source}: not for {names}, with `{key}` of their own"));
+        if !schema::inherited().any(|inherited| inherited == key) {
+            return Ok(None);
+        }
+        let own = scenarios.iter().enumerate().filter(|(_, scenario)| scenario.get(key).is_some());
+        let names: Vec<_> = own.map(|(index, scenario)| name_of(index, scenario)).collect();
+        match names.first() {
+            None => Ok(None),
+            Some(first) if names.len() == scenarios.len() => {
+                let cause = "has no effect, because every scenario has its own";
+                let fix = format!("set that one, like `--set scenarios.{first}.{path}=VALUE`");
+                Err(Problem::new(source.clone(), path.clone(), Fault::new(cause, fix)))
+            }
+            Some(_) => {
+                let names = names.join(", ");
+                Ok(Some(format!("{source}: not for {names}, with `{key}` of their own")))
+            }
         }
     }
 
@@ -264,6 +266,12 @@ impl LayeredValues {
     pub(crate) fn notes(&self) -> Vec<String> {
         self.renamed.notes().iter().chain(&self.notes).cloned().collect()
     }
+}
+
+/// What a scenario is called in a path.
+fn name_of(index: usize, scenario: &Value) -> String {
+    let name = scenario.get("name").and_then(Value::as_str);
+    name.map_or_else(|| index.to_string(), str::to_owned)
 }
 
 /// Keys whose members are independent of each other: one can be removed, and the others be checked.
