@@ -25,7 +25,7 @@ const ABOUT: &str = "Load testing for LLM and API gateways, with a check of its 
 
 const AFTER: &str = "\
 Start here:
-  plimsoll demo                    mock provider, gateway, load and report in 15 seconds
+  plimsoll demo                    mock provider, gateway, load and report in half a minute
   plimsoll http http://HOST/path   load on any endpoint
   plimsoll versus --direct http://UPSTREAM --target a=http://GATEWAY    what the gateway adds
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
@@ -49,7 +49,7 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Try it without a target: mock provider, reference gateway, load and report in 15 seconds
+    /// Try it without a target: mock provider, reference gateway, load and report in half a minute
     Demo(demo::Flags),
     /// Run a profile against a target
     Run(run::Flags),

@@ -38,7 +38,7 @@ pub(crate) struct ProfileFlags {
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
-    /// anthropic-messages, websocket, http [default: the profile's]
+    /// anthropic-messages, mcp, a2a, websocket, http [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub(crate) protocol: Option<String>,
     /// Load [default: the profile's]: `10:30s` is 10 virtual users for 30 s, `@50:30s` 50 arrivals

@@ -7,6 +7,7 @@ mod compare;
 mod comparison;
 mod completions;
 mod demo;
+mod documents;
 mod failure;
 mod first_request;
 mod full_disk;

@@ -242,8 +242,8 @@ impl Case {
 
     fn nothing_found(&self) -> Verdict {
         if self.load.throughput_per_s == 0.0 {
-            let how = "see the failures in the report, and fix the requests or the target";
-            return unknown("no request had a good answer", vec![how.to_owned()]);
+            let how = "look at the errors of the run first; or make the stage longer".to_owned();
+            return unknown("no request was completed in the stage", vec![how]);
         }
         if !self.load.at_limit {
             return self.nothing(&self.load.because);

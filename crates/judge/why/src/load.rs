@@ -101,6 +101,11 @@ impl Stage<'_> {
                 return (true, format!("the queue grew: {behind} more sent than answered"));
             }
         }
+        let share = counters.unexpected as f64 / counters.scheduled.max(1) as f64;
+        if share > MISSED {
+            let words = "of the requests got no good answer";
+            return (false, format!("no queue grew, but {} {words}", percent(share)));
+        }
         (false, "the rate was carried, and no queue grew".to_owned())
     }
 }

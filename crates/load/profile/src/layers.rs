@@ -33,6 +33,7 @@ pub(crate) struct LayeredValues {
     /// Paths with an invalid value.
     invalid: Vec<ConfigPath>,
     renamed: RenamedKeyLog,
+    notes: Vec<String>,
 }
 
 impl LayeredValues {
@@ -41,8 +42,16 @@ impl LayeredValues {
         let mut renamed = RenamedKeyLog::default();
         let faults = renamed.rename_in(&mut root, &file);
         let (written, invalid) = (Vec::new(), Vec::new());
-        let mut layers =
-            Self { root, file, lines, written, problems: Vec::new(), invalid, renamed };
+        let mut layers = Self {
+            root,
+            file,
+            lines,
+            written,
+            problems: Vec::new(),
+            invalid,
+            renamed,
+            notes: Vec::new(),
+        };
         for (path, fault) in faults {
             layers.report(path, fault);
         }
@@ -109,8 +118,43 @@ impl LayeredValues {
         for header in &overrides.headers {
             self.apply_header(header);
         }
+        let first = self.written.len();
         for assignment in &overrides.sets {
             self.apply_assignment(assignment);
+        }
+        let effect = |(path, source): &(_, _)| self.effect(path, source);
+        let effects: Vec<_> = self.written[first..].iter().map(effect).collect();
+        for effect in effects {
+            match effect {
+                Ok(note) => self.notes.extend(note),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    /// A flag that sets a default which no scenario takes would change nothing, and is refused. If
+    /// only some scenarios take it, a note names the others.
+    fn effect(&self, path: &ConfigPath, source: &ValueSource) -> Result<Option<String>, Problem> {
+        let scenarios = self.root.get("scenarios").and_then(Value::as_array);
+        let (Some(scenarios), [Step::Key(key), ..]) = (scenarios, path.steps()) else {
+            return Ok(None);
+        };
+        if !schema::inherited().any(|inherited| inherited == key) {
+            return Ok(None);
+        }
+        let own = scenarios.iter().enumerate().filter(|(_, scenario)| scenario.get(key).is_some());
+        let names: Vec<_> = own.map(|(index, scenario)| name_of(index, scenario)).collect();
+        match names.first() {
+            None => Ok(None),
+            Some(first) if names.len() == scenarios.len() => {
+                let cause = "has no effect, because every scenario has its own";
+                let fix = format!("set that one, like `--set scenarios.{first}.{path}=VALUE`");
+                Err(Problem::new(source.clone(), path.clone(), Fault::new(cause, fix)))
+            }
+            Some(_) => {
+                let names = names.join(", ");
+                Ok(Some(format!("{source}: not for {names}, with `{key}` of their own")))
+            }
         }
     }
 
@@ -218,10 +262,16 @@ impl LayeredValues {
         inherit(&self.root)
     }
 
-    /// Notes on keys that are written by an old name.
-    pub(crate) fn notes(&self) -> &[String] {
-        self.renamed.notes()
+    /// Notes on keys that are written by an old name, and on flags that some scenarios do not take.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.renamed.notes().iter().chain(&self.notes).cloned().collect()
     }
+}
+
+/// What a scenario is called in a path.
+fn name_of(index: usize, scenario: &Value) -> String {
+    let name = scenario.get("name").and_then(Value::as_str);
+    name.map_or_else(|| index.to_string(), str::to_owned)
 }
 
 /// Keys whose members are independent of each other: one can be removed, and the others be checked.

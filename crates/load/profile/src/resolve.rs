@@ -199,7 +199,7 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
 fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let Resolved { mut file, targets, run } = resolved;
     let versus = targets::versus(&mut file);
-    let mut notes = layers.notes().to_vec();
+    let mut notes = layers.notes();
     if targets.compared.is_empty() && !versus.thresholds.is_empty() {
         notes.push("bounds on what targets add are judged by `plimsoll versus` alone".to_owned());
     }

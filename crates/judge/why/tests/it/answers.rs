@@ -51,7 +51,7 @@ fn without_a_good_answer_nothing_can_be_told() {
             (counters.completed, counters.completed_in_stage) = (0, 0);
         });
         assert_eq!(refused.answer(), "cannot_be_told");
-        assert_eq!(refused.why().sentence, "cannot be told: no request had a good answer");
+        assert_eq!(refused.why().sentence, "cannot be told: no request was completed in the stage");
     }
 }
 

@@ -84,6 +84,27 @@ fn a_run_without_a_measured_request_has_no_answer() {
     assert!(why.findings.is_empty() && why.load.is_none());
 }
 
+/// A target that dies, or refuses everything, carries no rate.
+#[test]
+fn a_rate_without_good_answers_was_not_carried() {
+    let failed = |failed: u64| {
+        Case::open(100).with(|case| {
+            let counters = case.counters();
+            (counters.completed, counters.completed_in_stage) = (1_000 - failed, 1_000 - failed);
+            (counters.failed, counters.unexpected) = (failed, failed);
+        })
+    };
+    let few = failed(160).why();
+    assert_eq!(few.answer.name(), "nothing_saturated");
+    let words = "nothing saturated at 84.0/s: no queue grew, but 16.0% of the requests got no";
+    assert!(few.sentence.starts_with(words), "{}", few.sentence);
+    assert!(failed(10).why().sentence.contains("the rate was carried"));
+    let none = failed(1_000).why();
+    assert_eq!(none.answer.name(), "cannot_be_told");
+    assert_eq!(none.sentence, "cannot be told: no request was completed in the stage");
+    assert_eq!(none.missing.len(), 1);
+}
+
 #[test]
 fn refusals_are_told_and_limit_nothing() {
     let case = Case::open(100).with(|case| case.counters().rejected = 120);

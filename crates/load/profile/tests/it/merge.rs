@@ -174,6 +174,21 @@ fn a_value_inside_a_text_cannot_be_set() {
     );
 }
 
+#[test]
+fn a_flag_that_no_scenario_takes_is_refused_and_one_that_some_take_is_noted() {
+    let lines = "scenarios: [{name: a, turns: 2, stream: true}, {name: b, turns: 3}]";
+    assert_eq!(
+        with_sets(lines, &["turns=9"]).unwrap_err().to_string(),
+        "flag --set turns: turns: has no effect, because every scenario has its own; set that one, like `--set scenarios.a.turns=VALUE`"
+    );
+    let plan = with_sets(lines, &["stream=false", "scenarios.a.turns=9", "max_tokens=5"]).unwrap();
+    let seen: Vec<_> = plan.scenarios.iter().map(|s| (s.turns, s.stream, s.max_tokens)).collect();
+    assert_eq!(seen, [(9, true, Some(5)), (3, false, Some(5))]);
+    assert_eq!(plan.notes, ["flag --set stream: not for a, with `stream` of their own"]);
+    // A `null` of a scenario is its own: it leaves the default at the top out.
+    with_sets("scenarios: [{name: a, turns: null}]", &["turns=9"]).unwrap_err();
+}
+
 /// A profile that describes its only scenario at the top, or lists it without a name.
 #[test]
 fn the_only_scenario_is_set_by_its_name() {
