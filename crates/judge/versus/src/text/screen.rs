@@ -9,6 +9,7 @@ use plimsoll_report::table::Table;
 
 use super::{blocks, ended, notes, other, times, title};
 use crate::result::{Claim, TargetResult, Versus};
+use crate::role::Role;
 
 /// Sentences that are left out last.
 const LEAST: usize = 3;
@@ -43,7 +44,10 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     }
     let (headline, reference) = (versus.headline.title(), versus.reference());
     let heading = format!("{headline}, and its differences to {reference} with 95 % intervals");
-    screen.rows(&heading, Rows { table, unit: "targets", most: MOST, ..Rows::default() });
+    // The reference has no difference to itself.
+    let of_role = |(_, target): &(usize, &TargetResult)| target.role == Role::Target;
+    let first = versus.targets.iter().enumerate().filter(of_role).map(|(row, _)| row).collect();
+    screen.rows(&heading, Rows { table, unit: "targets", first, most: MOST, ..Rows::default() });
 }
 
 /// Failed turns, where a target has some, and the CPU time of a request.
@@ -85,8 +89,10 @@ fn claims(screen: &mut Screen, versus: &Versus) {
         items.push(Item::judged(Tone::Unsure, "", "no difference is proven"));
     }
     screen.judged(&notes::scope(versus), "differences", items, LEAST);
-    if !open.is_empty() {
-        screen.fact(&format!("{} more were tested and are not proven", open.len()));
+    match open.len() {
+        0 => {}
+        1 => screen.fact("1 more was tested and is not proven"),
+        more => screen.fact(&format!("{more} more were tested and are not proven")),
     }
 }
 

@@ -81,3 +81,19 @@ fn of_many_targets_the_others_are_counted() {
     let text = check("many", &judge(&many.facts(), &many.blocks()), RunEnd::Complete);
     assert!(text.contains("more targets in report.txt"), "{text}");
 }
+
+#[test]
+fn where_one_row_has_room_it_is_that_of_a_difference() {
+    let mut targets = direct(0.0);
+    targets.push(target("a", 143.0));
+    let one = Simulation { seconds: 20, ..Simulation::of(targets) };
+    let versus = judge(&one.facts(), &one.blocks());
+    let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
+    let style = Style { width: 80, color: false };
+    let screen = screen(&versus, &summary(RunEnd::Complete), rest);
+    let row_of = |text: &str, name: &str| text.lines().any(|line| line.starts_with(name));
+    let short: Vec<_> = (6..24).map(|lines| screen.clone().with_lines(lines).text(style)).collect();
+    let with_rows = short.iter().filter(|text| row_of(text, "direct  ") || row_of(text, "a  "));
+    assert!(with_rows.clone().any(|text| !row_of(text, "direct  ")));
+    with_rows.for_each(|text| assert!(row_of(text, "a  "), "{text}"));
+}
