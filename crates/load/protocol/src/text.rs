@@ -87,3 +87,21 @@ impl std::fmt::Display for Text {
         self.pieces().try_for_each(|piece| f.write_str(piece))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_plain_until_something_else_joins_it() {
+        let mut plain = Text::new();
+        plain.plain_end().push_str("one ");
+        plain.share_plain("two ".into());
+        assert!(plain.is_plain());
+        let (mut ended, mut shared) = (plain.clone(), plain);
+        ended.end().push('"');
+        shared.share("\"".into());
+        assert!(!ended.is_plain() && !shared.is_plain() && !Text::from("").is_plain());
+        assert_eq!(ended.to_string(), "one two \"");
+    }
+}

@@ -144,6 +144,22 @@ mod tests {
     }
 
     #[test]
+    fn each_word_is_chosen_by_16_bits_of_a_random_number() {
+        let all: Vec<_> = all_words().collect();
+        for (words, count) in [(256, 1), (256, 6), (256, 63), (256, 65), (256, 496), (33, 130)] {
+            let list = &all[..words];
+            let mut text = Text::new();
+            TextGenerator::new(list, Seed(1)).push(Seed(2).rng("text", 0), count, &mut text);
+            let mut rng = Seed(2).rng("text", 0);
+            let numbers = std::iter::repeat_with(|| rng.next_u64());
+            let sixteen_bits =
+                numbers.flat_map(|bits| [0, 16, 32, 48].map(|by| bits >> by & 0xFFFF));
+            let chosen = sixteen_bits.map(|bits| list[bits as usize * words / 0x1_0000]);
+            assert_eq!(text.to_string(), chosen.take(count).collect::<String>(), "{words} {count}");
+        }
+    }
+
+    #[test]
     fn long_texts_share_their_blocks_and_differ_from_the_first_words() {
         let generator = generator();
         let texts: Vec<Text> = (0..1_000)
