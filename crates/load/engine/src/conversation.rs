@@ -65,9 +65,9 @@ pub(crate) async fn run_conversation(
     conversation: &mut Conversation,
     connections: &ConnectionSet,
     timeout: &mut LazyTimeout,
-    start: ConversationStart,
+    start: &mut ConversationStart,
 ) -> ConversationEnd {
-    let ConversationStart { mut intended, end, mut permit } = start;
+    let ConversationStart { mut intended, end, ref mut permit } = *start;
     let open_model = permit.is_some();
     // The pacer has taken the first request of an arrival.
     if !open_model && !worker.take_request(intended) {
@@ -80,7 +80,7 @@ pub(crate) async fn run_conversation(
         let mut turn = OpenTurn::schedule(worker, conversation, intended);
         if open_model && permit.is_none() {
             let source = worker.source_of(worker.target_of(conversation.key()));
-            permit = source.limit.acquire_by_policy(intended).await;
+            *permit = source.limit.acquire_by_policy(intended).await;
             if permit.is_none() {
                 break ConversationEnd { at: intended, sent: false, retry_after: None };
             }

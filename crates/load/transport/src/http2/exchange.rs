@@ -21,12 +21,13 @@ impl StreamSlot {
     ///
     /// # Cancel safety
     /// A dropped exchange resets its stream. The connection stays usable.
-    pub(crate) async fn exchange<C: Clock, H: ResponseHandler>(
-        &mut self,
-        rx_clock: &RxClock<C>,
-        request: Request<'_>,
-        handler: &mut H,
-    ) -> Result<(), Failure> {
+    // No `async fn`: its future would hold the arguments twice.
+    pub(crate) fn exchange<'a, C: Clock, H: ResponseHandler>(
+        &'a mut self,
+        rx_clock: &'a RxClock<C>,
+        request: Request<'a>,
+        handler: &'a mut H,
+    ) -> impl Future<Output = Result<(), Failure>> + use<'a, C, H> {
         let (connection, inbox) = self.parts();
         let mut exchange = Exchange {
             connection,
@@ -39,7 +40,7 @@ impl StreamSlot {
             sent_reported: false,
             stalled_since: None,
         };
-        poll_fn(|context| exchange.poll(context)).await
+        poll_fn(move |context| exchange.poll(context))
     }
 }
 
