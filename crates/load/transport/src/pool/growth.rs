@@ -182,7 +182,10 @@ impl Growth {
     /// A connection is open: its handshake lasted from `started` to `ready`.
     pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
         self.savings.set_up_took(ready.since(started));
-        self.young.borrow_mut().push(Young { number, started, ready, settled: None });
+        let mut young = self.young.borrow_mut();
+        // No more room than is needed: each virtual user has a pool, of one connection.
+        young.reserve_exact(1);
+        young.push(Young { number, started, ready, settled: None });
     }
 
     /// A place is free: its connection is closed, or could not be opened.
