@@ -1,6 +1,7 @@
 //! An open connection of either HTTP version.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 
 use plimsoll_measure::Clock;
 
@@ -85,7 +86,8 @@ impl Connection {
     ) -> Result<bool, Failure> {
         match &mut self.0 {
             Inner::Http1(connection) => {
-                connection.exchange(rx_clock, buffers, request, handler).await
+                connection.start(request);
+                poll_fn(|context| connection.poll(context, rx_clock, buffers, handler)).await
             }
             Inner::Http2(slot) => slot.exchange(rx_clock, request, handler).await.map(|()| true),
         }

@@ -93,11 +93,21 @@ impl Socket {
 
     /// Waits until the socket is readable, or, with `to_write`, writable.
     pub(crate) async fn ready(&self, to_write: bool) -> io::Result<()> {
-        if to_write {
-            return self.tcp.ready(Interest::READABLE | Interest::WRITABLE).await.map(|_| ());
+        poll_fn(|context| self.poll_ready(context, to_write)).await
+    }
+
+    /// The same as a poll.
+    pub(crate) fn poll_ready(
+        &self,
+        context: &mut Context<'_>,
+        to_write: bool,
+    ) -> Poll<io::Result<()>> {
+        // Each of the two has a waker slot that is part of the socket. One wait for both interests
+        // would need a locked list.
+        match self.tcp.poll_read_ready(context) {
+            Poll::Pending if to_write => self.tcp.poll_write_ready(context),
+            readable => readable,
         }
-        // This waker slot is part of the socket. Waiting for two interests needs a locked list.
-        poll_fn(|context| self.tcp.poll_read_ready(context)).await
     }
 
     /// Whether there is something to read, or the end. If not, the task is woken then.

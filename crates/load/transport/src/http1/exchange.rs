@@ -1,6 +1,7 @@
 //! Exchanges over the socket of an HTTP/1.1 connection, one after another.
 
 use std::cell::RefCell;
+use std::task::{Context, Poll, ready};
 
 use plimsoll_measure::Clock;
 
@@ -42,28 +43,32 @@ impl Http1Connection {
         self.socket.is_silent()
     }
 
-    /// Sends a request and reads its response, as
-    /// [`Connection::exchange`](crate::Connection::exchange) describes.
-    pub(crate) async fn exchange<C: Clock, H: ResponseHandler>(
-        &mut self,
-        rx_clock: &RxClock<C>,
-        buffers: &RefCell<ReadBuffers>,
-        request: Request<'_>,
-        handler: &mut H,
-    ) -> Result<bool, Failure> {
+    /// Begins the exchange of a request.
+    pub(crate) fn start(&mut self, request: Request<'_>) {
         self.used = true;
         self.lifetime = self.lifetime.saturating_sub(1);
         self.state.start(request);
+    }
+
+    /// Sends the request and reads its response, as
+    /// [`Connection::exchange`](crate::Connection::exchange) describes.
+    pub(crate) fn poll<C: Clock, H: ResponseHandler>(
+        &mut self,
+        context: &mut Context<'_>,
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
+        handler: &mut H,
+    ) -> Poll<Result<bool, Failure>> {
         loop {
             let send_failure = self.send(rx_clock.clock(), buffers, handler).err();
             self.receive(rx_clock, buffers, handler)?;
             if let Some(end) = self.state.end() {
-                return Ok(end? && self.lifetime > 0);
+                return Poll::Ready(end.map(|reusable| reusable && self.lifetime > 0));
             }
             if let Some(failure) = send_failure {
-                return Err(failure);
+                return Poll::Ready(Err(failure));
             }
-            let ready = self.socket.ready(!self.state.is_sent()).await;
+            let ready = ready!(self.socket.poll_ready(context, !self.state.is_sent()));
             ready.map_err(|error| Failure::on_connection(&error))?;
         }
     }
