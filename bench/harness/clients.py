@@ -108,6 +108,15 @@ def printed(pattern):
     return rate
 
 
+def counted(seconds):
+    """Reads requests/s from plimsoll's count of good answers, which its screen has whatever figures it refuses."""
+    count = printed(r"requests in \S+: ([\d,]+) ok")
+
+    def rate(text, folder):
+        return (count(text, folder) or 0) / seconds
+    return rate
+
+
 def wrk(url, seconds, script=None):
     more = ["-s", script] if script else []
     return Client("wrk", ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", *more, url],
@@ -145,7 +154,7 @@ export default function () {{ {call}; }}
 def plimsoll_http(url, seconds, *more):
     command = [PLIMSOLL, "http", url, "-c", CONNECTIONS, "-d", f"{seconds}s", "--warmup", "0s", "-q", "--no-probe",
                "--allow-invalid", *more]
-    return Client("plimsoll", command, printed(r"completed\s+([\d,]+)/s"))
+    return Client("plimsoll", command, counted(seconds))
 
 
 def plimsoll_run(test, url, seconds, folder):
@@ -162,7 +171,7 @@ max_tokens: {answers.TOKENS}
 workers: 1
 """)
     command = [PLIMSOLL, "run", profile, "--quiet", "--no-probe", "--allow-invalid", "--out", folder / "runs"]
-    rate = printed(r"completed\s+([\d,]+)/s")
+    rate = counted(seconds)
     return [Client("plimsoll", [*command, "--no-jsonl"], rate), Client("plimsoll, `results.jsonl` on", command, rate)]
 
 
