@@ -181,8 +181,8 @@ impl OpenTurn {
         let timeout = own.as_mut().unwrap_or(timeout);
         let demand = Demand { late: self.is_late(), ..Demand::at(dispatched) };
         let result = {
-            let encoded = &mut encoded;
-            let exchange = pin!(self.exchange(&worker, connections, conversation, encoded, demand));
+            let request = (&mut encoded, demand);
+            let exchange = pin!(self.exchange(&worker, connections, conversation, request));
             timeout.run(&worker.clock, limit, exchange).await
         };
         self.finish(result)
@@ -223,56 +223,70 @@ impl OpenTurn {
     }
 
     /// Sends the request and, if a closing connection never answered it, sends it again.
-    async fn exchange<'w>(
+    // No `async fn`: its future would hold the arguments twice.
+    fn exchange<'w>(
         &mut self,
         worker: &'w Worker,
         connections: &ConnectionSet,
         conversation: &mut Conversation,
-        encoded: &mut EncodedTurn<'w>,
-        mut demand: Demand,
-    ) -> Result<(), Failure> {
+        (encoded, mut demand): (&mut EncodedTurn<'w>, Demand),
+    ) -> impl Future<Output = Result<(), Failure>> {
         let pool = connections.pool(self.sample().target);
-        loop {
-            let Err(failed) = self.attempt(worker, pool, demand, encoded).await else {
-                return Ok(());
-            };
-            let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
-            let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
-                return Err(failed.failure);
-            };
-            self.measurement.sample.retried_after = Some(idle);
-            conversation.restore_text();
-            *encoded = encode(worker, self.sample(), conversation)?;
-            conversation.release_text();
-            demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
+        async move {
+            while let Err(failed) = self.attempt(worker, pool, demand, encoded).await {
+                *encoded = self.encode_again(worker, conversation, failed)?;
+                demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
+            }
+            Ok(())
         }
     }
 
+    /// The request for a second attempt, or why there is none.
+    fn encode_again<'w>(
+        &mut self,
+        worker: &'w Worker,
+        conversation: &mut Conversation,
+        failed: FailedAttempt,
+    ) -> Result<EncodedTurn<'w>, Failure> {
+        let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
+        let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
+            return Err(failed.failure);
+        };
+        self.measurement.sample.retried_after = Some(idle);
+        conversation.restore_text();
+        let encoded = encode(worker, self.sample(), conversation)?;
+        conversation.release_text();
+        Ok(encoded)
+    }
+
     /// Sends the request over one connection.
-    async fn attempt(
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would hold the arguments twice")]
+    fn attempt(
         &mut self,
         worker: &Worker,
         pool: &Pool,
         demand: Demand,
         encoded: &mut EncodedTurn<'_>,
-    ) -> Result<(), FailedAttempt> {
-        let acquired = pool.checkout(demand).await;
-        let mut lease = self.acquired(acquired, demand)?;
-        let request = Request {
-            head: &encoded.head,
-            id: Some(encoded.id.as_bytes()),
-            encoded: mem::take(&mut encoded.wire),
-        };
-        match lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await {
-            Ok(true) => lease.release(worker.clock.latest()),
-            Ok(false) => {}
-            Err(failure) => {
-                let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
-                let unanswered_after = unanswered.then(|| lease.idle_for());
-                return Err(FailedAttempt { failure, unanswered_after });
+    ) -> impl Future<Output = Result<(), FailedAttempt>> {
+        async move {
+            let acquired = pool.checkout(demand).await;
+            let mut lease = self.acquired(acquired, demand)?;
+            let request = Request {
+                head: &encoded.head,
+                id: Some(encoded.id.as_bytes()),
+                encoded: mem::take(&mut encoded.wire),
+            };
+            match lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await {
+                Ok(true) => lease.release(worker.clock.latest()),
+                Ok(false) => {}
+                Err(failure) => {
+                    let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
+                    let unanswered_after = unanswered.then(|| lease.idle_for());
+                    return Err(FailedAttempt { failure, unanswered_after });
+                }
             }
+            Ok(())
         }
-        Ok(())
     }
 
     /// Notes how the connection came, and takes it. Apart from the exchange, because whatever waits
@@ -556,13 +570,13 @@ impl Drop for OpenTurn {
         let parts = parts.take().map(|parts| parts.within(sample.timeline.ttfb()));
         let extras = RowExtras {
             events: events.take(),
-            headers: std::mem::take(headers),
+            headers: mem::take(headers),
             parts: parts.map_or_else(Vec::new, |parts| worker.named_parts(&parts)),
         };
         let turn = MeasuredTurn { sample, gaps, late_reads, parts: parts.as_ref() };
         worker.record(turn, extras, detail.take());
         let buffers = &worker.buffers;
-        buffers.gaps.release(std::mem::take(gaps));
+        buffers.gaps.release(mem::take(gaps));
         if let Some(decoder) = decoder.take() {
             let route = worker.run.route_index(sample.scenario, sample.target);
             buffers.decoders[route].release(decoder);

@@ -19,21 +19,27 @@ const BACKOFF: Nanos = Nanos::from_millis(10);
 
 /// Runs virtual user `number`: in each of its windows one conversation after another, in HTTP/1.1
 /// over a connection of its own.
-pub(crate) async fn run_virtual_user(worker: Rc<Worker>, number: u32, windows: Vec<ActiveWindow>) {
-    if worker.run.pairs.is_some() {
-        // Boxed, so that users with one target do not have the room for it.
-        return Box::pin(run_in_turns(worker, number, windows)).await;
-    }
-    let mut timeout = LazyTimeout::new(&worker.clock);
-    let mut iteration = 0;
-    for window in windows {
-        let connections = connections(&worker);
-        let (mut free, to) = (worker.origin + window.from, worker.origin + window.to);
-        worker.timer.sleep_until(free).await;
-        while free < worker.end_by(to) && worker.has_requests_left() {
-            let key = ConversationKey::iteration(number, iteration);
-            iteration = iteration.wrapping_add(1);
-            free = run_iteration(&worker, key, &connections, &mut timeout, (free, to)).await;
+// No `async fn`: its future would hold the arguments twice.
+pub(crate) fn run_virtual_user(
+    worker: Rc<Worker>,
+    number: u32,
+    windows: Vec<ActiveWindow>,
+) -> impl Future<Output = ()> {
+    let (mut timeout, mut iteration) = (LazyTimeout::new(&worker.clock), 0);
+    async move {
+        if worker.run.pairs.is_some() {
+            // Boxed, so that users with one target do not have the room for it.
+            return Box::pin(run_in_turns(worker, number, windows)).await;
+        }
+        for window in windows {
+            let connections = connections(&worker);
+            let (mut free, to) = (worker.origin + window.from, worker.origin + window.to);
+            worker.timer.sleep_until(free).await;
+            while free < worker.end_by(to) && worker.has_requests_left() {
+                let key = ConversationKey::iteration(number, iteration);
+                iteration = iteration.wrapping_add(1);
+                free = run_iteration(&worker, key, &connections, &mut timeout, (free, to)).await;
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! One request and its response on a stream.
 
-use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll, ready};
 
@@ -21,15 +20,14 @@ impl StreamSlot {
     ///
     /// # Cancel safety
     /// A dropped exchange resets its stream. The connection stays usable.
-    // No `async fn`: its future would hold the arguments twice.
     pub(crate) fn exchange<'a, C: Clock, H: ResponseHandler>(
         &'a mut self,
         rx_clock: &'a RxClock<C>,
         request: Request<'a>,
         handler: &'a mut H,
-    ) -> impl Future<Output = Result<(), Failure>> + use<'a, C, H> {
+    ) -> StreamExchange<'a, C, H> {
         let (connection, inbox) = self.parts();
-        let mut exchange = Exchange {
+        StreamExchange {
             connection,
             clock: rx_clock.clock(),
             request,
@@ -39,8 +37,7 @@ impl StreamSlot {
             queued: 0,
             sent_reported: false,
             stalled_since: None,
-        };
-        poll_fn(move |context| exchange.poll(context))
+        }
     }
 }
 
@@ -56,7 +53,8 @@ enum Stage {
     Open(StreamKey),
 }
 
-struct Exchange<'a, C: Clock, H: ResponseHandler> {
+/// An exchange over one stream.
+pub(crate) struct StreamExchange<'a, C: Clock, H: ResponseHandler> {
     connection: &'a ConnectionHandle,
     clock: &'a C,
     request: Request<'a>,
@@ -72,8 +70,9 @@ struct Exchange<'a, C: Clock, H: ResponseHandler> {
     stalled_since: Option<Moment>,
 }
 
-impl<C: Clock, H: ResponseHandler> Exchange<'_, C, H> {
-    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
+impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
+    /// Goes on as far as it can.
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
         let key = match self.stage {
             Stage::Open(key) => key,
             Stage::Waiting { ticket } => match ready!(self.open(ticket, context)) {
@@ -189,7 +188,7 @@ impl<C: Clock, H: ResponseHandler> Exchange<'_, C, H> {
 }
 
 /// Releases the stream, whether the exchange is complete or was dropped.
-impl<C: Clock, H: ResponseHandler> Drop for Exchange<'_, C, H> {
+impl<C: Clock, H: ResponseHandler> Drop for StreamExchange<'_, C, H> {
     fn drop(&mut self) {
         self.end_stall();
         let sent_at = {
