@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from .truth import native
+from .native import native
 
 
 @contextlib.contextmanager

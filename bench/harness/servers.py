@@ -1,4 +1,5 @@
-"""The servers, each one thread on one core, which answer with fixed bytes: nginx for HTTP/1.1, h2o for HTTP/2.
+"""The servers, each one thread on one core, which answer with fixed bytes: a server of our own that is not the limit and
+nginx for HTTP/1.1, h2o for HTTP/2.
 
 For HTTP/2, nginx sends every answer in a packet of its own and is busy long before any client; h2o answers what
 came together together, six times as many.
@@ -11,6 +12,7 @@ import subprocess
 import time
 
 from . import answers, measure
+from .native import native
 
 CORE = "0"
 # A base path that ends with the dialect's endpoint is used as it is by plimsoll.
@@ -37,10 +39,11 @@ class Server:
         return measure.cpu(self.process.pid)
 
     def __enter__(self):
-        if not shutil.which(self.name):
-            raise SystemExit(f"{self.name} is not installed, see bench/peers")
         certificate(self.folder)
-        self.process = subprocess.Popen(["taskset", "-c", CORE, *map(str, self.command())],
+        command = list(map(str, self.command()))
+        if not shutil.which(command[0]):
+            raise SystemExit(f"{self.name} is not installed, see bench/peers")
+        self.process = subprocess.Popen(["taskset", "-c", CORE, *command],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.ports["http"], self.name)
         return self
@@ -81,6 +84,23 @@ http {{ access_log off; keepalive_requests 1000000000; {temporary} open_file_cac
     location = /v1/chat/completions {{ {chat} }}
     location = /health {{ default_type text/plain; return 200 "ok"; }}
   }} }}"""
+
+
+class Constant(Server):
+    """One read and one constant answer a request: what a client can do that does not wait for its server."""
+
+    name = "constant"
+
+    def command(self):
+        answer = {GET: ("text/plain", HELLO), CHAT: ("application/json", answers.chat()),
+                  STREAM: ("text/event-stream", answers.stream())}
+        command = [native("constant_server"), self.ports["http"]]
+        for number, (path, (kind, body)) in enumerate(answer.items()):
+            file = self.folder / f"answer{number}"
+            file.write_bytes(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n{body}"
+                             .encode())
+            command += [path, file]
+        return command
 
 
 class H2o(Server):

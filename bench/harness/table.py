@@ -1,28 +1,32 @@
-"""Figures as a Markdown table of medians."""
+"""Figures as a Markdown table: medians with the best beside them, and ratios with their spread."""
 
 import statistics
 
 from . import answers
 from .clients import REFERENCE, TESTS
 
-HEAD = ["test", "client", "requests/s", "CPU us/request", "peak MB", "rate ratio", "CPU ratio", "server busy"]
+HEAD = ["test", "server", "client", "requests/s (best)", "CPU us/request (best)", "peak MB", "rate ratio", "CPU ratio",
+        "server busy"]
+# A server that is busy for so much of its core may be what is measured.
+AT_ITS_LIMIT = 0.95
 
 
 def header():
     return row(HEAD) + "\n" + "|---" * len(HEAD) + "|"
 
 
-def rows(test, seen):
+def rows(test, server, seen):
     """`seen` has the figures of each client, round by round; ratios are to the test's reference client."""
     reference = seen.get(REFERENCE[test])
     for number, (name, figures) in enumerate(seen.items()):
-        rate = median(f.rate for f in figures)
-        shown = f"{rate:,.0f}"
+        rates, cpu = [f.rate for f in figures], [f.cpu_us for f in figures]
+        shown = f"{median(rates):,.0f} ({max(rates):,.0f})"
         if test == "stream" and name != "wrk":
-            shown += f" ({rate * answers.EVENTS:,.0f} events/s)"
-        yield row([TESTS[test] if number == 0 else "", name, shown, f"{median(f.cpu_us for f in figures):,.2f}",
-                   f"{median(f.memory_mb for f in figures):,.0f}", *ratios(figures, reference),
-                   f"{median(f.server_busy for f in figures):.0%}"])
+            shown += f"; {median(rates) * answers.EVENTS:,.0f} events/s"
+        busy = median(f.server_busy for f in figures)
+        yield row([TESTS[test] if number == 0 else "", server if number == 0 else "", name, shown,
+                   f"{median(cpu):,.2f} ({min(cpu):,.2f})", f"{median(f.memory_mb for f in figures):,.0f}",
+                   *ratios(figures, reference), f"{busy:.0%}" + (", the limit" if busy >= AT_ITS_LIMIT else "")])
 
 
 def ratios(figures, reference):
@@ -30,8 +34,16 @@ def ratios(figures, reference):
     if not reference:
         return ["", ""]
     pairs = list(zip(figures, reference))
-    return [digits(median(mine.rate / its.rate for mine, its in pairs)),
-            digits(median(mine.cpu_us / its.cpu_us for mine, its in pairs))]
+    return [spread([mine.rate / its.rate for mine, its in pairs]),
+            spread([mine.cpu_us / its.cpu_us for mine, its in pairs])]
+
+
+def spread(values):
+    """The median, and between which values the middle half lies."""
+    if len(values) < 2:
+        return digits(values[0])
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{digits(median(values))} ({digits(low)} to {digits(high)})"
 
 
 def digits(ratio):

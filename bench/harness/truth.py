@@ -26,30 +26,18 @@ import os
 import signal
 import statistics
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from .native import native
 from .servers import CORE
 
-NATIVE = Path(__file__).resolve().parent.parent / "validity" / "native"
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 METRICS = ("service_time", "response_time", "ttft", "itl")
 PATH_MS = 0.05
 SHARE_OFF = 0.05
 MS = 1e6
-
-
-@functools.cache
-def native(name):
-    """Compiles a program of validity/native, once a process, and gives its path."""
-    folder = Path(tempfile.mkdtemp(prefix="plimsoll-native-"))
-    source = next(NATIVE.glob(f"{name}.*"))
-    command = ["gcc", "-O2", "-o", folder / name, source] if source.suffix == ".c" else \
-        ["go", "build", "-o", folder / name, source]
-    subprocess.run(list(map(str, command)), check=True, env={**os.environ, "GO111MODULE": "off"})
-    return folder / name
 
 
 @dataclass

@@ -65,9 +65,9 @@ pub(crate) async fn run_conversation(
     conversation: &mut Conversation,
     connections: &ConnectionSet,
     timeout: &mut LazyTimeout,
-    start: ConversationStart,
+    start: &mut ConversationStart,
 ) -> ConversationEnd {
-    let ConversationStart { mut intended, end, mut permit } = start;
+    let ConversationStart { mut intended, end, ref mut permit } = *start;
     let open_model = permit.is_some();
     // The pacer has taken the first request of an arrival.
     if !open_model && !worker.take_request(intended) {
@@ -80,41 +80,42 @@ pub(crate) async fn run_conversation(
         let mut turn = OpenTurn::schedule(worker, conversation, intended);
         if open_model && permit.is_none() {
             let source = worker.source_of(worker.target_of(conversation.key()));
-            permit = source.limit.acquire_by_policy(intended).await;
+            *permit = source.limit.acquire_by_policy(intended).await;
             if permit.is_none() {
                 break ConversationEnd { at: intended, sent: false, retry_after: None };
             }
         }
-        let slot = permit.as_ref();
-        let turn_end = if turn.is_over_websocket() {
-            turn.converse(conversation, &mut channel, timeout, slot).await
-        } else {
-            // Pinned where it is made: awaited as it is, it would be moved first.
-            pin!(turn.execute(conversation, connections, timeout, slot)).await
+        // In a block: what outlives it would keep its room while the next turn waits.
+        let conversation_end = {
+            let slot = permit.as_ref();
+            let turn_end = if turn.is_over_websocket() {
+                turn.converse(conversation, &mut channel, timeout, slot).await
+            } else {
+                // Pinned where it is made: awaited as it is, it would be moved first.
+                pin!(turn.execute(conversation, connections, timeout, slot)).await
+            };
+            add_to(task.as_deref_mut(), conversation, &mut turn, &turn_end);
+            drop(turn);
+            if let Some(permit) = permit.take() {
+                permit.release(turn_end.without_generator);
+            }
+            let conversation_end = ConversationEnd::after(&turn_end);
+            let goes_on = match turn_end.rpc {
+                Some(end) => conversation.note_answer(*end),
+                None => turn_end.completed,
+            };
+            if !goes_on {
+                break conversation_end;
+            }
+            let of_model = (turn_end.reply, turn_end.tool_calls);
+            advance(conversation, task.as_deref_mut(), turn_end.answer, of_model);
+            if conversation.is_over() {
+                worker.stats().conversation_finished();
+                break conversation_end;
+            }
+            intended = turn_end.at + conversation.think_time();
+            conversation_end
         };
-        if let Some(task) = &mut task {
-            turn.note_tool_error(turn_end.answer.as_deref());
-            task.add(conversation, turn.sample(), &turn_end);
-        }
-        drop(turn);
-        if let Some(permit) = permit.take() {
-            permit.release(turn_end.without_generator);
-        }
-        let conversation_end = ConversationEnd::after(&turn_end);
-        let goes_on = match turn_end.rpc {
-            Some(end) => conversation.note_answer(*end),
-            None => turn_end.completed,
-        };
-        if !goes_on {
-            break conversation_end;
-        }
-        let of_model = (turn_end.reply, turn_end.tool_calls);
-        advance(conversation, task.as_deref_mut(), turn_end.answer, of_model);
-        if conversation.is_over() {
-            worker.stats().conversation_finished();
-            break conversation_end;
-        }
-        intended = turn_end.at + conversation.think_time();
         let is_over = || intended >= worker.last_start(end, task.is_some());
         if is_over() {
             // A user whose task is cut begins no other one in its place.
@@ -129,6 +130,19 @@ pub(crate) async fn run_conversation(
     };
     channel.close(worker);
     conversation_end
+}
+
+/// Adds a turn to the task that it is part of, if any.
+fn add_to(
+    task: Option<&mut OpenTask>,
+    conversation: &Conversation,
+    turn: &mut OpenTurn,
+    end: &TurnEnd,
+) {
+    if let Some(task) = task {
+        turn.note_tool_error(end.answer.as_deref());
+        task.add(conversation, turn.sample(), end);
+    }
 }
 
 /// Moves on from a turn that completed. `answer` is that of a tool or an approval, if it was one.

@@ -83,7 +83,7 @@ fn dropped_by_us(worker: &Worker, at: Moment) -> Nanos {
 }
 
 /// Runs the conversation of an arrival.
-async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, start: ConversationStart) {
+async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, mut start: ConversationStart) {
     let mut conversation = worker
         .run
         .workload
@@ -91,7 +91,7 @@ async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, start: ConversationSt
     let timeouts = &worker.buffers.timeouts;
     let mut timeout = timeouts.acquire_or(|| LazyTimeout::new(&worker.clock));
     let connections = Rc::clone(&worker.connections);
-    run_conversation(&worker, &mut conversation, &connections, &mut timeout, start).await;
+    run_conversation(&worker, &mut conversation, &connections, &mut timeout, &mut start).await;
     timeouts.release(timeout);
 }
 

@@ -46,19 +46,19 @@ impl LazyTimeout {
     ///
     /// The limit of a call must not be earlier than that of the call before: the alarm may then
     /// fire too late. With the one time limit of a plan this holds.
-    pub(crate) async fn run<F: Future>(
+    // No `async fn`: its future would hold the arguments twice.
+    pub(crate) fn run<F: Future>(
         &mut self,
         clock: &WorkerClock,
         limit: Moment,
         mut work: Pin<&mut F>,
-    ) -> Option<F::Output> {
-        poll_fn(|context| {
+    ) -> impl Future<Output = Option<F::Output>> {
+        poll_fn(move |context| {
             if let Poll::Ready(output) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(output));
             }
             if self.is_past(clock, limit, context) { Poll::Ready(None) } else { Poll::Pending }
         })
-        .await
     }
 
     /// Whether `limit` has passed. If not, the alarm wakes the task when it may have.

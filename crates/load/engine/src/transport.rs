@@ -12,3 +12,6 @@ pub(crate) type Pool = plimsoll_transport::Pool<TargetOpener>;
 
 /// A wait for a connection that ended.
 pub(crate) type Acquired<'p> = plimsoll_transport::Acquired<'p, TargetOpener>;
+
+/// A connection of a pool that is in use.
+pub(crate) type Lease<'p> = plimsoll_transport::Lease<'p, TargetOpener>;

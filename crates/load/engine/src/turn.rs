@@ -5,6 +5,7 @@ mod over_websocket;
 mod rpc;
 
 use std::borrow::Cow;
+use std::mem;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
@@ -26,7 +27,7 @@ use crate::request_timeout::LazyTimeout;
 use crate::response_headers::RecordedHeader;
 use crate::retry_after;
 use crate::sink::RowExtras;
-use crate::transport::{Acquired, Pool};
+use crate::transport::{Acquired, Lease, Pool};
 use crate::worker::Worker;
 use crate::worker_stats::MeasuredTurn;
 use measurement::TurnMeasurement;
@@ -170,24 +171,38 @@ impl OpenTurn {
         slot: Option<&InFlightPermit>,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
-        let encoded = encode(&worker, self.sample(), conversation);
+        let (mut encoded, dispatched) = match self.dispatch(&worker, conversation, slot) {
+            Ok(dispatched) => dispatched,
+            Err(failure) => return self.finish(Some(Err(failure))),
+        };
+        self.asked_output = encoded.asked_output;
+        self.measurement.sample.bytes_out = encoded.wire.len() as u64;
+        let limit = self.limit;
+        // The limits of one timeout must not get shorter, and this one is.
+        let mut own = self.gives_up().then(|| LazyTimeout::new(&worker.clock));
+        let timeout = own.as_mut().unwrap_or(timeout);
+        let demand = Demand { late: self.is_late(), ..Demand::at(dispatched) };
+        let result = {
+            let request = (&mut encoded, demand);
+            let exchange = pin!(self.exchange(&worker, connections, conversation, request));
+            timeout.run(&worker.clock, limit, exchange).await
+        };
+        self.finish(result)
+    }
+
+    /// Encodes the request and dispatches the turn, apart from what waits for the response: a
+    /// future has room for whatever is borrowed in it.
+    fn dispatch<'w>(
+        &mut self,
+        worker: &'w Worker,
+        conversation: &mut Conversation,
+        slot: Option<&InFlightPermit>,
+    ) -> Result<(EncodedTurn<'w>, Moment), Failure> {
+        let encoded = encode(worker, self.sample(), conversation);
         conversation.release_text();
         let dispatched = worker.clock.now();
         self.dispatched(dispatched, slot);
-        let result = match encoded {
-            Err(failure) => Some(Err(failure)),
-            Ok(encoded) => {
-                self.asked_output = encoded.asked_output;
-                self.measurement.sample.bytes_out = encoded.wire.len() as u64;
-                let limit = self.limit;
-                // The limits of one timeout must not get shorter, and this one is.
-                let mut own = self.gives_up().then(|| LazyTimeout::new(&worker.clock));
-                let timeout = own.as_mut().unwrap_or(timeout);
-                let exchange = pin!(self.exchange(connections, conversation, encoded, dispatched));
-                timeout.run(&worker.clock, limit, exchange).await
-            }
-        };
-        self.finish(result)
+        Ok((encoded?, dispatched))
     }
 
     /// Notes the dispatch, and how late it is by the generator's fault.
@@ -204,43 +219,85 @@ impl OpenTurn {
         }
     }
 
+    /// Whether the generator itself released the turn late.
+    fn is_late(&self) -> bool {
+        self.sample().generator.dispatch > LATE_RELEASE
+    }
+
     /// Sends the request and, if a closing connection never answered it, sends it again.
-    async fn exchange(
+    // No `async fn`: its future would hold the arguments twice.
+    fn exchange<'w>(
         &mut self,
+        worker: &'w Worker,
         connections: &ConnectionSet,
         conversation: &mut Conversation,
-        mut encoded: EncodedTurn<'_>,
-        dispatched: Moment,
-    ) -> Result<(), Failure> {
-        let worker = Rc::clone(&self.worker);
+        (encoded, mut demand): (&mut EncodedTurn<'w>, Demand),
+    ) -> impl Future<Output = Result<(), Failure>> {
         let pool = connections.pool(self.sample().target);
-        let late = self.sample().generator.dispatch > LATE_RELEASE;
-        let mut demand = Demand { late, ..Demand::at(dispatched) };
-        loop {
-            let EncodedTurn { head, id, wire, .. } = encoded;
-            let request = Request { head: &head, id: Some(id.as_bytes()), encoded: wire };
-            let Err(failed) = self.attempt(pool, demand, request).await else { return Ok(()) };
-            let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
-            let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
-                return Err(failed.failure);
-            };
-            self.measurement.sample.retried_after = Some(idle);
-            conversation.restore_text();
-            encoded = encode(&worker, self.sample(), conversation)?;
-            conversation.release_text();
-            demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
+        async move {
+            while let Err(failed) = self.attempt(worker, pool, demand, encoded).await {
+                *encoded = self.encode_again(worker, conversation, failed)?;
+                demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
+            }
+            Ok(())
         }
     }
 
-    /// Sends the request over one connection.
-    async fn attempt(
+    /// The request for a second attempt, or why there is none.
+    fn encode_again<'w>(
         &mut self,
+        worker: &'w Worker,
+        conversation: &mut Conversation,
+        failed: FailedAttempt,
+    ) -> Result<EncodedTurn<'w>, Failure> {
+        let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
+        let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
+            return Err(failed.failure);
+        };
+        self.measurement.sample.retried_after = Some(idle);
+        conversation.restore_text();
+        let encoded = encode(worker, self.sample(), conversation)?;
+        conversation.release_text();
+        Ok(encoded)
+    }
+
+    /// Sends the request over one connection.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would hold the arguments twice")]
+    fn attempt(
+        &mut self,
+        worker: &Worker,
         pool: &Pool,
         demand: Demand,
-        request: Request<'_>,
-    ) -> Result<(), FailedAttempt> {
-        let worker = Rc::clone(&self.worker);
-        let acquired = pool.checkout(demand).await;
+        encoded: &mut EncodedTurn<'_>,
+    ) -> impl Future<Output = Result<(), FailedAttempt>> {
+        async move {
+            let acquired = pool.checkout(demand).await;
+            let mut lease = self.acquired(acquired, demand)?;
+            let request = Request {
+                head: &encoded.head,
+                id: Some(encoded.id.as_bytes()),
+                encoded: mem::take(&mut encoded.wire),
+            };
+            match lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await {
+                Ok(true) => lease.release(worker.clock.latest()),
+                Ok(false) => {}
+                Err(failure) => {
+                    let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
+                    let unanswered_after = unanswered.then(|| lease.idle_for());
+                    return Err(FailedAttempt { failure, unanswered_after });
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Notes how the connection came, and takes it. Apart from the exchange, because whatever waits
+    /// for a response holds memory for it.
+    fn acquired<'p>(
+        &mut self,
+        acquired: Acquired<'p>,
+        demand: Demand,
+    ) -> Result<Lease<'p>, Failure> {
         let own = self.late_connection(&acquired, demand);
         let sample = &mut self.measurement.sample;
         sample.generator.dispatch += own.0;
@@ -252,25 +309,15 @@ impl OpenTurn {
             // The time of the first attempt and the wait for the second belong to the request.
             sample.connect = ConnectPhases { wait: sample.connect.wait, ..acquired.phases };
         }
-        let mut lease = acquired.connection?;
+        let lease = acquired.connection?;
         sample.reused = lease.was_used();
         sample.timeline.connected = Some(acquired.connected);
         if acquired.connected > acquired.dispatched {
             // It may have been ready since the worker last looked, but not before the dispatch.
-            let late = worker.watch.looks.lateness(acquired.connected).unwrap_or_default();
+            let late = self.worker.watch.looks.lateness(acquired.connected).unwrap_or_default();
             sample.generator.send = late.min(acquired.connected.since(acquired.dispatched));
         }
-        let exchange = lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self);
-        match exchange.await {
-            Ok(true) => lease.release(worker.clock.latest()),
-            Ok(false) => {}
-            Err(failure) => {
-                let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
-                let unanswered_after = unanswered.then(|| lease.idle_for());
-                return Err(FailedAttempt { failure, unanswered_after });
-            }
-        }
-        Ok(())
+        Ok(lease)
     }
 
     /// The generator's part of the wait for a connection and of its set-up. A turn that was
@@ -525,13 +572,13 @@ impl Drop for OpenTurn {
         let parts = parts.take().map(|parts| parts.within(sample.timeline.ttfb()));
         let extras = RowExtras {
             events: events.take(),
-            headers: std::mem::take(headers),
+            headers: mem::take(headers),
             parts: parts.map_or_else(Vec::new, |parts| worker.named_parts(&parts)),
         };
         let turn = MeasuredTurn { sample, gaps, late_reads, parts: parts.as_ref() };
         worker.record(turn, extras, detail.take());
         let buffers = &worker.buffers;
-        buffers.gaps.release(std::mem::take(gaps));
+        buffers.gaps.release(mem::take(gaps));
         if let Some(decoder) = decoder.take() {
             let route = worker.run.route_index(sample.scenario, sample.target);
             buffers.decoders[route].release(decoder);

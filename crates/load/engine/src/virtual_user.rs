@@ -19,21 +19,27 @@ const BACKOFF: Nanos = Nanos::from_millis(10);
 
 /// Runs virtual user `number`: in each of its windows one conversation after another, in HTTP/1.1
 /// over a connection of its own.
-pub(crate) async fn run_virtual_user(worker: Rc<Worker>, number: u32, windows: Vec<ActiveWindow>) {
-    if worker.run.pairs.is_some() {
-        return run_in_turns(worker, number, windows).await;
-    }
-    let mut timeout = LazyTimeout::new(&worker.clock);
-    let mut iteration = 0;
-    for window in windows {
-        let connections = connections(&worker);
-        let (mut free, to) = (worker.origin + window.from, worker.origin + window.to);
-        worker.timer.sleep_until(free).await;
-        while free < worker.end_by(to) && worker.has_requests_left() {
-            let key = ConversationKey::iteration(number, iteration);
-            iteration = iteration.wrapping_add(1);
-            let start = ConversationStart::closed(free, to);
-            free = run_iteration(&worker, key, &connections, &mut timeout, start).await;
+// No `async fn`: its future would hold the arguments twice.
+pub(crate) fn run_virtual_user(
+    worker: Rc<Worker>,
+    number: u32,
+    windows: Vec<ActiveWindow>,
+) -> impl Future<Output = ()> {
+    let (mut timeout, mut iteration) = (LazyTimeout::new(&worker.clock), 0);
+    async move {
+        if worker.run.pairs.is_some() {
+            // Boxed, so that users with one target do not have the room for it.
+            return Box::pin(run_in_turns(worker, number, windows)).await;
+        }
+        for window in windows {
+            let connections = connections(&worker);
+            let (mut free, to) = (worker.origin + window.from, worker.origin + window.to);
+            worker.timer.sleep_until(free).await;
+            while free < worker.end_by(to) && worker.has_requests_left() {
+                let key = ConversationKey::iteration(number, iteration);
+                iteration = iteration.wrapping_add(1);
+                free = run_iteration(&worker, key, &connections, &mut timeout, (free, to)).await;
+            }
         }
     }
 }
@@ -57,8 +63,7 @@ async fn run_in_turns(worker: Rc<Worker>, number: u32, active: Vec<ActiveWindow>
                 let block = ConversationKey::iteration(number, first.wrapping_add(count));
                 count += 1;
                 let key = worker.conversation_on(block, window.target);
-                let start = ConversationStart::closed(free, to);
-                free = run_iteration(&worker, key, &connections, &mut timeout, start).await;
+                free = run_iteration(&worker, key, &connections, &mut timeout, (free, to)).await;
             }
         }
         most = most.max(count);
@@ -71,17 +76,19 @@ fn overlap(active: &ActiveWindow, window: &TargetWindow) -> Option<ActiveWindow>
     (both.from < both.to).then_some(both)
 }
 
-/// Runs one conversation. Gives the moment at which the user is free again.
+/// Runs one conversation, within these times. Gives the moment at which the user is free again.
 async fn run_iteration(
     worker: &Rc<Worker>,
     key: ConversationKey,
     connections: &ConnectionSet,
     timeout: &mut LazyTimeout,
-    start: ConversationStart,
+    (from, to): (Moment, Moment),
 ) -> Moment {
+    let mut start = ConversationStart::closed(from, to);
     let mut conversation = worker.run.workload.conversation(key, None);
     // Pinned where it is made: awaited as it is, its kilobytes would be moved first.
-    let end = pin!(run_conversation(worker, &mut conversation, connections, timeout, start)).await;
+    let end =
+        pin!(run_conversation(worker, &mut conversation, connections, timeout, &mut start)).await;
     if let Some(wait) = end.retry_after {
         let free = worker.end_by(end.at + wait);
         worker.stats().waited_as_asked(free.since(end.at));

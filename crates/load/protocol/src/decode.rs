@@ -318,7 +318,7 @@ impl Decoder {
     }
 
     /// The error that the target reports or that the decoder found; `None` for a success.
-    pub const fn error_detail(&self) -> Option<&ErrorDetail> {
+    pub fn error_detail(&self) -> Option<&ErrorDetail> {
         self.state.detail()
     }
 

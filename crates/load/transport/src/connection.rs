@@ -8,7 +8,7 @@ use plimsoll_measure::Clock;
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
 use crate::http1::Http1Connection;
-use crate::http2::StreamSlot;
+use crate::http2::{StreamExchange, StreamSlot};
 use crate::message::{Request, ResponseHandler};
 use crate::rx_timestamp::RxClock;
 use crate::socket::Socket;
@@ -77,19 +77,32 @@ impl Connection {
     /// # Cancel safety
     /// After a dropped exchange the connection is unusable and must be dropped too. In HTTP/2 this
     /// affects only its stream on the shared connection.
-    pub async fn exchange<C: Clock, H: ResponseHandler>(
-        &mut self,
-        rx_clock: &RxClock<C>,
-        buffers: &RefCell<ReadBuffers>,
-        request: Request<'_>,
-        handler: &mut H,
-    ) -> Result<bool, Failure> {
-        match &mut self.0 {
+    // No `async fn`: its future would hold the arguments twice.
+    pub fn exchange<'a, C: Clock, H: ResponseHandler>(
+        &'a mut self,
+        rx_clock: &'a RxClock<C>,
+        buffers: &'a RefCell<ReadBuffers>,
+        request: Request<'a>,
+        handler: &'a mut H,
+    ) -> impl Future<Output = Result<bool, Failure>> + use<'a, C, H> {
+        let mut exchange = match &mut self.0 {
             Inner::Http1(connection) => {
                 connection.start(request);
-                poll_fn(|context| connection.poll(context, rx_clock, buffers, handler)).await
+                Exchange::Http1(connection, handler)
             }
-            Inner::Http2(slot) => slot.exchange(rx_clock, request, handler).await.map(|()| true),
-        }
+            Inner::Http2(slot) => Exchange::Http2(slot.exchange(rx_clock, request, handler)),
+        };
+        poll_fn(move |context| match &mut exchange {
+            Exchange::Http1(connection, handler) => {
+                connection.poll(context, rx_clock, buffers, *handler)
+            }
+            Exchange::Http2(exchange) => exchange.poll(context).map_ok(|()| true),
+        })
     }
+}
+
+/// An exchange of either HTTP version.
+enum Exchange<'a, C: Clock, H: ResponseHandler> {
+    Http1(&'a mut Http1Connection, &'a mut H),
+    Http2(StreamExchange<'a, C, H>),
 }

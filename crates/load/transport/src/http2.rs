@@ -5,8 +5,8 @@
 //! - [`hpack`]: header compression (RFC 7541), also without I/O
 //! - `Driver`: the task that owns a connection's socket. One read serves all its streams. Frames
 //!   that are queued in one turn of the worker's event loop leave in one write
-//! - `Exchange`: the future of one request. It queues frames, and reads what the driver put into
-//!   the stream's inbox
+//! - `StreamExchange`: the exchange of one request. It queues frames, and reads what the driver put
+//!   into the stream's inbox
 //!
 //! ADR 0038 says why we do not use the `h2` crate.
 
@@ -32,4 +32,5 @@ pub use response_head::{DecodedHead, HeadError};
 pub use session::{Event, NewRequest, Session};
 pub use stream_table::StreamKey;
 
+pub(crate) use exchange::StreamExchange;
 pub(crate) use shared_connection::{SharedConnection, StreamSlot};

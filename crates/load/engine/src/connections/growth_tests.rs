@@ -155,10 +155,13 @@ fn serial(seed: u64) -> Vec<Case> {
         let pauses = pauses(seed, 3.0 * SECOND, rate, mean);
         Case { load: PoolLoad { pauses, ..case.load }, ..case }
     };
+    // So that they meet every phase of the looks at a queue.
+    let often = |n| (at(f64::from(n) * 251.3), at(f64::from(n) * 251.3 + 30.0));
     let noise = |rate, mean| pauses(seed, 3.0 * SECOND, rate, mean);
     vec![
         greedy("greedy", Vec::new()),
         greedy("greedy, one pause of 30 ms", vec![(at(1_500.0), at(1_530.0))]),
+        greedy("greedy, 4 pauses/s of 30 ms", (1..12).map(often).collect()),
         greedy("greedy, 5 pauses/s of 4 ms", noise(5.0, 4.0)),
         tls("tls", Vec::new()),
         tls("tls, 5 pauses/s of 4 ms", noise(5.0, 4.0)),

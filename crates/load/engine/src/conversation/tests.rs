@@ -26,8 +26,8 @@ fn converse(harness: &Harness, end: u64) -> ConversationEnd {
     let mut conversation = worker.run.workload.conversation(ConversationKey::iteration(0, 0), None);
     let connections = Rc::clone(&worker.connections);
     let mut timeout = LazyTimeout::new(&worker.clock);
-    let start = ConversationStart::closed(at(0), at(end));
-    harness.run(run_conversation(worker, &mut conversation, &connections, &mut timeout, start))
+    let mut start = ConversationStart::closed(at(0), at(end));
+    harness.run(run_conversation(worker, &mut conversation, &connections, &mut timeout, &mut start))
 }
 
 fn three_turns(target: ScriptedTarget) -> Harness {
@@ -119,8 +119,9 @@ fn an_interrupt_while_the_user_thinks_ends_the_conversation() {
         let key = ConversationKey::iteration(0, 0);
         let mut conversation = worker.run.workload.conversation(key, None);
         let mut timeout = LazyTimeout::new(&worker.clock);
-        let start = ConversationStart::closed(at(0), at(10_000));
-        run_conversation(worker, &mut conversation, &worker.connections, &mut timeout, start).await
+        let mut start = ConversationStart::closed(at(0), at(10_000));
+        run_conversation(worker, &mut conversation, &worker.connections, &mut timeout, &mut start)
+            .await
     });
     assert_eq!(end, ConversationEnd { at: at(20), sent: true, retry_after: None });
     assert_eq!(harness.finish(end.at).samples.len(), 1);

@@ -10,7 +10,7 @@ use plimsoll_transport::websocket::{
 use plimsoll_transport::{Failure, Opened, RequestHead, ResponseHandler as _, ResponseHead};
 use plimsoll_workload::Conversation;
 
-use super::{EncodedTurn, OpenTurn, TurnEnd, encode};
+use super::{EncodedTurn, OpenTurn, TurnEnd};
 use crate::in_flight_limit::InFlightPermit;
 use crate::request_timeout::LazyTimeout;
 use crate::websocket_channel::WebSocketChannel;
@@ -35,13 +35,9 @@ impl OpenTurn {
         slot: Option<&InFlightPermit>,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
-        let encoded = encode(&worker, self.sample(), conversation);
-        conversation.release_text();
-        let dispatched = worker.clock.now();
-        self.dispatched(dispatched, slot);
-        let result = match encoded {
+        let result = match self.dispatch(&worker, conversation, slot) {
             Err(failure) => Some(Err(failure)),
-            Ok(encoded) => {
+            Ok((encoded, dispatched)) => {
                 self.measurement.sample.bytes_out = client_frame_len(encoded.wire.len()) as u64;
                 let limit = self.limit;
                 // Boxed, so that conversations over HTTP do not have the room for it.

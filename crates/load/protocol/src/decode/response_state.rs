@@ -91,7 +91,8 @@ pub(super) struct ResponseState {
     finish_reason: String,
     ended: bool,
     failure: Option<ErrorClass>,
-    detail: Option<ErrorDetail>,
+    /// Boxed, because most responses have none, and each open one has a state.
+    detail: Option<Box<ErrorDetail>>,
     /// What was read for an agent; boxed, because chats have none.
     plain_answer: Option<Box<PlainAnswer>>,
 }
@@ -135,8 +136,8 @@ impl ResponseState {
         self.failure
     }
 
-    pub(super) const fn detail(&self) -> Option<&ErrorDetail> {
-        self.detail.as_ref()
+    pub(super) fn detail(&self) -> Option<&ErrorDetail> {
+        self.detail.as_deref()
     }
 
     pub(super) fn text(&self) -> &str {
@@ -278,11 +279,11 @@ impl ResponseState {
 
     /// Keeps what a refusal says about its reason.
     pub(super) fn set_detail(&mut self, detail: Option<ErrorDetail>) {
-        self.detail = detail;
+        self.detail = detail.map(Box::new);
     }
 
     pub(super) fn fail(&mut self, error: DecodeError) {
         self.failure = Some(error.class);
-        self.detail = Some(error.detail);
+        self.detail = Some(Box::new(error.detail));
     }
 }

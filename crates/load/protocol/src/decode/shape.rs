@@ -46,8 +46,10 @@ pub(super) fn read(
     state: &mut ResponseState,
     on_delta: OnDelta<'_>,
 ) -> bool {
-    let found = SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text));
-    let Some((values, meaning)) = found else { return false };
+    // Filled in where it is: it would be copied with each return.
+    let mut values = Values::default();
+    let found = SHAPES.with_borrow_mut(|shapes| shapes.find(kind, text, &mut values));
+    let Some(meaning) = found else { return false };
     meaning.apply(&values, state, on_delta);
     true
 }
@@ -86,16 +88,22 @@ impl Shapes {
     const NONE: Self = Self { known: Vec::new(), attempts: MAX_ATTEMPTS, hits: 0 };
 
     #[inline]
-    fn find<'a>(&mut self, kind: Kind<'_>, text: &'a str) -> Option<(Values<'a>, Meaning)> {
-        let mut read = self.known.iter().enumerate();
-        let (at, values) = read.find_map(|(at, shape)| Some((at, shape.read(kind, text)?)))?;
-        self.known[..=at].rotate_right(1);
+    fn find<'a>(
+        &mut self,
+        kind: Kind<'_>,
+        text: &'a str,
+        values: &mut Values<'a>,
+    ) -> Option<Meaning> {
+        let at = self.known.iter().position(|shape| shape.read(kind, text, values).is_some())?;
+        if at > 0 {
+            self.known[..=at].rotate_right(1);
+        }
         self.hits += 1;
         if self.hits == HITS_PER_ATTEMPT {
             self.hits = 0;
             self.attempts = MAX_ATTEMPTS.min(self.attempts + 1);
         }
-        Some((values, self.known[0].meaning))
+        Some(self.known[0].meaning)
     }
 
     fn may_learn(&mut self) -> bool {
@@ -209,13 +217,12 @@ impl Shape {
         })
     }
 
-    /// The values of `text`, if it has this shape.
-    fn read<'a>(&self, kind: Kind<'_>, text: &'a str) -> Option<Values<'a>> {
+    /// Reads the values of `text`, if it has this shape. If not, some may have been read.
+    fn read<'a>(&self, kind: Kind<'_>, text: &'a str, values: &mut Values<'a>) -> Option<()> {
         if (self.dialect, self.event.as_deref()) != (kind.dialect, kind.event) {
             return None;
         }
         let mut json = Reader::new(text);
-        let mut values = Values::default();
         for (run, hole) in &self.runs {
             run.skip(&mut json)?;
             match *hole {
@@ -227,7 +234,7 @@ impl Shape {
             }
         }
         self.rest.skip(&mut json)?;
-        json.rest().is_empty().then_some(values)
+        json.rest().is_empty().then_some(())
     }
 }
 

@@ -1,6 +1,5 @@
 //! One request and its response on a stream.
 
-use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::task::{Context, Poll, ready};
 
@@ -21,14 +20,14 @@ impl StreamSlot {
     ///
     /// # Cancel safety
     /// A dropped exchange resets its stream. The connection stays usable.
-    pub(crate) async fn exchange<C: Clock, H: ResponseHandler>(
-        &mut self,
-        rx_clock: &RxClock<C>,
-        request: Request<'_>,
-        handler: &mut H,
-    ) -> Result<(), Failure> {
+    pub(crate) fn exchange<'a, C: Clock, H: ResponseHandler>(
+        &'a mut self,
+        rx_clock: &'a RxClock<C>,
+        request: Request<'a>,
+        handler: &'a mut H,
+    ) -> StreamExchange<'a, C, H> {
         let (connection, inbox) = self.parts();
-        let mut exchange = Exchange {
+        StreamExchange {
             connection,
             clock: rx_clock.clock(),
             request,
@@ -38,8 +37,7 @@ impl StreamSlot {
             queued: 0,
             sent_reported: false,
             stalled_since: None,
-        };
-        poll_fn(|context| exchange.poll(context)).await
+        }
     }
 }
 
@@ -55,7 +53,8 @@ enum Stage {
     Open(StreamKey),
 }
 
-struct Exchange<'a, C: Clock, H: ResponseHandler> {
+/// An exchange over one stream.
+pub(crate) struct StreamExchange<'a, C: Clock, H: ResponseHandler> {
     connection: &'a ConnectionHandle,
     clock: &'a C,
     request: Request<'a>,
@@ -71,8 +70,9 @@ struct Exchange<'a, C: Clock, H: ResponseHandler> {
     stalled_since: Option<Moment>,
 }
 
-impl<C: Clock, H: ResponseHandler> Exchange<'_, C, H> {
-    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
+impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
+    /// Goes on as far as it can.
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
         let key = match self.stage {
             Stage::Open(key) => key,
             Stage::Waiting { ticket } => match ready!(self.open(ticket, context)) {
@@ -188,7 +188,7 @@ impl<C: Clock, H: ResponseHandler> Exchange<'_, C, H> {
 }
 
 /// Releases the stream, whether the exchange is complete or was dropped.
-impl<C: Clock, H: ResponseHandler> Drop for Exchange<'_, C, H> {
+impl<C: Clock, H: ResponseHandler> Drop for StreamExchange<'_, C, H> {
     fn drop(&mut self) {
         self.end_stall();
         let sent_at = {

@@ -6,8 +6,9 @@
 //! carefully, as a TCP sender's window does:
 //!
 //! - Where answers are fast, waits must add up to the price of a connection first
-//!   ([`savings`](super::savings)), or persist: the first in the queue waits for longer than
-//!   [`patience`](Growth::patience).
+//!   ([`savings`](super::savings)), or persist: the first in the queue waits for twice the
+//!   [`patience`](Growth::patience), and later ones for once. A target that stands still for less
+//!   opens none by that.
 //! - While a new connection has not yet brought its first answer, it is *young*. Only so many may
 //!   be young at once: one at first, twice as many each time that waits persist.
 //! - After that answer it stays young for as long again: what piled up while the target was busy
@@ -33,6 +34,8 @@ const SLOW_ANSWER: Nanos = Nanos::from_millis(5);
 /// known, and where its answers are known to be fast.
 const PATIENCE_UNKNOWN: Nanos = Nanos::from_millis(2);
 const PATIENCE_FAST: Nanos = Nanos::from_millis(20);
+/// An answer that takes so many times as long as usual shows that the target stood still.
+const STOOD_STILL: u64 = 8;
 /// The longest time that a connection stays young after its first answer.
 const MAX_SETTLING: Nanos = Nanos::from_millis(4);
 
@@ -67,6 +70,8 @@ pub(super) struct Growth {
     young: RefCell<Vec<Young>>,
     answer: AnswerTime,
     savings: Savings,
+    /// Until when the target has last stood still.
+    stood_still: Cell<Moment>,
 }
 
 impl Default for Growth {
@@ -79,6 +84,7 @@ impl Default for Growth {
             young: RefCell::default(),
             answer: AnswerTime::default(),
             savings: Savings::default(),
+            stood_still: Cell::new(Moment::EPOCH),
         }
     }
 }
@@ -133,9 +139,12 @@ impl Growth {
         self.answer.usual().unwrap_or_default()
     }
 
-    /// A request that was not late has got a connection after so long.
-    pub(super) fn waited(&self, wait: Nanos) {
-        self.savings.waited(wait, self.usual());
+    /// A request that was not late has waited for a connection. One that came before the target
+    /// stood still would have waited on any.
+    pub(super) fn waited(&self, since: Moment, now: Moment) {
+        if since >= self.stood_still.get() {
+            self.savings.waited(now.since(since), self.usual());
+        }
     }
 
     /// Opening a connection took so long.
@@ -173,7 +182,10 @@ impl Growth {
     /// A connection is open: its handshake lasted from `started` to `ready`.
     pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
         self.savings.set_up_took(ready.since(started));
-        self.young.borrow_mut().push(Young { number, started, ready, settled: None });
+        let mut young = self.young.borrow_mut();
+        // No more room than is needed: each virtual user has a pool, of one connection.
+        young.reserve_exact(1);
+        young.push(Young { number, started, ready, settled: None });
     }
 
     /// A place is free: its connection is closed, or could not be opened.
@@ -190,6 +202,9 @@ impl Growth {
     /// An answer is complete, `held` after its connection was handed out. `first`: the connection
     /// had carried none before.
     pub(super) fn answered(&self, number: u32, first: bool, held: Nanos, now: Moment) {
+        if self.is_fast() && held.as_u64() > self.usual().as_u64().saturating_mul(STOOD_STILL) {
+            self.stood_still.set(now);
+        }
         self.answer.record(held, first, now);
         self.savings.answered();
         if first
@@ -206,10 +221,17 @@ impl Growth {
         self.answer.expect(answer);
     }
 
-    /// A look at the queue, once per [`patience`](Self::patience) while anyone waits: whether the
-    /// first had waited already at the look before.
-    pub(super) fn look(&self, persists: bool) {
-        self.window.set(if persists { (self.window.get() * 2).min(MAX_WINDOW) } else { 1 });
+    /// A look at the queue, once per [`patience`](Self::patience) while anyone waits: the first has
+    /// waited for so long.
+    pub(super) fn look(&self, wait: Nanos) {
+        let (window, patience) = (self.window.get(), self.patience());
+        let enough = if window > 1 { patience } else { patience + patience };
+        self.window.set(if wait >= enough { (window * 2).min(MAX_WINDOW) } else { 1 });
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn drained(&self) {
+        self.window.set(1);
     }
 }
 
@@ -237,25 +259,30 @@ mod tests {
         may
     }
 
+    /// A look at a queue that does not drain.
+    fn look_persists(growth: &Growth) {
+        growth.look(growth.patience() + growth.patience());
+    }
+
     /// Requests wait until a connection is worth its price.
     fn pay(growth: &Growth) {
-        (0..100).for_each(|_| growth.waited(Nanos::from_millis(1)));
+        (0..100).for_each(|_| growth.waited(at(100_000), at(101_000)));
     }
 
     #[test]
     fn where_answers_are_fast_a_connection_must_be_worth_its_price() {
         let growth = Growth::default();
         growth.answered(1, false, Nanos::from_micros(100), at(0));
-        growth.waited(Nanos::from_millis(1));
+        growth.waited(at(0), at(1_000));
         assert!(!growth.may_add(at(0)));
         pay(&growth);
         assert!(opens(&growth, 2, 0));
         growth.answered(2, true, Nanos::from_micros(100), at(100));
         assert!(!growth.may_add(at(90_000)), "the next one has its own price");
         // A queue that does not drain needs no price.
-        growth.look(true);
+        look_persists(&growth);
         assert!(growth.may_add(at(90_000)));
-        growth.look(false);
+        growth.drained();
         growth.expect_answer(Nanos::from_secs(1));
         assert!(!growth.may_add(at(90_000)), "what was expected no longer counts");
     }
@@ -295,12 +322,39 @@ mod tests {
             let before = look * 100;
             let opened = (0..20).take_while(|n| opens(&growth, before + n, now));
             room.push(opened.count());
-            growth.look(true);
+            look_persists(&growth);
         }
         assert_eq!(room, [1, 2, 4, 8, 8]);
-        growth.look(false);
+        growth.drained();
         open(&growth, 999, 90_000);
         assert!(!growth.may_add(at(90_000)));
+    }
+
+    #[test]
+    fn who_waits_while_the_target_stands_still_pays_for_no_connection() {
+        let growth = Growth::default();
+        let answer = Nanos::from_micros(100);
+        growth.answered(1, false, answer, at(0));
+        growth.answered(1, false, Nanos::from_millis(30), at(30_000));
+        (0..1_000).for_each(|_| growth.waited(at(29_999), at(30_500)));
+        assert!(!growth.may_add(at(31_000)));
+        (0..100).for_each(|_| growth.waited(at(30_000), at(31_000)));
+        assert!(growth.may_add(at(31_000)), "they came afterwards");
+    }
+
+    /// How long the first has waited counts, and not how often the pool has looked meanwhile.
+    #[test]
+    fn a_pause_shorter_than_twice_the_patience_needs_no_connection() {
+        let growth = Growth::default();
+        growth.answered(1, false, Nanos::from_micros(100), at(0));
+        for wait_ms in [20, 30, 39] {
+            growth.look(Nanos::from_millis(wait_ms));
+            assert!(!growth.may_add(at(0)), "{wait_ms} ms");
+        }
+        growth.look(Nanos::from_millis(40));
+        assert!(growth.may_add(at(0)));
+        growth.look(Nanos::from_millis(1));
+        assert!(!growth.may_add(at(0)), "another is the first");
     }
 
     #[test]

@@ -213,7 +213,7 @@ impl<O: Opener> Inner<O> {
     /// A wait has ended.
     fn waited(&self, waiter: &Waiter<O::Connection>, now: Moment) {
         if !waiter.is_ours {
-            self.growth.waited(now.since(waiter.demand.now));
+            self.growth.waited(waiter.demand.now, now);
         }
     }
 
@@ -244,7 +244,7 @@ impl<O: Opener> Inner<O> {
         let pool = Rc::clone(self);
         spawn_local(async move {
             while pool.look_again().await {}
-            pool.growth.look(false);
+            pool.growth.drained();
             pool.watched.set(false);
         });
     }
@@ -252,13 +252,14 @@ impl<O: Opener> Inner<O> {
     /// Looks at the queue after a while; false if nobody waits any more.
     async fn look_again(self: &Rc<Self>) -> bool {
         let looked = self.opener.now();
-        self.opener.sleep(self.growth.patience()).await;
+        let patience = self.growth.patience();
+        self.opener.sleep(patience).await;
         let since = self.waiting.first_since();
         if let Some(since) = since {
             let now = self.opener.now();
-            // Then the generator stood still, and nothing could end the wait.
-            let overslept = now.since(looked) >= self.growth.patience() + self.growth.patience();
-            self.growth.look(since < looked && !overslept);
+            // Beyond the patience the generator stood still, and nothing could end the wait.
+            let ours = now.since(looked).saturating_sub(patience);
+            self.growth.look(now.since(since).saturating_sub(ours));
             self.grow(now, self.waiting.len());
         }
         since.is_some()

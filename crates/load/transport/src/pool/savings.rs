@@ -3,10 +3,9 @@
 //! It is the choice between renting and buying (Karlin, Manasse, Rudolph and Sleator, "Competitive
 //! snoopy caching", 1988): who buys when the rent so far has reached the price pays at most twice
 //! what was needed, whatever comes. Rent is the time that requests wait for a connection. Two
-//! things are no rent:
+//! things are no rent, besides the waits for a target that [stands still](super::growth):
 //!
-//! - More than a usual answer takes. Within that time a connection would have been free again; who
-//!   waits for longer waits for a target that stands still, on any connection.
+//! - More than a usual answer takes. Within that time a connection would have been free again.
 //! - Chance. Each answer takes a small share of its time off the sum, so that a rare coincidence of
 //!   arrivals is forgotten, and waits that are a small share of all answers never add up.
 
