@@ -91,6 +91,8 @@ mod tests {
             (r#"{"_meta":{"progressToken":7}}"#, Some("7")),
             (r#"{"_meta":{"progressToken":{}}}"#, None),
             (r#"{"_meta":{}}"#, None),
+            (r#"{"_meta":["t"]}"#, None),
+            (r#"{"_meta":{"progressToken":7,"progressToken":8}}"#, None),
             ("{}", None),
             (long.as_str(), None),
         ] {
