@@ -10,10 +10,13 @@ mod handshake;
 pub use answer::{Answer, AnswerReader, Fault, Head, Progress, Said};
 pub use handshake::{Handshake, Step};
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use crate::header_value::encode;
 use crate::notification::CANCELLED;
+use crate::object::quoted;
 use crate::rpc::{self, UNSUPPORTED_VERSION};
 use crate::version::{
     CAPABILITIES_KEY, CLIENT_INFO_KEY, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS,
@@ -87,16 +90,21 @@ impl Connected {
     /// Calls a tool.
     pub fn call_tool(&self, id: u64, call: Call<'_>) -> Outgoing {
         let mut headers = self.headers("tools/call", Some(call.name));
-        let mut meta = Map::new();
-        self.add_meta(&mut meta);
-        if call.progress {
-            meta.entry("_meta").or_insert_with(|| json!({}))["progressToken"] = Value::from(id);
-        }
-        let meta = meta.get("_meta").map(|meta| format!(",\"_meta\":{meta}")).unwrap_or_default();
+        let token = || Map::from_iter([("progressToken".to_owned(), Value::from(id))]);
+        let meta = match (*self == Self::Stateless, call.progress) {
+            (true, false) => format!(",\"_meta\":{}", *STATELESS_META),
+            (true, true) => {
+                let mut meta = token();
+                meta.extend(stateless_meta());
+                format!(",\"_meta\":{}", Value::Object(meta))
+            }
+            (false, true) => format!(",\"_meta\":{}", Value::Object(token())),
+            (false, false) => String::new(),
+        };
         if *self == Self::Stateless {
             headers.extend_from_slice(call.headers);
         }
-        let (name, arguments) = (Value::from(call.name), call.arguments);
+        let (name, arguments) = (quoted(call.name), call.arguments);
         let params = format!("{{\"name\":{name},\"arguments\":{arguments}{meta}}}");
         let body = rpc::request(Some(id), "tools/call", &params);
         Outgoing { id: Some(id), headers, body }
@@ -130,7 +138,7 @@ impl Connected {
 
     fn add_meta(&self, params: &mut Map<String, Value>) {
         if *self == Self::Stateless {
-            params.insert("_meta".to_owned(), stateless_meta());
+            params.insert("_meta".to_owned(), Value::Object(stateless_meta()));
         }
     }
 
@@ -153,8 +161,17 @@ impl Connected {
     }
 }
 
-fn stateless_meta() -> Value {
-    json!({VERSION_KEY: STATELESS, CAPABILITIES_KEY: {}, CLIENT_INFO_KEY: client_info()})
+/// [`stateless_meta`] as text, which each call carries.
+static STATELESS_META: LazyLock<String> =
+    LazyLock::new(|| Value::Object(stateless_meta()).to_string());
+
+fn stateless_meta() -> Map<String, Value> {
+    let members = [
+        (VERSION_KEY, Value::from(STATELESS)),
+        (CAPABILITIES_KEY, json!({})),
+        (CLIENT_INFO_KEY, client_info()),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn client_info() -> Value {

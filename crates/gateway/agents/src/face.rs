@@ -1,6 +1,8 @@
 //! The gateway as a tool server: which era a request belongs to, what it asks, and the answers that
 //! need no tool.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -133,8 +135,8 @@ pub fn read<'a>(headers: &Headers<'_>, body: &'a [u8]) -> Result<(Era, Message<'
 
 #[derive(Deserialize)]
 struct WithMeta<'a> {
-    #[serde(rename = "_meta", default)]
-    meta: Option<Map<String, Value>>,
+    #[serde(borrow, rename = "_meta", default)]
+    meta: Option<BTreeMap<String, &'a RawValue>>,
     #[serde(borrow, default, deserialize_with = "present")]
     name: Option<&'a RawValue>,
 }
@@ -157,7 +159,8 @@ fn check(era: Era, headers: &Headers<'_>, request: &Request<'_>) -> Result<(), R
             return Err(RpcError::invalid_params(format!("`params._meta` has no {key}")));
         }
     }
-    if said.and_then(Value::as_str) != headers.version {
+    let said = said.and_then(|said| serde_json::from_str::<String>(said.get()).ok());
+    if said.as_deref() != headers.version {
         return Err(mismatch("MCP-Protocol-Version is not the version in `_meta`"));
     }
     if headers.method != Some(request.method.as_str()) {

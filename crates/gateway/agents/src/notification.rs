@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use crate::object::{quoted, read_object};
 use crate::rpc::{read_envelope, request, spelled};
@@ -19,11 +19,17 @@ const MAX_TOKEN: usize = 256;
 /// The token under which the client of `tools/call` wants to be told how far the call is, as JSON.
 pub fn progress_token(params: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
-        #[serde(rename = "_meta")]
-        meta: Map<String, Value>,
+    struct Params<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: &'a RawValue,
     }
-    let token = read_object::<Params>(params).ok()?.meta.remove("progressToken")?;
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "progressToken")]
+        token: Value,
+    }
+    let params: Params<'_> = read_object(params).ok()?;
+    let Meta { token } = read_object(params.meta.get()).ok()?;
     let token = (token.is_string() || token.is_number()).then(|| token.to_string());
     token.filter(|token| token.len() <= MAX_TOKEN)
 }
@@ -85,6 +91,8 @@ mod tests {
             (r#"{"_meta":{"progressToken":7}}"#, Some("7")),
             (r#"{"_meta":{"progressToken":{}}}"#, None),
             (r#"{"_meta":{}}"#, None),
+            (r#"{"_meta":["t"]}"#, None),
+            (r#"{"_meta":{"progressToken":7,"progressToken":8}}"#, None),
             ("{}", None),
             (long.as_str(), None),
         ] {

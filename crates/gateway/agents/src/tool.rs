@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::depth::is_too_deep;
 use crate::name::is_tool_name;
-use crate::object::{is_object, read_object};
+use crate::object::{is_object, quoted, read_object};
 use crate::param_headers::ParamHeaders;
 
 /// Most tools of one server.
@@ -173,17 +173,22 @@ struct RawResult<'a> {
 impl ToolResult {
     /// A result of one text.
     pub fn text(text: &str, structured: Option<&Value>) -> Self {
-        let mut result = json!({"content": [{"type": "text", "text": text}], "isError": false});
-        if let Some(structured) = structured {
-            result["structuredContent"] = structured.clone();
-        }
-        Self { json: result.to_string(), is_error: false }
+        let structured = structured.map(Value::to_string);
+        Self::write(&text_content(text), false, structured.as_deref())
     }
 
     /// A result that says what went wrong.
     pub fn error(problem: &str) -> Self {
-        let result = json!({"content": [{"type": "text", "text": problem}], "isError": true});
-        Self { json: result.to_string(), is_error: true }
+        Self::write(&text_content(problem), true, None)
+    }
+
+    /// A result of parts of content and of structured content, which are JSON.
+    fn write(content: &str, is_error: bool, structured: Option<&str>) -> Self {
+        let (before, structured) =
+            structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
+        let json =
+            format!("{{\"content\":[{content}],\"isError\":{is_error}{before}{structured}}}");
+        Self { json, is_error }
     }
 
     /// Reads a server's result. Members that clients have no use for are left out.
@@ -204,15 +209,13 @@ impl ToolResult {
             return Err("the content of its result is not a list of objects");
         }
         let content: Vec<&str> = content.into_iter().map(RawValue::get).collect();
-        let structured = raw.structured.map(|json| format!(",\"structuredContent\":{json}"));
-        let json = format!(
-            "{{\"content\":[{}],\"isError\":{}{}}}",
-            content.join(","),
-            raw.is_error,
-            structured.unwrap_or_default()
-        );
-        Ok(Self { json, is_error: raw.is_error })
+        Ok(Self::write(&content.join(","), raw.is_error, raw.structured.map(RawValue::get)))
     }
+}
+
+/// A part of content that is a text, as JSON.
+fn text_content(text: &str) -> String {
+    format!("{{\"type\":\"text\",\"text\":{}}}", quoted(text))
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ async fn handle(routed: RoutedRequest, format: ErrorFormat) -> Response<Response
     }
     match &route.handler {
         Handler::Proxy(proxy) if proxy.llm => Box::pin(llm::serve(routed, proxy, format)).await,
-        Handler::Proxy(proxy) => proxy::serve(routed, proxy, format).await,
+        Handler::Proxy(proxy) => Box::pin(proxy::serve(routed, proxy, format)).await,
         Handler::WebSocketChat(chat) => websocket_chat::serve(routed, chat, format),
         Handler::Policy => Box::pin(policy_endpoint::serve(routed)).await,
         Handler::Agents(route) => Box::pin(agent_routes::serve(routed, *route)).await,

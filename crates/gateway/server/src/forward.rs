@@ -1,6 +1,7 @@
 //! Forwarding: sends a request to an upstream, with retries, and takes its response.
 
 use std::mem;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +139,11 @@ impl<'a> Attempts<'a> {
         request: Request<RequestBody>,
     ) -> Result<UpstreamResponse, ErrorResponse> {
         let waiting = request.body().waiting();
-        let sent = timeout(self.limit, pool.send(in_flight.endpoint(), request)).await;
+        let sent = {
+            // Pinned here: a limit that took it by value would move it.
+            let sending = pin!(pool.send(in_flight.endpoint(), request));
+            timeout(self.limit, sending).await
+        };
         let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
         // A body that the client aborts, makes too large or sends slowly says nothing about the
         // server.

@@ -85,7 +85,12 @@ fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> O
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let listed: Vec<_> = headers.get_all(CONNECTION).iter().cloned().collect();
     for name in listed.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
-        if let Ok(name) = HeaderName::from_bytes(name.trim_ascii()) {
+        let name = name.trim_ascii();
+        // The usual ones: that is removed below, and this names no header.
+        if name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close") {
+            continue;
+        }
+        if let Ok(name) = HeaderName::from_bytes(name) {
             headers.remove(name);
         }
     }

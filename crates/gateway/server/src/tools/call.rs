@@ -2,6 +2,7 @@
 //! counted and recorded.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -231,7 +232,8 @@ async fn run(
     let progress = asker.progress.is_some();
     let call = Call { name: &tool.tool.name, arguments, headers: &headers, progress };
     context.note_upstream_asked();
-    let result = timeout(link.timeout, connection.call(services, call, asker)).await;
+    let calling = pin!(connection.call(services, call, asker));
+    let result = timeout(link.timeout, calling).await;
     context.note_upstream_read();
     result.unwrap_or(Err(Failure::TimedOut))
 }
@@ -264,6 +266,7 @@ async fn judged_error(
 }
 
 /// JSON as text: what was read as JSON is UTF-8.
-fn text(json: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(json)
+pub(super) fn text(json: &[u8]) -> Cow<'_, str> {
+    // A whole check is quicker than one that looks for what to replace.
+    str::from_utf8(json).map_or_else(|_| String::from_utf8_lossy(json), Cow::Borrowed)
 }

@@ -15,7 +15,7 @@ use plimsoll_gateway_agents::rpc::{
 };
 use serde_json::json;
 
-use super::call::{CallError, CallSession, ToolCall};
+use super::call::{CallError, CallSession, ToolCall, text};
 use super::event_stream::{self, Events};
 use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
@@ -241,7 +241,7 @@ async fn call(
     let asker = Asker { trace: asked.trace, progress };
     let call = ToolCall { name: &name, arguments, session, asker, running };
     match super::call::call(context, call).await {
-        Ok(called) => Ok(Ok(String::from_utf8_lossy(&called.result).into_owned())),
+        Ok(called) => Ok(Ok(text(&called.result).into_owned())),
         Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
         // Whoever is told to come back later looks at the status and its headers, if there is one
         // to come.

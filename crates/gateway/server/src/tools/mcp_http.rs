@@ -120,16 +120,19 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Ref
 /// Whether the client accepts JSON, and streams of events, and whether it names the latter.
 fn accepted(headers: &HeaderMap) -> (bool, bool, bool) {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let kinds: Vec<String> = values
+    let kinds = values
         .flat_map(|value| value.split(','))
-        .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
-        .collect();
-    let names = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(&kind.as_str()));
-    (
-        kinds.is_empty() || names(&["*/*", "application/*", "application/json"]),
-        kinds.is_empty() || names(&["*/*", "text/*", "text/event-stream"]),
-        names(&["text/event-stream"]),
-    )
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    let (mut any, mut json, mut events, mut names_events) = (true, false, false, false);
+    for kind in kinds {
+        let is = |wanted: &str| kind.eq_ignore_ascii_case(wanted);
+        let names = is("text/event-stream");
+        any = false;
+        json |= is("*/*") || is("application/*") || is("application/json");
+        events |= is("*/*") || is("text/*") || names;
+        names_events |= names;
+    }
+    (any || json, any || events, names_events)
 }
 
 /// Whether no browser shows that a page of another site asks: such a page can give its own host

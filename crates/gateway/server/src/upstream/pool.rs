@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::iter;
 use std::sync::Arc;
 
 use hyper::Request;
@@ -38,26 +39,31 @@ impl Pool {
         endpoint: &Endpoint,
         mut request: Request<RequestBody>,
     ) -> Result<Received, UpstreamError> {
-        while let Some(connection) = self.checkout(endpoint) {
-            if !connection.is_free() {
-                continue;
-            }
-            let spare = clone_idempotent(&request);
+        let mut takes_idle = true;
+        loop {
+            let idle = if takes_idle { self.checkout(endpoint) } else { None };
+            let is_idle = idle.is_some();
+            let connection = match idle {
+                Some(connection) => connection,
+                // Rare: its state is not part of every request's.
+                None => Box::pin(connect(endpoint)).await?,
+            };
+            let spare = if is_idle { clone_idempotent(&request) } else { None };
             match (connection.send(request).await, spare) {
-                (Err(UpstreamError::Broken(Some(unsent), _)), _) => request = *unsent,
+                (Err(UpstreamError::Broken(Some(unsent), _)), _) if is_idle => request = *unsent,
                 (Err(UpstreamError::Broken(None, _)), Some(spare)) => {
-                    request = spare;
-                    break;
+                    (request, takes_idle) = (spare, false);
                 }
                 (other, _) => return other,
             }
         }
-        connect(endpoint).await?.send(request).await
     }
 
+    /// The idle connection that was used last and is still good.
     fn checkout(&self, endpoint: &Endpoint) -> Option<UpstreamConn> {
-        let idle = self.idle.borrow_mut().get_mut(&endpoint.address)?.pop()?;
-        Some(idle.connection)
+        let mut idle = self.idle.borrow_mut();
+        let stack = idle.get_mut(&endpoint.address)?;
+        iter::from_fn(|| stack.pop()).map(|idle| idle.connection).find(UpstreamConn::is_free)
     }
 
     /// Takes back a connection whose exchange is over on both sides; any other one is closed. A
