@@ -46,6 +46,6 @@ pub use prometheus::prometheus;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
 pub use run_screen::{run_notes, run_screen, run_stands_out, run_verdict};
-pub use task_row::{rebuild_tasks, write_task_row};
+pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};
 pub use text::{Style, text};
 pub use timeline::{read_timeline, timeline_json};

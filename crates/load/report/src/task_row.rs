@@ -1,6 +1,7 @@
 //! The lines of `tasks.jsonl`: one for each task of an agent, written during the run.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use plimsoll_measure::{
     ConversationKey, Moment, Nanos, ScenarioId, StageId, TargetId, TaskCounts, TaskEnd, TaskPart,
@@ -8,6 +9,8 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::{RunMetadata, TaskTally};
 use serde::{Deserialize, Serialize};
+
+use crate::row::{ParsedRow, parse_row};
 
 /// One task. Times are in milliseconds; the three parts add up to `loop_ms`.
 #[derive(Serialize, Deserialize)]
@@ -85,21 +88,69 @@ pub fn write_task_row(
     }
 }
 
-/// The tasks of a run that left no summary, and the number of lines that cannot be read. The last
-/// line may be cut, as a killed process leaves it. Tasks that were under way then have no line.
-pub fn rebuild_tasks<L: AsRef<[u8]>>(
+/// The tasks of a run that left no summary.
+#[derive(Debug, Default)]
+pub struct RebuiltTasks {
+    /// Their counts and times.
+    pub tally: TaskTally,
+    /// Lines of `tasks.jsonl` that cannot be read. The last one may be cut, as a killed process
+    /// leaves it.
+    pub unreadable: u64,
+    /// Tasks without a line, of which a first request is in `results.jsonl`: they were under way,
+    /// and count as unfinished, without what was counted in them.
+    pub under_way: u64,
+}
+
+/// The tasks of a run that left no summary, from the lines of `tasks.jsonl` and the rows of
+/// `results.jsonl`.
+pub fn rebuild_tasks<L: AsRef<[u8]>, R: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
+    rows: impl IntoIterator<Item = R>,
     metadata: &RunMetadata,
-) -> (TaskTally, u64) {
-    let (mut tally, mut unreadable) = (TaskTally::default(), 0);
+) -> RebuiltTasks {
+    let (mut rebuilt, mut ended) = (RebuiltTasks::default(), HashSet::new());
     for line in lines {
         let line = line.as_ref().trim_ascii();
-        match serde_json::from_slice(line).ok().and_then(|row| sample(&row, metadata)) {
-            Some(task) => tally.record(&task),
-            None => unreadable += u64::from(!line.is_empty()),
+        let row = serde_json::from_slice::<TaskRow<'_>>(line).ok();
+        match row.and_then(|row| Some((sample(&row, metadata)?, row))) {
+            Some((task, row)) => {
+                rebuilt.tally.record(&task);
+                ended.insert(row.conversation.into_owned());
+            }
+            None => rebuilt.unreadable += u64::from(!line.is_empty()),
         }
     }
-    (tally, unreadable)
+    let first = |row: R| parse_row(row.as_ref()).ok().filter(|row| row.turn == 0);
+    for row in rows.into_iter().filter_map(first).filter(|row| !ended.contains(&row.conversation)) {
+        if let Some(task) = under_way(&row, metadata) {
+            rebuilt.tally.record(&task);
+            rebuilt.under_way += 1;
+        }
+    }
+    rebuilt
+}
+
+/// The task that a row begins; `None` if its scenario has no agent.
+fn under_way(row: &ParsedRow, metadata: &RunMetadata) -> Option<TaskSample> {
+    let tools = format!("{}/tools", row.scenario);
+    let turn = metadata.scenarios.contains(&tools).then(|| row.sample(metadata).ok())??;
+    let lag = row.dispatch_lag_ms.unwrap_or_default();
+    Some(TaskSample {
+        stage: turn.stage,
+        scenario: turn.scenario,
+        target: turn.target,
+        conversation: ConversationKey::default(),
+        warmup: row.warmup,
+        intended: turn.timeline.intended,
+        finished: turn.timeline.intended,
+        first_token: row.ttft_ms.map(|ttft| lag + ttft),
+        times: [Nanos::ZERO; TaskPart::COUNT],
+        generator: [Nanos::ZERO; TaskPart::COUNT],
+        first_token_generator: row.generator_ms.unwrap_or_default(),
+        counts: TaskCounts::default(),
+        end: TaskEnd::Unfinished,
+        failed_in: None,
+    })
 }
 
 /// The task of a row; `None` if it is one of another run.

@@ -9,7 +9,8 @@ use anyhow::{Context as _, Result};
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_page::ServerParts;
 use plimsoll_report::{
-    BoundedLines, Rebuilt, read_exemplars, read_json, read_timeline, rebuild, rebuild_tasks,
+    BoundedLines, Rebuilt, RebuiltTasks, read_exemplars, read_json, read_timeline, rebuild,
+    rebuild_tasks,
 };
 use plimsoll_versus::Versus;
 use serde::Deserialize;
@@ -72,9 +73,15 @@ fn summarize_rows(run: &Path) -> Result<Rebuilt> {
 fn with_tasks(mut summary: RunSummary, run: &Path) -> Result<RunSummary> {
     let Ok(tasks) = fs::File::open(run.join(file::TASKS)) else { return Ok(summary) };
     let lines = BoundedLines::new(BufReader::new(tasks));
-    let (tally, unreadable) = rebuild_tasks(lines, &summary.metadata);
-    let note = "tasks that were under way when the process ended are not counted";
-    summary.metadata.notes.push(note.to_owned());
+    let rows = fs::File::open(run.join(file::ROWS))?;
+    let rows = BoundedLines::new(BufReader::new(rows));
+    let RebuiltTasks { tally, unreadable, under_way } =
+        rebuild_tasks(lines, rows, &summary.metadata);
+    let note = format!(
+        "{under_way} tasks were under way when the process ended: they are unfinished, without \
+         their steps; those whose first request had no answer yet are not known"
+    );
+    summary.metadata.notes.push(note);
     if unreadable > 0 {
         let note = format!("{unreadable} lines of tasks.jsonl cannot be read");
         summary.metadata.notes.push(note);
