@@ -154,7 +154,8 @@ mod tests {
             let numbers = std::iter::repeat_with(|| rng.next_u64());
             let sixteen_bits =
                 numbers.flat_map(|bits| [0, 16, 32, 48].map(|by| bits >> by & 0xFFFF));
-            let chosen = sixteen_bits.map(|bits| list[bits as usize * words / 0x1_0000]);
+            let index = |bits| usize::try_from(bits).unwrap() * words / 0x1_0000;
+            let chosen = sixteen_bits.map(|bits| list[index(bits)]);
             assert_eq!(text.to_string(), chosen.take(count).collect::<String>(), "{words} {count}");
         }
     }
