@@ -31,6 +31,7 @@ impl Comparison {
             first: self.by_importance(),
             most: MOST,
             drops_dashes: true,
+            drops_columns: true,
             spare_columns: SPARE,
             ..Rows::default()
         };
