@@ -60,8 +60,9 @@ impl Comparison {
         format!("compare: {}", parts.join(", "))
     }
 
-    /// The gates. The verdict stands first: a table that is too wide goes on below, or loses its
-    /// last columns, and never what was asked for. The simple rule knows no interval, and nothing that it could see.
+    /// The gates. The verdict stands first: a table that is too wide goes on below or loses its
+    /// last columns, and never the verdict. The simple rule knows no interval, and nothing that it
+    /// could see.
     pub(crate) fn table(&self) -> Table {
         let change = if self.rule == Rule::Simple { "change" } else { "change [95 %]" };
         let head = ["gate", "verdict", "base", "new", change, "margin", "could see"];
