@@ -135,7 +135,7 @@ fn the_simulation_has_the_knee_of_the_textbook() {
 }
 
 /// ADR 0085: a share that is measured for five minutes at the knee itself, with the slope known,
-/// scatters too much for 3 % in 90 of 100 cases.
+/// scatters too much for 3 % in 90 of 100 cases. Other loads are not examined.
 #[test]
 fn five_minutes_do_not_show_an_uneven_knee_to_three_percent() {
     const PROBES: usize = 60;
