@@ -30,13 +30,13 @@ impl Comparison {
         let simple = self.rule == Rule::Simple;
         let head = if simple { "change" } else { "change [95 %]" };
         let mut lines = vec![
-            format!("| gate | base | new | {head} | verdict | margin | could see |"),
-            "|---|--:|--:|--:|---|--:|--:|".to_owned(),
+            format!("| gate | verdict | base | new | {head} | margin | could see |"),
+            "|---|---|--:|--:|--:|--:|--:|".to_owned(),
         ];
         for gate in self.gates.iter().take(ROWS_SHOWN) {
             let mut cells = row(gate).map(|cell| escape(&cell));
-            if cells[4] == "FAIL" {
-                "**FAIL**".clone_into(&mut cells[4]);
+            if cells[1] == "FAIL" {
+                "**FAIL**".clone_into(&mut cells[1]);
             }
             lines.push(format!("| {} |", cells.join(" | ")));
         }

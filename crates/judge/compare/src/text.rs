@@ -60,10 +60,12 @@ impl Comparison {
         format!("compare: {}", parts.join(", "))
     }
 
-    /// The gates. The simple rule knows no interval, and nothing that it could see.
+    /// The gates. The verdict stands first: a table that is too wide goes on below or loses its
+    /// last columns, and never the verdict. The simple rule knows no interval, and nothing that it
+    /// could see.
     pub(crate) fn table(&self) -> Table {
         let change = if self.rule == Rule::Simple { "change" } else { "change [95 %]" };
-        let head = ["gate", "base", "new", change, "verdict", "margin", "could see"];
+        let head = ["gate", "verdict", "base", "new", change, "margin", "could see"];
         let mut table = Table::new(head);
         for gate in &self.gates {
             table.row(row(gate));
@@ -201,10 +203,10 @@ impl Comparison {
 pub(crate) fn row(gate: &GateResult) -> [String; 7] {
     [
         gate.name.clone(),
+        format::word(&gate.judged.judgement).to_owned(),
         gate_words::value(gate.unit, gate.base),
         gate_words::value(gate.unit, gate.new),
         gate_words::change_of(gate),
-        format::word(&gate.judged.judgement).to_owned(),
         gate_words::margin_of(gate),
         gate_words::detectable_of(gate),
     ]

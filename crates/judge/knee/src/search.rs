@@ -470,13 +470,27 @@ impl Search {
                     load: Some(root.x.exp()),
                     low: Some((root.x - root.half).exp()),
                     high: Some((root.x + root.half).exp()),
-                    why: None,
+                    why: self.too_wide(root.half),
                     confirmed: None,
                 },
             );
             return self.confirm(found);
         }
         self.next_pair();
+    }
+
+    /// How much longer a search would have to be for the interval that was asked for, whose half
+    /// width falls with the square root of the time of the longer probes.
+    fn too_wide(&self, half: f64) -> Option<String> {
+        let asked = self.settings.precision / 2.0;
+        let estimates = self.probes.iter().filter(|probe| probe.phase == Phase::Estimate);
+        let spent: f64 = estimates.map(|probe| probe.took_s).sum();
+        let more = spent * ((half / asked).powi(2) - 1.0);
+        let minutes = ((self.settings.budget_s + more) / 60.0).ceil();
+        (half > asked).then(|| {
+            let [half, asked] = [half, asked].map(|share| share * 1e2);
+            format!("±{half:.1} % in this time; ±{asked:.1} % needs about {minutes:.0} minutes")
+        })
     }
 
     fn mostly_missed(&self, points: &[Point]) -> bool {

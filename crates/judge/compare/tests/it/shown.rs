@@ -65,6 +65,23 @@ fn the_texts_equal_the_stored_ones() {
     golden("comparison.json", &(serde_json::to_string_pretty(&json).unwrap() + "\n"));
 }
 
+/// However narrow a screen is, each gate has its verdict beside its name, in the only table.
+#[test]
+fn the_verdict_is_never_in_a_second_table() {
+    let simple = Options { regress: Some(0.1), ..Options::default() };
+    let (base, new) = turns(1, || PLAIN, || PLAIN);
+    let simple = compare(&base, &new, &simple, None).unwrap();
+    for (name, found) in [("example", example()), ("simple", simple)] {
+        for width in 60..=120 {
+            let text = found.screen().text(Style { width, color: false });
+            let heads: Vec<_> =
+                text.lines().filter(|l| l.split_whitespace().next() == Some("gate")).collect();
+            assert_eq!(heads.len(), 1, "{name}, {width}:\n{text}");
+            assert!(heads[0].contains("verdict"), "{name}, {width}:\n{text}");
+        }
+    }
+}
+
 /// The last digits are those of the order in which numbers are added up.
 fn rounded(value: Value) -> Value {
     match value {

@@ -84,6 +84,28 @@ fn the_knee_of_a_queue_with_uneven_times_is_found() {
     bars(Service::Uneven, 0.01, Queue::new(Service::Uneven, 0.01, 7).knee(0.01), 0.1);
 }
 
+/// An interval that is wider than was asked for says so, and never one that is not.
+#[test]
+fn a_wide_interval_tells_the_time_that_a_narrow_one_needs() {
+    let (mut wide, mut narrow) = (0, 0);
+    for seed in 0..8 {
+        for (service, precision) in [(Service::Uneven, 0.02), (Service::Even, 0.2)] {
+            let settings = Settings { seed, precision, ..Settings::new(0.99, 100.0) };
+            let found = found(&search(&mut Queue::new(service, 0.01, 50 + seed), settings));
+            let (Kind::Interval, Some(low), Some(high)) = (found.kind, found.low, found.high)
+            else {
+                continue;
+            };
+            let says = found.why.is_some_and(|why| why.contains("% needs about"));
+            let is_wide = (high / low).ln() > precision;
+            assert!(is_wide || !says, "[{low}, {high}]");
+            wide += u32::from(is_wide && says);
+            narrow += u32::from(!is_wide);
+        }
+    }
+    assert!(wide > 0 && narrow > 0, "{wide} wide ones say so, {narrow} narrow");
+}
+
 #[test]
 fn a_rate_limit_is_found_within_a_step() {
     let truth = Queue::new(Service::Limiter, 0.0, 7).knee(0.01);

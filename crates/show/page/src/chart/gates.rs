@@ -57,8 +57,8 @@ fn entries(comparison: &Comparison) -> Vec<(String, String)> {
 }
 
 /// Where a gate's change and its judgement stand in its table.
-const CHANGE: usize = 3;
-const JUDGEMENT: usize = 4;
+const JUDGEMENT: usize = 1;
+const CHANGE: usize = 4;
 
 /// A gate: its name, its change and its judgement.
 fn row(gate: &GateResult, cells: &[String]) -> Row {
