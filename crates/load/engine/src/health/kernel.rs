@@ -1,7 +1,8 @@
 //! Counters in `/proc` and `/sys`: functions that read the files, and pure functions that parse
 //! their text.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::HostLoad;
@@ -53,9 +54,18 @@ impl CpuTicks {
     }
 }
 
+thread_local! {
+    /// Each worker reads it some 250 times a second: opening it again would cost more than that.
+    static SCHEDSTAT: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+}
+
 /// Time that the current thread was ready to run and waited for a CPU.
 pub(super) fn waited() -> Option<Nanos> {
-    schedstat_in(&fs::read_to_string("/proc/thread-self/schedstat").ok()?).map(|(_, waited)| waited)
+    // Three numbers of at most 20 digits.
+    let mut text = [0; 64];
+    let length = SCHEDSTAT.with(|file| file.as_ref()?.read_at(&mut text, 0).ok())?;
+    let (_, waited) = schedstat_in(str::from_utf8(text.get(..length)?).ok()?)?;
+    Some(waited)
 }
 
 /// Documentation/scheduler/sched-stats: time on the CPU, time waiting for it, time slices.
