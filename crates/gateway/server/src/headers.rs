@@ -86,7 +86,7 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let listed: Vec<_> = headers.get_all(CONNECTION).iter().cloned().collect();
     for name in listed.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
         let name = name.trim_ascii();
-        // The usual ones: that is removed below, and this names no header.
+        // The usual two need no search: `keep-alive` is removed below, and `close` is no header.
         if name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close") {
             continue;
         }

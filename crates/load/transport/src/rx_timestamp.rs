@@ -22,8 +22,8 @@ use crate::look_times::LookTimes;
 /// are read one after the other, and the thread can be interrupted in between.
 const TOLERANCE: i128 = 20_000_000;
 /// How long the offset of the two clocks is used after it was read. They drift by less than a
-/// nanosecond meanwhile; a step of the wall clock in this time is noticed by it up to
-/// [`TOLERANCE`], as any other.
+/// nanosecond meanwhile, and a step of the wall clock in this time is noticed where any other is:
+/// from [`TOLERANCE`] on.
 const RECENT: Nanos = Nanos::from_millis(1);
 /// The offset is used again only if the two clocks were read within this time: else the thread may
 /// have been interrupted between them.
