@@ -2,7 +2,7 @@
 //! their text.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::FileExt as _;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::HostLoad;
