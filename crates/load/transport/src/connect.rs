@@ -15,6 +15,7 @@ use crate::buffers::ReadBuffers;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::http1::KnownHead;
 use crate::http2::SharedConnection;
 use crate::opened::Opened;
 use crate::resolver::Resolver;
@@ -58,6 +59,8 @@ pub struct Connector {
     started: Cell<u64>,
     /// Read buffers of shared connections.
     buffers: OnceCell<Rc<RefCell<ReadBuffers>>>,
+    /// The last head of a response in HTTP/1.1.
+    known_head: Rc<RefCell<KnownHead>>,
 }
 
 impl Connector {
@@ -78,7 +81,8 @@ impl Connector {
             }
         };
         let (resolver, started) = (Resolver::default(), Cell::new(0));
-        Ok(Self { endpoint, tls, options, resolver, started, buffers: OnceCell::new() })
+        let (buffers, known_head) = (OnceCell::new(), Rc::default());
+        Ok(Self { endpoint, tls, options, resolver, started, buffers, known_head })
     }
 
     /// Opens a connection.
@@ -155,7 +159,7 @@ impl Connector {
         phases: &mut ConnectPhases,
     ) -> Result<Connection, Failure> {
         let socket = self.open_socket(clock, phases).await?;
-        Ok(Connection::http1(socket, self.lifetime()))
+        Ok(Connection::http1(socket, self.lifetime(), Rc::clone(&self.known_head)))
     }
 
     /// Opens a TCP connection, with TLS if configured.

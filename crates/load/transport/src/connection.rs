@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::rc::Rc;
 
 use plimsoll_measure::Clock;
 
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
-use crate::http1::Http1Connection;
+use crate::http1::{Http1Connection, KnownHead};
 use crate::http2::{StreamExchange, StreamSlot};
 use crate::message::{Request, ResponseHandler};
 use crate::rx_timestamp::RxClock;
@@ -25,8 +26,8 @@ enum Inner {
 
 impl Connection {
     /// An HTTP/1.1 connection that is closed after `lifetime` requests.
-    pub(crate) fn http1(socket: Socket, lifetime: u32) -> Self {
-        Self(Inner::Http1(Http1Connection::new(socket, lifetime)))
+    pub(crate) fn http1(socket: Socket, lifetime: u32, known: Rc<RefCell<KnownHead>>) -> Self {
+        Self(Inner::Http1(Http1Connection::new(socket, lifetime, known)))
     }
 
     pub(crate) const fn http2(slot: StreamSlot) -> Self {

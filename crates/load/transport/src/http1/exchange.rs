@@ -1,11 +1,13 @@
 //! Exchanges over the socket of an HTTP/1.1 connection, one after another.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_measure::Clock;
 
 use super::exchange_state::ExchangeState;
+use super::known_head::KnownHead;
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
 use crate::message::{Request, ResponseHandler};
@@ -24,8 +26,8 @@ pub(crate) struct Http1Connection {
 
 impl Http1Connection {
     /// A connection that is closed after `lifetime` requests.
-    pub(crate) fn new(socket: Socket, lifetime: u32) -> Self {
-        Self { socket, state: ExchangeState::default(), used: false, lifetime }
+    pub(crate) fn new(socket: Socket, lifetime: u32, known: Rc<RefCell<KnownHead>>) -> Self {
+        Self { socket, state: ExchangeState::knowing(known), used: false, lifetime }
     }
 
     /// The socket of a connection that carries no request.
