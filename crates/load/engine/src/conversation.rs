@@ -77,7 +77,8 @@ pub(crate) async fn run_conversation(
     let mut channel = WebSocketChannel::default();
     let mut task = OpenTask::begin(worker, conversation, intended);
     let conversation_end = loop {
-        let mut turn = OpenTurn::schedule(worker, conversation, intended);
+        let mut turn = OpenTurn::new(worker, intended);
+        turn.schedule(conversation);
         if open_model && permit.is_none() {
             let source = worker.source_of(worker.target_of(conversation.key()));
             *permit = source.limit.acquire_by_policy(intended).await;

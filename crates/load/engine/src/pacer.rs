@@ -115,7 +115,9 @@ pub(crate) fn account_for_rest(worker: &Rc<Worker>, end: Moment) {
 fn never_send(worker: &Rc<Worker>, arrival: &Arrival, at: Moment, late: Nanos) {
     let key = ConversationKey::arrival(arrival.seq);
     let conversation = worker.run.workload.conversation(key, trace_row(worker, arrival));
-    OpenTurn::schedule(worker, &conversation, at).never_send(late);
+    let mut turn = OpenTurn::new(worker, at);
+    turn.schedule(&conversation);
+    turn.never_send(late);
 }
 
 /// The row of the trace that an arrival plays.

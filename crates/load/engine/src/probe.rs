@@ -251,7 +251,8 @@ impl Route {
 async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
-    let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
+    let mut turn = OpenTurn::new(worker, worker.clock.now());
+    turn.schedule_on(&conversation, target);
     let mut timeout = LazyTimeout::new(&worker.clock);
     if turn.is_over_websocket() {
         let mut channel = WebSocketChannel::default();

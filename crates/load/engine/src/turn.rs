@@ -94,43 +94,39 @@ pub(crate) struct TurnEnd {
 }
 
 impl OpenTurn {
-    /// Schedules the current turn of a conversation: from here on it is accounted for.
+    /// A turn that is about to be scheduled. Inlined, so that it is made where it stays: it is
+    /// large, and would be copied with each move.
     #[inline]
-    pub(crate) fn schedule(
-        worker: &Rc<Worker>,
-        conversation: &Conversation,
-        intended: Moment,
-    ) -> Self {
-        Self::schedule_on(worker, conversation, worker.target_of(conversation.key()), intended)
-    }
-
-    /// The same for a target of the caller's choice. Inlined, so that it is made where it stays.
-    #[inline]
-    pub(crate) fn schedule_on(
-        worker: &Rc<Worker>,
-        conversation: &Conversation,
-        target: TargetId,
-        intended: Moment,
-    ) -> Self {
-        let (stage, scenario) = (worker.stage_at(intended), conversation.scenario_of_turn());
-        let rpc = RpcTurn::of(conversation);
-        let operation = rpc.as_ref().map(|rpc| rpc.operation());
-        let route = worker.run.route(scenario, target);
-        // The sample is filled in where it stays: it is large, and would be copied with each move.
-        let mut turn = Self {
+    pub(crate) fn new(worker: &Rc<Worker>, intended: Moment) -> Self {
+        Self {
             worker: Rc::clone(worker),
             measurement: TurnMeasurement::new(intended, worker.buffers.gaps.acquire()),
             asked_output: None,
             limit: intended,
             decoder: None,
-            rpc,
+            rpc: None,
             scan: None,
             detail: None,
             headers: Vec::new(),
             parts: None,
             retry_after: None,
-        };
-        let sample = &mut turn.measurement.sample;
+        }
+    }
+
+    /// Schedules it as the current turn of a conversation: from here on it is accounted for.
+    pub(crate) fn schedule(&mut self, conversation: &Conversation) {
+        self.schedule_on(conversation, self.worker.target_of(conversation.key()));
+    }
+
+    /// The same for a target of the caller's choice.
+    pub(crate) fn schedule_on(&mut self, conversation: &Conversation, target: TargetId) {
+        let Self { worker, measurement, .. } = self;
+        let sample = &mut measurement.sample;
+        let intended = sample.timeline.intended;
+        let (stage, scenario) = (worker.stage_at(intended), conversation.scenario_of_turn());
+        self.rpc = RpcTurn::of(conversation);
+        let operation = self.rpc.as_ref().map(|rpc| rpc.operation());
+        let route = worker.run.route(scenario, target);
         sample.stage = stage;
         sample.scenario = scenario;
         sample.target = target;
@@ -142,8 +138,7 @@ impl OpenTurn {
         sample.warmup = worker.is_warmup(stage);
         sample.expected = route.decisions.expected;
         worker.count_scheduled(sample);
-        turn.measurement.events = worker.event_times(sample);
-        turn
+        measurement.events = worker.event_times(sample);
     }
 
     /// The sample as measured up to now.
