@@ -304,10 +304,15 @@ impl Sample {
     /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` also if
     /// the content came in one piece: then there is no time between its tokens.
     pub fn tpot(&self) -> Option<Nanos> {
+        self.tpot_of(&self.timeline)
+    }
+
+    /// The same with other instants.
+    pub fn tpot_of(&self, timeline: &Timeline) -> Option<Nanos> {
         if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
             return None;
         }
-        self.timeline.tpot(self.output_tokens()?)
+        timeline.tpot(self.output_tokens()?)
     }
 
     /// The output tokens, if known.

@@ -52,14 +52,15 @@ impl Distribution {
     /// Adds one value.
     pub fn record(&mut self, value: Nanos) {
         let nanos = value.as_u64();
-        match &mut self.counts {
-            Counts::Narrow(buckets) => buckets.add(nanos),
-            Counts::Wide(buckets) => buckets.add(nanos),
-        }
         self.count += 1;
         self.sum += u128::from(nanos);
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
+        let bucket = bucket_index(nanos);
+        match &mut self.counts {
+            Counts::Narrow(buckets) => buckets.count(bucket),
+            Counts::Wide(buckets) => buckets.add_n(bucket, 1),
+        }
     }
 
     /// Adds all values of another distribution, bucket by bucket.

@@ -57,19 +57,22 @@ impl MovedValues {
 
     #[cold]
     fn moved_instants(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
-        let without = Sample { timeline: sample.timeline_without_generator(), ..*sample };
-        Metric::each_bounded(sample, &without, |metric, measured, moved| {
-            let moved = match metric {
-                Metric::Transfer => span(sample, measured, Span::Transfer),
-                Metric::Tpot => span(sample, measured, Span::Tokens),
-                _ => moved,
-            };
-            if matters(measured, Nanos::new(measured.as_u64().abs_diff(moved.as_u64()))) {
-                let values = self.values(metric);
-                values.measured.record(measured);
-                values.without.record(moved);
-            }
-        });
+        Metric::each_bounded(
+            sample,
+            &sample.timeline_without_generator(),
+            |metric, measured, moved| {
+                let moved = match metric {
+                    Metric::Transfer => span(sample, measured, Span::Transfer),
+                    Metric::Tpot => span(sample, measured, Span::Tokens),
+                    _ => moved,
+                };
+                if matters(measured, Nanos::new(measured.as_u64().abs_diff(moved.as_u64()))) {
+                    let values = self.values(metric);
+                    values.measured.record(measured);
+                    values.without.record(moved);
+                }
+            },
+        );
         if !late_reads.is_empty() && Metric::Itl.population().covers(sample.outcome) {
             self.gaps(gaps, late_reads);
         }

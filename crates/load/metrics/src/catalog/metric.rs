@@ -1,6 +1,6 @@
 //! Metrics: distributions of times.
 
-use plimsoll_measure::{Nanos, Outcome, Sample};
+use plimsoll_measure::{Nanos, Outcome, Sample, Timeline};
 
 /// The requests that a distribution covers. Outcome classes are kept apart, so that many fast
 /// refusals or slow failures do not move the percentiles of success.
@@ -80,15 +80,15 @@ macro_rules! metrics {
             }
 
             /// Calls `visit` with every bounded metric that covers the request: its value, and its
-            /// value in `other`, the same request with other instants.
+            /// value with `other` instants.
             pub(crate) fn each_bounded(
                 sample: &Sample,
-                other: &Sample,
+                other: &Timeline,
                 mut visit: impl FnMut(Self, Nanos, Nanos),
             ) {
                 $(if Self::$variant.is_bounded() && Population::$population.covers(sample.outcome) {
-                    let of: fn(&Sample) -> Option<Nanos> = $of;
-                    if let (Some(value), Some(other)) = (of(sample), of(other)) {
+                    let of: fn(&Timeline, &Sample) -> Option<Nanos> = $of;
+                    if let (Some(value), Some(other)) = (of(&sample.timeline, sample), of(other, sample)) {
                         visit(Self::$variant, value, other);
                     }
                 })+
@@ -99,8 +99,8 @@ macro_rules! metrics {
             #[inline]
             pub(crate) fn each(sample: &Sample, mut visit: impl FnMut(Self, Nanos)) {
                 $(if Population::$population.covers(sample.outcome) {
-                    let of: fn(&Sample) -> Option<Nanos> = $of;
-                    if let Some(value) = of(sample) {
+                    let of: fn(&Timeline, &Sample) -> Option<Nanos> = $of;
+                    if let Some(value) = of(&sample.timeline, sample) {
                         visit(Self::$variant, value);
                     }
                 })+
@@ -112,73 +112,73 @@ macro_rules! metrics {
 metrics! {
     ResponseTime("response_time", "Response time", Completed):
         "`finished - intended`: what a user waits."
-        => |s| s.timeline.response_time();
+        => |line, _| line.response_time();
     ServiceTime("service_time", "Service time", Completed):
         "`finished - dispatched`: what the target took, connection set-up included."
-        => |s| s.timeline.service_time();
+        => |line, _| line.service_time();
     DispatchLag("dispatch_lag", "Dispatch lag", Dispatched):
         "`dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and the wait for a connection."
-        => |s| s.timeline.dispatch_lag();
+        => |line, _| line.dispatch_lag();
     ReadLag("read_lag", "Read lag", Dispatched):
         "User-space read minus the kernel's receive time stamp, the worst read of a request: how late the generator read."
-        => |s| s.read_lag;
+        => |_, s| s.read_lag;
     Ttfb("ttfb", "TTFB", Completed):
         "First byte of the response minus dispatched."
-        => |s| s.timeline.ttfb();
+        => |line, _| line.ttfb();
     Ttft("ttft", "TTFT", Completed):
         "First content-bearing event (text, reasoning or tool-call delta) minus dispatched."
-        => |s| s.timeline.ttft();
+        => |line, _| line.ttft();
     ResponseTtft("response_ttft", "Response TTFT", Completed):
         "First content-bearing event minus intended."
-        => |s| s.timeline.response_ttft();
+        => |line, _| line.response_ttft();
     Ttfot("ttfot", "TTFOT", Completed):
         "First content event that is not reasoning, minus dispatched."
-        => |s| s.timeline.ttfot();
+        => |line, _| line.ttfot();
     Itl("itl", "ITL", Completed):
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
-        => |_| None;
+        => |_, _| None;
     Tpot("tpot", "TPOT", Completed):
         "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
-        => |s| s.tpot();
+        => |line, s| s.tpot_of(line);
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."
-        => |s| s.timeline.ntpot(s.output_tokens()?);
+        => |line, s| line.ntpot(s.output_tokens()?);
     ConnectionWait("connection_wait", "Connection wait", Dispatched):
         "The wait for a connection, before `dispatched`: until a used one was free, or until the one that the request got began to be opened; only requests that had to wait. Part of the response time, not of the service time."
-        => |s| s.connect.wait;
+        => |_, s| s.connect.wait;
     Dns("dns", "DNS", Completed):
         "Name resolution, where a connection was opened to a name."
-        => |s| s.connect.dns;
+        => |_, s| s.connect.dns;
     Connect("connect", "TCP connect", Completed):
         "The TCP handshake, where a connection was opened."
-        => |s| s.connect.tcp;
+        => |_, s| s.connect.tcp;
     Tls("tls", "TLS handshake", Completed):
         "The TLS handshake, where a connection was opened."
-        => |s| s.connect.tls;
+        => |_, s| s.connect.tls;
     Upgrade("upgrade", "WebSocket handshake", Completed):
         "The handshake of a WebSocket, from the open connection to the 101, where one was opened."
-        => |s| s.connect.upgrade;
+        => |_, s| s.connect.upgrade;
     SendStall("send_stall", "Send stall", Dispatched):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
-        => |s| s.flow.send_stall;
+        => |_, s| s.flow.send_stall;
     ServerTime("server_time", "Server time, as it says", Completed):
         "The time that a response header says the target took, where one does; not measured by Plimsoll."
-        => |s| s.server.time;
+        => |_, s| s.server.time;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."
-        => |s| s.timeline.transfer_time();
+        => |line, _| line.transfer_time();
     RetriedAfter("retried_after", "Idle before retry", Dispatched):
         "Requests that were sent again: how long the connection of the first attempt had been idle."
-        => |s| s.retried_after;
+        => |_, s| s.retried_after;
     RejectedResponseTime("rejected_response_time", "Response time, rejected", Rejected):
         "`finished - intended` of well-formed refusals."
-        => |s| s.timeline.response_time();
+        => |line, _| line.response_time();
     RejectedServiceTime("rejected_service_time", "Service time, rejected", Rejected):
         "`finished - dispatched` of well-formed refusals."
-        => |s| s.timeline.service_time();
+        => |line, _| line.service_time();
     UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful):
         "`finished - intended` of failed and timed-out requests."
-        => |s| s.timeline.response_time();
+        => |line, _| line.response_time();
 }
 
 impl Metric {

@@ -36,15 +36,19 @@ impl<C> Default for Buckets<C> {
     }
 }
 
-impl<C: Counter> Buckets<C> {
-    /// Counts a value in nanoseconds.
+impl Buckets<u32> {
+    /// Counts one value of a bucket, which most often has others already.
     #[inline]
-    pub(super) fn add(&mut self, nanos: u64) {
-        self.add_n(bucket_index(nanos), 1);
+    pub(super) fn count(&mut self, bucket: u32) {
+        match self.0.get_mut(bucket as usize) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.add_n(bucket, 1),
+        }
     }
+}
 
+impl<C: Counter> Buckets<C> {
     /// Counts values of one bucket.
-    #[inline]
     pub(super) fn add_n(&mut self, bucket: u32, values: u64) {
         let index = bucket as usize;
         if index >= self.0.len() {
@@ -143,7 +147,7 @@ mod tests {
             let mut buckets = Buckets::<u32>::default();
             let mut expected = std::collections::BTreeMap::new();
             for value in values.iter().map(|value| value >> bits) {
-                buckets.add(value);
+                buckets.count(bucket_index(value));
                 *expected.entry(bucket_index(value)).or_insert(0) += 1;
             }
             prop_assert_eq!(buckets.filled().collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
