@@ -131,6 +131,11 @@ impl Decoder {
         self.reset_rpc();
     }
 
+    /// Whether it has decoded nothing since it was made or reset.
+    const fn is_fresh(&self) -> bool {
+        matches!(self.body, BodyKind::AwaitingHead) && self.received == 0 && !self.state.is_over()
+    }
+
     /// Begins a new response with its status and content type.
     ///
     /// A success must have the requested content type: `text/event-stream` for a stream,
@@ -143,7 +148,9 @@ impl Decoder {
     /// A WebSocket has the status 101, in every turn. Any success in its place is
     /// [`ErrorClass::WebsocketHandshake`].
     pub fn head(&mut self, status: u16, content_type: Option<&[u8]>) {
-        self.reset();
+        if !self.is_fresh() {
+            self.reset();
+        }
         if (200..300).contains(&status) && self.rpc.is_some() {
             self.rpc_head(content_type);
             return;

@@ -21,9 +21,14 @@ impl ScenarioMix {
         Self { sums: sums.collect() }
     }
 
-    pub(crate) fn pick(&self, mut rng: Rng) -> ScenarioId {
-        let Some((total, last)) = self.sums.last() else { return ScenarioId::default() };
-        let point = rng.uniform() * total;
+    /// Chooses by the first number of `rng`, which is not made where there is no choice.
+    pub(crate) fn pick(&self, rng: impl FnOnce() -> Rng) -> ScenarioId {
+        let (total, last) = match self.sums.as_slice() {
+            [] => return ScenarioId::default(),
+            [(_, only)] => return *only,
+            [.., last] => last,
+        };
+        let point = rng().uniform() * total;
         let position = self.sums.partition_point(|(sum, _)| *sum <= point);
         // Rounding may carry the point to the end.
         self.sums.get(position).map_or(*last, |(_, scenario)| *scenario)
@@ -41,7 +46,7 @@ mod tests {
         let mix = ScenarioMix::new(weights.into_iter());
         let mut counts = [0u32; 5];
         for key in 0..100_000 {
-            counts[mix.pick(Seed(1).rng("mix", key)).index()] += 1;
+            counts[mix.pick(|| Seed(1).rng("mix", key)).index()] += 1;
         }
         for (count, weight) in counts.into_iter().zip(weights) {
             let share = weight / 100.0;

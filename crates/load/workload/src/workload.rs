@@ -82,7 +82,7 @@ impl Workload {
     /// The scenario of a conversation, computed without the conversation.
     pub fn scenario(&self, key: ConversationKey) -> ScenarioId {
         let (content, _) = self.0.content_of(key);
-        self.0.mix.pick(self.0.seed.rng("mix", content.0))
+        self.0.mix.pick(|| self.0.seed.rng("mix", content.0))
     }
 }
 

@@ -87,7 +87,7 @@ impl A2aSession {
     }
 
     fn choose(&mut self, plan: &A2aPlan) {
-        let chosen = plan.choice.pick(self.seed.rng("step", self.step.into())).index();
+        let chosen = plan.choice.pick(|| self.seed.rng("step", self.step.into())).index();
         self.action = plan.actions.get(chosen).copied().unwrap_or(A2aAction::Send);
         self.follow = match self.action {
             A2aAction::Get if self.task.is_none() => Some(Follow::Get),

@@ -132,7 +132,7 @@ impl McpSession {
     }
 
     fn choose(&mut self, plan: &McpPlan) {
-        self.chosen = plan.choice.pick(self.seed.rng("step", self.step.into())).index();
+        self.chosen = plan.choice.pick(|| self.seed.rng("step", self.step.into())).index();
     }
 
     pub(super) const fn is_over(&self) -> bool {
