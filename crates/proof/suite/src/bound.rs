@@ -1,7 +1,7 @@
 //! Bounds that decide whether a suite passes.
 
 use plimsoll_harness::Bound;
-use plimsoll_metrics::{BoundedFigure, Judgement};
+use plimsoll_metrics::{BoundedFigure, Judgement, Refusal};
 use plimsoll_report::format::{figure_mark, or_dash};
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +42,10 @@ impl Requirement {
         Self { bound: Bound::AtLeast(value), format }
     }
 
-    /// Judges a figure. One that must not be used is inconclusive; but a rate that the generator
-    /// kept down is a lower bound, which may show that the least rate is reached (only rates have
-    /// a least value).
+    /// Judges a figure. One that must not be used is inconclusive, with one exception: where the
+    /// generator's part is too large, but the bound is kept whatever it is (`docs/adr/0088`). So a
+    /// rate that the generator kept down may show that the least rate is reached (only rates have
+    /// a least value), and a time with all that the generator may have done to it that it is short.
     fn judge(&self, measured: Result<BoundedFigure, Unusable>) -> Judgement {
         let figure = match measured {
             Ok(figure) => figure,
@@ -54,10 +55,12 @@ impl Requirement {
         let holds = self.bound.holds(value);
         // The generator makes times longer and rates lower: only a broken bound can be its doing.
         let without = if self.is_least() { value + bound } else { value - bound };
+        // Whatever the generator's part in it is, the bound is kept. It is never broken that
+        // way: what the generator sends late it sends in a bunch, which the target serves slower.
+        let kept_anyway = if self.is_least() { holds } else { self.bound.holds(value + bound) };
         match refused {
-            Some(why) if !(holds && self.is_least()) => {
-                Judgement::Inconclusive(Unusable::Refused(why).to_string())
-            }
+            Some(Refusal::Generator) if kept_anyway => Judgement::Pass,
+            Some(why) => Judgement::Inconclusive(Unusable::Refused(why).to_string()),
             _ if holds => Judgement::Pass,
             _ if self.bound.holds(without) => Judgement::Inconclusive(format!(
                 "the generator itself may have changed it by {}, which decides",
@@ -101,7 +104,8 @@ impl BoundResult {
         figure: impl Fn(&Figures) -> Option<BoundedFigure>,
         requirement: Requirement,
     ) -> Self {
-        Self::figure(what, result.bounded(figure), requirement)
+        let figure = result.bounded(figure).and_then(|figure| undisturbed(result, figure));
+        Self::figure(what, figure, requirement)
     }
 
     /// Judges a count of errors: it is broken by many errors, where other bounds are inconclusive.
@@ -112,6 +116,7 @@ impl BoundResult {
         requirement: Requirement,
     ) -> Self {
         let figure = result.error_figure(figure).map(BoundedFigure::exact);
+        let figure = figure.and_then(|figure| undisturbed(result, figure));
         Self::figure(what, figure, requirement)
     }
 
@@ -184,10 +189,17 @@ impl BoundResult {
     }
 }
 
+/// The figure, unless the host was busy when it was measured.
+fn undisturbed(
+    result: &MeasurementResult,
+    figure: BoundedFigure,
+) -> Result<BoundedFigure, Unusable> {
+    result.busy_host().map_or(Ok(figure), |why| Err(Unusable::BusyHost(why)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_metrics::Refusal;
     use plimsoll_report::format::{digits, percent, time};
 
     fn result(p99: Option<f64>, invalid: bool) -> MeasurementResult {
@@ -226,6 +238,10 @@ mod tests {
             // Without the generator it might be 9.9 ms.
             (of(10.1, 0.2, None), below, "10.1ms", "inconclusive"),
             (of(9.0, 2.0, generator), below, "9.00ms!", "inconclusive"),
+            // It is below 10 ms with whatever the generator may have done.
+            (of(0.2, 0.1, generator), below, "200us!", "PASS"),
+            (of(7.9, 2.0, generator), below, "7.90ms!", "PASS"),
+            (of(0.2, 0.1, Some(Refusal::Censored)), below, "200us?", "inconclusive"),
             (of(90.0, 2.0, generator), below, "90.0ms!", "inconclusive"),
             (of(9.0, 0.0, Some(Refusal::Censored)), below, "9.00ms?", "inconclusive"),
             (of(11.0, 5.0, None), least, "11.0", "PASS"),

@@ -199,7 +199,8 @@ impl Report {
 
     /// The outcome. A bound is broken only by figures that may be used, so that a broken one counts
     /// whatever else could not be measured. A suite passes only if everything of it was measured,
-    /// may be used and was judged. Answers that were not the expected ones are never accepted.
+    /// may be used and was judged, on a host that had time for it. Answers that were not the expected
+    /// ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding = || self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
@@ -219,6 +220,7 @@ impl Report {
         } else if !measured
             || self.measurements.iter().any(unusable)
             || self.comparisons.iter().any(not_compared)
+            || (!accepted.invalid && self.measurements.iter().any(|r| r.busy_host().is_some()))
             || (!accepted.missing && !self.missing.is_empty())
             || (!accepted.invalid && deciding().any(open))
         {
@@ -251,7 +253,8 @@ impl Report {
         let unusable = whys.iter().map(|(label, why)| format!("{label}: {why}"));
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("left out: {what}"));
-        nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
+        let busy = finding::busy_host(&self.measurements).map(|finding| finding.text);
+        nothing.into_iter().chain(missing).chain(busy).chain(unusable).chain(open).collect()
     }
 
     /// What the end of the command shows; `rest` is where the whole report is.

@@ -25,6 +25,9 @@ pub enum Unusable {
     /// The figure has no value: too few samples, or it was not measured.
     #[error("too few samples, or not measured")]
     NoValue,
+    /// Other processes and machines used the host.
+    #[error("the host was busy: {0}")]
+    BusyHost(String),
     /// This figure alone must not be used.
     #[error("{}", .0.words())]
     Refused(Refusal),
@@ -151,6 +154,12 @@ impl MeasurementResult {
         // What the target answered says more than that some passes were late besides.
         refusals.sort_by_key(|refusal| !matches!(refusal, Unusable::Errors(_)));
         Some(refusals.into_iter().next().unwrap_or_else(|| Unusable::NotMeasured(why())))
+    }
+
+    /// What other processes and machines took from the host in a usable pass: what was measured
+    /// may be theirs, so that neither a pass nor a failure follows. `None` if it was quiet.
+    pub(crate) fn busy_host(&self) -> Option<String> {
+        self.usable().iter().find_map(|pass| pass.busy_host.clone())
     }
 
     /// Whether some pass is refused for nothing but that Plimsoll did not keep up.

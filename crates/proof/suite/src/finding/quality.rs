@@ -108,6 +108,7 @@ pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
     let all_usable = judged().all(|result| result.why_unusable().is_none());
     Some(match errors {
         0 if requests == 0 => return None,
+        0 if judged().any(|result| result.busy_host().is_some()) => return None,
         0 if all_usable => Finding::good(format!("no errors in {} requests", count(requests))),
         0 => return None,
         _ => Finding::warning(format!(

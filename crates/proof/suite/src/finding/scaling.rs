@@ -38,13 +38,10 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
         digits(high.median),
         many.clients?
     );
-    let figures = many.figures()?;
-    if let Some(why) = figures.busy_host.or(few.figures()?.busy_host) {
-        return Some(Finding::warning(format!(
-            "{rates}: nothing follows, as the host was busy: {why}"
-        )));
+    if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
+        return Some(nothing_follows(&rates, &why));
     }
-    let busy = figures.busy;
+    let busy = many.figures()?.busy;
     let limit = bottleneck(&busy).sentence(&busy);
     let saturated =
         matches!(bottleneck(&busy), Bottleneck::Gateway | Bottleneck::Load | Bottleneck::Both);
@@ -65,6 +62,11 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
     })
 }
 
+/// Of figures that were measured while others used the host.
+pub(crate) fn nothing_follows(text: &str, why: &str) -> Finding {
+    Finding::warning(format!("{text}: nothing follows, as the host was busy: {why}"))
+}
+
 /// Whether times grow no faster than the number of clients, without errors.
 pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
     let (few, many, factor) = ends(sweep)?;
@@ -79,6 +81,9 @@ pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Fin
         time(after),
         many.clients?
     );
+    if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
+        return Some(nothing_follows(&text, &why));
+    }
     Some(if errors > 0 {
         Finding::warning(format!("{text}, and {errors} errors"))
     } else if growth > factor * GRACEFUL_GROWTH {

@@ -96,15 +96,19 @@ fn usable(table: &Table) -> Table {
 fn stands_out(report: &Report) -> Vec<Item> {
     let is_open = report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive;
     let doubts = if is_open { report.doubts() } else { Vec::new() };
-    let fixed = report.measurements.iter().any(MeasurementResult::is_only_invalid);
+    let repeats =
+        |result: &MeasurementResult| result.is_only_invalid() || result.busy_host().is_some();
+    let fixed = report.measurements.iter().any(repeats);
     let fix = if fixed { REPEAT } else { "" };
-    let doubts = doubts.iter().map(|doubt| Item::new(Tone::Unsure, doubt).fix(fix));
     let warnings = report.findings.iter().filter(|found| found.tone == FindingTone::Warning);
     // What must not be used is among the doubts already.
-    let warnings = warnings.filter(|found| !is_open || !found.text.contains("INVALID, do not use"));
+    let warnings = warnings.filter(|found| {
+        !is_open || !(found.text.contains("INVALID, do not use") || doubts.contains(&found.text))
+    });
     let warnings = warnings.map(|found| Item::new(Tone::Unsure, &found.text));
     let notes = report.findings.iter().filter(|found| found.tone == FindingTone::Note);
     let notes = notes.map(|found| Item::new(Tone::Good, &found.text));
+    let doubts = doubts.iter().map(|doubt| Item::new(Tone::Unsure, doubt).fix(fix));
     doubts.chain(warnings).chain(notes).collect()
 }
 

@@ -88,6 +88,7 @@ const MAX_DOUBTS: usize = 5;
 fn inconclusive(report: &Report) -> String {
     let all = report.measurements.len();
     let unusable = report.measurements.iter().filter(|result| result.why_unusable().is_some());
+    let busy = report.measurements.iter().filter(|result| result.busy_host().is_some());
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
     let open = |bound: &&&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
     let compared = report.comparisons.len();
@@ -95,6 +96,7 @@ fn inconclusive(report: &Report) -> String {
     let parts = [
         (report.missing.len(), "left out for the target".to_owned()),
         (unusable.count(), format!("of {all} measurements must not be used")),
+        (busy.count(), format!("of {all} measurements came from a busy host")),
         (not_compared.count(), format!("of {compared} comparisons must not be used")),
         (
             deciding.iter().filter(open).count(),

@@ -319,7 +319,8 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
 /// The signs that the metrics see in a run. Without usable figures there is neither a good nor a
 /// bad one.
 fn signs(row: &PolicyRow) -> Vec<Finding> {
-    let summary = row.summary.as_ref().filter(|_| row.result.why_unusable().is_none());
+    let usable = row.result.why_unusable().is_none() && row.result.busy_host().is_none();
+    let summary = row.summary.as_ref().filter(|_| usable);
     let signs = summary.into_iter().flat_map(|summary| &summary.interpretation);
     signs
         .map(
@@ -343,6 +344,9 @@ fn of_full(row: &PolicyRow) -> Option<Finding> {
     let rate = rate.unwrap_or_default();
     let text =
         format!("as fast as it goes: {rate}{} policy correctness; {limit}", percent(correct));
+    if let Some(why) = row.result.busy_host() {
+        return Some(finding::nothing_follows(&text, &why));
+    }
     Some(if correct >= 1.0 { Finding::good(text) } else { Finding::warning(text) })
 }
 

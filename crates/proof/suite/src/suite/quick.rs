@@ -87,11 +87,15 @@ fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
     let rates = (ratio(|f| f.requests_per_s)? - 1.0) * 100.0;
     let times = ratio(|f| f.mean_ms)?;
     let clients = f64::from(many.clients?) / f64::from(few.clients?);
+    let text = format!(
+        "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long"
+    );
+    if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
+        return Some(finding::nothing_follows(&text, &why));
+    }
     let busy = many.figures()?.busy;
     let limit = finding::bottleneck(&busy).sentence(&busy);
-    Some(finding::Finding::note(format!(
-        "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long; {limit}"
-    )))
+    Some(finding::Finding::note(format!("{text}; {limit}")))
 }
 
 /// The figures of the published benchmark.
