@@ -10,6 +10,7 @@ mod handshake;
 pub use answer::{Answer, AnswerReader, Fault, Head, Progress, Said};
 pub use handshake::{Handshake, Step};
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
@@ -92,28 +93,31 @@ impl Connected {
         let mut headers = self.headers("tools/call", Some(call.name));
         let token = || Map::from_iter([("progressToken".to_owned(), Value::from(id))]);
         let meta = match (*self == Self::Stateless, call.progress) {
-            (true, false) => format!(",\"_meta\":{}", *STATELESS_META),
+            (true, false) => Cow::Borrowed(STATELESS_META.as_str()),
             (true, true) => {
                 let mut meta = token();
                 meta.extend(stateless_meta());
-                format!(",\"_meta\":{}", Value::Object(meta))
+                Cow::Owned(Value::Object(meta).to_string())
             }
-            (false, true) => format!(",\"_meta\":{}", Value::Object(token())),
-            (false, false) => String::new(),
+            (false, true) => Cow::Owned(Value::Object(token()).to_string()),
+            (false, false) => Cow::Borrowed(""),
         };
         if *self == Self::Stateless {
             headers.extend_from_slice(call.headers);
         }
-        let (name, arguments) = (quoted(call.name), call.arguments);
-        let params = format!("{{\"name\":{name},\"arguments\":{arguments}{meta}}}");
+        let name = quoted(call.name);
+        let before_meta = if meta.is_empty() { "" } else { ",\"_meta\":" };
+        let params =
+            ["{\"name\":", &name, ",\"arguments\":", call.arguments, before_meta, &meta, "}"];
+        let params = params.concat();
         let body = rpc::request(Some(id), "tools/call", &params);
         Outgoing { id: Some(id), headers, body }
     }
 
     /// Gives up the request with this id. `None` where the end of its connection says so.
     pub fn cancel(&self, id: u64) -> Option<Outgoing> {
-        let params = json!({"requestId": id}).to_string();
-        (*self != Self::Stateless).then(|| self.notification(CANCELLED, &params))
+        let params = || json!({"requestId": id}).to_string();
+        (*self != Self::Stateless).then(|| self.notification(CANCELLED, &params()))
     }
 
     /// The notification that ends the handshake.

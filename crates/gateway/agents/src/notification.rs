@@ -13,6 +13,9 @@ const PROGRESS: &str = "notifications/progress";
 /// The notification that a request is cancelled, in the versions with sessions.
 pub const CANCELLED: &str = "notifications/cancelled";
 
+/// The member of `_meta` with the token of a call.
+const TOKEN: &str = "progressToken";
+
 /// Longest token of a call, in bytes of its JSON: it is repeated in every notification.
 const MAX_TOKEN: usize = 256;
 
@@ -27,6 +30,10 @@ pub fn progress_token(params: &str) -> Option<String> {
     struct Meta {
         #[serde(rename = "progressToken")]
         token: Value,
+    }
+    // Most calls name none. What has escapes may spell its name with them.
+    if !params.contains(TOKEN) && !params.contains('\\') {
+        return None;
     }
     let params: Params<'_> = read_object(params).ok()?;
     let Meta { token } = read_object(params.meta.get()).ok()?;
@@ -90,6 +97,7 @@ mod tests {
             (r#"{"name":"a","_meta":{"progressToken":"t 1"}}"#, Some(r#""t 1""#)),
             (r#"{"_meta":{"progressToken":7}}"#, Some("7")),
             (r#"{"_meta":{"progressToken":{}}}"#, None),
+            (r#"{"_meta":{"progress\u0054oken":7}}"#, Some("7")),
             (r#"{"_meta":{}}"#, None),
             (r#"{"_meta":["t"]}"#, None),
             (r#"{"_meta":{"progressToken":7,"progressToken":8}}"#, None),

@@ -303,9 +303,11 @@ pub fn failure(id: Option<&str>, error: &RpcError) -> Vec<u8> {
 
 /// A request, or without an id a notification; `params` is JSON.
 pub(crate) fn request(id: Option<u64>, method: &str, params: &str) -> String {
-    let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
-    let method = quoted(method);
-    format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":{method},\"params\":{params}}}")
+    let id = id.map(|id| id.to_string());
+    let (before, id, behind) = id.as_ref().map_or(("", "", ""), |id| ("\"id\":", id.as_str(), ","));
+    let start = ["{\"jsonrpc\":\"2.0\",", before, id, behind, "\"method\":"];
+    let end = [&*quoted(method), ",\"params\":", params, "}"];
+    [&start[..], &end[..]].concat().concat()
 }
 
 #[cfg(test)]

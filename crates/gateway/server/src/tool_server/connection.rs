@@ -117,9 +117,9 @@ impl Connection {
     ) -> Result<(Answer, Option<Held>), Failure> {
         let id = self.next_id();
         let mut unanswered =
-            Unanswered { services, link: &self.link, cancel: connected.cancel(id) };
+            Unanswered { services, link: &self.link, asked: Some((connected, id)) };
         let answer = exchange(services, &self.link, write(connected, id), asker).await;
-        unanswered.cancel = None;
+        unanswered.asked = None;
         answer
     }
 
@@ -163,12 +163,14 @@ impl Connection {
 struct Unanswered<'a> {
     services: Services<'a>,
     link: &'a Arc<ServerLink>,
-    cancel: Option<Outgoing>,
+    /// How the server is spoken to, and the id of the request.
+    asked: Option<(&'a Connected, u64)>,
 }
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        let Some(cancel) = self.cancel.take() else { return };
+        let cancel = self.asked.and_then(|(connected, id)| connected.cancel(id));
+        let Some(cancel) = cancel else { return };
         let (pool, memory) = (Rc::clone(self.services.0), Arc::clone(self.services.1));
         let link = Arc::clone(self.link);
         spawn_local(async move {
