@@ -88,12 +88,11 @@ pub(crate) async fn run_conversation(
         }
         // In a block: what outlives it would keep its room while the next turn waits.
         let conversation_end = {
-            let slot = permit.as_ref();
             let turn_end = if turn.is_over_websocket() {
-                turn.converse(conversation, &mut channel, timeout, slot).await
+                turn.converse(conversation, &mut channel, timeout, permit.as_ref()).await
             } else {
                 // Pinned where it is made: awaited as it is, it would be moved first.
-                pin!(turn.execute(conversation, connections, timeout, slot)).await
+                pin!(turn.execute(conversation, connections, timeout, permit.as_ref())).await
             };
             add_to(task.as_deref_mut(), conversation, &mut turn, &turn_end);
             drop(turn);

@@ -29,7 +29,8 @@ pub struct ExchangeState {
 }
 
 impl ExchangeState {
-    /// Exchanges of one of several connections of a target, which share what they know of its heads.
+    /// Exchanges of one of several connections of a target, which share what they know of its
+    /// heads.
     pub(crate) fn knowing(known: Rc<RefCell<KnownHead>>) -> Self {
         Self { parser: ResponseParser::knowing(known), ..Self::default() }
     }
