@@ -22,6 +22,9 @@ pub struct BusyShares {
     pub busiest_worker: Option<f64>,
     /// The provider's process.
     pub provider: Option<f64>,
+    /// The process of the gateway's store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<f64>,
     /// Share of the time in which the load was ready to run and waited for its core.
     #[serde(default)]
     pub waited: Option<f64>,

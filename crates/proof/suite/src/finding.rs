@@ -80,6 +80,7 @@ mod fixtures {
             generator: Some(generator),
             busiest_worker: Some(generator),
             provider: Some(0.0),
+            store: None,
             waited: None,
             shared: true,
             gateway_cores: Some(1.0),

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::bound::BoundResult;
 use crate::compared::ComparisonResult;
 use crate::error::SuiteError;
-use crate::finding::{self, Finding};
+use crate::finding::{self, Finding, Tone};
 use crate::knee_result::KneeResult;
 use crate::probed::{self, Probed};
-use crate::result::MeasurementResult;
+use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::DIRECT;
@@ -182,7 +182,23 @@ impl Report {
         self.findings.extend(finding::busy_host(&self.measurements));
         self.findings.extend(finding::unusable(&self.measurements));
         self.findings.extend(finding::refused(&self.measurements));
+        self.conclude_nothing_on_a_busy_host();
         self
+    }
+
+    /// Where others used the host most of the time, no bound is kept and nothing is good: neither
+    /// what was compared nor what was counted meanwhile.
+    fn conclude_nothing_on_a_busy_host(&mut self) {
+        let busy: Vec<_> =
+            self.measurements.iter().filter_map(MeasurementResult::busy_host).collect();
+        let Some(why) = busy.first().filter(|_| busy.len() * 2 > self.measurements.len()) else {
+            return;
+        };
+        let why = Unusable::BusyHost(why.clone()).to_string();
+        for bound in self.bounds.iter_mut().filter(|bound| bound.judgement == Judgement::Pass) {
+            bound.judgement = Judgement::Inconclusive(why.clone());
+        }
+        self.findings.retain(|finding| finding.tone != Tone::Good);
     }
 
     /// Adds the sizes that the capacities give, and says of the others why there are none.
@@ -199,8 +215,8 @@ impl Report {
 
     /// The outcome. A bound is broken only by figures that may be used, so that a broken one counts
     /// whatever else could not be measured. A suite passes only if everything of it was measured,
-    /// may be used and was judged, on a host that had time for it. Answers that were not the expected
-    /// ones are never accepted.
+    /// may be used and was judged, on a host that had time for it. Answers that were not the
+    /// expected ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding = || self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());

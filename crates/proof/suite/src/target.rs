@@ -26,6 +26,8 @@ pub(crate) struct SuiteTarget {
     pub(crate) gateway_pid: Option<u32>,
     /// The provider's process, if it is a child.
     pub(crate) provider_pid: Option<u32>,
+    /// The process of the gateway's store, if it is a child.
+    pub(crate) store_pid: Option<u32>,
 }
 
 impl SuiteTarget {

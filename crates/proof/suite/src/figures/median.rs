@@ -23,6 +23,7 @@ impl Figures {
             generator: middle(|f| f.busy.generator),
             busiest_worker: middle(|f| f.busy.busiest_worker),
             provider: middle(|f| f.busy.provider),
+            store: middle(|f| f.busy.store),
             waited: middle(|f| f.busy.waited),
             shared: passes.iter().any(|f| f.busy.shared),
             gateway_cores: middle(|f| f.busy.gateway_cores),

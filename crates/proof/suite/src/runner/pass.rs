@@ -10,7 +10,7 @@ use crate::comparison::slug;
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::measurement::Measurement;
-use crate::process_use::{CpuTime, GATEWAY, PROVIDER, busy_host, cpu_time, watched};
+use crate::process_use::{CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, watched};
 use crate::result::{BusyShares, Figures};
 
 impl SuiteRunner<'_> {
@@ -65,6 +65,7 @@ impl SuiteRunner<'_> {
         figures.busy = BusyShares {
             gateway: share(gateway),
             provider: share(provider),
+            store: share(cpu_time(summary, STORE)),
             generator: (!workers.is_empty()).then_some(generator),
             busiest_worker: workers.iter().copied().reduce(f64::max),
             waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::error::SuiteError;
 use crate::runner::SuiteRunner;
+use crate::suite::redis_server::RedisServer;
 use crate::target::{Gateway, Provider};
 
 /// The tool, which repeats a text.
@@ -13,10 +14,12 @@ pub(super) const TOOL: &str = "echo";
 const ROUTES: &str =
     "routes=[{name: chat, path: /v1/chat/completions, upstream: provider, llm: true}]";
 
-/// Starts it, without keys and limits; `more` are further settings.
+/// Starts it, without keys and limits, with its state in memory or in Redis; `more` are further
+/// settings.
 pub(super) fn start(
     runner: &mut SuiteRunner<'_>,
     provider: &Provider,
+    redis: Option<&RedisServer>,
     more: Option<String>,
 ) -> Result<Gateway, SuiteError> {
     let tools = json!({
@@ -26,6 +29,8 @@ pub(super) fn start(
     });
     let tools = format!("tools={tools}");
     let own = ["auth=null", "rate_limits=[]", ROUTES, &tools].map(str::to_owned);
-    let sets: Vec<_> = own.into_iter().chain(more).collect();
-    runner.gateway("baseline", &sets, Some(provider))
+    let sets: Vec<_> = own.into_iter().chain(redis.map(RedisServer::setting)).chain(more).collect();
+    let mut gateway = runner.gateway("baseline", &sets, Some(provider))?;
+    gateway.target.store_pid = redis.and_then(RedisServer::pid);
+    Ok(gateway)
 }

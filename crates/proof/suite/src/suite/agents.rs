@@ -125,8 +125,8 @@ fn of_reference(runner: &mut SuiteRunner<'_>) -> Result<Vec<Day>, SuiteError> {
     if runner.is_interrupted() {
         return Ok(days);
     }
-    match RedisServer::open(runner.options) {
-        Ok(server) => days.push(with_store(runner, "Redis", Some(server.setting()))?),
+    match RedisServer::open(runner) {
+        Ok(server) => days.push(with_store(runner, "Redis", Some(&server))?),
         Err(why) => runner.skip("the same day with Redis", &why),
     }
     Ok(days)
@@ -135,12 +135,12 @@ fn of_reference(runner: &mut SuiteRunner<'_>) -> Result<Vec<Day>, SuiteError> {
 fn with_store(
     runner: &mut SuiteRunner<'_>,
     store: &'static str,
-    setting: Option<String>,
+    redis: Option<&RedisServer>,
 ) -> Result<Day, SuiteError> {
     let kinds: Vec<_> = KINDS.iter().collect();
     let log = runner.options.folder.join(format!("mock-{}.jsonl", store.to_lowercase()));
     let provider = runner.provider(&["--log", &log.to_string_lossy()])?;
-    let gateway = agent_gateway::start(runner, &provider, setting.clone())?;
+    let gateway = agent_gateway::start(runner, &provider, redis, None)?;
     let mut rows = measure(runner, (&kinds, Some(store)), &gateway.target, PER_S);
     // What the provider has not written yet, it writes at its end.
     drop((gateway, provider));
@@ -150,7 +150,7 @@ fn with_store(
     }
     // A provider without a log: what it writes would take time of both ways.
     let provider = runner.provider(&[])?;
-    let gateway = agent_gateway::start(runner, &provider, setting)?;
+    let gateway = agent_gateway::start(runner, &provider, redis, None)?;
     let ways = [(DIRECT, provider.target()), ("gateway", gateway.target)];
     let added = compare(runner, (&kinds, Some(store)), ways);
     Ok(Day { store: Some(store), rows, added })

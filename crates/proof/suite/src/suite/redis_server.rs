@@ -11,7 +11,7 @@ use plimsoll_harness::ChildProcess;
 use plimsoll_harness::time::poll;
 use serde_json::json;
 
-use crate::options::SuiteOptions;
+use crate::runner::SuiteRunner;
 
 /// Time limit until Redis accepts connections.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,19 +25,25 @@ pub(super) struct RedisServer {
 
 impl RedisServer {
     /// Starts one for a build that can use it. The only place that needs the Redis client.
-    pub(super) fn open(options: &SuiteOptions) -> Result<Self, String> {
+    pub(super) fn open(runner: &SuiteRunner<'_>) -> Result<Self, String> {
         if !HAS_REDIS {
             let why = "this build has no Redis client; build with `cargo build --release --features redis`";
             return Err(why.to_owned());
         }
-        Self::start(&options.exe, &options.folder)
+        // Beside the provider: on a core of the load's it would hold the load up.
+        let options = runner.options;
+        Self::start(&options.exe, &options.folder, runner.cores.provider)
     }
 
     /// Starts it by way of `suite child`, so that the kernel ends it with the suite.
-    fn start(exe: &Path, folder: &Path) -> Result<Self, String> {
+    fn start(exe: &Path, folder: &Path, core: Option<usize>) -> Result<Self, String> {
         let port = free_port().ok_or("no free port for it")?;
         let mut command = Command::new(exe);
-        command.args(["suite", "child", "--program", "redis-server", "--"]);
+        command.args(["suite", "child"]);
+        if let Some(core) = core {
+            command.arg("--core").arg(core.to_string());
+        }
+        command.args(["--program", "redis-server", "--"]);
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"]);
         command.arg(port.to_string()).arg("--dir").arg(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -55,6 +61,11 @@ impl RedisServer {
             (accepts || self.process.has_ended()).then_some(accepts)
         });
         ready == Some(true)
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> Option<u32> {
+        u32::try_from(self.process.pid().as_raw()).ok()
     }
 
     pub(super) fn url(&self) -> String {

@@ -56,7 +56,7 @@ fn with_tools(runner: &mut SuiteRunner<'_>) -> Result<(Gateway, Provider), Suite
         .map_err(|source| SuiteError::Write { path: path.clone(), source })?;
     let provider = runner.provider(&["--config", &path.to_string_lossy()])?;
     let model = format!("agents.chat.model={MODEL}");
-    let gateway = agent_gateway::start(runner, &provider, Some(model))?;
+    let gateway = agent_gateway::start(runner, &provider, None, Some(model))?;
     Ok((gateway, provider))
 }
 

@@ -113,9 +113,9 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<AgentLayers, Suite
     }
     let provider = runner.provider(&[])?;
     let mut rows = with_store(runner, &provider, "memory", None)?;
-    match RedisServer::open(runner.options) {
+    match RedisServer::open(runner) {
         Ok(server) => {
-            rows.extend(with_store(runner, &provider, "Redis", Some(server.setting()))?);
+            rows.extend(with_store(runner, &provider, "Redis", Some(&server))?);
         }
         Err(why) => runner.skip("layer 3 with Redis", &why),
     }
@@ -143,13 +143,14 @@ fn with_store(
     runner: &mut SuiteRunner<'_>,
     provider: &Provider,
     store: &'static str,
-    setting: Option<String>,
+    redis: Option<&RedisServer>,
 ) -> Result<Vec<OperationResult>, SuiteError> {
     let mut sets =
         bare_with(&[AUTH, "tenant={header: x-tenant-id}", "request_id={}", "metrics={}"]);
     sets.extend(layer(provider));
-    sets.extend(setting);
-    let gateway = runner.gateway("layers", &sets, Some(provider))?;
+    sets.extend(redis.map(RedisServer::setting));
+    let mut gateway = runner.gateway("layers", &sets, Some(provider))?;
+    gateway.target.store_pid = redis.and_then(RedisServer::pid);
     let length = length(runner.options, 15);
     let mut rows = Vec::new();
     for operation in &OPERATIONS {

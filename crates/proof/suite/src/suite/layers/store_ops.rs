@@ -14,7 +14,6 @@ use plimsoll_report::format::time;
 use tokio::runtime::Builder;
 
 use crate::bound::{BoundResult, Requirement};
-use crate::options::SuiteOptions;
 use crate::runner::SuiteRunner;
 use crate::suite::redis_server::RedisServer;
 
@@ -61,7 +60,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
         Ok(rows) => ops.rows.extend(rows),
         Err(why) => runner.skip("store operations in memory", &why),
     }
-    let redis = open_redis(runner.options).and_then(|(_server, backend)| {
+    let redis = open_redis(runner).and_then(|(_server, backend)| {
         runner.log("store operations, Redis");
         measure_store("Redis", &backend, count)
     });
@@ -73,8 +72,8 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
 }
 
 /// Starts a Redis server, and opens a store in it.
-fn open_redis(options: &SuiteOptions) -> Result<(RedisServer, Backend), String> {
-    let server = RedisServer::open(options)?;
+fn open_redis(runner: &SuiteRunner<'_>) -> Result<(RedisServer, Backend), String> {
+    let server = RedisServer::open(runner)?;
     let backend = Backend::redis(RedisSettings::new(server.url()));
     Ok((server, backend.map_err(|error| error.to_string())?))
 }

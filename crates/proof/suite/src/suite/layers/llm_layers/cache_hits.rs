@@ -109,7 +109,9 @@ fn proven(
     );
     // The first question, in the warm-up, is a miss.
     if hits >= requests as f64 && misses <= 1.0 {
-        return Some(format!("{counts}: every measured answer is a hit"));
+        let is_busy = hit.busy_host().is_some();
+        let so = if is_busy { "" } else { ": every measured answer is a hit" };
+        return Some(format!("{counts}{so}"));
     }
     runner.miss("cache hits", &format!("not shown: {counts}"));
     runner.results.iter_mut().filter(|result| result.label == hit.label).for_each(|result| {
