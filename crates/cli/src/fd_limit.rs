@@ -1,9 +1,15 @@
-//! The limit on open files. Every connection takes one descriptor.
+//! The limit on open files, and the kernel's table of them. Every connection takes one descriptor.
 
+use std::fs::File;
+
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Descriptors that a run needs besides its connections.
 const RESERVED: u64 = 64;
+
+/// Descriptors that the kernel's table has room for from the start: 8 bytes each.
+const TABLE: u64 = 65_536;
 
 /// The limit on open files, raised as far as the system allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +21,8 @@ pub(crate) struct FdLimit {
 }
 
 impl FdLimit {
-    /// Raises the soft limit to the hard one. `None` where the system does not report its limits.
+    /// Raises the soft limit to the hard one, and has the table of open files made once and for
+    /// all. Call it before the process has threads. `None` where the system does not report its limits.
     pub(crate) fn raise() -> Option<Self> {
         let (before, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
         if before < hard {
@@ -23,6 +30,7 @@ impl FdLimit {
             let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         }
         let (now, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+        reserve_table(now.min(TABLE));
         Some(Self { before, now })
     }
 
@@ -43,6 +51,22 @@ impl FdLimit {
     }
 }
 
+/// Has the kernel make the table of open files large enough for so many.
+///
+/// The table grows when descriptor 256, 512, 1024 and so on is taken. In a process with threads the
+/// kernel then waits until no CPU can still read the old one (`expand_fdtable` calls
+/// `synchronize_rcu`), some 10 to 20 ms in which the thread that opens a connection does nothing
+/// else. The table never shrinks, so a descriptor that is taken and given back is enough.
+fn reserve_table(files: u64) {
+    let highest = i32::try_from(files).unwrap_or(i32::MAX) - 1;
+    // Without it a load is held up for moments, and says so: not worth an error.
+    if let Ok(any) = File::open("/dev/null")
+        && let Ok(taken) = fcntl(&any, FcntlArg::F_DUPFD_CLOEXEC(highest))
+    {
+        let _ = nix::unistd::close(taken);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +81,16 @@ mod tests {
         assert_eq!(FdLimit { before: 4_096, now: 4_096 }.raised_message(), None);
         assert_eq!(raised.warning(4_032), None);
         assert!(raised.warning(4_033).is_some());
+    }
+
+    /// The kernel tells the size of the table.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_table_has_room_for_all_connections_before_the_first() {
+        let limit = FdLimit::raise().unwrap().now;
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();
+        assert!(size.trim().parse::<u64>().unwrap() >= limit.min(TABLE), "{size}");
     }
 
     #[test]

@@ -71,13 +71,16 @@ impl Socket {
         tcp: TcpStream,
         mut tls: ClientConnection,
     ) -> Result<Self, Failure> {
-        while tls.is_handshaking() {
+        // The client's last message is sent as well: a connection may wait long for its first
+        // request, and until then the target would count its handshake as unfinished.
+        while tls.is_handshaking() || tls.wants_write() {
             let interest = if tls.wants_write() { Interest::WRITABLE } else { Interest::READABLE };
             tcp.ready(interest).await.map_err(|error| Failure::connecting(&error))?;
             flush_tls(&tcp, &mut tls).map_err(|error| Failure::connecting(&error))?;
-            read_handshake(&tcp, &mut tls)?;
+            if tls.is_handshaking() {
+                read_handshake(&tcp, &mut tls)?;
+            }
         }
-        // The client's last message may still be unsent. It goes out with the first request.
         Ok(Self { tcp, timestamped: false, tls: Some(Box::new(tls)) })
     }
 

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::support::{Client, options, run, send, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
@@ -20,10 +21,8 @@ fn serve_tls(response: Vec<u8>) -> (SocketAddr, String) {
     (address, pem)
 }
 
-/// The same, with the number of connections that resumed a session, as the server sees it.
-fn serve_counted(response: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
-    let resumed = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&resumed);
+/// The configuration of a server for `localhost`, and its certificate as PEM.
+fn server_config() -> (Arc<ServerConfig>, String) {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key =
         PrivateKeyDer::from_pem_slice(certified.signing_key.serialize_pem().as_bytes()).unwrap();
@@ -34,7 +33,15 @@ fn serve_counted(response: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
         .with_no_client_auth()
         .with_single_cert(vec![certified.cert.der().clone()], key)
         .unwrap();
-    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    (Arc::new(config), certified.cert.pem())
+}
+
+/// The server of [`serve_tls`], with the number of connections that resumed a session, as the server sees it.
+fn serve_counted(response: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
+    let resumed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&resumed);
+    let (config, pem) = server_config();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for tcp in listener.incoming() {
@@ -43,7 +50,7 @@ fn serve_counted(response: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
             std::thread::spawn(move || respond_to_all(tcp.unwrap(), config, &response, &count));
         }
     });
-    (address, certified.cert.pem(), resumed)
+    (address, pem, resumed)
 }
 
 fn respond_to_all(tcp: TcpStream, config: Arc<ServerConfig>, response: &[u8], resumed: &AtomicU32) {
@@ -102,6 +109,29 @@ fn a_trusted_target_is_reached_and_its_handshake_is_timed() {
             // The unrequested tickets of a TLS 1.3 server do not make the connection unusable.
             assert!(connection.is_idle());
         }
+    });
+}
+
+/// A connection can wait long for its first request: the target must not see half a handshake.
+#[test]
+fn the_target_ends_its_handshake_before_the_first_request() {
+    run(async {
+        let (config, pem) = server_config();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let mut tcp = listener.accept().unwrap().0;
+            tcp.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let mut tls = ServerConnection::new(config).unwrap();
+            while tls.is_handshaking() {
+                tls.complete_io(&mut tcp)?;
+            }
+            Ok::<_, std::io::Error>(())
+        });
+        let (_file, settings) = trust(&pem);
+        let opened = connect(&client(address, "localhost", &settings)).await;
+        assert!(opened.connection.is_ok(), "and it stays open without a request");
+        assert!(server.join().unwrap().is_ok());
     });
 }
 
