@@ -14,7 +14,8 @@
 //! - After that answer it stays young for as long again: what piled up while the target was busy
 //!   with it is first served by the connections that there are.
 //! - A target whose answers take long is busy with answers, not with connections. Waiting for a
-//!   free connection would cost more than opening one, so there only handshakes are bounded.
+//!   free connection would cost more than opening one, so there only handshakes are bounded. A
+//!   target that has not answered at all for that long counts as one, until it answers.
 //!
 //! A connection that is closed leaves its *place*, which may be filled again at once: a target that
 //! closes each connection after its answer makes clients do so, too.
@@ -72,6 +73,8 @@ pub(super) struct Growth {
     savings: Savings,
     /// Until when the target has last stood still.
     stood_still: Cell<Moment>,
+    /// When the first connection was open that someone waited for.
+    first_opened: Cell<Option<Moment>>,
 }
 
 impl Default for Growth {
@@ -85,6 +88,7 @@ impl Default for Growth {
             answer: AnswerTime::default(),
             savings: Savings::default(),
             stood_still: Cell::new(Moment::EPOCH),
+            first_opened: Cell::new(None),
         }
     }
 }
@@ -122,12 +126,20 @@ impl Growth {
 
     /// Whether one more connection may be added now.
     pub(super) fn may_add(&self, now: Moment) -> bool {
+        self.note_silence(now);
         if !self.is_worth_it() {
             return false;
         }
         let adding = self.handshakes.get() - self.refills.get();
         let window = if self.pace() == Pace::Slow { MAX_WINDOW } else { self.window.get() };
         adding + self.count_young(now) < window
+    }
+
+    /// While no answer is known, the target's silence shows that answers take at least as long.
+    fn note_silence(&self, now: Moment) {
+        if self.first_opened.get().is_some_and(|opened| now >= opened + SLOW_ANSWER) {
+            self.answer.expect(SLOW_ANSWER);
+        }
     }
 
     /// Whether waits have reached the price of a connection, persist, or cost more than it anyway.
@@ -182,6 +194,7 @@ impl Growth {
     /// A connection is open: its handshake lasted from `started` to `ready`.
     pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
         self.savings.set_up_took(ready.since(started));
+        self.first_opened.set(self.first_opened.get().or(Some(ready)));
         let mut young = self.young.borrow_mut();
         // No more room than is needed: each virtual user has a pool, of one connection.
         young.reserve_exact(1);
@@ -316,9 +329,11 @@ mod tests {
     #[test]
     fn waits_that_persist_double_what_may_be_opened_at_once() {
         let growth = Growth::default();
+        growth.expect_answer(Nanos::from_micros(100));
+        pay(&growth);
         let mut room = Vec::new();
         for look in 0..5_u32 {
-            let now = u64::from(look) * 10_000;
+            let now = u64::from(look) * 50_000;
             let before = look * 100;
             let opened = (0..20).take_while(|n| opens(&growth, before + n, now));
             room.push(opened.count());
@@ -326,8 +341,8 @@ mod tests {
         }
         assert_eq!(room, [1, 2, 4, 8, 8]);
         growth.drained();
-        open(&growth, 999, 90_000);
-        assert!(!growth.may_add(at(90_000)));
+        open(&growth, 999, 900_000);
+        assert!(!growth.may_add(at(900_000)));
     }
 
     #[test]
@@ -367,6 +382,18 @@ mod tests {
             growth.handshake_began(false);
         });
         assert!(!growth.may_add(at(0)));
+    }
+
+    /// Streams of seconds, and no probe before them: the first thousand do not wait for each other.
+    #[test]
+    fn a_target_that_does_not_answer_at_all_is_slow() {
+        let growth = Growth::default();
+        open(&growth, 1, 0);
+        open(&growth, 2, 4_000);
+        assert!(!growth.may_add(at(4_999)), "nobody knows yet");
+        assert!((3..100).all(|number| opens(&growth, number, 5_000)));
+        (0..200).for_each(|_| growth.answered(1, false, Nanos::from_micros(100), at(6_000)));
+        assert!(!growth.may_add(at(6_000)), "its answers are fast: it was only late at first");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::mock_log::{join, true_service_us};
 use crate::runner::Runner;
 
 /// The stage after a warm-up that opens the connections: opening them is part of the service time,
-/// and not a delay of the server.
+/// and not a delay of the server. So it lasts longer than the longest delay.
 const MEASURED: StageId = StageId(1);
 
 /// The larger of 50 us and half a percent.
@@ -29,7 +29,7 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
     let scenario =
         |delay: &&str| format!("  - {{name: {delay}, headers: {{x-mock-ttft: {delay}}}}}\n");
     let scenarios: String = delays.iter().map(scenario).collect();
-    let stage = runner.usual_or_full("w@400:1s,@400:2s", "w@400:1s,@400:30s");
+    let stage = runner.usual_or_full("w@400:1s,@400:2s", "w@400:6s,@400:30s");
     let mock = runner.mock("")?;
     let run =
         runner.run(&mock.url(), &format!("{SMALL}stages: '{stage}'\nscenarios:\n{scenarios}"))?;
