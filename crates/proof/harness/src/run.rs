@@ -172,20 +172,21 @@ impl CompletedRun {
     }
 }
 
-/// Keeps every sample in memory.
+/// Keeps every sample in memory, in batches: one list would be copied for milliseconds whenever it
+/// grows, on a core that may be the generator's.
 #[derive(Clone, Default)]
-struct KeptSamples(Arc<Mutex<Vec<Sample>>>);
+struct KeptSamples(Arc<Mutex<Vec<Vec<Sample>>>>);
 
 impl KeptSamples {
     fn take(&self) -> Vec<Sample> {
-        self.0.lock().map(|mut samples| std::mem::take(&mut *samples)).unwrap_or_default()
+        self.0.lock().map(|mut batches| std::mem::take(&mut *batches).concat()).unwrap_or_default()
     }
 }
 
 impl SampleSink for KeptSamples {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
-        kept.extend_from_slice(&batch.samples);
+        kept.push(batch.samples.clone());
         Ok(())
     }
 }
