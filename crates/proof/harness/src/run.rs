@@ -168,7 +168,8 @@ impl CompletedRun {
         let (facts, health) = (self.result.metadata.clone(), self.result.health.clone());
         let summary = RunSummary::build(facts, health, &self.result.snapshot, &[])?
             .with_tasks(&self.result.tasks)?;
-        Ok(RunSummary { processes: self.result.processes.clone(), ..summary })
+        let (processes, resources) = (self.result.processes.clone(), self.result.resources.clone());
+        Ok(RunSummary { processes, resources, ..summary })
     }
 }
 

@@ -1,7 +1,7 @@
 //! CPU time and memory of the processes of a measurement, and whether others used their host.
 
 use plimsoll_engine::WatchedProcess;
-use plimsoll_metrics::{InstrumentHealth, ProcessUse, RunSummary};
+use plimsoll_metrics::{InstrumentHealth, ProcessUse, RunSummary, StageResources};
 use plimsoll_report::format::percent;
 
 use crate::figures::BusyShares;
@@ -15,11 +15,40 @@ const MOST_WAITING: f64 = 0.25;
 /// The same, if it waited longer than it ran. Less is the ordinary price of a wake-up: some
 /// microseconds of each of many thousands a second.
 const MOST_OF_ITS_TIME: f64 = 0.1;
+/// The same where less than the first share of the CPUs' time was idle, and other processes than
+/// the suite's had more than the second.
+const LEAST_IDLE: f64 = 0.05;
+const MOST_OF_OTHERS: f64 = 0.25;
 
-/// What other processes and machines took from this host; `None` if it was quiet.
-pub(crate) fn busy_host(health: &InstrumentHealth, busy: &BusyShares) -> Option<String> {
+/// The share of the CPUs' time that other processes had, where that is too much and nothing was
+/// idle. Every process that the suite needs must be among those of the stages.
+pub(crate) fn crowded(stages: &[StageResources]) -> Option<f64> {
+    let (mut wall, mut cpus, mut idle, mut others) = (0.0, 0.0, 0.0, 0.0);
+    for stage in stages {
+        let host = stage.host.as_ref()?;
+        let own: f64 = stage.processes.iter().map(|process| process.cores).sum();
+        let all = f64::from(host.cpus);
+        wall += stage.wall_s;
+        cpus += all * stage.wall_s;
+        idle += (1.0 - host.busy - host.stolen) * all * stage.wall_s;
+        others += (host.busy * all - own) * stage.wall_s;
+    }
+    let is_crowded = wall > 0.0 && idle < LEAST_IDLE * cpus && others > MOST_OF_OTHERS * cpus;
+    is_crowded.then(|| others / cpus)
+}
+
+/// What other processes and machines took from this host; `None` if it was quiet. `others`: see
+/// [`crowded`].
+pub(crate) fn busy_host(
+    health: &InstrumentHealth,
+    busy: &BusyShares,
+    others: Option<f64>,
+) -> Option<String> {
     if let Some(steal) = health.steal_share.filter(|steal| *steal > MOST_STEAL) {
         return Some(format!("{} of its CPU time went to other machines", percent(steal)));
+    }
+    if let Some(others) = others {
+        return Some(format!("other processes had {} of the time of its CPUs", percent(others)));
     }
     let own = [busy.provider, busy.store].into_iter().flatten().sum::<f64>();
     let waited = busy.waited? - if busy.shared { own } else { 0.0 };
@@ -76,6 +105,8 @@ pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::{HostLoad, ProcessLoad};
+
     use super::*;
 
     #[test]
@@ -96,7 +127,7 @@ mod tests {
             let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
             let [provider, store] = own.map(Some);
             let busy = BusyShares { provider, store, waited, shared, ..BusyShares::default() };
-            busy_host(&health, &busy)
+            busy_host(&health, &busy, None)
         };
         assert_eq!(of(Some(0.06), Some(0.05), [0.0, 0.0], false), None);
         let stolen = of(Some(0.12), None, [0.0, 0.0], false).unwrap();
@@ -107,11 +138,32 @@ mod tests {
     }
 
     #[test]
+    fn only_a_full_host_with_other_processes_is_crowded() {
+        let of = |busy, own: &[f64]| {
+            let process = |cores: &f64| ProcessLoad { cores: *cores, ..ProcessLoad::default() };
+            let host = HostLoad { cpus: 4, busy, stolen: 0.0 };
+            crowded(&[StageResources {
+                wall_s: 2.0,
+                processes: own.iter().map(process).collect(),
+                host: Some(host),
+                ..StageResources::default()
+            }])
+        };
+        assert_eq!(of(1.0, &[0.5, 0.5]), Some(0.75));
+        assert_eq!(of(0.98, &[1.9, 1.9]), None, "the suite itself filled it");
+        assert_eq!(of(0.9, &[0.5, 0.5]), None, "there was time left");
+        assert_eq!(crowded(&[]), None);
+        assert_eq!(crowded(&[StageResources::default()]), None, "the kernel does not tell");
+        let text = busy_host(&InstrumentHealth::default(), &BusyShares::default(), Some(0.75));
+        assert_eq!(text.unwrap(), "other processes had 75.0% of the time of its CPUs");
+    }
+
+    #[test]
     fn wake_ups_of_a_load_that_runs_make_no_busy_host() {
         let of = |waited, busiest_worker| {
             let (waited, busiest_worker) = (Some(waited), Some(busiest_worker));
             let busy = BusyShares { busiest_worker, waited, ..BusyShares::default() };
-            busy_host(&InstrumentHealth::default(), &busy).is_some()
+            busy_host(&InstrumentHealth::default(), &busy, None).is_some()
         };
         // Measured: many wake-ups on a quiet host, and six busy loops on the load's core.
         for (waited, ran, is_busy) in [

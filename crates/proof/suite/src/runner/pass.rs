@@ -10,7 +10,9 @@ use crate::comparison::slug;
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::measurement::Measurement;
-use crate::process_use::{CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, watched};
+use crate::process_use::{
+    CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, crowded, watched,
+};
 use crate::result::{BusyShares, Figures};
 
 impl SuiteRunner<'_> {
@@ -49,7 +51,10 @@ impl SuiteRunner<'_> {
         summary.health.calibration.clone_from(&self.options.calibration);
         let mut figures = Figures::of(&summary, responses)?;
         self.add_cpu(&mut figures, &summary);
-        figures.busy_host = busy_host(&summary.health, &figures.busy);
+        // What else runs for a gateway of the user's is not known.
+        let own_target = !measurement.target.external;
+        let others = own_target.then(|| crowded(&summary.resources)).flatten();
+        figures.busy_host = busy_host(&summary.health, &figures.busy, others);
         let file = self.keep(&summary, measurement, pass)?;
         Ok((Pass { summary, figures }, file))
     }
