@@ -190,11 +190,11 @@ impl Report {
     /// what was compared nor what was counted meanwhile.
     fn conclude_nothing_on_a_busy_host(&mut self) {
         let busy: Vec<_> =
-            self.measurements.iter().filter_map(MeasurementResult::busy_host).collect();
+            self.measurements.iter().filter_map(MeasurementResult::busy_in_any_pass).collect();
         let Some(why) = busy.first().filter(|_| busy.len() * 2 > self.measurements.len()) else {
             return;
         };
-        let why = Unusable::BusyHost(why.clone()).to_string();
+        let why = Unusable::BusyHost((*why).clone()).to_string();
         for bound in self.bounds.iter_mut().filter(|bound| bound.judgement == Judgement::Pass) {
             bound.judgement = Judgement::Inconclusive(why.clone());
         }
@@ -386,6 +386,23 @@ mod tests {
         let mut result = result(false);
         result.passes[0].errors = 10;
         result
+    }
+
+    /// Passes that others disturbed are most often late as well, and then their figures cannot be
+    /// used: the host was busy all the same.
+    #[test]
+    fn nothing_is_kept_on_a_host_that_was_busy_most_of_the_time() {
+        let kept = || BoundResult::value("b", Some(0.5), Requirement::below(1.0, time));
+        let disturbed = |invalid, busy: bool| {
+            let mut result = result(invalid);
+            result.passes[0].busy_host = busy.then(|| "others".to_owned());
+            result
+        };
+        for (busy, is_kept) in [([true, true, false], false), ([true, false, false], true)] {
+            let results = busy.map(|busy| disturbed(busy, busy)).to_vec();
+            let report = report(results, vec![kept()]).conclude();
+            assert_eq!(report.bounds[0].judgement == Judgement::Pass, is_kept, "{report:?}");
+        }
     }
 
     #[test]

@@ -162,6 +162,11 @@ impl MeasurementResult {
         self.usable().iter().find_map(|pass| pass.busy_host.clone())
     }
 
+    /// The same of any pass, usable or not: most that were disturbed cannot be used.
+    pub(crate) fn busy_in_any_pass(&self) -> Option<&String> {
+        self.passes.iter().find_map(|pass| pass.busy_host.as_ref())
+    }
+
     /// Whether some pass is refused for nothing but that Plimsoll did not keep up.
     pub(crate) fn is_only_invalid(&self) -> bool {
         self.passes.iter().any(|pass| pass.invalid.is_some() && pass.gated(self.gate()).is_none())

@@ -152,8 +152,8 @@ pub(crate) fn unusable(results: &[MeasurementResult]) -> Vec<Finding> {
 /// What other processes and machines took from this host: the figures of these measurements are
 /// those of a busy host.
 pub(crate) fn busy_host(results: &[MeasurementResult]) -> Option<Finding> {
-    let busy = |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
-    let all: Vec<_> = results.iter().filter_map(|result| Some((result, busy(result)?))).collect();
+    let busy = |result| Some((result, MeasurementResult::busy_in_any_pass(result)?));
+    let all: Vec<_> = results.iter().filter_map(busy).collect();
     let (first, why) = all.first()?;
     Some(Finding::warning(format!(
         "this host was busy during {} of {} measurements ({}: {why}): they give no capacity, and a drop against an earlier result is not judged",
