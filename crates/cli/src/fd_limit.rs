@@ -22,7 +22,8 @@ pub(crate) struct FdLimit {
 
 impl FdLimit {
     /// Raises the soft limit to the hard one, and has the table of open files made once and for
-    /// all. Call it before the process has threads. `None` where the system does not report its limits.
+    /// all. Call it before the process has threads. `None` where the system does not report its
+    /// limits.
     pub(crate) fn raise() -> Option<Self> {
         let (before, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
         if before < hard {

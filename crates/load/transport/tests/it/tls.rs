@@ -36,7 +36,8 @@ fn server_config() -> (Arc<ServerConfig>, String) {
     (Arc::new(config), certified.cert.pem())
 }
 
-/// The server of [`serve_tls`], with the number of connections that resumed a session, as the server sees it.
+/// The server of [`serve_tls`], with the number of connections that resumed a session, as it sees
+/// them.
 fn serve_counted(response: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
     let resumed = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&resumed);
