@@ -154,8 +154,8 @@ impl KnownHead {
 }
 
 /// The value of a line that begins with `name`, the colon and what follows it, and what is left
-/// behind the line. Only for values of visible characters and single lines, of which there is no
-/// doubt that they are well-formed.
+/// behind the line. Only for values of visible characters with spaces between them, of which there
+/// is no doubt that they are well-formed.
 fn changed_value<'i>(line: &'i [u8], name: &[u8]) -> Option<(&'i [u8], &'i [u8])> {
     let rest = line.strip_prefix(name)?;
     let length = rest.iter().position(|byte| !(b' '..=b'~').contains(byte))?;

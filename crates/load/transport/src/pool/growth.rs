@@ -15,7 +15,7 @@
 //!   with it is first served by the connections that there are.
 //! - A target whose answers take long is busy with answers, not with connections. Waiting for a
 //!   free connection would cost more than opening one, so there only handshakes are bounded. A
-//!   target that has not answered at all for that long counts as one, until it answers.
+//!   target that has answered nothing for [`SLOW_ANSWER`] counts as one, until it answers.
 //!
 //! A connection that is closed leaves its *place*, which may be filled again at once: a target that
 //! closes each connection after its answer makes clients do so, too.
