@@ -23,6 +23,7 @@ pub(crate) async fn run_beat(worker: Rc<Worker>) -> io::Result<()> {
         let mut idle = 0;
         while idle < IDLE_BEATS {
             timer.beat().await?;
+            worker.count_finished();
             watch.beat(clock.now());
             idle = if worker.stats().in_flight() == 0 { idle + 1 } else { 0 };
         }

@@ -81,14 +81,16 @@ impl Recycle for EncodedRequest {
     fn recycle(&mut self) -> bool {
         self.head.clear();
         self.body.clear();
-        self.body.capacity() <= MAX_KEPT_BYTES
+        // One without memory is no better than a new one.
+        let has_memory = self.head.capacity() > 0 || self.body.capacity() > 0;
+        has_memory && self.body.capacity() <= MAX_KEPT_BYTES
     }
 }
 
 impl Recycle for Vec<Nanos> {
     fn recycle(&mut self) -> bool {
         self.clear();
-        true
+        self.capacity() > 0
     }
 }
 

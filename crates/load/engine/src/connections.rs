@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_measure::{Nanos, Stripe, TargetId};
 use plimsoll_profile::{HttpPlan, HttpVersion};
 use plimsoll_schedule::{Load, StagePlan};
-use plimsoll_transport::{Connector, LookTimes, PoolLimits, RxClock};
+use plimsoll_transport::{Connector, LookTimes, PoolLimits, RxClock, SendQueue};
 
 use crate::clock::WorkerClock;
 use crate::error::EngineError;
@@ -55,6 +55,8 @@ pub(crate) struct WorkerConnections {
     pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
     /// Shared by the conversations of the open model, and by all users of HTTP/2.
     pub(crate) shared: Rc<ConnectionSet>,
+    /// Where requests wait while the worker is busy.
+    pub(crate) send_queue: Rc<SendQueue>,
 }
 
 impl WorkerConnections {
@@ -65,11 +67,13 @@ impl WorkerConnections {
         clock: &WorkerClock,
         looks: &Arc<LookTimes>,
     ) -> Result<Self, EngineError> {
-        let connectors: Vec<_> = run.connectors()?.into_iter().map(Rc::new).collect();
+        let send_queue = Rc::new(SendQueue::new(Arc::clone(looks)));
+        let through = |connector: Connector| Rc::new(connector.sending_through(&send_queue));
+        let connectors: Vec<_> = run.connectors()?.into_iter().map(through).collect();
         let rx_clock = Rc::new(RxClock::watched(clock.clone(), Arc::clone(looks)));
         let limits = limits_of_worker(&run.plan.http, part);
         let shared = Rc::new(ConnectionSet::new(&connectors, &rx_clock, limits));
-        Ok(Self { part, looks: Arc::clone(looks), connectors, rx_clock, shared })
+        Ok(Self { part, looks: Arc::clone(looks), connectors, rx_clock, shared, send_queue })
     }
 
     /// Opens the connections that the first open stage will need, if the probe has shown how long

@@ -30,6 +30,7 @@ mod conversation;
 mod deadlines;
 mod disturbed;
 mod error;
+mod finished_turns;
 mod health;
 mod in_flight;
 mod in_flight_limit;

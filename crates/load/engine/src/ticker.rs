@@ -38,6 +38,7 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
             worker.end.set(at);
         }
         worker.end_taken_out(at);
+        worker.count_finished();
         worker.send_rows();
         ticks += 1;
         if ticks % TICKS_PER_INTERVAL == 0 {

@@ -21,6 +21,7 @@ use plimsoll_transport::{
 use plimsoll_workload::{Conversation, RequestId, RpcEnd};
 
 use crate::connections::ConnectionSet;
+use crate::finished_turns::TurnExtras;
 use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
@@ -29,7 +30,6 @@ use crate::retry_after;
 use crate::sink::RowExtras;
 use crate::transport::{Acquired, Lease, Pool};
 use crate::worker::Worker;
-use crate::worker_stats::MeasuredTurn;
 use measurement::TurnMeasurement;
 use rpc::RpcTurn;
 
@@ -475,7 +475,9 @@ fn encode<'w>(
     if let Some(cap) = worker.output_cap {
         turn.max_tokens = turn.max_tokens.map(|tokens| tokens.min(cap));
     }
-    let mut wire = worker.buffers.requests.acquire();
+    let buffers = &worker.buffers.requests;
+    worker.send_queue.take_spent(|spent| buffers.release(spent));
+    let mut wire = buffers.acquire();
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
     let id = conversation.request_id();
@@ -564,16 +566,15 @@ impl Drop for OpenTurn {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        let parts = parts.take().map(|parts| parts.within(sample.timeline.ttfb()));
-        let extras = RowExtras {
+        let parts = parts.take().map(|parts| Box::new(parts.within(sample.timeline.ttfb())));
+        let row = RowExtras {
             events: events.take(),
             headers: mem::take(headers),
-            parts: parts.map_or_else(Vec::new, |parts| worker.named_parts(&parts)),
+            parts: parts.as_ref().map_or_else(Vec::new, |parts| worker.named_parts(parts)),
         };
-        let turn = MeasuredTurn { sample, gaps, late_reads, parts: parts.as_ref() };
-        worker.record(turn, extras, detail.take());
+        let (gaps, late_reads) = (mem::take(gaps), mem::take(late_reads));
+        worker.record(sample, TurnExtras { gaps, late_reads, parts, row, detail: detail.take() });
         let buffers = &worker.buffers;
-        buffers.gaps.release(mem::take(gaps));
         if let Some(decoder) = decoder.take() {
             let route = worker.run.route_index(sample.scenario, sample.target);
             buffers.decoders[route].release(decoder);

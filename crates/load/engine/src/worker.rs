@@ -11,20 +11,21 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::ExemplarKeeper;
 use plimsoll_schedule::{Load, StagePlan};
-use plimsoll_transport::{Connector, ReadBuffers, RxClock};
+use plimsoll_transport::{Connector, ReadBuffers, RxClock, SendQueue};
 use plimsoll_workload::id_rank;
 
 use crate::arrival_source::{ArrivalSource, ArrivalStream};
 use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
+use crate::finished_turns::{FinishedTurn, FinishedTurns, TurnExtras};
 use crate::in_flight_limit::InFlightLimit;
 use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
 use crate::pairs::PairCollector;
 use crate::prepared::PreparedRun;
 use crate::response_headers::NamedPart;
-use crate::sink::{RowBatcher, RowExtras};
+use crate::sink::RowBatcher;
 use crate::timer::Timer;
 use crate::worker_count::worker_count;
 use crate::worker_stats::{MeasuredTurn, WorkerStats};
@@ -42,6 +43,8 @@ pub(crate) struct Worker {
     /// Connections of the open model, and of all users of HTTP/2.
     pub(crate) connections: Rc<ConnectionSet>,
     pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    /// Where requests wait while the worker is busy.
+    pub(crate) send_queue: Rc<SendQueue>,
     pub(crate) watch: LoopWatch,
     pub(crate) read_buffers: RefCell<ReadBuffers>,
     pub(crate) buffers: BufferPool,
@@ -62,6 +65,8 @@ pub(crate) struct Worker {
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
     exemplars: RefCell<ExemplarKeeper>,
+    /// Turns that are over and not yet counted.
+    finished: RefCell<FinishedTurns>,
 }
 
 impl Worker {
@@ -75,7 +80,8 @@ impl Worker {
     ) -> Self {
         let clock = timer.clock();
         let targets = run.plan.targets.len();
-        let WorkerConnections { part, looks, connectors, rx_clock, shared } = connections;
+        let WorkerConnections { part, looks, connectors, rx_clock, shared, send_queue } =
+            connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let pairs = run.pairs.clone().map(|pairs| PairCollector::new(pairs, origin));
         let exemplars = ExemplarKeeper::new(run.ids, worker_count(&run.plan).into());
@@ -84,6 +90,7 @@ impl Worker {
             end: Cell::new(origin + run.schedule.duration()),
             connections: shared,
             rx_clock,
+            send_queue,
             watch: LoopWatch::new(looks),
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
@@ -97,6 +104,7 @@ impl Worker {
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
             rows: RefCell::new(rows),
             exemplars: RefCell::new(exemplars),
+            finished: RefCell::default(),
             timer,
             clock,
             run,
@@ -175,6 +183,7 @@ impl Worker {
     /// The blocks that ended since the last call; `all` adds those that lack a turn.
     pub(crate) fn take_blocks(&self, all: bool) -> Vec<Block> {
         let Some(pairs) = &self.pairs else { return Vec::new() };
+        self.count_finished();
         let mut pairs = pairs.borrow_mut();
         if all { pairs.take_all() } else { pairs.take() }
     }
@@ -260,16 +269,34 @@ impl Worker {
         self.stats().scheduled(sample, now);
     }
 
-    /// Records a turn that is over; `detail` is the message of its failure.
-    pub(crate) fn record(&self, turn: MeasuredTurn<'_>, extras: RowExtras, detail: Option<String>) {
-        let now = self.clock.latest();
-        self.stats().record(turn, detail, now);
-        self.exemplars.borrow_mut().offer(turn.sample, turn.gaps, now);
-        self.watch.note(turn.sample, now);
-        if let Some(pairs) = &self.pairs {
-            pairs.borrow_mut().add(turn.sample, |target| self.run.is_taken_out(target));
+    /// Records a turn that is over: it is in flight no longer, and is counted with others that
+    /// ended.
+    pub(crate) fn record(&self, sample: &Sample, extras: TurnExtras) {
+        let at = self.clock.latest();
+        self.stats().ended(at);
+        let enough = self.finished.borrow_mut().push(FinishedTurn { sample, at }, extras);
+        if enough {
+            self.count_finished();
         }
-        self.rows.borrow_mut().offer(turn.sample, extras);
+    }
+
+    /// Counts the turns that ended since the last time.
+    pub(crate) fn count_finished(&self) {
+        let (mut stats, mut exemplars) = (self.stats(), self.exemplars.borrow_mut());
+        let (mut rows, mut pairs) =
+            (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));
+        self.finished.borrow_mut().drain(|FinishedTurn { sample, at }, extras| {
+            let TurnExtras { gaps, late_reads, parts, row, detail } = extras;
+            let (late_reads, parts) = (&late_reads, parts.as_deref());
+            stats.record(MeasuredTurn { sample, gaps: &gaps, late_reads, parts }, detail);
+            exemplars.offer(sample, &gaps, at);
+            self.watch.note(sample, at);
+            if let Some(pairs) = &mut pairs {
+                pairs.add(sample, |target| self.run.is_taken_out(target));
+            }
+            rows.offer(sample, row);
+            self.buffers.gaps.release(gaps);
+        });
     }
 
     /// Parts of a target's time by their names, where rows are written.

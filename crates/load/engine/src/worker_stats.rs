@@ -62,14 +62,17 @@ impl WorkerStats {
         self.recorder.scheduled_in(GroupKey::of(sample));
     }
 
+    /// A turn ended at `at`: it is in flight no longer.
+    pub(crate) fn ended(&mut self, at: Moment) {
+        self.in_flight.dec(at);
+    }
+
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &mut self,
         MeasuredTurn { sample, gaps, late_reads, parts }: MeasuredTurn<'_>,
         detail: Option<String>,
-        at: Moment,
     ) {
-        self.in_flight.dec(at);
         self.recorder.record(sample, gaps, late_reads);
         if let Some(parts) = parts {
             self.recorder.record_parts(sample, parts);

@@ -171,6 +171,8 @@ pub(crate) async fn run_load(
 ) -> Moment {
     let driver = Rc::clone(worker);
     spawn_local(async move { driver.timer.drive().await });
+    let sender = Rc::clone(worker);
+    spawn_local(async move { sender.send_queue.drive(&sender.clock).await });
     spawn_local(run_beat(Rc::clone(worker)));
     spawn_local(run_ticker(Rc::clone(worker), control.clone(), intervals));
     for number in 0..worker.run.schedule.max_virtual_users() {
@@ -209,6 +211,7 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
 /// the load was over at `load_end`.
 pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     account_for_rest(worker, worker.end.get());
+    worker.count_finished();
     worker.flush_rows();
     let blocks = worker.take_blocks(true);
     let mut stats = worker.stats();

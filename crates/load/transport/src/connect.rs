@@ -15,11 +15,12 @@ use crate::buffers::ReadBuffers;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
-use crate::http1::KnownHead;
+use crate::http1::{Http1Connection, KnownHead};
 use crate::http2::SharedConnection;
 use crate::opened::Opened;
 use crate::resolver::Resolver;
 use crate::rx_timestamp::RxClock;
+use crate::send_queue::SendQueue;
 use crate::socket::Socket;
 
 /// A host name that cannot be verified in a certificate.
@@ -61,6 +62,8 @@ pub struct Connector {
     buffers: OnceCell<Rc<RefCell<ReadBuffers>>>,
     /// The last head of a response in HTTP/1.1.
     known_head: Rc<RefCell<KnownHead>>,
+    /// Where the requests of a busy worker wait.
+    send_queue: Option<Rc<SendQueue>>,
 }
 
 impl Connector {
@@ -82,7 +85,14 @@ impl Connector {
         };
         let (resolver, started) = (Resolver::default(), Cell::new(0));
         let (buffers, known_head) = (OnceCell::new(), Rc::default());
-        Ok(Self { endpoint, tls, options, resolver, started, buffers, known_head })
+        let send_queue = None;
+        Ok(Self { endpoint, tls, options, resolver, started, buffers, known_head, send_queue })
+    }
+
+    /// The same, with connections that send their requests through this queue.
+    #[must_use]
+    pub fn sending_through(self, queue: &Rc<SendQueue>) -> Self {
+        Self { send_queue: Some(Rc::clone(queue)), ..self }
     }
 
     /// Opens a connection.
@@ -159,7 +169,9 @@ impl Connector {
         phases: &mut ConnectPhases,
     ) -> Result<Connection, Failure> {
         let socket = self.open_socket(clock, phases).await?;
-        Ok(Connection::http1(socket, self.lifetime(), Rc::clone(&self.known_head)))
+        let known = Rc::clone(&self.known_head);
+        let queue = self.send_queue.clone();
+        Ok(Connection::http1(Http1Connection::new(socket, self.lifetime(), known, queue)))
     }
 
     /// Opens a TCP connection, with TLS if configured.

@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::rc::Rc;
 
 use plimsoll_measure::Clock;
 
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
-use crate::http1::{Http1Connection, KnownHead};
+use crate::http1::Http1Connection;
 use crate::http2::{StreamExchange, StreamSlot};
 use crate::message::{Request, ResponseHandler};
 use crate::rx_timestamp::RxClock;
@@ -25,9 +24,8 @@ enum Inner {
 }
 
 impl Connection {
-    /// An HTTP/1.1 connection that is closed after `lifetime` requests.
-    pub(crate) fn http1(socket: Socket, lifetime: u32, known: Rc<RefCell<KnownHead>>) -> Self {
-        Self(Inner::Http1(Http1Connection::new(socket, lifetime, known)))
+    pub(crate) const fn http1(connection: Http1Connection) -> Self {
+        Self(Inner::Http1(connection))
     }
 
     pub(crate) const fn http2(slot: StreamSlot) -> Self {
@@ -106,4 +104,14 @@ impl Connection {
 enum Exchange<'a, C: Clock, H: ResponseHandler> {
     Http1(&'a mut Http1Connection, &'a mut H),
     Http2(StreamExchange<'a, C, H>),
+}
+
+impl<C: Clock, H: ResponseHandler> Drop for Exchange<'_, C, H> {
+    fn drop(&mut self) {
+        if let Self::Http1(connection, handler) = self {
+            // The exchange was given up. Its request may have been sent meanwhile, which is to be
+            // known; where that failed, the connection is dropped as well.
+            let _ = connection.settle(*handler);
+        }
+    }
 }

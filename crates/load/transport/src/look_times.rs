@@ -89,6 +89,11 @@ impl LookTimes {
         self.counted.get().max(self.beats[2].get())
     }
 
+    /// When the worker last woke.
+    pub fn woke(&self) -> Moment {
+        self.woke.get()
+    }
+
     /// Whether the worker slept between two moments: it waited for something that was not its own
     /// doing. Only the last two sleeps are known.
     pub fn slept_between(&self, from: Moment, to: Moment) -> bool {

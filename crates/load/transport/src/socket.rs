@@ -5,6 +5,7 @@ mod raw_read;
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use nix::sys::socket::sockopt::ReceiveTimestampns;
@@ -27,7 +28,7 @@ const SMALL_BODY: usize = 16 * 1024;
 /// An open socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    tcp: TcpStream,
+    tcp: Rc<TcpStream>,
     /// Whether the kernel time-stamps received bytes.
     timestamped: bool,
     tls: Option<Box<ClientConnection>>,
@@ -56,14 +57,14 @@ pub(crate) struct WriteResult {
 }
 
 impl Socket {
-    pub(crate) const fn plain(tcp: TcpStream) -> Self {
-        Self { tcp, timestamped: false, tls: None }
+    pub(crate) fn plain(tcp: TcpStream) -> Self {
+        Self { tcp: Rc::new(tcp), timestamped: false, tls: None }
     }
 
     /// Enables receive time stamps of the kernel. Where that fails, reads are stamped when they
     /// happen.
     pub(crate) fn enable_timestamps(&mut self) {
-        self.timestamped = setsockopt(&self.tcp, ReceiveTimestampns, &true).is_ok();
+        self.timestamped = setsockopt(&*self.tcp, ReceiveTimestampns, &true).is_ok();
     }
 
     /// Performs the TLS handshake.
@@ -81,7 +82,12 @@ impl Socket {
                 read_handshake(&tcp, &mut tls)?;
             }
         }
-        Ok(Self { tcp, timestamped: false, tls: Some(Box::new(tls)) })
+        Ok(Self { tcp: Rc::new(tcp), timestamped: false, tls: Some(Box::new(tls)) })
+    }
+
+    /// The TCP connection of a socket without TLS.
+    pub(crate) fn without_tls(&self) -> Option<&Rc<TcpStream>> {
+        self.tls.is_none().then_some(&self.tcp)
     }
 
     /// The protocol negotiated in the TLS handshake.
@@ -212,7 +218,7 @@ fn pending_is_ok(poll: Poll<io::Result<()>>) -> io::Result<Poll<()>> {
     }
 }
 
-fn send_plain(
+pub(crate) fn send_plain(
     tcp: &TcpStream,
     joined: &mut Vec<u8>,
     outgoing: &mut OutgoingRequest,

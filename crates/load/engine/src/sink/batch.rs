@@ -16,6 +16,13 @@ pub(crate) struct RowExtras {
     pub(crate) parts: Vec<NamedPart>,
 }
 
+impl RowExtras {
+    /// Whether there is nothing.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.events.is_none() && self.headers.is_empty() && self.parts.is_empty()
+    }
+}
+
 /// What a row has besides its sample, as the writer sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenExtras<'b> {

@@ -1,8 +1,9 @@
 //! Exchanges over the socket of an HTTP/1.1 connection, one after another.
 
 use std::cell::RefCell;
+use std::mem;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use plimsoll_measure::Clock;
 
@@ -12,6 +13,7 @@ use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
 use crate::message::{Request, ResponseHandler};
 use crate::rx_timestamp::RxClock;
+use crate::send_queue::{SendPlace, SendQueue};
 use crate::socket::{ReadResult, Socket};
 
 /// An HTTP/1.1 connection.
@@ -22,12 +24,24 @@ pub(crate) struct Http1Connection {
     used: bool,
     /// Requests that it can still carry.
     lifetime: u32,
+    /// Where its requests wait while the worker is busy; none with TLS.
+    place: Option<SendPlace>,
+    /// Whether nobody has tried to send the current request.
+    is_new: bool,
 }
 
 impl Http1Connection {
     /// A connection that is closed after `lifetime` requests.
-    pub(crate) fn new(socket: Socket, lifetime: u32, known: Rc<RefCell<KnownHead>>) -> Self {
-        Self { socket, state: ExchangeState::knowing(known), used: false, lifetime }
+    pub(crate) fn new(
+        socket: Socket,
+        lifetime: u32,
+        known: Rc<RefCell<KnownHead>>,
+        queue: Option<Rc<SendQueue>>,
+    ) -> Self {
+        let place = queue.zip(socket.without_tls().cloned());
+        let place = place.map(|(queue, tcp)| SendPlace::new(queue, tcp));
+        let state = ExchangeState::knowing(known);
+        Self { socket, state, used: false, lifetime, place, is_new: false }
     }
 
     /// The socket of a connection that carries no request.
@@ -50,6 +64,7 @@ impl Http1Connection {
         self.used = true;
         self.lifetime = self.lifetime.saturating_sub(1);
         self.state.start(request);
+        self.is_new = true;
     }
 
     /// Sends the request and reads its response, as
@@ -61,6 +76,11 @@ impl Http1Connection {
         buffers: &RefCell<ReadBuffers>,
         handler: &mut H,
     ) -> Poll<Result<bool, Failure>> {
+        if mem::take(&mut self.is_new) && self.hold(context.waker(), rx_clock.clock()) {
+            // What comes before it is sent answers no request of ours. Then it is sent at once.
+            ready!(self.socket.poll_ready(context, false))
+                .map_err(|error| Failure::on_connection(&error))?;
+        }
         loop {
             let send_failure = self.send(rx_clock.clock(), buffers, handler).err();
             self.receive(rx_clock, buffers, handler)?;
@@ -75,6 +95,23 @@ impl Http1Connection {
         }
     }
 
+    /// Leaves the request to the worker's queue, if it is busy.
+    fn hold<C: Clock>(&mut self, waker: &Waker, clock: &C) -> bool {
+        let Self { place, state, .. } = self;
+        place.as_ref().is_some_and(|place| place.hold(state.outgoing(), waker, clock))
+    }
+
+    /// Takes the request back from the queue, and tells the handler if it was sent.
+    pub(crate) fn settle<H: ResponseHandler>(&mut self, handler: &mut H) -> Result<(), Failure> {
+        let Self { place: Some(place), state, .. } = self else { return Ok(()) };
+        let tried = place.take_back(state.outgoing());
+        let tried = tried.map_err(|error| Failure::on_connection(&error))?;
+        if let Some(at) = tried.filter(|_| state.is_sent()) {
+            state.sent(at, handler);
+        }
+        Ok(())
+    }
+
     /// Writes what the socket takes of the request.
     fn send<C: Clock, H: ResponseHandler>(
         &mut self,
@@ -82,6 +119,7 @@ impl Http1Connection {
         buffers: &RefCell<ReadBuffers>,
         handler: &mut H,
     ) -> Result<(), Failure> {
+        self.settle(handler)?;
         if self.state.is_sent() {
             return Ok(());
         }

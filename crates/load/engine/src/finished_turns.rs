@@ -1,0 +1,71 @@
+//! Turns that are over and not yet recorded.
+
+use plimsoll_measure::{LateRead, Moment, Nanos, Sample, ServerParts};
+
+use crate::sink::RowExtras;
+
+/// Turns that are recorded together. The counts and histograms that a turn changes are in several
+/// KiB of memory, which then come into the processor's cache once for all of them.
+const TOGETHER: usize = 16;
+
+/// A turn that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FinishedTurn<'t> {
+    pub(crate) sample: &'t Sample,
+    /// When that was noticed.
+    pub(crate) at: Moment,
+}
+
+/// What a turn has besides its sample; most have nothing.
+#[derive(Debug, Default)]
+pub(crate) struct TurnExtras {
+    /// The gaps of its stream.
+    pub(crate) gaps: Vec<Nanos>,
+    /// The late reads of its stream.
+    pub(crate) late_reads: Vec<LateRead>,
+    /// Parts of the target's time, if the response names any.
+    pub(crate) parts: Option<Box<ServerParts>>,
+    /// What its row shall have.
+    pub(crate) row: RowExtras,
+    /// The message of its failure.
+    pub(crate) detail: Option<String>,
+}
+
+impl TurnExtras {
+    fn is_empty(&self) -> bool {
+        let Self { gaps, late_reads, parts, row, detail } = self;
+        // The memory of gaps is used again even if there are none.
+        let has_time = gaps.capacity() > 0 || !late_reads.is_empty() || parts.is_some();
+        !has_time && row.is_empty() && detail.is_none()
+    }
+}
+
+/// Turns that wait to be recorded, in the order in which they ended.
+#[derive(Debug, Default)]
+pub(crate) struct FinishedTurns {
+    samples: Vec<(Sample, Moment)>,
+    /// Of some of them, by index in `samples`, ascending.
+    extras: Vec<(usize, TurnExtras)>,
+}
+
+impl FinishedTurns {
+    /// Adds a turn. Whether there are enough of them to be recorded.
+    pub(crate) fn push(&mut self, turn: FinishedTurn<'_>, extras: TurnExtras) -> bool {
+        if !extras.is_empty() {
+            self.extras.push((self.samples.len(), extras));
+        }
+        self.samples.push((*turn.sample, turn.at));
+        self.samples.len() >= TOGETHER
+    }
+
+    /// Takes every turn, the oldest first.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(FinishedTurn<'_>, TurnExtras)) {
+        let mut extras = self.extras.drain(..).peekable();
+        for (index, (sample, at)) in self.samples.iter().enumerate() {
+            let of_turn = extras.next_if(|(of, _)| *of == index).map(|(_, extras)| extras);
+            take(FinishedTurn { sample, at: *at }, of_turn.unwrap_or_default());
+        }
+        drop(extras);
+        self.samples.clear();
+    }
+}

@@ -1,0 +1,217 @@
+//! The requests of a busy worker, sent a few at a time (`docs/adr/0089-sent-a-few-at-a-time.md`).
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::mem;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use plimsoll_measure::{Clock, Moment};
+use tokio::net::TcpStream;
+
+use crate::buffers::EncodedRequest;
+use crate::http1::OutgoingRequest;
+use crate::look_times::LookTimes;
+use crate::socket::send_plain;
+
+/// Requests that are sent together. More save little, and each waits for those before it.
+const MOST: usize = 8;
+/// A worker is busy that has so many requests to send between two sleeps. With fewer, it has time
+/// to send each at once.
+const BUSY: u32 = 16;
+
+/// Where the requests of one worker wait while it is busy.
+///
+/// Sending takes most of the time that a request costs, in code and memory of the kernel that the
+/// processor's caches lose while the worker handles a response. So a busy worker handles a few
+/// responses first and then sends their next requests.
+#[derive(Debug)]
+pub struct SendQueue {
+    looks: Arc<LookTimes>,
+    state: RefCell<State>,
+    /// Whether a task sends what waits.
+    is_driven: Cell<bool>,
+    /// That task, unless it has been woken.
+    sender: RefCell<Option<Waker>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<Rc<QueuedRequest>>,
+    /// Head and body of a small request, joined for one write.
+    joined: Vec<u8>,
+    /// The buffers of requests that were sent.
+    spent: Vec<EncodedRequest>,
+    /// When the worker last woke.
+    woke: Moment,
+    /// Requests since then, and between that sleep and the one before.
+    requests: u32,
+    requests_before: u32,
+}
+
+impl SendQueue {
+    /// An empty queue of the worker that looks at its sockets at these times. Nothing waits in it
+    /// unless [`SendQueue::drive`] runs.
+    pub fn new(looks: Arc<LookTimes>) -> Self {
+        let (state, is_driven, sender) = Default::default();
+        Self { looks, state, is_driven, sender }
+    }
+
+    /// Sends what waits as soon as the worker's other tasks have had their turn. Never ends.
+    pub async fn drive<C: Clock>(&self, clock: &C) -> Infallible {
+        self.is_driven.set(true);
+        poll_fn(|context| {
+            self.state.borrow_mut().send(clock);
+            self.sender.replace(Some(context.waker().clone()));
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Passes the buffers of requests that were sent to `take`.
+    pub fn take_spent(&self, take: impl FnMut(EncodedRequest)) {
+        let spent = &mut self.state.borrow_mut().spent;
+        if !spent.is_empty() {
+            spent.drain(..).for_each(take);
+        }
+    }
+
+    /// Counts a request that is about to be sent. Whether it is to wait, because the worker is busy.
+    fn count_request(&self) -> bool {
+        let woke = self.looks.woke();
+        let state = &mut *self.state.borrow_mut();
+        if state.woke != woke {
+            state.woke = woke;
+            state.requests_before = mem::take(&mut state.requests);
+        }
+        state.requests = state.requests.saturating_add(1);
+        self.is_driven.get() && state.requests.max(state.requests_before) >= BUSY
+    }
+
+    fn push<C: Clock>(&self, request: Rc<QueuedRequest>, clock: &C) {
+        if let Some(sender) = self.sender.take() {
+            sender.wake();
+        }
+        let mut state = self.state.borrow_mut();
+        state.waiting.push(request);
+        if state.waiting.len() >= MOST {
+            state.send(clock);
+        }
+    }
+}
+
+impl State {
+    fn send<C: Clock>(&mut self, clock: &C) {
+        let Self { waiting, joined, spent, .. } = self;
+        for request in waiting.drain(..) {
+            spent.extend(request.send(clock, joined));
+        }
+    }
+}
+
+/// The place of one connection in the queue of its worker.
+#[derive(Debug)]
+pub(crate) struct SendPlace {
+    queue: Rc<SendQueue>,
+    request: Rc<QueuedRequest>,
+}
+
+impl SendPlace {
+    /// The place of this connection.
+    pub(crate) fn new(queue: Rc<SendQueue>, tcp: Rc<TcpStream>) -> Self {
+        Self { queue, request: Rc::new(QueuedRequest::new(tcp)) }
+    }
+
+    /// Counts a request that is about to be sent. If the worker is busy, takes it, and wakes the
+    /// task where it cannot be sent as a whole.
+    pub(crate) fn hold<C: Clock>(
+        &self,
+        outgoing: &mut OutgoingRequest,
+        waker: &Waker,
+        clock: &C,
+    ) -> bool {
+        let is_held = self.queue.count_request();
+        if is_held {
+            self.request.put(mem::take(outgoing), waker);
+            self.queue.push(Rc::clone(&self.request), clock);
+        }
+        is_held
+    }
+
+    /// Gives back what was taken, if anything, or what is left of it. Returns when it was sent as
+    /// far as it was; `None` if it was not.
+    pub(crate) fn take_back(&self, outgoing: &mut OutgoingRequest) -> io::Result<Option<Moment>> {
+        let progress = self.request.progress.replace(Progress::None);
+        if progress == Progress::None {
+            return Ok(None);
+        }
+        *outgoing = self.request.outgoing.take();
+        match (self.request.error.take(), progress) {
+            (Some(error), _) => Err(error),
+            (None, Progress::Tried(at)) => Ok(Some(at)),
+            (None, _) => Ok(None),
+        }
+    }
+}
+
+/// The request of one connection, while it is in the queue and until it is taken back.
+#[derive(Debug)]
+struct QueuedRequest {
+    tcp: Rc<TcpStream>,
+    outgoing: RefCell<OutgoingRequest>,
+    progress: Cell<Progress>,
+    error: RefCell<Option<io::Error>>,
+    /// Of the task that last put a request here, which is nearly always the same one.
+    waker: RefCell<Option<Waker>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// There is no request.
+    None,
+    Waits,
+    /// The socket took what it could, up to this moment.
+    Tried(Moment),
+}
+
+impl QueuedRequest {
+    fn new(tcp: Rc<TcpStream>) -> Self {
+        let (outgoing, progress) = (RefCell::default(), Cell::new(Progress::None));
+        Self { tcp, outgoing, progress, error: RefCell::default(), waker: RefCell::default() }
+    }
+
+    fn put(&self, outgoing: OutgoingRequest, waker: &Waker) {
+        self.outgoing.replace(outgoing);
+        self.progress.set(Progress::Waits);
+        let mut last = self.waker.borrow_mut();
+        if !last.as_ref().is_some_and(|last| last.will_wake(waker)) {
+            *last = Some(waker.clone());
+        }
+    }
+
+    /// Sends as much as the socket takes, unless the request was taken back meanwhile. Gives its
+    /// buffers once it is sent.
+    fn send<C: Clock>(&self, clock: &C, joined: &mut Vec<u8>) -> Option<EncodedRequest> {
+        if self.progress.get() != Progress::Waits {
+            return None;
+        }
+        let mut outgoing = self.outgoing.borrow_mut();
+        let failure = send_plain(&self.tcp, joined, &mut outgoing).err();
+        self.progress.set(Progress::Tried(clock.now()));
+        if outgoing.is_done() {
+            return Some(outgoing.take());
+        }
+        *self.error.borrow_mut() =
+            failure.filter(|error| error.kind() != io::ErrorKind::WouldBlock);
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
