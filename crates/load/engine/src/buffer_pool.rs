@@ -96,6 +96,7 @@ impl Recycle for Vec<Nanos> {
 
 impl Recycle for LazyTimeout {
     fn recycle(&mut self) -> bool {
+        self.forget_task();
         true
     }
 }

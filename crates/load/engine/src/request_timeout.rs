@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 #[cfg(test)]
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use plimsoll_measure::{Clock as _, Moment};
 use tokio::time::{Instant, Sleep, sleep};
@@ -21,6 +21,8 @@ use crate::simulation::world::{Simulated as _, Simulation};
 #[derive(Debug)]
 pub(crate) struct LazyTimeout {
     alarm: Alarm,
+    /// The task that the alarm wakes, once it is set. It need not be told again.
+    waker: Option<Waker>,
 }
 
 /// Outside of unit tests there is one variant, so that matching it costs nothing.
@@ -37,9 +39,10 @@ impl LazyTimeout {
     pub(crate) fn new(clock: &WorkerClock) -> Self {
         #[cfg(test)]
         if let Some(simulation) = clock.simulation() {
-            return Self { alarm: Alarm::Simulated(Rc::clone(simulation)) };
+            return Self { alarm: Alarm::Simulated(Rc::clone(simulation)), waker: None };
         }
-        Self { alarm: Alarm::Tokio(Box::pin(sleep(std::time::Duration::ZERO))) }
+        let alarm = Alarm::Tokio(Box::pin(sleep(std::time::Duration::ZERO)));
+        Self { alarm, waker: None }
     }
 
     /// Runs `work` until it is done or `limit` has passed, which gives `None`.
@@ -61,10 +64,22 @@ impl LazyTimeout {
         })
     }
 
+    /// Forgets the task that it wakes.
+    pub(crate) fn forget_task(&mut self) {
+        self.waker = None;
+    }
+
     /// Whether `limit` has passed. If not, the alarm wakes the task when it may have.
     fn is_past(&mut self, clock: &WorkerClock, limit: Moment, context: &mut Context<'_>) -> bool {
         match &mut self.alarm {
-            Alarm::Tokio(sleep) => is_past(sleep.as_mut(), clock, limit, context),
+            Alarm::Tokio(sleep) => {
+                let is_set = |waker: &Waker| waker.will_wake(context.waker());
+                if self.waker.as_ref().is_some_and(is_set) && !sleep.is_elapsed() {
+                    return false;
+                }
+                self.waker = Some(context.waker().clone());
+                is_past(sleep.as_mut(), clock, limit, context)
+            }
             #[cfg(test)]
             Alarm::Simulated(simulation) => simulation.is_past_or_wake(limit, context),
         }

@@ -6,6 +6,9 @@ use nix::sys::time::TimeSpec;
 /// Bytes read at once. One read takes whatever a loopback or 100 Gbit/s link delivers between two
 /// wake-ups of a busy worker.
 const READ_SIZE: usize = 64 * 1024;
+/// Rooms for bytes that are handled later that are kept: as many as tasks have a turn between two
+/// looks at the sockets, about.
+const MOST_SPARE: usize = 64;
 
 /// The read buffers of a worker. All its connections share them; a waiting one holds none.
 #[derive(Debug)]
@@ -18,6 +21,23 @@ pub struct ReadBuffers {
     pub(crate) control: Vec<u8>,
     /// Head and body of a small request, joined for one write.
     pub(crate) small_request: Vec<u8>,
+    /// Spare room for bytes that are handled later.
+    kept: Vec<Vec<u8>>,
+}
+
+impl ReadBuffers {
+    /// Empty room for bytes that are handled later.
+    pub(crate) fn acquire_kept(&mut self) -> Vec<u8> {
+        self.kept.pop().unwrap_or_default()
+    }
+
+    /// Takes it back, to be used again.
+    pub(crate) fn release_kept(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        if self.kept.len() < MOST_SPARE {
+            self.kept.push(bytes);
+        }
+    }
 }
 
 impl Default for ReadBuffers {
@@ -27,6 +47,7 @@ impl Default for ReadBuffers {
             plaintext: vec![0; READ_SIZE],
             control: control_buffer(),
             small_request: Vec::new(),
+            kept: Vec::new(),
         }
     }
 }

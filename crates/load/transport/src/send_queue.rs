@@ -82,13 +82,21 @@ impl SendQueue {
     /// Counts a request that is about to be sent. Whether it is to wait, because the worker is busy.
     fn count_request(&self) -> bool {
         let woke = self.looks.woke();
-        let state = &mut *self.state.borrow_mut();
-        if state.woke != woke {
-            state.woke = woke;
-            state.requests_before = mem::take(&mut state.requests);
+        {
+            let state = &mut *self.state.borrow_mut();
+            if state.woke != woke {
+                state.woke = woke;
+                state.requests_before = mem::take(&mut state.requests);
+            }
+            state.requests = state.requests.saturating_add(1);
         }
-        state.requests = state.requests.saturating_add(1);
-        self.is_driven.get() && state.requests.max(state.requests_before) >= BUSY
+        self.is_busy()
+    }
+
+    /// Whether the worker is busy, and somebody sends what waits.
+    fn is_busy(&self) -> bool {
+        let State { requests, requests_before, .. } = &*self.state.borrow();
+        self.is_driven.get() && *requests.max(requests_before) >= BUSY
     }
 
     fn push<C: Clock>(&self, request: Rc<QueuedRequest>, clock: &C) {
@@ -123,6 +131,11 @@ impl SendPlace {
     /// The place of this connection.
     pub(crate) fn new(queue: Rc<SendQueue>, tcp: Rc<TcpStream>) -> Self {
         Self { queue, request: Rc::new(QueuedRequest::new(tcp)) }
+    }
+
+    /// Whether the worker is busy.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.queue.is_busy()
     }
 
     /// Counts a request that is about to be sent. If the worker is busy, takes it, and wakes the
@@ -164,7 +177,7 @@ struct QueuedRequest {
     outgoing: RefCell<OutgoingRequest>,
     progress: Cell<Progress>,
     error: RefCell<Option<io::Error>>,
-    /// Of the task that last put a request here, which is nearly always the same one.
+    /// Of the task that waits for the response.
     waker: RefCell<Option<Waker>>,
 }
 
@@ -186,10 +199,7 @@ impl QueuedRequest {
     fn put(&self, outgoing: OutgoingRequest, waker: &Waker) {
         self.outgoing.replace(outgoing);
         self.progress.set(Progress::Waits);
-        let mut last = self.waker.borrow_mut();
-        if !last.as_ref().is_some_and(|last| last.will_wake(waker)) {
-            *last = Some(waker.clone());
-        }
+        self.waker.replace(Some(waker.clone()));
     }
 
     /// Sends as much as the socket takes, unless the request was taken back meanwhile. Gives its
@@ -201,13 +211,14 @@ impl QueuedRequest {
         let mut outgoing = self.outgoing.borrow_mut();
         let failure = send_plain(&self.tcp, joined, &mut outgoing).err();
         self.progress.set(Progress::Tried(clock.now()));
+        let waker = self.waker.take();
         if outgoing.is_done() {
             return Some(outgoing.take());
         }
         *self.error.borrow_mut() =
             failure.filter(|error| error.kind() != io::ErrorKind::WouldBlock);
-        if let Some(waker) = &*self.waker.borrow() {
-            waker.wake_by_ref();
+        if let Some(waker) = waker {
+            waker.wake();
         }
         None
     }

@@ -12,9 +12,13 @@ use super::known_head::KnownHead;
 use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
 use crate::message::{Request, ResponseHandler};
-use crate::rx_timestamp::RxClock;
+use crate::rx_timestamp::{RxClock, RxTime};
 use crate::send_queue::{SendPlace, SendQueue};
 use crate::socket::{ReadResult, Socket};
+
+/// The largest read that is kept for the task's next turn. To copy a larger one would cost more than
+/// it saves.
+const MOST_KEPT: usize = 4 * 1024;
 
 /// An HTTP/1.1 connection.
 #[derive(Debug)]
@@ -28,6 +32,15 @@ pub(crate) struct Http1Connection {
     place: Option<SendPlace>,
     /// Whether nobody has tried to send the current request.
     is_new: bool,
+    /// What was read of the response and not yet handled.
+    unhandled: Option<Unhandled>,
+}
+
+#[derive(Debug)]
+enum Unhandled {
+    Bytes(Vec<u8>, RxTime),
+    /// The target has closed.
+    Closed,
 }
 
 impl Http1Connection {
@@ -41,7 +54,7 @@ impl Http1Connection {
         let place = queue.zip(socket.without_tls().cloned());
         let place = place.map(|(queue, tcp)| SendPlace::new(queue, tcp));
         let state = ExchangeState::knowing(known);
-        Self { socket, state, used: false, lifetime, place, is_new: false }
+        Self { socket, state, used: false, lifetime, place, is_new: false, unhandled: None }
     }
 
     /// The socket of a connection that carries no request.
@@ -81,8 +94,15 @@ impl Http1Connection {
             ready!(self.socket.poll_ready(context, false))
                 .map_err(|error| Failure::on_connection(&error))?;
         }
+        let mut send_failure = self.settle(handler).err();
+        if send_failure.is_none() && self.reads_first(rx_clock, buffers, handler)? {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         loop {
-            let send_failure = self.send(rx_clock.clock(), buffers, handler).err();
+            if send_failure.is_none() {
+                send_failure = self.send(rx_clock.clock(), buffers, handler).err();
+            }
             self.receive(rx_clock, buffers, handler)?;
             if let Some(end) = self.state.end() {
                 return Poll::Ready(end.map(|reusable| reusable && self.lifetime > 0));
@@ -119,7 +139,6 @@ impl Http1Connection {
         buffers: &RefCell<ReadBuffers>,
         handler: &mut H,
     ) -> Result<(), Failure> {
-        self.settle(handler)?;
         if self.state.is_sent() {
             return Ok(());
         }
@@ -132,6 +151,50 @@ impl Http1Connection {
         Ok(())
     }
 
+    /// Whether a busy worker has read something that it handles in the task's next turn, when others
+    /// have read, too.
+    fn reads_first<C: Clock, H: ResponseHandler>(
+        &mut self,
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
+        handler: &mut H,
+    ) -> Result<bool, Failure> {
+        let Self { socket, state, place, unhandled, .. } = self;
+        if unhandled.is_some() || !place.as_ref().is_some_and(SendPlace::is_busy) {
+            return Ok(false);
+        }
+        let buffers = &mut *buffers.borrow_mut();
+        let mut spare = buffers.acquire_kept();
+        let mut arrived = None;
+        let read = socket.receive(rx_clock, buffers, &mut |bytes, rx_time| {
+            if bytes.len() > MOST_KEPT {
+                return state.received(bytes, rx_time, handler);
+            }
+            spare.extend_from_slice(bytes);
+            arrived = Some(rx_time);
+        })?;
+        match arrived {
+            Some(rx_time) => *unhandled = Some(Unhandled::Bytes(spare, rx_time)),
+            None => {
+                buffers.release_kept(spare);
+                *unhandled = (read == ReadResult::Closed).then_some(Unhandled::Closed);
+            }
+        }
+        Ok(unhandled.is_some())
+    }
+
+    /// Handles what was read before.
+    fn handle_kept<H: ResponseHandler>(&mut self, buffers: &mut ReadBuffers, handler: &mut H) {
+        match self.unhandled.take() {
+            None => {}
+            Some(Unhandled::Closed) => self.state.closed(),
+            Some(Unhandled::Bytes(bytes, rx_time)) => {
+                self.state.received(&bytes, rx_time, handler);
+                buffers.release_kept(bytes);
+            }
+        }
+    }
+
     /// Reads until the exchange ends or the socket has no more.
     fn receive<C: Clock, H: ResponseHandler>(
         &mut self,
@@ -140,6 +203,7 @@ impl Http1Connection {
         handler: &mut H,
     ) -> Result<(), Failure> {
         let mut buffers = buffers.borrow_mut();
+        self.handle_kept(&mut buffers, handler);
         let Self { socket, state, .. } = self;
         while !state.has_ended() {
             let read = socket.receive(rx_clock, &mut buffers, &mut |bytes, rx_time| {
