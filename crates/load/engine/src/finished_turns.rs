@@ -69,3 +69,36 @@ impl FinishedTurns {
         self.samples.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(number: u64) -> Sample {
+        Sample { bytes_out: number, ..Sample::unsent(Moment::EPOCH) }
+    }
+
+    #[test]
+    fn turns_come_back_in_their_order_each_with_its_own_extras() {
+        let mut turns = FinishedTurns::default();
+        for round in 0..2 {
+            for number in 0..TOGETHER as u64 {
+                let detail = (number % 5 == 3).then(|| format!("{round} {number}"));
+                let at = Moment::from_nanos(number);
+                let extras = TurnExtras { detail, ..TurnExtras::default() };
+                let enough = turns.push(FinishedTurn { sample: &sample(number), at }, extras);
+                assert_eq!(enough, number + 1 == TOGETHER as u64);
+            }
+            let mut seen = Vec::new();
+            turns.drain(|turn, extras| {
+                seen.push((turn.sample.bytes_out, turn.at.as_nanos(), extras.detail));
+            });
+            let expected = |number: u64| {
+                let detail = [3, 8, 13].contains(&number).then(|| format!("{round} {number}"));
+                (number, number, detail)
+            };
+            assert_eq!(seen, (0..TOGETHER as u64).map(expected).collect::<Vec<_>>());
+            turns.drain(|_, _| panic!("each once"));
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! The requests of a busy worker, sent a few at a time (`docs/adr/0089-sent-a-few-at-a-time.md`).
+//! The requests of a busy worker, sent a few at a time
+//! (`docs/adr/0089-a-busy-worker-works-in-batches.md`).
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -79,7 +80,7 @@ impl SendQueue {
         }
     }
 
-    /// Counts a request that is about to be sent. Whether it is to wait, because the worker is busy.
+    /// Counts a request that is about to be sent. Whether it is to wait: the worker is busy.
     fn count_request(&self) -> bool {
         let woke = self.looks.woke();
         {

@@ -16,8 +16,8 @@ use crate::rx_timestamp::{RxClock, RxTime};
 use crate::send_queue::{SendPlace, SendQueue};
 use crate::socket::{ReadResult, Socket};
 
-/// The largest read that is kept for the task's next turn. To copy a larger one would cost more than
-/// it saves.
+/// The largest read that is kept for the task's next turn. To copy a larger one would cost more
+/// than it saves.
 const MOST_KEPT: usize = 4 * 1024;
 
 /// An HTTP/1.1 connection.
@@ -151,8 +151,8 @@ impl Http1Connection {
         Ok(())
     }
 
-    /// Whether a busy worker has read something that it handles in the task's next turn, when others
-    /// have read, too.
+    /// Whether a busy worker has read something that it handles in the task's next turn, when
+    /// others have read, too.
     fn reads_first<C: Clock, H: ResponseHandler>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -173,12 +173,11 @@ impl Http1Connection {
             spare.extend_from_slice(bytes);
             arrived = Some(rx_time);
         })?;
-        match arrived {
-            Some(rx_time) => *unhandled = Some(Unhandled::Bytes(spare, rx_time)),
-            None => {
-                buffers.release_kept(spare);
-                *unhandled = (read == ReadResult::Closed).then_some(Unhandled::Closed);
-            }
+        if let Some(rx_time) = arrived {
+            *unhandled = Some(Unhandled::Bytes(spare, rx_time));
+        } else {
+            buffers.release_kept(spare);
+            *unhandled = (read == ReadResult::Closed).then_some(Unhandled::Closed);
         }
         Ok(unhandled.is_some())
     }

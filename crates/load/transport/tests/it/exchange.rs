@@ -4,7 +4,7 @@ use crate::support::{Act, Client, Recorded, options, run, send, serve, wait_unti
 use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
 use plimsoll_transport::{Connector, Endpoint, SocketOptions};
 
-const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+pub(crate) const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[test]
 fn a_connection_is_reused_and_each_response_is_complete() {
@@ -31,38 +31,43 @@ fn a_connection_is_reused_and_each_response_is_complete() {
     });
 }
 
+/// What a server does after a request, in words and as a script, and how the exchange ends.
+pub(crate) fn ends() -> Vec<(&'static str, Vec<Act>, Result<bool, ErrorClass>)> {
+    vec![
+        ("close before any response", vec![], Err(ErrorClass::ClosedEarly)),
+        ("close in the head", vec![send("HTTP/1.1 2")], Err(ErrorClass::ClosedEarly)),
+        (
+            "close in the body",
+            vec![send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")],
+            Err(ErrorClass::BodyTruncated),
+        ),
+        (
+            "reset in the body",
+            vec![
+                send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
+                Act::Pause(20),
+                Act::Reset,
+            ],
+            Err(ErrorClass::Reset),
+        ),
+        ("close as the end of the body", vec![send("HTTP/1.1 200 OK\r\n\r\nabc")], Ok(false)),
+        (
+            "garbage",
+            vec![send("\x16\x03\x01 hello"), Act::Pause(50)],
+            Err(ErrorClass::MalformedHead),
+        ),
+        (
+            "an announced close",
+            vec![send("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")],
+            Ok(false),
+        ),
+    ]
+}
+
 #[test]
 fn the_ends_of_a_connection_are_distinguished() {
     run(async {
-        for (sentence, script, expected) in [
-            ("close before any response", vec![], Err(ErrorClass::ClosedEarly)),
-            ("close in the head", vec![send("HTTP/1.1 2")], Err(ErrorClass::ClosedEarly)),
-            (
-                "close in the body",
-                vec![send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")],
-                Err(ErrorClass::BodyTruncated),
-            ),
-            (
-                "reset in the body",
-                vec![
-                    send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
-                    Act::Pause(20),
-                    Act::Reset,
-                ],
-                Err(ErrorClass::Reset),
-            ),
-            ("close as the end of the body", vec![send("HTTP/1.1 200 OK\r\n\r\nabc")], Ok(false)),
-            (
-                "garbage",
-                vec![send("\x16\x03\x01 hello"), Act::Pause(50)],
-                Err(ErrorClass::MalformedHead),
-            ),
-            (
-                "an announced close",
-                vec![send("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")],
-                Ok(false),
-            ),
-        ] {
+        for (sentence, script, expected) in ends() {
             let client = Client::new(serve(vec![script]));
             let mut connection = client.connect().await;
             assert_eq!(client.get(&mut connection).await.1, expected, "{sentence}");

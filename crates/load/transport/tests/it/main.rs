@@ -6,6 +6,7 @@
     reason = "tests may fail loudly, and their raw servers may sleep"
 )]
 
+mod busy_worker;
 mod exchange;
 mod http2;
 mod http2_scripted;
