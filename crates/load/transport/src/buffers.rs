@@ -3,11 +3,13 @@
 use nix::cmsg_space;
 use nix::sys::time::TimeSpec;
 
+use crate::rx_timestamp::RxTime;
+
 /// Bytes read at once. One read takes whatever a loopback or 100 Gbit/s link delivers between two
 /// wake-ups of a busy worker.
 const READ_SIZE: usize = 64 * 1024;
-/// Rooms for bytes that are handled later that are kept: as many as tasks have a turn between two
-/// looks at the sockets, about.
+/// Spare rooms for reads that are handled later: about as many as tasks have a turn between two
+/// looks at the sockets.
 const MOST_SPARE: usize = 64;
 
 /// The read buffers of a worker. All its connections share them; a waiting one holds none.
@@ -21,21 +23,37 @@ pub struct ReadBuffers {
     pub(crate) control: Vec<u8>,
     /// Head and body of a small request, joined for one write.
     pub(crate) small_request: Vec<u8>,
-    /// Spare room for bytes that are handled later.
-    kept: Vec<Vec<u8>>,
+    /// Spare room for reads that are handled later.
+    #[expect(clippy::vec_box, reason = "a connection has one, and nearly always none")]
+    kept: Vec<Box<KeptRead>>,
+}
+
+/// What was read and is handled later.
+#[derive(Debug, Default)]
+pub(crate) struct KeptRead {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rx_time: RxTime,
+}
+
+impl KeptRead {
+    pub(crate) fn keep(&mut self, bytes: &[u8], rx_time: RxTime) {
+        self.bytes.extend_from_slice(bytes);
+        self.rx_time = rx_time;
+    }
 }
 
 impl ReadBuffers {
-    /// Empty room for bytes that are handled later.
-    pub(crate) fn acquire_kept(&mut self) -> Vec<u8> {
+    /// Empty room for a read that is handled later.
+    #[expect(clippy::unnecessary_box_returns, reason = "the box is what is used again")]
+    pub(crate) fn acquire_kept(&mut self) -> Box<KeptRead> {
         self.kept.pop().unwrap_or_default()
     }
 
     /// Takes it back, to be used again.
-    pub(crate) fn release_kept(&mut self, mut bytes: Vec<u8>) {
-        bytes.clear();
+    pub(crate) fn release_kept(&mut self, mut kept: Box<KeptRead>) {
+        kept.bytes.clear();
         if self.kept.len() < MOST_SPARE {
-            self.kept.push(bytes);
+            self.kept.push(kept);
         }
     }
 }

@@ -30,7 +30,7 @@ const RECENT: Nanos = Nanos::from_millis(1);
 const CLOSE: Nanos = Nanos::from_micros(5);
 
 /// When bytes arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RxTime {
     /// When the kernel received them, if it reports that; else when they were read.
     pub at: Moment,

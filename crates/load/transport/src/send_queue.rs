@@ -131,7 +131,8 @@ pub(crate) struct SendPlace {
 impl SendPlace {
     /// The place of this connection.
     pub(crate) fn new(queue: Rc<SendQueue>, tcp: Rc<TcpStream>) -> Self {
-        Self { queue, request: Rc::new(QueuedRequest::new(tcp)) }
+        let request = QueuedRequest { tcp, state: RefCell::default() };
+        Self { queue, request: Rc::new(request) }
     }
 
     /// Whether the worker is busy.
@@ -149,7 +150,7 @@ impl SendPlace {
     ) -> bool {
         let is_held = self.queue.count_request();
         if is_held {
-            self.request.put(mem::take(outgoing), waker);
+            self.request.state.replace(Held::Waits(mem::take(outgoing), waker.clone()));
             self.queue.push(Rc::clone(&self.request), clock);
         }
         is_held
@@ -158,16 +159,13 @@ impl SendPlace {
     /// Gives back what was taken, if anything, or what is left of it. Returns when it was sent as
     /// far as it was; `None` if it was not.
     pub(crate) fn take_back(&self, outgoing: &mut OutgoingRequest) -> io::Result<Option<Moment>> {
-        let progress = self.request.progress.replace(Progress::None);
-        if progress == Progress::None {
-            return Ok(None);
-        }
-        *outgoing = self.request.outgoing.take();
-        match (self.request.error.take(), progress) {
-            (Some(error), _) => Err(error),
-            (None, Progress::Tried(at)) => Ok(Some(at)),
-            (None, _) => Ok(None),
-        }
+        let (left, tried) = match self.request.state.take() {
+            Held::Nothing => return Ok(None),
+            Held::Waits(left, _) => (left, Ok(None)),
+            Held::Tried(left, tried) => (left, tried.map(Some)),
+        };
+        *outgoing = left;
+        tried
     }
 }
 
@@ -175,53 +173,36 @@ impl SendPlace {
 #[derive(Debug)]
 struct QueuedRequest {
     tcp: Rc<TcpStream>,
-    outgoing: RefCell<OutgoingRequest>,
-    progress: Cell<Progress>,
-    error: RefCell<Option<io::Error>>,
-    /// Of the task that waits for the response.
-    waker: RefCell<Option<Waker>>,
+    state: RefCell<Held>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// There is no request.
-    None,
-    Waits,
-    /// The socket took what it could, up to this moment.
-    Tried(Moment),
+#[derive(Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    /// A request that waits, and the task that waits for its response.
+    Waits(OutgoingRequest, Waker),
+    /// What is left of a request of which the socket took what it could, up to a moment.
+    Tried(OutgoingRequest, io::Result<Moment>),
 }
 
 impl QueuedRequest {
-    fn new(tcp: Rc<TcpStream>) -> Self {
-        let (outgoing, progress) = (RefCell::default(), Cell::new(Progress::None));
-        Self { tcp, outgoing, progress, error: RefCell::default(), waker: RefCell::default() }
-    }
-
-    fn put(&self, outgoing: OutgoingRequest, waker: &Waker) {
-        self.outgoing.replace(outgoing);
-        self.progress.set(Progress::Waits);
-        self.waker.replace(Some(waker.clone()));
-    }
-
     /// Sends as much as the socket takes, unless the request was taken back meanwhile. Gives its
-    /// buffers once it is sent.
+    /// buffers once it is sent, and wakes its task if something is left.
     fn send<C: Clock>(&self, clock: &C, joined: &mut Vec<u8>) -> Option<EncodedRequest> {
-        if self.progress.get() != Progress::Waits {
-            return None;
-        }
-        let mut outgoing = self.outgoing.borrow_mut();
-        let failure = send_plain(&self.tcp, joined, &mut outgoing).err();
-        self.progress.set(Progress::Tried(clock.now()));
-        let waker = self.waker.take();
-        if outgoing.is_done() {
-            return Some(outgoing.take());
-        }
-        *self.error.borrow_mut() =
-            failure.filter(|error| error.kind() != io::ErrorKind::WouldBlock);
-        if let Some(waker) = waker {
+        let state = &mut *self.state.borrow_mut();
+        let Held::Waits(mut outgoing, waker) = mem::take(state) else { return None };
+        let sent = send_plain(&self.tcp, joined, &mut outgoing);
+        let tried = match sent {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(clock.now()),
+        };
+        let spent = outgoing.is_done().then(|| outgoing.take());
+        *state = Held::Tried(outgoing, tried);
+        if spent.is_none() {
             waker.wake();
         }
-        None
+        spent
     }
 }
 

@@ -9,10 +9,10 @@ use plimsoll_measure::Clock;
 
 use super::exchange_state::ExchangeState;
 use super::known_head::KnownHead;
-use crate::buffers::ReadBuffers;
+use crate::buffers::{KeptRead, ReadBuffers};
 use crate::failure::Failure;
 use crate::message::{Request, ResponseHandler};
-use crate::rx_timestamp::{RxClock, RxTime};
+use crate::rx_timestamp::RxClock;
 use crate::send_queue::{SendPlace, SendQueue};
 use crate::socket::{ReadResult, Socket};
 
@@ -38,7 +38,7 @@ pub(crate) struct Http1Connection {
 
 #[derive(Debug)]
 enum Unhandled {
-    Bytes(Vec<u8>, RxTime),
+    Bytes(Box<KeptRead>),
     /// The target has closed.
     Closed,
 }
@@ -164,19 +164,19 @@ impl Http1Connection {
             return Ok(false);
         }
         let buffers = &mut *buffers.borrow_mut();
-        let mut spare = buffers.acquire_kept();
-        let mut arrived = None;
+        let (mut kept, mut is_kept) = (buffers.acquire_kept(), false);
         let read = socket.receive(rx_clock, buffers, &mut |bytes, rx_time| {
-            if bytes.len() > MOST_KEPT {
-                return state.received(bytes, rx_time, handler);
+            is_kept = bytes.len() <= MOST_KEPT;
+            if is_kept {
+                kept.keep(bytes, rx_time);
+            } else {
+                state.received(bytes, rx_time, handler);
             }
-            spare.extend_from_slice(bytes);
-            arrived = Some(rx_time);
         })?;
-        if let Some(rx_time) = arrived {
-            *unhandled = Some(Unhandled::Bytes(spare, rx_time));
+        if is_kept {
+            *unhandled = Some(Unhandled::Bytes(kept));
         } else {
-            buffers.release_kept(spare);
+            buffers.release_kept(kept);
             *unhandled = (read == ReadResult::Closed).then_some(Unhandled::Closed);
         }
         Ok(unhandled.is_some())
@@ -187,9 +187,9 @@ impl Http1Connection {
         match self.unhandled.take() {
             None => {}
             Some(Unhandled::Closed) => self.state.closed(),
-            Some(Unhandled::Bytes(bytes, rx_time)) => {
-                self.state.received(&bytes, rx_time, handler);
-                buffers.release_kept(bytes);
+            Some(Unhandled::Bytes(kept)) => {
+                self.state.received(&kept.bytes, kept.rx_time, handler);
+                buffers.release_kept(kept);
             }
         }
     }
