@@ -1,10 +1,11 @@
 //! The time limit of a request, without a timer operation per request.
 
 use std::future::poll_fn;
+use std::mem;
 use std::pin::Pin;
 #[cfg(test)]
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use plimsoll_measure::{Clock as _, Moment};
 use tokio::time::{Instant, Sleep, sleep};
@@ -13,7 +14,7 @@ use crate::clock::WorkerClock;
 #[cfg(test)]
 use crate::simulation::world::{Simulated as _, Simulation};
 
-/// A timeout for one request after another, re-armed lazily.
+/// A timeout for one request after another of one task, re-armed lazily.
 ///
 /// The timer is moved only when it fires: a limit that is hardly ever reached costs one poll of the
 /// timer per wake-up, and one move per limit's length. It fires with tokio's precision of a
@@ -21,8 +22,8 @@ use crate::simulation::world::{Simulated as _, Simulation};
 #[derive(Debug)]
 pub(crate) struct LazyTimeout {
     alarm: Alarm,
-    /// The task that the alarm wakes, once it is set. It need not be told again.
-    waker: Option<Waker>,
+    /// Whether the alarm knows the task that it wakes, and need not be told again.
+    knows_task: bool,
 }
 
 /// Outside of unit tests there is one variant, so that matching it costs nothing.
@@ -39,10 +40,10 @@ impl LazyTimeout {
     pub(crate) fn new(clock: &WorkerClock) -> Self {
         #[cfg(test)]
         if let Some(simulation) = clock.simulation() {
-            return Self { alarm: Alarm::Simulated(Rc::clone(simulation)), waker: None };
+            return Self { alarm: Alarm::Simulated(Rc::clone(simulation)), knows_task: false };
         }
         let alarm = Alarm::Tokio(Box::pin(sleep(std::time::Duration::ZERO)));
-        Self { alarm, waker: None }
+        Self { alarm, knows_task: false }
     }
 
     /// Runs `work` until it is done or `limit` has passed, which gives `None`.
@@ -72,20 +73,18 @@ impl LazyTimeout {
         })
     }
 
-    /// Forgets the task that it wakes.
-    pub(crate) fn forget_task(&mut self) {
-        self.waker = None;
+    /// To be called before another task uses it.
+    pub(crate) const fn forget_task(&mut self) {
+        self.knows_task = false;
     }
 
     /// Whether `limit` has passed. If not, the alarm wakes the task when it may have.
     fn is_past(&mut self, clock: &WorkerClock, limit: Moment, context: &mut Context<'_>) -> bool {
         match &mut self.alarm {
             Alarm::Tokio(sleep) => {
-                let is_set = |waker: &Waker| waker.will_wake(context.waker());
-                if self.waker.as_ref().is_some_and(is_set) && !sleep.is_elapsed() {
+                if mem::replace(&mut self.knows_task, true) && !sleep.is_elapsed() {
                     return false;
                 }
-                self.waker = Some(context.waker().clone());
                 is_past(sleep.as_mut(), clock, limit, context)
             }
             #[cfg(test)]

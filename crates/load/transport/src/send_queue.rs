@@ -121,23 +121,20 @@ impl State {
     }
 }
 
-/// The place of one connection in the queue of its worker.
+/// The place of one connection in the queue of its worker. A pointer, because what waits for a
+/// response holds it.
 #[derive(Debug)]
-pub(crate) struct SendPlace {
-    queue: Rc<SendQueue>,
-    request: Rc<QueuedRequest>,
-}
+pub(crate) struct SendPlace(Rc<QueuedRequest>);
 
 impl SendPlace {
     /// The place of this connection.
     pub(crate) fn new(queue: Rc<SendQueue>, tcp: Rc<TcpStream>) -> Self {
-        let request = QueuedRequest { tcp, state: RefCell::default() };
-        Self { queue, request: Rc::new(request) }
+        Self(Rc::new(QueuedRequest { queue, tcp, state: RefCell::default() }))
     }
 
     /// Whether the worker is busy.
     pub(crate) fn is_busy(&self) -> bool {
-        self.queue.is_busy()
+        self.0.queue.is_busy()
     }
 
     /// Counts a request that is about to be sent. If the worker is busy, takes it, and wakes the
@@ -148,10 +145,10 @@ impl SendPlace {
         waker: &Waker,
         clock: &C,
     ) -> bool {
-        let is_held = self.queue.count_request();
+        let is_held = self.0.queue.count_request();
         if is_held {
-            self.request.state.replace(Held::Waits(mem::take(outgoing), waker.clone()));
-            self.queue.push(Rc::clone(&self.request), clock);
+            self.0.state.replace(Held::Waits(mem::take(outgoing), waker.clone()));
+            self.0.queue.push(Rc::clone(&self.0), clock);
         }
         is_held
     }
@@ -159,7 +156,7 @@ impl SendPlace {
     /// Gives back what was taken, if anything, or what is left of it. Returns when it was sent as
     /// far as it was; `None` if it was not.
     pub(crate) fn take_back(&self, outgoing: &mut OutgoingRequest) -> io::Result<Option<Moment>> {
-        let (left, tried) = match self.request.state.take() {
+        let (left, tried) = match self.0.state.take() {
             Held::Nothing => return Ok(None),
             Held::Waits(left, _) => (left, Ok(None)),
             Held::Tried(left, tried) => (left, tried.map(Some)),
@@ -172,6 +169,7 @@ impl SendPlace {
 /// The request of one connection, while it is in the queue and until it is taken back.
 #[derive(Debug)]
 struct QueuedRequest {
+    queue: Rc<SendQueue>,
     tcp: Rc<TcpStream>,
     state: RefCell<Held>,
 }

@@ -32,15 +32,8 @@ pub(crate) struct Http1Connection {
     place: Option<SendPlace>,
     /// Whether nobody has tried to send the current request.
     is_new: bool,
-    /// What was read of the response and not yet handled.
-    unhandled: Option<Unhandled>,
-}
-
-#[derive(Debug)]
-enum Unhandled {
-    Bytes(Box<KeptRead>),
-    /// The target has closed.
-    Closed,
+    /// What was read of the response and not yet handled; no bytes if the target has closed.
+    unhandled: Option<Box<KeptRead>>,
 }
 
 impl Http1Connection {
@@ -173,25 +166,23 @@ impl Http1Connection {
                 state.received(bytes, rx_time, handler);
             }
         })?;
-        if is_kept {
-            *unhandled = Some(Unhandled::Bytes(kept));
+        if is_kept || read == ReadResult::Closed {
+            *unhandled = Some(kept);
         } else {
             buffers.release_kept(kept);
-            *unhandled = (read == ReadResult::Closed).then_some(Unhandled::Closed);
         }
         Ok(unhandled.is_some())
     }
 
     /// Handles what was read before.
     fn handle_kept<H: ResponseHandler>(&mut self, buffers: &mut ReadBuffers, handler: &mut H) {
-        match self.unhandled.take() {
-            None => {}
-            Some(Unhandled::Closed) => self.state.closed(),
-            Some(Unhandled::Bytes(kept)) => {
-                self.state.received(&kept.bytes, kept.rx_time, handler);
-                buffers.release_kept(kept);
-            }
+        let Some(kept) = self.unhandled.take() else { return };
+        if kept.bytes.is_empty() {
+            self.state.closed();
+        } else {
+            self.state.received(&kept.bytes, kept.rx_time, handler);
         }
+        buffers.release_kept(kept);
     }
 
     /// Reads until the exchange ends or the socket has no more.

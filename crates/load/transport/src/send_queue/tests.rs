@@ -90,9 +90,9 @@ fn a_few_requests_are_sent_together_and_the_rest_when_others_had_their_turn() {
             let mut outgoing = request(10);
             assert!(place.hold(&mut outgoing, Waker::noop(), &clock));
             assert!(outgoing.is_done(), "it is with the queue");
-            let tried = places.iter().filter(|(place, _)| {
-                matches!(*place.request.state.borrow(), Held::Tried(_, Ok(_)))
-            });
+            let tried = places
+                .iter()
+                .filter(|(place, _)| matches!(*place.0.state.borrow(), Held::Tried(_, Ok(_))));
             assert_eq!(tried.count(), if number + 1 < MOST { 0 } else { MOST });
         }
         yield_now().await;
