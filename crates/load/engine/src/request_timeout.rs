@@ -58,18 +58,21 @@ impl LazyTimeout {
         mut work: Pin<&mut F>,
     ) -> impl Future<Output = Option<F::Output>> {
         poll_fn(move |context| {
-            if let Poll::Ready(output) = work.as_mut().poll(context) {
-                return Poll::Ready(Some(output));
+            let mut is_past = false;
+            loop {
+                if let Poll::Ready(output) = work.as_mut().poll(context) {
+                    return Poll::Ready(Some(output));
+                }
+                if is_past {
+                    return Poll::Ready(None);
+                }
+                is_past = self.is_past(clock, limit, context);
+                if !is_past {
+                    return Poll::Pending;
+                }
+                // Once more: what a busy worker has read before the limit counts, though it is
+                // handled after it.
             }
-            if !self.is_past(clock, limit, context) {
-                return Poll::Pending;
-            }
-            // Once more: what a busy worker has read before the limit counts, though it is handled
-            // after it.
-            Poll::Ready(match work.as_mut().poll(context) {
-                Poll::Ready(output) => Some(output),
-                Poll::Pending => None,
-            })
         })
     }
 
