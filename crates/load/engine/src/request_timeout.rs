@@ -57,23 +57,31 @@ impl LazyTimeout {
         limit: Moment,
         mut work: Pin<&mut F>,
     ) -> impl Future<Output = Option<F::Output>> {
-        poll_fn(move |context| {
-            let mut is_past = false;
-            loop {
-                if let Poll::Ready(output) = work.as_mut().poll(context) {
-                    return Poll::Ready(Some(output));
-                }
-                if is_past {
-                    return Poll::Ready(None);
-                }
-                is_past = self.is_past(clock, limit, context);
-                if !is_past {
-                    return Poll::Pending;
-                }
-                // Once more: what a busy worker has read before the limit counts, though it is
-                // handled after it.
+        poll_fn(move |context| self.poll(clock, limit, work.as_mut(), context))
+    }
+
+    fn poll<F: Future>(
+        &mut self,
+        clock: &WorkerClock,
+        limit: Moment,
+        mut work: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<F::Output>> {
+        let mut is_past = false;
+        loop {
+            if let Poll::Ready(output) = work.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
             }
-        })
+            if is_past {
+                return Poll::Ready(None);
+            }
+            is_past = self.is_past(clock, limit, context);
+            if !is_past {
+                return Poll::Pending;
+            }
+            // Once more: what a busy worker has read before the limit counts, though it is handled
+            // after it.
+        }
     }
 
     /// To be called before another task uses it.
