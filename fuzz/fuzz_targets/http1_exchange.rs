@@ -54,7 +54,7 @@ fn exchange(state: &mut ExchangeState, wire: &[u8], seed: u8, sent_before: u8) -
     let head = RequestHead::new("POST", "/", "http://a", []).unwrap();
     let mut encoded = EncodedRequest { body: b"question".to_vec(), ..EncodedRequest::default() };
     head.render(None, encoded.body.len(), &mut encoded.head);
-    state.start(Request { head: &head, id: None, encoded });
+    state.start(Request { head: &head, id: None, encoded, may_wait: false });
     let mut log = Log::default();
     for (number, piece) in pieces(wire, seed).into_iter().enumerate() {
         if number == usize::from(sent_before) {

@@ -272,6 +272,7 @@ impl OpenTurn {
                 head: &encoded.head,
                 id: Some(encoded.id.as_bytes()),
                 encoded: mem::take(&mut encoded.wire),
+                may_wait: !self.sample().conversation.is_arrival(),
             };
             match lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await {
                 Ok(true) => lease.release(worker.clock.latest()),

@@ -19,6 +19,9 @@ pub struct Request<'a> {
     pub id: Option<&'a [u8]>,
     /// Its bytes.
     pub encoded: EncodedRequest,
+    /// Whether a busy worker may send it with others, a little later: not where it is planned when
+    /// it is sent.
+    pub may_wait: bool,
 }
 
 /// Status and headers of a response.

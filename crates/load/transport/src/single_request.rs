@@ -91,7 +91,7 @@ impl SingleClient {
         let mut connection = opened.connection.map_err(|failure| failure.detail)?;
         let mut encoded = EncodedRequest { head: Vec::new(), body };
         head.render(None, encoded.body.len(), &mut encoded.head);
-        let request = Request { head: &head, id: None, encoded };
+        let request = Request { head: &head, id: None, encoded, may_wait: false };
         let (rx_clock, buffers) = (RxClock::new(self.clock), RefCell::new(ReadBuffers::default()));
         let sent = connection.exchange(&rx_clock, &buffers, request, handler).await;
         sent.map(drop).map_err(|failure| failure.detail)

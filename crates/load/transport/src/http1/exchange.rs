@@ -30,8 +30,8 @@ pub(crate) struct Http1Connection {
     lifetime: u32,
     /// Where its requests wait while the worker is busy; none with TLS.
     place: Option<SendPlace>,
-    /// Whether nobody has tried to send the current request.
-    is_new: bool,
+    /// Whether the current request may wait there: nobody has tried to send it.
+    may_wait: bool,
     /// What was read of the response and not yet handled; no bytes if the target has closed.
     unhandled: Option<Box<KeptRead>>,
 }
@@ -47,7 +47,7 @@ impl Http1Connection {
         let place = queue.zip(socket.without_tls().cloned());
         let place = place.map(|(queue, tcp)| SendPlace::new(queue, tcp));
         let state = ExchangeState::knowing(known);
-        Self { socket, state, used: false, lifetime, place, is_new: false, unhandled: None }
+        Self { socket, state, used: false, lifetime, place, may_wait: false, unhandled: None }
     }
 
     /// The socket of a connection that carries no request.
@@ -69,8 +69,8 @@ impl Http1Connection {
     pub(crate) fn start(&mut self, request: Request<'_>) {
         self.used = true;
         self.lifetime = self.lifetime.saturating_sub(1);
+        self.may_wait = request.may_wait;
         self.state.start(request);
-        self.is_new = true;
     }
 
     /// Sends the request and reads its response, as
@@ -82,7 +82,7 @@ impl Http1Connection {
         buffers: &RefCell<ReadBuffers>,
         handler: &mut H,
     ) -> Poll<Result<bool, Failure>> {
-        if mem::take(&mut self.is_new) && self.hold(context.waker(), rx_clock.clock()) {
+        if mem::take(&mut self.may_wait) && self.hold(context.waker(), rx_clock.clock()) {
             // What comes before it is sent answers no request of ours. Then it is sent at once.
             ready!(self.socket.poll_ready(context, false))
                 .map_err(|error| Failure::on_connection(&error))?;

@@ -96,7 +96,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
         if let Some(failure) = state.open_failure() {
             return Poll::Ready(Err(failure));
         }
-        let Request { head, id, ref encoded } = self.request;
+        let Request { head, id, ref encoded, .. } = self.request;
         let request = NewRequest { head, id, body_len: encoded.body.len() };
         let no_body = encoded.body.is_empty();
         let opened = state.may_open(ticket).then(|| state.session.open(request)).flatten();

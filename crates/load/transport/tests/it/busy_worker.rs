@@ -125,22 +125,29 @@ fn each_of_many_exchanges_at_once_gets_its_own_response() {
 #[test]
 fn a_request_that_is_given_up_is_sent_only_if_others_had_their_turn() {
     run(async {
-        for (turns, is_sent) in [(0, false), (1, true), (2, true)] {
+        for (may_wait, turns, is_sent) in
+            [(true, 0, false), (true, 1, true), (true, 2, true), (false, 0, true)]
+        {
             let client = busy_client(serve(vec![vec![Act::Pause(1_000)]])).await;
             let mut connection = client.connect().await;
-            let recorded = given_up(&client, &mut connection, turns).await;
-            assert_eq!(recorded.sent.is_some(), is_sent, "{turns}");
+            let recorded = given_up(&client, &mut connection, may_wait, turns).await;
+            assert_eq!(recorded.sent.is_some(), is_sent, "{may_wait} {turns}");
         }
     });
 }
 
 /// What is known of an exchange that is dropped after its tasks' neighbours had so many turns.
-async fn given_up(client: &Client, connection: &mut Connection, turns: u32) -> Recorded {
+async fn given_up(
+    client: &Client,
+    connection: &mut Connection,
+    may_wait: bool,
+    turns: u32,
+) -> Recorded {
     let mut recorded = Recorded::default();
     let head = RequestHead::new("GET", "/", "http://a", []).unwrap();
     let mut encoded = EncodedRequest::default();
     head.render(None, 0, &mut encoded.head);
-    let request = Request { head: &head, id: None, encoded };
+    let request = Request { head: &head, id: None, encoded, may_wait };
     {
         let exchange =
             connection.exchange(&client.rx_clock, &client.buffers, request, &mut recorded);

@@ -222,7 +222,7 @@ impl Client {
         let head = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
         let mut encoded = EncodedRequest { head: Vec::new(), body: body.to_vec() };
         head.render(Some(b"id"), body.len(), &mut encoded.head);
-        let request = Request { head: &head, id: Some(b"id"), encoded };
+        let request = Request { head: &head, id: Some(b"id"), encoded, may_wait: true };
         let exchange = connection.exchange(&self.rx_clock, &self.buffers, request, recorded);
         let end = tokio::time::timeout(Duration::from_secs(5), exchange)
             .await

@@ -70,7 +70,7 @@ fn run(log: &mut Log, steps: &[Step<'_>]) -> Option<End> {
     let mut encoded = EncodedRequest { body: b"question".to_vec(), ..EncodedRequest::default() };
     head.render(None, encoded.body.len(), &mut encoded.head);
     let mut state = ExchangeState::default();
-    state.start(Request { head: &head, id: None, encoded });
+    state.start(Request { head: &head, id: None, encoded, may_wait: false });
     for (now, step) in (1..).zip(steps) {
         match step {
             Send(bytes) => {
