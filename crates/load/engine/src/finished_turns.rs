@@ -8,14 +8,6 @@ use crate::sink::RowExtras;
 /// KiB of memory, which then come into the processor's cache once for all of them.
 const TOGETHER: usize = 16;
 
-/// A turn that is over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FinishedTurn<'t> {
-    pub(crate) sample: &'t Sample,
-    /// When that was noticed.
-    pub(crate) at: Moment,
-}
-
 /// What a turn has besides its sample; most have nothing.
 #[derive(Debug, Default)]
 pub(crate) struct TurnExtras {
@@ -43,27 +35,28 @@ impl TurnExtras {
 /// Turns that wait to be recorded, in the order in which they ended.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedTurns {
+    /// Each with the moment at which its end was noticed.
     samples: Vec<(Sample, Moment)>,
     /// Of some of them, by index in `samples`, ascending.
     extras: Vec<(usize, TurnExtras)>,
 }
 
 impl FinishedTurns {
-    /// Adds a turn. Whether there are enough of them to be recorded.
-    pub(crate) fn push(&mut self, turn: FinishedTurn<'_>, extras: TurnExtras) -> bool {
+    /// Adds a turn whose end was noticed at `at`. Whether there are enough of them to be recorded.
+    pub(crate) fn push(&mut self, sample: &Sample, at: Moment, extras: TurnExtras) -> bool {
         if !extras.is_empty() {
             self.extras.push((self.samples.len(), extras));
         }
-        self.samples.push((*turn.sample, turn.at));
+        self.samples.push((*sample, at));
         self.samples.len() >= TOGETHER
     }
 
     /// Takes every turn, the oldest first.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(FinishedTurn<'_>, TurnExtras)) {
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&Sample, Moment, TurnExtras)) {
         let mut extras = self.extras.drain(..).peekable();
         for (index, (sample, at)) in self.samples.iter().enumerate() {
             let of_turn = extras.next_if(|(of, _)| *of == index).map(|(_, extras)| extras);
-            take(FinishedTurn { sample, at: *at }, of_turn.unwrap_or_default());
+            take(sample, *at, of_turn.unwrap_or_default());
         }
         drop(extras);
         self.samples.clear();
@@ -86,19 +79,19 @@ mod tests {
                 let detail = (number % 5 == 3).then(|| format!("{round} {number}"));
                 let at = Moment::from_nanos(number);
                 let extras = TurnExtras { detail, ..TurnExtras::default() };
-                let enough = turns.push(FinishedTurn { sample: &sample(number), at }, extras);
+                let enough = turns.push(&sample(number), at, extras);
                 assert_eq!(enough, number + 1 == TOGETHER as u64);
             }
             let mut seen = Vec::new();
-            turns.drain(|turn, extras| {
-                seen.push((turn.sample.bytes_out, turn.at.as_nanos(), extras.detail));
+            turns.drain(|sample, at, extras| {
+                seen.push((sample.bytes_out, at.as_nanos(), extras.detail));
             });
             let expected = |number: u64| {
                 let detail = [3, 8, 13].contains(&number).then(|| format!("{round} {number}"));
                 (number, number, detail)
             };
             assert_eq!(seen, (0..TOGETHER as u64).map(expected).collect::<Vec<_>>());
-            turns.drain(|_, _| panic!("each once"));
+            turns.drain(|_, _, _| panic!("each once"));
         }
     }
 }

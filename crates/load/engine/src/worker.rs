@@ -18,7 +18,7 @@ use crate::arrival_source::{ArrivalSource, ArrivalStream};
 use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
-use crate::finished_turns::{FinishedTurn, FinishedTurns, TurnExtras};
+use crate::finished_turns::{FinishedTurns, TurnExtras};
 use crate::in_flight_limit::InFlightLimit;
 use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
@@ -28,7 +28,7 @@ use crate::response_headers::NamedPart;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
 use crate::worker_count::worker_count;
-use crate::worker_stats::{MeasuredTurn, WorkerStats};
+use crate::worker_stats::WorkerStats;
 
 /// Everything that belongs to one worker.
 #[derive(Debug)]
@@ -180,10 +180,10 @@ impl Worker {
         }
     }
 
-    /// The blocks that ended since the last call; `all` adds those that lack a turn.
+    /// The blocks that ended since the last call, by the turns that are counted; `all` adds those
+    /// that lack a turn.
     pub(crate) fn take_blocks(&self, all: bool) -> Vec<Block> {
         let Some(pairs) = &self.pairs else { return Vec::new() };
-        self.count_finished();
         let mut pairs = pairs.borrow_mut();
         if all { pairs.take_all() } else { pairs.take() }
     }
@@ -274,7 +274,7 @@ impl Worker {
     pub(crate) fn record(&self, sample: &Sample, extras: TurnExtras) {
         let at = self.clock.latest();
         self.stats().ended(at);
-        let enough = self.finished.borrow_mut().push(FinishedTurn { sample, at }, extras);
+        let enough = self.finished.borrow_mut().push(sample, at, extras);
         if enough {
             self.count_finished();
         }
@@ -285,17 +285,15 @@ impl Worker {
         let (mut stats, mut exemplars) = (self.stats(), self.exemplars.borrow_mut());
         let (mut rows, mut pairs) =
             (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));
-        self.finished.borrow_mut().drain(|FinishedTurn { sample, at }, extras| {
-            let TurnExtras { gaps, late_reads, parts, row, detail } = extras;
-            let (late_reads, parts) = (&late_reads, parts.as_deref());
-            stats.record(MeasuredTurn { sample, gaps: &gaps, late_reads, parts }, detail);
-            exemplars.offer(sample, &gaps, at);
+        self.finished.borrow_mut().drain(|sample, at, mut extras| {
+            stats.record(sample, &mut extras);
+            exemplars.offer(sample, &extras.gaps, at);
             self.watch.note(sample, at);
             if let Some(pairs) = &mut pairs {
                 pairs.add(sample, |target| self.run.is_taken_out(target));
             }
-            rows.offer(sample, row);
-            self.buffers.gaps.release(gaps);
+            rows.offer(sample, extras.row);
+            self.buffers.gaps.release(extras.gaps);
         });
     }
 

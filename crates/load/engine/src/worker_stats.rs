@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{
-    LateRead, Moment, Nanos, Outcome, Sample, ServerParts, TargetId, TaskSample,
-};
+use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TargetId, TaskSample};
 use plimsoll_metrics::{Conversations, GroupKey, Recorder, Snapshot, TaskTally};
 use plimsoll_transport::ResponseHead;
 
+use crate::finished_turns::TurnExtras;
 use crate::in_flight::{InFlightIntegral, StageInFlight};
 
 /// Reasons why requests did not complete, each with its count and the message of the first request.
@@ -16,17 +15,6 @@ pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 /// The kind of cause under which answers with usage that cannot be true are counted. They may have
 /// completed.
 pub const REFUSED_USAGE: &str = "usage";
-/// A turn that is over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MeasuredTurn<'m> {
-    pub(crate) sample: &'m Sample,
-    /// The gaps of its stream.
-    pub(crate) gaps: &'m [Nanos],
-    /// The late reads of its stream.
-    pub(crate) late_reads: &'m [LateRead],
-    /// Parts of the target's time, if the response names any.
-    pub(crate) parts: Option<&'m ServerParts>,
-}
 
 /// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
@@ -67,18 +55,14 @@ impl WorkerStats {
         self.in_flight.dec(at);
     }
 
-    /// Records a turn that is over; `detail` is the message of its failure.
-    pub(crate) fn record(
-        &mut self,
-        MeasuredTurn { sample, gaps, late_reads, parts }: MeasuredTurn<'_>,
-        detail: Option<String>,
-    ) {
-        self.recorder.record(sample, gaps, late_reads);
-        if let Some(parts) = parts {
+    /// Records a turn that is over. Takes the message of its failure.
+    pub(crate) fn record(&mut self, sample: &Sample, extras: &mut TurnExtras) {
+        self.recorder.record(sample, &extras.gaps, &extras.late_reads);
+        if let Some(parts) = &extras.parts {
             self.recorder.record_parts(sample, parts);
         }
         if sample.as_expected() != Some(true) {
-            self.count_cause(sample.outcome, detail);
+            self.count_cause(sample.outcome, extras.detail.take());
         }
     }
 

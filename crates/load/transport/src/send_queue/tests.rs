@@ -26,6 +26,14 @@ async fn busy(queue: &Rc<SendQueue>, requests: u32) {
     }
 }
 
+/// The place of the one connection of a busy worker, its other end, and a clock.
+async fn busy_with_one() -> (SendPlace, StdStream, MonotonicClock) {
+    let (_, queue) = queue();
+    busy(&queue, BUSY).await;
+    let (place, far) = connect(&queue).await;
+    (place, far, MonotonicClock::start())
+}
+
 /// The place of a new connection, and its other end.
 async fn connect(queue: &Rc<SendQueue>) -> (SendPlace, StdStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -113,10 +121,7 @@ fn a_few_requests_are_sent_together_and_the_rest_when_others_had_their_turn() {
 #[test]
 fn a_request_that_was_taken_back_is_not_sent() {
     run(async {
-        let (_, queue) = queue();
-        busy(&queue, BUSY).await;
-        let (place, mut far) = connect(&queue).await;
-        let clock = MonotonicClock::start();
+        let (place, mut far, clock) = busy_with_one().await;
         let mut outgoing = request(10);
         assert!(place.hold(&mut outgoing, Waker::noop(), &clock));
         assert_eq!(place.take_back(&mut outgoing).unwrap(), None);
@@ -129,10 +134,8 @@ fn a_request_that_was_taken_back_is_not_sent() {
 #[test]
 fn what_the_socket_does_not_take_is_given_back_and_wakes_its_task() {
     run(async {
-        let (_, queue) = queue();
-        busy(&queue, BUSY).await;
-        let (place, mut far) = connect(&queue).await;
-        let (clock, length) = (MonotonicClock::start(), 64 << 20);
+        let (place, mut far, clock) = busy_with_one().await;
+        let length = 64 << 20;
         let mut outgoing = request(length);
         let mut held = false;
         poll_fn(|context: &mut Context<'_>| {
@@ -153,10 +156,7 @@ fn what_the_socket_does_not_take_is_given_back_and_wakes_its_task() {
 #[test]
 fn a_failure_to_send_is_the_failure_of_the_exchange() {
     run(async {
-        let (_, queue) = queue();
-        busy(&queue, BUSY).await;
-        let (place, far) = connect(&queue).await;
-        let clock = MonotonicClock::start();
+        let (place, far, clock) = busy_with_one().await;
         drop(far);
         // The first write after the end is answered with a reset, and the next one fails.
         let mut results = Vec::new();
