@@ -5,8 +5,9 @@
 //! before it:
 //! 1. the byte classes of the text: most rules that need a digit, an `@` or a parenthesis are ruled
 //!    out here;
-//! 2. windows of four bytes, compared with the first four bytes of the words that the remaining
-//!    rules need.
+//! 2. windows of four bytes, two bytes apart, compared with the beginnings of the words that the
+//!    remaining rules need. A word that begins at an odd position is in the window that begins
+//!    within it, or just before it.
 //!
 //! A rule that is filtered out cannot match. Time is linear in any text: if the second pass finds
 //! too many beginnings of words without the words, it gives up and leaves the text to the
@@ -21,45 +22,26 @@ use crate::spec::RuleSpec;
 /// The number of rules that the second pass tells apart; if there are more, rules share a bucket.
 const BUCKETS: usize = u64::BITS as usize;
 
-/// The number of symbols that bytes are mapped to: 26 letters and some groups of other bytes.
-const SYMBOLS: usize = 32;
-/// The symbol of all bytes without a symbol of their group.
-const OTHER: u8 = 31;
+/// The number of symbols that bytes are mapped to.
+const SYMBOLS: usize = 1 << SYMBOL_BITS;
+/// A byte's symbol is its lowest bits, so that a letter has the same one in both cases. Other bytes
+/// share theirs with letters, which costs a comparison where they stand in for one.
+const SYMBOL_BITS: u32 = 5;
 
 /// The number of bytes per step of the second pass.
-const STEP: usize = 4;
+const STEP: usize = size_of::<u64>();
 
 /// A byte that no word has, to pad the end of the text.
 const PADDING: u8 = b' ';
 
-/// The symbol of each byte.
-static SYMBOL: [u8; 256] = symbols();
-
-const fn symbols() -> [u8; 256] {
-    let mut table = [OTHER; 256];
-    let mut byte = 0_u8;
-    loop {
-        let at = byte as usize;
-        if byte.is_ascii_alphabetic() {
-            table[at] = byte.to_ascii_lowercase() - b'a';
-        } else if byte.is_ascii_digit() {
-            table[at] = 26;
-        } else if matches!(byte, b'_' | b'-') {
-            table[at] = 27;
-        } else if byte.is_ascii_punctuation() {
-            table[at] = 28;
-        } else if !byte.is_ascii() {
-            table[at] = 29;
-        }
-        if byte == u8::MAX {
-            return table;
-        }
-        byte += 1;
-    }
+/// The buckets with a word whose window has a pair of symbols.
+#[derive(Clone, Copy, Debug, Default)]
+struct PairBuckets {
+    /// As its first and second byte.
+    head: u64,
+    /// As its third and fourth byte.
+    tail: u64,
 }
-
-/// A set of buckets for each pair of symbols.
-type PairTable = Box<[u64; SYMBOLS * SYMBOLS]>;
 
 /// The literals of all rules, as tables.
 #[derive(Clone, Debug)]
@@ -77,10 +59,8 @@ pub(crate) struct NgramFilter {
     exact_rules: RuleBitSet,
     /// The rules of each bucket and their words.
     buckets: Vec<Bucket>,
-    /// The buckets with a word whose first and second byte are this pair.
-    head_pairs: PairTable,
-    /// The buckets with a word whose third and fourth byte are this pair.
-    tail_pairs: PairTable,
+    /// By pair of symbols.
+    pairs: Box<[PairBuckets; SYMBOLS * SYMBOLS]>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -108,8 +88,7 @@ impl NgramFilter {
             word_classes: Vec::new(),
             exact_rules: RuleBitSet::default(),
             buckets: vec![Bucket::default(); BUCKETS],
-            head_pairs: Box::new([0; SYMBOLS * SYMBOLS]),
-            tail_pairs: Box::new([0; SYMBOLS * SYMBOLS]),
+            pairs: Box::new([PairBuckets::default(); SYMBOLS * SYMBOLS]),
         };
         for (at, spec) in specs.iter().enumerate() {
             filter.add_rule(at, spec);
@@ -151,12 +130,30 @@ impl NgramFilter {
             insert(&mut self.word_classes, classes, at);
         }
         for word in plain.iter().map(|word| word.to_ascii_lowercase().into_bytes()) {
-            let symbol = |at: usize| word.get(at).map(|byte| symbol(*byte));
-            set_bucket(&mut self.head_pairs, [symbol(0), symbol(1)], bucket);
-            set_bucket(&mut self.tail_pairs, [symbol(2), symbol(3)], bucket);
+            self.add_windows(&word, bucket);
             self.buckets[bucket].words.push(word.into_boxed_slice());
         }
         self.buckets[bucket].rules.insert(at);
+    }
+
+    /// Adds the window of a word that begins at an even position, and that of one at an odd one.
+    fn add_windows(&mut self, word: &[u8], bucket: usize) {
+        let symbols = |from: usize| -> [Option<usize>; 4] {
+            array::from_fn(|at| word.get(from + at).map(|byte| symbol(*byte)))
+        };
+        let odd = if word.len() > 4 {
+            symbols(1)
+        } else {
+            // Too short: the window begins with the byte before the word.
+            let [first, second, third, _] = symbols(0);
+            [None, first, second, third]
+        };
+        for [first, second, third, fourth] in [symbols(0), odd] {
+            for (pair, buckets) in self.pairs.iter_mut().enumerate() {
+                buckets.head |= u64::from(is_pair(pair, [first, second])) << bucket;
+                buckets.tail |= u64::from(is_pair(pair, [third, fourth])) << bucket;
+            }
+        }
     }
 
     /// The rules of `among` that can match in a text with these byte classes.
@@ -199,26 +196,27 @@ impl NgramFilter {
     /// much to find out.
     fn search(&self, text: &[u8], among: RuleBitSet) -> Option<RuleBitSet> {
         let mut search = WordSearch::new(self, text, self.buckets_of(among));
-        let (steps, rest) = text.get(3..).unwrap_or_default().as_chunks::<STEP>();
-        let mut window = Window::new(text);
-        for (nth, step) in steps.iter().enumerate() {
-            let buckets = window.slide(*step).map(|pairs| self.lookup(pairs));
-            if buckets.iter().fold(0, |all, bits| all | bits) & search.wanted != 0 {
-                search.check(nth * STEP, buckets)?;
+        let (steps, rest) = text.as_chunks::<STEP>();
+        let mut end = [PADDING; 2 * STEP];
+        end[..rest.len()].copy_from_slice(rest);
+        let (ends, _) = end.as_chunks::<STEP>();
+        let mut last = pairs([PADDING; STEP])[0];
+        steps.iter().chain(ends).enumerate().try_for_each(|(nth, step)| {
+            let [first, second, third, fourth] = pairs(*step);
+            let windows = [[last, first], [first, second], [second, third], [third, fourth]];
+            last = fourth;
+            let buckets = windows.map(|pairs| self.lookup(pairs));
+            if buckets.iter().fold(0, |all, bits| all | bits) & search.wanted == 0 {
+                return Some(());
             }
-        }
-        let mut ends = rest.iter().copied().chain([PADDING; 3]);
-        for nth in 0..2 {
-            let step = array::from_fn(|_| ends.next().unwrap_or(PADDING));
-            let buckets = window.slide(step).map(|pairs| self.lookup(pairs));
-            search.check((steps.len() + nth) * STEP, buckets)?;
-        }
+            search.check(nth * STEP, buckets)
+        })?;
         Some(self.rules_of(search.found) & among)
     }
 
-    /// The buckets with a word that may begin with these four bytes.
+    /// The buckets with a word that may have these four bytes.
     fn lookup(&self, [head, tail]: [usize; 2]) -> u64 {
-        self.head_pairs[head] & self.tail_pairs[tail]
+        self.pairs[head].head & self.pairs[tail].tail
     }
 
     /// Of the buckets, those with a word that `rest` begins with.
@@ -242,32 +240,24 @@ impl NgramFilter {
     }
 }
 
-/// A position in a text: the symbols of the next three bytes.
-struct Window([usize; 3]);
-
-impl Window {
-    fn new(text: &[u8]) -> Self {
-        Self(array::from_fn(|at| symbol(text.get(at).copied().unwrap_or(PADDING))))
-    }
-
-    /// Advances by one step; returns the head and tail pair of each position that was passed.
-    fn slide(&mut self, next: [u8; STEP]) -> [[usize; 2]; STEP] {
-        let mut symbols = [0; 3 + STEP];
-        symbols[..3].copy_from_slice(&self.0);
-        symbols[3..].copy_from_slice(&next.map(symbol));
-        self.0.copy_from_slice(&symbols[STEP..]);
-        array::from_fn(|at| {
-            [pair(symbols[at], symbols[at + 1]), pair(symbols[at + 2], symbols[at + 3])]
-        })
-    }
+/// The four pairs of symbols of a step.
+fn pairs(step: [u8; STEP]) -> [usize; STEP / 2] {
+    const ONE: u64 = 0x001f_001f_001f_001f;
+    let bytes = u64::from_le_bytes(step);
+    let pairs = (bytes & ONE) << SYMBOL_BITS | bytes >> 8 & ONE;
+    let pairs = pairs.to_le_bytes();
+    let (pairs, _) = pairs.as_chunks();
+    array::from_fn(|nth| usize::from(u16::from_le_bytes(pairs[nth])) & (SYMBOLS * SYMBOLS - 1))
 }
 
 fn symbol(byte: u8) -> usize {
-    usize::from(SYMBOL[usize::from(byte)])
+    usize::from(byte) & (SYMBOLS - 1)
 }
 
-const fn pair(first: usize, second: usize) -> usize {
-    (first << 5 | second) & (SYMBOLS * SYMBOLS - 1)
+/// Whether a pair has these symbols; None stands for any.
+fn is_pair(pair: usize, [first, second]: [Option<usize>; 2]) -> bool {
+    let is = |wanted: Option<usize>, symbol| wanted.is_none_or(|wanted| wanted == symbol);
+    is(first, pair >> SYMBOL_BITS) && is(second, pair & (SYMBOLS - 1))
 }
 
 /// The search for words in one text.
@@ -288,12 +278,18 @@ impl<'s> WordSearch<'s> {
         Self { filter, text, wanted, found: 0, misses_left: 32 + text.len() / 32 }
     }
 
-    /// Checks the positions from `at` on against the words of the given buckets; None to give up.
+    /// Checks the windows of a step of which `at` is the first byte, the first of them two bytes
+    /// before it, against the words of the given buckets; None to give up.
     #[cold]
-    fn check(&mut self, at: usize, buckets: [u64; STEP]) -> Option<()> {
-        for (buckets, at) in buckets.into_iter().zip(at..) {
+    fn check(&mut self, at: usize, buckets: [u64; STEP / 2]) -> Option<()> {
+        for (buckets, end) in buckets.into_iter().zip((at..).step_by(2)) {
             let buckets = buckets & self.wanted;
-            let found = self.filter.with_word_at(self.text.get(at..).unwrap_or_default(), buckets);
+            // A word begins with its window, or with the byte before or after it.
+            let starts = end.saturating_sub(3)..end;
+            let found = starts.fold(0, |found, start| {
+                let rest = self.text.get(start..).unwrap_or_default();
+                found | self.filter.with_word_at(rest, buckets & !found)
+            });
             self.found |= found;
             self.wanted &= !found;
             let misses = (buckets & !found).count_ones() as usize;
@@ -312,16 +308,6 @@ fn insert<K: PartialEq>(list: &mut Vec<(K, RuleBitSet)>, key: K, rule: usize) {
     match list.iter_mut().find(|(known, _)| *known == key) {
         Some((_, rules)) => rules.insert(rule),
         None => list.push((key, [rule].into_iter().collect())),
-    }
-}
-
-/// Adds a bucket to the entry of a pair; a symbol after the word's end matches any byte.
-fn set_bucket(table: &mut PairTable, [first, second]: [Option<usize>; 2], bucket: usize) {
-    for (at, buckets) in table.iter_mut().enumerate() {
-        let matches = |wanted: Option<usize>, symbol| wanted.is_none_or(|wanted| wanted == symbol);
-        if matches(first, at / SYMBOLS) && matches(second, at % SYMBOLS) {
-            *buckets |= 1 << bucket;
-        }
     }
 }
 
@@ -389,6 +375,20 @@ mod tests {
             assert_eq!(candidates(&rules, text).0, [0], "{text}");
         }
         assert_eq!(candidates(&rules, "o r da n"), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn words_of_any_length_match_at_any_position() {
+        let word = "pkwbfmzq";
+        for length in 1..=word.len() {
+            let (word, rule) = (&word[..length], format!("literals: [{}]", &word[..length]));
+            for (at, after) in (0..200).map(|nth| (nth / 10, nth % 10)) {
+                let text = [&"x".repeat(at), word, &"x".repeat(after)].concat();
+                assert_eq!(candidates(&[&rule], &text).0, [0], "{text}");
+                let without = text.replace(word, &"x".repeat(length));
+                assert_eq!(candidates(&[&rule], &without), (Vec::new(), Vec::new()));
+            }
+        }
     }
 
     #[test]
