@@ -1,8 +1,7 @@
 //! The limit on JSON nesting, checked before parsing, in one pass without recursion.
 
-use memchr::memchr2;
-
 use crate::error::DialectError;
+use crate::json_string::find_quote_or_backslash;
 
 /// The maximum nesting of objects and arrays in a request. Tool schemas rarely exceed 15 levels.
 pub const MAX_DEPTH: usize = 64;
@@ -28,7 +27,7 @@ pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
 
 /// The position after the closing quote of the string whose content starts at `at`.
 fn skip_string(text: &[u8], mut at: usize) -> usize {
-    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+    while let Some(found) = text.get(at..).and_then(find_quote_or_backslash) {
         if text[at + found] == b'"' {
             return at + found + 1;
         }

@@ -10,6 +10,7 @@
 //! against 0.82 µs with the scanner; texts: 1.02 µs against 0.85 µs), so they have no fast path.
 
 use crate::depth::MAX_DEPTH;
+use crate::json_string::find_quote_or_backslash;
 
 /// A position in JSON text. Every method returns None if the scanner cannot handle the input.
 #[derive(Debug)]
@@ -56,8 +57,8 @@ impl<'a> Scanner<'a> {
         mut member: impl FnMut(&mut Self, &'a str) -> Option<()>,
     ) -> Option<()> {
         self.list(*b"{}", |scanner| {
-            let name = scanner.string()?;
-            let name = name.get(1..name.len() - 1).filter(|name| !name.contains('\\'))?;
+            let (name, escapes) = scanner.quoted()?;
+            let name = name.get(1..name.len() - 1).filter(|_| !escapes)?;
             scanner.expect(b':')?;
             member(scanner, name)
         })
@@ -146,12 +147,18 @@ impl<'a> Scanner<'a> {
 
     /// Consumes a string and returns its JSON text, quotes included.
     pub(crate) fn string(&mut self) -> Option<&'a str> {
+        self.quoted().map(|(text, _)| text)
+    }
+
+    /// The same, and whether it has escapes.
+    fn quoted(&mut self) -> Option<(&'a str, bool)> {
         self.expect(b'"')?;
         let bytes = self.text.as_bytes();
         let start = self.at - 1;
+        let mut escapes = false;
         loop {
             let rest = bytes.get(self.at..)?;
-            let found = memchr::memchr2(b'"', b'\\', rest)?;
+            let found = find_quote_or_backslash(rest)?;
             // Without an early exit the compiler vectorises this loop.
             let inside = rest.get(..found)?.iter();
             if inside.fold(0, |any, byte| any | u8::from(*byte < 0x20)) != 0 {
@@ -159,8 +166,9 @@ impl<'a> Scanner<'a> {
             }
             self.at += found + 1;
             if rest.get(found) == Some(&b'"') {
-                return self.text.get(start..self.at);
+                return Some((self.text.get(start..self.at)?, escapes));
             }
+            escapes = true;
             self.escape()?;
         }
     }

@@ -7,6 +7,7 @@
 //! | read usage and completeness of a passing response | [`UsageObserver`], [`Usage::from_body`] |
 //! | split a stream into its events, and read their data | [`EventSplitter`], [`event_data`] |
 //! | write an error in the caller's format | [`ErrorBody`] |
+//! | find the end of a JSON string | [`find_quote_or_backslash`] |
 //! | compute the cache key of a request | [`write_cache_key`] |
 //!
 //! If caller and upstream use the same dialect, nothing is translated and the bytes pass unchanged:
@@ -19,6 +20,7 @@ mod dialect;
 mod error;
 mod error_body;
 mod json_scanner;
+mod json_string;
 mod request_view;
 mod sse;
 mod translate;
@@ -32,6 +34,7 @@ pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Endpoint};
 pub use error::DialectError;
 pub use error_body::{ErrorBody, ErrorKind, status_for};
+pub use json_string::find_quote_or_backslash;
 pub use request_view::{RequestText, RequestView, Streaming};
 pub use sse::{EventSplitter, MAX_EVENT_BYTES, event_data};
 pub use translate::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};

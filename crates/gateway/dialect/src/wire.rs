@@ -152,7 +152,8 @@ pub(crate) fn parse_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T,
 }
 
 pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
-    str::from_utf8(body).map_err(|error| DialectError::NotUtf8 { offset: error.valid_up_to() })
+    simdutf8::compat::from_utf8(body)
+        .map_err(|error| DialectError::NotUtf8 { offset: error.valid_up_to() })
 }
 
 /// Parses a response or an event of an upstream.

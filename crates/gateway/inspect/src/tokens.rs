@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr2;
+use plimsoll_gateway_dialect::find_quote_or_backslash;
 
 use crate::error::Unreadable;
 
@@ -105,7 +105,7 @@ impl<'a> Tokens<'a> {
         let bytes = self.text.as_bytes();
         loop {
             let rest = bytes.get(self.at..).unwrap_or_default();
-            let found = memchr2(b'"', b'\\', rest).ok_or(Unreadable::Json)?;
+            let found = find_quote_or_backslash(rest).ok_or(Unreadable::Json)?;
             self.at += found + 1;
             if rest.get(found) == Some(&b'"') {
                 break;
