@@ -123,7 +123,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(Arc::clone(&slot));
         }
-        let (worker, flags) = (Rc::clone(&worker), flags.clone());
+        let (worker, flags, request) = (Rc::clone(&worker), flags.clone(), Box::new(request));
         async move {
             let response = dispatch::serve(worker, request, peer, &flags).await;
             flags.set_last_status(response.status());

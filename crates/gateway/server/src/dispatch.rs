@@ -36,7 +36,7 @@ use crate::worker::{Serves, Worker};
 /// Responds to a request.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    mut request: Request<Incoming>,
+    mut request: Box<Request<Incoming>>,
     client: SocketAddr,
     flags: &ConnectionFlags,
 ) -> Response<ResponseBody> {

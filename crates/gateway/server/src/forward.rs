@@ -13,6 +13,7 @@ use hyper::http::request::Parts;
 use hyper::http::response::Parts as ResponseParts;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, StatusCode, Uri, Version};
+use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
 use crate::clock;
@@ -20,11 +21,13 @@ use crate::content::is_event_stream;
 use crate::error_response::ErrorResponse;
 use crate::headers::{prepare_request, remove_hop_by_hop};
 use crate::proxy_body::{ProxyBody, Source};
-use crate::request_body::{BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY, no_memory};
+use crate::request_body::{
+    BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY, WaitingForClient, no_memory,
+};
 use crate::request_context::RequestContext;
 use crate::rng::splitmix64;
 use crate::router::Proxy;
-use crate::upstream::{Endpoint, InFlightGuard, Pool, Upstream, UpstreamConn, UpstreamError};
+use crate::upstream::{Endpoint, InFlightGuard, Received, Upstream, UpstreamConn, UpstreamError};
 use crate::whole_body::{self, Bounds, Unread};
 
 /// Longest time for reading a response as a whole.
@@ -43,13 +46,14 @@ pub(crate) struct UpstreamResponse {
     in_flight: InFlightGuard,
 }
 
-/// Sends a request to an upstream, and retries where that is allowed.
+/// Sends a request to an upstream, and retries where that is allowed. Takes the URI and the headers
+/// out of `parts`.
 pub(crate) async fn send(
     context: &RequestContext,
     proxy: &Proxy,
-    mut parts: Parts,
+    parts: &mut Parts,
     body: RequestBody,
-) -> Result<UpstreamResponse, ErrorResponse> {
+) -> Result<Box<UpstreamResponse>, ErrorResponse> {
     let (worker, upstream) = (&context.worker, &proxy.upstream);
     worker.turns.step().await;
     inject_faults(context)?;
@@ -64,9 +68,15 @@ pub(crate) async fn send(
             return Err(ErrorResponse::bad_gateway("the upstream broke off"));
         };
         let spare = if attempts.has_more() { body.try_clone() } else { None };
-        let request = build_request(&mut parts, in_flight.endpoint(), body, spare.is_some());
+        let request = build_request(parts, in_flight.endpoint(), body, spare.is_some());
         context.note_upstream_asked();
-        let result = attempts.attempt(&worker.pool, in_flight, request).await;
+        let waiting = request.body().waiting();
+        let sent = {
+            // Pinned here: a limit that took it by value would move it.
+            let sending = pin!(worker.pool.send(in_flight.endpoint(), request));
+            timeout(attempts.limit, sending).await
+        };
+        let result = outcome(sent, in_flight, &waiting);
         context.note_upstream_read();
         if spare.is_none() || !is_retriable(&result) || !upstream.retry_budget.try_retry() {
             return result;
@@ -95,7 +105,7 @@ pub(crate) fn is_failure(status: StatusCode) -> bool {
 }
 
 /// Whether another attempt may succeed.
-fn is_retriable(result: &Result<UpstreamResponse, ErrorResponse>) -> bool {
+fn is_retriable(result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
     let status = match result {
         Ok(upstream) => upstream.response.status(),
         Err(error) => error.status,
@@ -132,49 +142,42 @@ impl<'a> Attempts<'a> {
         self.upstream.retry.is_some_and(|retry| self.made < retry.attempts)
     }
 
-    async fn attempt(
-        &self,
-        pool: &Pool,
-        in_flight: InFlightGuard,
-        request: Request<RequestBody>,
-    ) -> Result<UpstreamResponse, ErrorResponse> {
-        let waiting = request.body().waiting();
-        let sent = {
-            // Pinned here: a limit that took it by value would move it.
-            let sending = pin!(pool.send(in_flight.endpoint(), request));
-            timeout(self.limit, sending).await
-        };
-        let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
-        // A body that the client aborts, makes too large or sends slowly says nothing about the
-        // server.
-        let clients_fault = match &sent {
-            Ok(Err(UpstreamError::Broken(_, error))) => error.is_user(),
-            Err(_) => waiting.is_set(),
-            Ok(_) => false,
-        };
-        if !clients_fault {
-            in_flight.record(success);
-        }
-        match sent {
-            Ok(Ok((response, connection))) => {
-                Ok(UpstreamResponse { response, connection, in_flight })
-            }
-            Ok(Err(UpstreamError::Connect)) => {
-                Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
-            }
-            Ok(Err(UpstreamError::Broken(Some(_), error))) => Err(broken(&error)),
-            Ok(Err(UpstreamError::Broken(None, error))) => Err(broken(&error).after_upstream()),
-            Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
-            Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM).after_upstream()),
-        }
-    }
-
     /// Pauses before the next attempt, up to a half longer so that retries do not come all at once.
     async fn back_off(&self) {
         let Some(retry) = self.upstream.retry else { return };
         let base = retry.backoff.0.saturating_mul(1 << self.made.saturating_sub(1).min(10));
         let jitter = (splitmix64(clock::now()) % 512) as f64 / 1_024.0;
         sleep(base.mul_f64(1.0 + jitter)).await;
+    }
+}
+
+/// The outcome of an attempt, noted for its server.
+fn outcome(
+    sent: Result<Result<Received, UpstreamError>, Elapsed>,
+    in_flight: InFlightGuard,
+    waiting: &WaitingForClient,
+) -> Result<Box<UpstreamResponse>, ErrorResponse> {
+    let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
+    // A body that the client aborts, makes too large or sends slowly says nothing about the server.
+    let clients_fault = match &sent {
+        Ok(Err(UpstreamError::Broken(_, error))) => error.is_user(),
+        Err(_) => waiting.is_set(),
+        Ok(_) => false,
+    };
+    if !clients_fault {
+        in_flight.record(success);
+    }
+    match sent {
+        Ok(Ok((response, connection))) => {
+            Ok(Box::new(UpstreamResponse { response, connection, in_flight }))
+        }
+        Ok(Err(UpstreamError::Connect)) => {
+            Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
+        }
+        Ok(Err(UpstreamError::Broken(Some(_), error))) => Err(broken(&error)),
+        Ok(Err(UpstreamError::Broken(None, error))) => Err(broken(&error).after_upstream()),
+        Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
+        Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM).after_upstream()),
     }
 }
 
@@ -203,8 +206,8 @@ fn build_request(
     endpoint: &Endpoint,
     body: RequestBody,
     keep_head: bool,
-) -> Request<RequestBody> {
-    let mut request = Request::new(body);
+) -> Box<Request<RequestBody>> {
+    let mut request = Box::new(Request::new(body));
     *request.method_mut() = parts.method.clone();
     if keep_head {
         *request.uri_mut() = parts.uri.clone();
@@ -232,10 +235,10 @@ pub(crate) fn upstream_uri(uri: &Uri, strip: Option<&str>) -> Result<Uri, ErrorR
 impl UpstreamResponse {
     /// Reads the whole response, bounded in size and time.
     pub(crate) async fn collect(
-        self,
+        self: Box<Self>,
         context: &RequestContext,
     ) -> Result<(ResponseParts, Bytes), ErrorResponse> {
-        let Self { response, connection, in_flight } = self;
+        let Self { response, connection, in_flight } = *self;
         let (mut parts, incoming) = response.into_parts();
         let limit = usize::try_from(context.config.server.response_bytes.0).unwrap_or(usize::MAX);
         let bounds = Bounds { bytes: limit, time: WHOLE_TIMEOUT };
@@ -258,22 +261,20 @@ impl UpstreamResponse {
 
     /// Head and body for the client, without hop-by-hop headers.
     pub(crate) fn into_proxy_body(
-        self,
+        self: Box<Self>,
         context: &RequestContext,
         upstream: &Upstream,
     ) -> (ResponseParts, ProxyBody) {
-        let (mut parts, incoming) = self.response.into_parts();
+        let Self { response, connection, in_flight } = *self;
+        let (mut parts, incoming) = response.into_parts();
         remove_hop_by_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
         let worker = &context.worker;
         let is_stream = is_event_stream(&parts.headers);
         let faults = worker.faults.body_faults(&context.config.faults, is_stream);
         let idle_limit = upstream.idle_timeout.0;
-        let source = Source {
-            incoming,
-            connection: Some((Rc::clone(&worker.pool), self.connection)),
-            in_flight: self.in_flight,
-        };
+        let source =
+            Source { incoming, connection: Some((Rc::clone(&worker.pool), connection)), in_flight };
         (parts, ProxyBody::new(source, worker, idle_limit, faults))
     }
 }

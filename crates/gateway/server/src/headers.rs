@@ -12,9 +12,6 @@ use crate::error_response::ErrorResponse;
 use crate::spec::DialectSpec;
 use crate::upstream::Upstream;
 
-static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-
 /// Headers by which clients show upstreams who they are, or whom to charge. Where the upstream has
 /// a key of its own, none of the first six is passed on.
 static CREDENTIALS: [HeaderName; 7] = [
@@ -81,21 +78,41 @@ fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> O
     Some(())
 }
 
+/// Headers of one hop besides `connection` (RFC 9110, 7.6.1).
+static HOP: [HeaderName; 6] = [
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
 /// Removes the hop-by-hop headers of a response, and those that `connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let listed: Vec<_> = headers.get_all(CONNECTION).iter().cloned().collect();
-    for name in listed.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
-        let name = name.trim_ascii();
-        // The usual two need no search: `keep-alive` is removed below, and `close` is no header.
-        if name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close") {
-            continue;
-        }
-        if let Ok(name) = HeaderName::from_bytes(name) {
+    // A look at each of the few names that are there costs less than a search for each of these.
+    if headers.contains_key(CONNECTION) {
+        remove_listed(headers);
+        headers.remove(CONNECTION);
+    }
+    if headers.keys().any(|name| HOP.contains(name)) {
+        for name in &HOP {
             headers.remove(name);
         }
     }
-    headers.remove(CONNECTION);
-    for name in [&KEEP_ALIVE, &PROXY_CONNECTION, &TE, &TRAILER, &TRANSFER_ENCODING, &UPGRADE] {
+}
+
+/// Removes the headers that `connection` names.
+fn remove_listed(headers: &mut HeaderMap) {
+    let lines = headers.get_all(CONNECTION).iter();
+    // The usual two need no search: `keep-alive` is one of `HOP`, and `close` is no header.
+    let is_usual = |name: &[u8]| {
+        name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close")
+    };
+    let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let listed = names.map(<[u8]>::trim_ascii).filter(|name| !is_usual(name));
+    let listed: Vec<_> = listed.filter_map(|name| HeaderName::from_bytes(name).ok()).collect();
+    for name in listed {
         headers.remove(name);
     }
 }

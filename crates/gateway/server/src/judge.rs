@@ -38,7 +38,7 @@ pub(crate) async fn document(
     source: Source,
 ) -> Result<Result<Judgement, Unreadable>, ErrorResponse> {
     let judge = move |inspector: &Inspector, body: &[u8]| {
-        let text = str::from_utf8(body).map_err(|_| Unreadable::NotUtf8)?;
+        let text = simdutf8::basic::from_utf8(body).map_err(|_| Unreadable::NotUtf8)?;
         inspector.document(text, source)
     };
     if body.len() <= AT_ONCE {

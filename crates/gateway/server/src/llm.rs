@@ -42,30 +42,30 @@ pub(crate) async fn serve(
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     let RoutedRequest { request, mut context, .. } = routed;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let parsed = parse::parse(&mut context, &parts, body, proxy).await;
-    answer(context, parts, parsed, (proxy, format)).await
+    answer(context, &mut parts, parsed, (proxy, format)).await
 }
 
 /// Serves a chat that has not come as a request of its own.
 pub(crate) async fn serve_chat(
-    mut context: RequestContext,
-    (parts, body): (Parts, Bytes),
+    mut context: Box<RequestContext>,
+    (mut parts, body): (Parts, Bytes),
     proxy: &Proxy,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     let parsed = parse::parse_chat(&mut context, body, proxy).await;
-    answer(context, parts, parsed, (proxy, format)).await
+    answer(context, &mut parts, parsed, (proxy, format)).await
 }
 
 async fn answer(
-    mut context: RequestContext,
-    parts: Parts,
+    mut context: Box<RequestContext>,
+    parts: &mut Parts,
     parsed: Result<LlmRequest, ErrorResponse>,
     (proxy, format): (&Proxy, ErrorFormat),
 ) -> Response<ResponseBody> {
     match parsed {
-        Ok(request) => match cache::serve(&mut context, parts, request, proxy).await {
+        Ok(request) => match cache::serve(&mut context, parts, &request, proxy).await {
             Ok(ready) => ready.into_response(context),
             Err(error) => respond_error(context, error, format),
         },

@@ -56,7 +56,7 @@ pub(crate) async fn serve(routed: RoutedRequest) -> Response<ResponseBody> {
 
 async fn handle(
     context: &mut RequestContext,
-    request: Request<Incoming>,
+    request: Box<Request<Incoming>>,
     started: u64,
 ) -> HandlerResult {
     expect_method(request.method(), &Method::POST)?;

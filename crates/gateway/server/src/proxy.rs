@@ -42,7 +42,7 @@ pub(crate) async fn serve(
         ask_for_readable(&mut parts.headers);
     }
     let sent = match request_body::take(context.body_bounds(), body).await {
-        Ok(body) => forward::send(&context, proxy, parts, body).await,
+        Ok(body) => forward::send(&context, proxy, &mut parts, body).await,
         Err(error) => Err(error),
     };
     let upstream_response = match sent {
@@ -58,8 +58,8 @@ pub(crate) async fn serve(
 
 /// The response for the client, without personal data where the configuration says so.
 pub(crate) async fn answer(
-    context: RequestContext,
-    upstream_response: UpstreamResponse,
+    context: Box<RequestContext>,
+    upstream_response: Box<UpstreamResponse>,
     upstream: &Upstream,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
@@ -71,8 +71,8 @@ pub(crate) async fn answer(
 
 /// The response for the client without personal data.
 async fn scrubbed(
-    context: RequestContext,
-    upstream_response: UpstreamResponse,
+    context: Box<RequestContext>,
+    upstream_response: Box<UpstreamResponse>,
     (scrub, upstream): (&Scrub, &Upstream),
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
@@ -95,7 +95,7 @@ async fn scrubbed(
 
 async fn scrub_whole(
     context: &RequestContext,
-    upstream_response: UpstreamResponse,
+    upstream_response: Box<UpstreamResponse>,
 ) -> HandlerResult {
     let (mut parts, body) = upstream_response.collect(context).await?;
     let body = document::scrubbed(context, body, (Reading::Json, Source::Data)).await?;
@@ -105,8 +105,8 @@ async fn scrub_whole(
 
 /// The response for the client, its body still with the upstream.
 fn relay(
-    mut context: RequestContext,
-    upstream_response: UpstreamResponse,
+    mut context: Box<RequestContext>,
+    upstream_response: Box<UpstreamResponse>,
     upstream: &Upstream,
     filter: Option<Box<dyn BodyFilter>>,
 ) -> Response<ResponseBody> {

@@ -50,7 +50,7 @@ pub(crate) struct ProxyBody {
     is_bulk: bool,
     /// What the filters hold.
     held: Option<Held>,
-    context: Option<RequestContext>,
+    context: Option<Box<RequestContext>>,
     idle: IdleTimeout,
     faults: Option<Box<BodyFaults>>,
     error: Option<BoxError>,
@@ -100,7 +100,7 @@ impl ProxyBody {
     }
 
     /// Sets the context that is finished with the body.
-    pub(crate) fn set_context(&mut self, context: RequestContext) {
+    pub(crate) fn set_context(&mut self, context: Box<RequestContext>) {
         self.context = Some(context);
     }
 

@@ -45,17 +45,18 @@ pub(crate) struct ClientStream {
     /// Bytes that may still come.
     remaining: u64,
     deadline: Pin<Box<Sleep>>,
-    waiting: WaitingForClient,
+    /// Whether the gateway waits for more of it.
+    waiting: Rc<Cell<bool>>,
     _held: Held,
 }
 
-/// A flag: whether the gateway is waiting for more of the client's body.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WaitingForClient(Rc<Cell<bool>>);
+/// Whether the gateway is waiting for more of the client's body; never if it is in memory.
+#[derive(Debug)]
+pub(crate) struct WaitingForClient(Option<Rc<Cell<bool>>>);
 
 impl WaitingForClient {
     pub(crate) fn is_set(&self) -> bool {
-        self.0.get()
+        self.0.as_ref().is_some_and(|waiting| waiting.get())
     }
 }
 
@@ -110,16 +111,16 @@ impl RequestBody {
     /// Streams within the bounds of size and time.
     fn stream(incoming: Incoming, server: &ServerSpec, held: Held) -> Self {
         let deadline = Box::pin(sleep(server.body_timeout.0));
-        let (remaining, waiting) = (server.body_bytes.0, WaitingForClient::default());
+        let (remaining, waiting) = (server.body_bytes.0, Rc::default());
         Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting, _held: held }))
     }
 
     /// A flag that tells, while the body is sent, whether the client is being waited for.
     pub(crate) fn waiting(&self) -> WaitingForClient {
-        match self {
-            Self::Full(_) => WaitingForClient::default(),
-            Self::Stream(stream) => stream.waiting.clone(),
-        }
+        WaitingForClient(match self {
+            Self::Full(_) => None,
+            Self::Stream(stream) => Some(Rc::clone(&stream.waiting)),
+        })
     }
 
     /// A copy for another attempt; `None` for a body that is not in memory.
@@ -179,7 +180,7 @@ pub(crate) fn take_frame(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
 impl ClientStream {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = Pin::new(&mut self.incoming).poll_frame(context);
-        self.waiting.0.set(frame.is_pending());
+        self.waiting.set(frame.is_pending());
         if frame.is_pending() {
             ready!(self.deadline.as_mut().poll(context));
             return Poll::Ready(Some(Err(BodyTooSlow.into())));

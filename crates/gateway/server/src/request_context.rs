@@ -21,10 +21,11 @@ use crate::request_body::{Bounds, no_memory};
 use crate::router::Route;
 use crate::worker::Worker;
 
-/// A request with its route and context.
+/// A request with its route and context. Both are large, and move from function to function: they
+/// stay where they are, so that the futures of these are small (`docs/adr/0091`).
 pub(crate) struct RoutedRequest {
-    pub(crate) request: Request<Incoming>,
-    pub(crate) context: RequestContext,
+    pub(crate) request: Box<Request<Incoming>>,
+    pub(crate) context: Box<RequestContext>,
     /// The last parameter of the path.
     pub(crate) parameter: Option<String>,
 }
@@ -64,8 +65,8 @@ impl RequestContext {
         config: &Arc<Config>,
         route: &Arc<Route>,
         (method, client): (&Method, SocketAddr),
-    ) -> Self {
-        Self {
+    ) -> Box<Self> {
+        Box::new(Self {
             worker: Rc::clone(worker),
             config: Arc::clone(config),
             route: Arc::clone(route),
@@ -83,7 +84,7 @@ impl RequestContext {
             started: if config.observes_requests { clock::now() } else { 0 },
             upstream: Cell::default(),
             finished: false,
-        }
+        })
     }
 
     /// What bounds the body of the request.

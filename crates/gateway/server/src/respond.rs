@@ -36,7 +36,7 @@ pub(crate) fn finish(context: &mut RequestContext, response: &Response<ResponseB
 
 /// Responds with a handler's result, and finishes the context with it.
 pub(crate) fn respond(
-    mut context: RequestContext,
+    mut context: Box<RequestContext>,
     result: HandlerResult,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
@@ -51,7 +51,7 @@ pub(crate) fn respond(
 
 /// Responds with an error, and finishes the context with it.
 pub(crate) fn respond_error(
-    mut context: RequestContext,
+    mut context: Box<RequestContext>,
     error: ErrorResponse,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {

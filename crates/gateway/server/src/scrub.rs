@@ -59,6 +59,10 @@ impl Scrub {
             return self.unreadable("it is encoded").map(|()| Reading::Nothing);
         }
         let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(otherwise) };
+        // As almost all responses say it: nothing to take apart.
+        if kind == "application/json" {
+            return Ok(Reading::Json);
+        }
         if is_event_stream(headers) {
             return Ok(Reading::Events);
         }

@@ -10,7 +10,7 @@ mod retry_budget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub(crate) use connection::{UpstreamConn, UpstreamError};
+pub(crate) use connection::{Received, UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
 pub(crate) use health_check::{HealthTarget, run_health_checks};
 pub(crate) use pool::Pool;

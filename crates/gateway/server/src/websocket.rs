@@ -34,7 +34,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     let unavailable = || ErrorResponse::upstream_unavailable(NO_SERVER);
     let in_flight = proxy.upstream.choose(None, clock::now()).ok_or_else(unavailable)?;
     let endpoint = in_flight.endpoint();
-    let mut request = Request::new(RequestBody::Full(Bytes::new()));
+    let mut request = Box::new(Request::new(RequestBody::Full(Bytes::new())));
     *request.uri_mut() = upstream_uri(routed.request.uri(), proxy.strip.as_deref())?;
     *request.headers_mut() = routed.request.headers().clone();
     let headers = request.headers_mut();
@@ -55,7 +55,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
         )));
     }
     let upstream = hyper::upgrade::on(&mut response);
-    let client = hyper::upgrade::on(&mut routed.request);
+    let client = hyper::upgrade::on(&mut *routed.request);
     let limit = routed.context.config.server.websocket_timeout.0;
     let slot = routed.request.extensions_mut().remove::<Arc<ConnectionSlot>>();
     spawn_local(async move {

@@ -43,7 +43,7 @@ pub(crate) fn serve(
         Ok(accept) => accept,
         Err(error) => return respond(routed.context, Err(error), format),
     };
-    let upgrade = hyper::upgrade::on(&mut routed.request);
+    let upgrade = hyper::upgrade::on(&mut *routed.request);
     let slot = routed.request.extensions_mut().remove::<Arc<ConnectionSlot>>();
     let key = routed.request.headers().get(AUTHORIZATION).cloned();
     let session = Session::new(&routed.context, chat, key);

@@ -62,7 +62,7 @@ pub(super) async fn send(
     agent: &Agent,
     (mut head, named): (Parts, Option<Vec<String>>),
     body: RequestBody,
-) -> Result<(UpstreamResponse, AgentPath), ErrorResponse> {
+) -> Result<(Box<UpstreamResponse>, AgentPath), ErrorResponse> {
     let path = AgentPath::next(&head.headers, named, &agent.name)?;
     head.headers.insert(&PATH_HEADER, path.header()?);
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -70,12 +70,12 @@ pub(super) async fn send(
     if context.config.scrub.is_some() {
         ask_for_readable(&mut head.headers);
     }
-    let sent = forward::send(context, &agent.proxy, head, body).await?;
+    let sent = forward::send(context, &agent.proxy, &mut head, body).await?;
     Ok((sent, path))
 }
 
 /// Answers with an error of JSON-RPC.
-fn refuse(mut context: RequestContext, error: &RpcError) -> Response<ResponseBody> {
+fn refuse(mut context: Box<RequestContext>, error: &RpcError) -> Response<ResponseBody> {
     let metrics = context.worker.metrics();
     metrics.count_error(error.kind);
     metrics.count_agent_operation("agent_forward", error.kind);

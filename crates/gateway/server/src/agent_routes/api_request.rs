@@ -24,7 +24,7 @@ pub(super) struct ApiRequest {
     pub(super) head: Parts,
     /// Until it is read.
     body: Option<Incoming>,
-    pub(super) context: RequestContext,
+    pub(super) context: Box<RequestContext>,
     /// The last parameter of the path.
     pub(super) parameter: Option<String>,
 }

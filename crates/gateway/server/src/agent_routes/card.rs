@@ -59,7 +59,7 @@ async fn fetch(
     (head.method, head.version, head.uri) = (Method::GET, Version::HTTP_11, path);
     ask_for_readable(&mut head.headers);
     let body = RequestBody::Full(Bytes::new());
-    let response = forward::send(context, &agent.proxy, head, body).await?;
+    let response = forward::send(context, &agent.proxy, &mut head, body).await?;
     let (parts, body) = response.collect(context).await?;
     if parts.status == StatusCode::NOT_FOUND {
         return Ok(None);

@@ -88,7 +88,7 @@ async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     Ok(run)
 }
 
-async fn carry_out(mut context: RequestContext, headers: HeaderMap, run: Run) {
+async fn carry_out(mut context: Box<RequestContext>, headers: HeaderMap, run: Run) {
     let messages = vec![json!({"role": "user", "content": run.input})];
     let done = timeout(run.timeout, chat::run(&mut context, &headers, messages)).await;
     let done = done

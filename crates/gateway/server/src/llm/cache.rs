@@ -33,8 +33,8 @@ use crate::upstream::Upstream;
 /// Serves a request from the cache or the upstream, within the tenant's budget.
 pub(super) async fn serve(
     context: &mut RequestContext,
-    parts: Parts,
-    request: LlmRequest,
+    parts: &mut Parts,
+    request: &LlmRequest,
     proxy: &Proxy,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let reservation = match &context.config.budgets {
@@ -45,20 +45,20 @@ pub(super) async fn serve(
         }
     };
     let remaining = reservation.as_ref().and_then(RequestReservation::remaining_header);
-    let mut ready =
-        Box::pin(look_up_or_fetch(context, parts, request, (proxy, reservation))).await?;
+    let mut ready = look_up_or_fetch(context, parts, request, (proxy, reservation)).await?;
     ready.headers.extend(remaining);
     Ok(ready)
 }
 
 async fn look_up_or_fetch(
     context: &mut RequestContext,
-    parts: Parts,
-    request: LlmRequest,
+    parts: &mut Parts,
+    request: &LlmRequest,
     (proxy, reservation): (&Proxy, Option<RequestReservation>),
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let Some(key) = cache_key(context, &parts, &request, &proxy.upstream)? else {
-        let mut ready = fetch(context, parts, (request, proxy), (reservation, None)).await?;
+    let Some(key) = cache_key(context, parts, request, &proxy.upstream)? else {
+        let fetched = fetch(context, parts, (request, proxy), (reservation, None));
+        let mut ready = Box::pin(fetched).await?;
         let bypassed = context.config.spec.cache.is_some();
         ready.headers.extend(bypassed.then(|| cache_header("bypass")));
         return Ok(ready);
@@ -77,7 +77,8 @@ async fn look_up_or_fetch(
         }
     };
     record(context, "miss");
-    let mut ready = fetch(context, parts, (request, proxy), (reservation, lead)).await?;
+    let fetched = fetch(context, parts, (request, proxy), (reservation, lead));
+    let mut ready = Box::pin(fetched).await?;
     ready.headers.push(cache_header("miss"));
     Ok(ready)
 }
@@ -170,8 +171,8 @@ fn hold(context: &RequestContext, answer: &CachedResponse) -> Result<Vec<Bytes>,
 
 async fn fetch(
     context: &mut RequestContext,
-    parts: Parts,
-    (request, proxy): (LlmRequest, &Proxy),
+    parts: &mut Parts,
+    (request, proxy): (&LlmRequest, &Proxy),
     (reservation, lead): (Option<RequestReservation>, Option<Lead>),
 ) -> Result<ReadyResponse, ErrorResponse> {
     let ttl = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.ttl.0);
@@ -179,7 +180,7 @@ async fn fetch(
     if let Some(reservation) = &mut reservation {
         reservation.risk();
     }
-    let upstream = match send_upstream(context, parts, &request, proxy).await {
+    let upstream = match send_upstream(context, parts, request, proxy).await {
         Ok(upstream) => upstream,
         Err(error) => {
             if let Some(reservation) = reservation.filter(|_| !error.reached_upstream) {
@@ -190,5 +191,5 @@ async fn fetch(
     };
     let cache_write = lead.map(|lead| CacheWrite { lead, ttl });
     let completion = Completion { reservation, cache_write };
-    response::prepare(context, upstream, (&request, proxy), completion).await
+    response::prepare(context, upstream, (request, proxy), completion).await
 }

@@ -38,7 +38,7 @@ pub(crate) async fn complete(
     if let Some(reservation) = &mut reservation {
         reservation.risk();
     }
-    let upstream = send_upstream(context, head(headers), &chat, proxy).await?;
+    let upstream = send_upstream(context, &mut head(headers), &chat, proxy).await?;
     let status = upstream.response.status();
     let (_, mut body) = upstream.collect(context).await?;
     let usage = Usage::from_body(chat.upstream_endpoint(), &body).ok().flatten();

@@ -19,7 +19,7 @@ impl ReadyResponse {
     }
 
     /// The complete response; the context is finished with its body.
-    pub(super) fn into_response(self, mut context: RequestContext) -> Response<ResponseBody> {
+    pub(super) fn into_response(self, mut context: Box<RequestContext>) -> Response<ResponseBody> {
         let mut response = with_headers(self.response, self.headers);
         context.status = response.status();
         match response.body_mut() {

@@ -46,7 +46,7 @@ impl Completion {
 /// Prepares the upstream's response for the client.
 pub(super) async fn prepare(
     context: &mut RequestContext,
-    upstream: UpstreamResponse,
+    upstream: Box<UpstreamResponse>,
     (request, proxy): (&LlmRequest, &Proxy),
     mut completion: Completion,
 ) -> Result<ReadyResponse, ErrorResponse> {
@@ -147,7 +147,7 @@ impl BodyFilter for TranslateStream {
 /// An upstream's error, in the caller's error format.
 async fn prepare_error(
     context: &RequestContext,
-    upstream: UpstreamResponse,
+    upstream: Box<UpstreamResponse>,
     request: &LlmRequest,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let (mut parts, mut body) = upstream.collect(context).await?;
@@ -183,7 +183,7 @@ fn set_json_headers(parts: &mut Parts) {
 /// Reads and changes a response that is not streamed.
 async fn prepare_whole(
     context: &RequestContext,
-    upstream: UpstreamResponse,
+    upstream: Box<UpstreamResponse>,
     request: &LlmRequest,
     (completion, observed): (Completion, &ObservedUsage),
 ) -> Result<ReadyResponse, ErrorResponse> {

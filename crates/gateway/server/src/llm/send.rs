@@ -21,10 +21,10 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// Sends a request to the upstream, translated if the upstream speaks another dialect.
 pub(crate) async fn send_upstream(
     context: &RequestContext,
-    mut parts: Parts,
+    parts: &mut Parts,
     request: &LlmRequest,
     proxy: &Proxy,
-) -> Result<UpstreamResponse, ErrorResponse> {
+) -> Result<Box<UpstreamResponse>, ErrorResponse> {
     let body = match &request.translator {
         None => request.body.clone(),
         Some(translator) => {

@@ -53,7 +53,7 @@ pub(super) async fn exchange(
     let chosen = link.upstream.choose(None, clock::now());
     let in_flight = chosen.ok_or(Failure::Unreachable)?;
     let id = outgoing.id;
-    let request = request(link, outgoing, (&in_flight, asker.trace))?;
+    let request = Box::new(request(link, outgoing, (&in_flight, asker.trace))?);
     let sent = pool.send(in_flight.endpoint(), request).await;
     let (response, connection) = sent.map_err(|error| match error {
         UpstreamError::Connect => Failure::Unreachable,

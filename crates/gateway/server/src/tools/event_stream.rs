@@ -20,7 +20,7 @@ use crate::response_body::ResponseBody;
 
 /// A request that is being handled, with its context. All that the client is told meanwhile is in
 /// the [`Events`] that it was made with.
-pub(super) type Work = Pin<Box<dyn Future<Output = (RequestContext, HandlerResult)>>>;
+pub(super) type Work = Pin<Box<dyn Future<Output = (Box<RequestContext>, HandlerResult)>>>;
 
 /// What a client is told before the answer to its request.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ struct EventBody {
 
 enum State {
     Working(Work),
-    Done(Box<(RequestContext, HandlerResult)>),
+    Done(Box<(Box<RequestContext>, HandlerResult)>),
     Over,
 }
 
@@ -125,7 +125,7 @@ impl EventBody {
     /// The answer, and the end of the request.
     fn finish(
         &self,
-        (mut context, result): (RequestContext, HandlerResult),
+        (mut context, result): (Box<RequestContext>, HandlerResult),
     ) -> Result<Bytes, BoxError> {
         let broken = |error: ErrorResponse| {
             context.worker.metrics().count_error(error.kind);

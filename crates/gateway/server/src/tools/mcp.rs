@@ -43,8 +43,8 @@ struct Asked<'a> {
 
 /// Serves a request to `/mcp`, or with `needs_session: false` to `/mcp/message`.
 pub(super) async fn serve(
-    mut context: RequestContext,
-    request: Request<Incoming>,
+    mut context: Box<RequestContext>,
+    request: Box<Request<Incoming>>,
     (needs_session, trace): (bool, Trace),
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
@@ -60,7 +60,7 @@ pub(super) async fn serve(
 
 async fn handle(
     context: &mut RequestContext,
-    request: Request<Incoming>,
+    request: Box<Request<Incoming>>,
     (needs_session, trace, events): (bool, &Trace, &Events),
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();

@@ -34,7 +34,7 @@ const MAX_SESSION: usize = 128;
 pub(super) async fn servers(
     context: &mut RequestContext,
     layer: &ToolLayer,
-    request: Request<Incoming>,
+    request: Box<Request<Incoming>>,
 ) -> HandlerResult {
     if *request.method() == Method::POST {
         return register(context, layer, request).await;
@@ -71,7 +71,7 @@ struct ServerBody {
 async fn register(
     context: &mut RequestContext,
     layer: &ToolLayer,
-    request: Request<Incoming>,
+    request: Box<Request<Incoming>>,
 ) -> HandlerResult {
     let body = body(context, request).await?;
     let ServerBody { name, url, key, protocol } = read_body(&body)?;
@@ -135,7 +135,7 @@ struct CallBody<'a> {
 /// `POST /v1/mcp/tools/call`.
 pub(super) async fn call(
     context: &mut RequestContext,
-    request: Request<Incoming>,
+    request: Box<Request<Incoming>>,
     trace: &Trace,
 ) -> HandlerResult {
     let body = body(context, request).await?;
@@ -207,7 +207,7 @@ pub(super) fn policies(
 /// The body of a `POST` with JSON.
 async fn body(
     context: &mut RequestContext,
-    request: Request<Incoming>,
+    request: Box<Request<Incoming>>,
 ) -> Result<Bytes, ErrorResponse> {
     expect_method(request.method(), &Method::POST)?;
     expect_json(request.headers())?;

@@ -73,9 +73,9 @@ impl UpstreamConn {
     /// Sends a request, and waits for the head of its response.
     pub(super) async fn send(
         mut self,
-        request: Request<RequestBody>,
+        request: Box<Request<RequestBody>>,
     ) -> Result<Received, UpstreamError> {
-        match self.sender.try_send_request(request).await {
+        match self.sender.try_send_request(*request).await {
             Ok(response) => Ok((response, self)),
             Err(mut error) => {
                 let unsent = error.take_message().map(Box::new);

@@ -62,7 +62,10 @@ async fn check(endpoint: &Endpoint, spec: &HealthSpec) -> bool {
     let (Ok(request), Ok(connection)) = (request, connect(endpoint).await) else {
         return false;
     };
-    connection.send(request).await.is_ok_and(|(response, _)| response.status().is_success())
+    connection
+        .send(Box::new(request))
+        .await
+        .is_ok_and(|(response, _)| response.status().is_success())
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Pool {
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,
-        mut request: Request<RequestBody>,
+        mut request: Box<Request<RequestBody>>,
     ) -> Result<Received, UpstreamError> {
         let mut takes_idle = true;
         loop {
@@ -50,7 +50,7 @@ impl Pool {
             };
             let spare = if is_idle { clone_idempotent(&request) } else { None };
             match (connection.send(request).await, spare) {
-                (Err(UpstreamError::Broken(Some(unsent), _)), _) if is_idle => request = *unsent,
+                (Err(UpstreamError::Broken(Some(unsent), _)), _) if is_idle => request = unsent,
                 (Err(UpstreamError::Broken(None, _)), Some(spare)) => {
                     (request, takes_idle) = (spare, false);
                 }
@@ -99,11 +99,11 @@ impl Pool {
 }
 
 /// A copy of the request, if it is idempotent and in memory.
-fn clone_idempotent(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
+fn clone_idempotent(request: &Request<RequestBody>) -> Option<Box<Request<RequestBody>>> {
     if !request.method().is_idempotent() {
         return None;
     }
-    let mut copy = Request::new(request.body().try_clone()?);
+    let mut copy = Box::new(Request::new(request.body().try_clone()?));
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
     *copy.headers_mut() = request.headers().clone();

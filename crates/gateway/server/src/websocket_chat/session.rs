@@ -145,13 +145,13 @@ impl Session {
         self.send_chat(context, body).await
     }
 
-    async fn send_chat(&self, context: RequestContext, body: Bytes) -> Response<ResponseBody> {
+    async fn send_chat(&self, context: Box<RequestContext>, body: Bytes) -> Response<ResponseBody> {
         let request = (self.parts(), body);
         Box::pin(llm::serve_chat(context, request, &self.chat.proxy, ErrorFormat::Typed)).await
     }
 
     /// A message is a request of its own, with what is known from the handshake.
-    fn context(&self, bytes: usize) -> RequestContext {
+    fn context(&self, bytes: usize) -> Box<RequestContext> {
         let (worker, config) = (&self.worker, self.worker.config());
         let from = (&Method::POST, self.client);
         let mut context = RequestContext::new(worker, &config, &self.route, from);
