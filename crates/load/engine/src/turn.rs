@@ -16,7 +16,8 @@ use plimsoll_measure::{
 };
 use plimsoll_protocol::{Decoder, PlainAnswer, ToolCall};
 use plimsoll_transport::{
-    Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
+    Adds, Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead,
+    RxTime,
 };
 use plimsoll_workload::{Conversation, RequestId, RpcEnd};
 
@@ -176,7 +177,7 @@ impl OpenTurn {
         // The limits of one timeout must not get shorter, and this one is.
         let mut own = self.gives_up().then(|| LazyTimeout::new(&worker.clock));
         let timeout = own.as_mut().unwrap_or(timeout);
-        let demand = Demand { late: self.is_late(), ..Demand::at(dispatched) };
+        let demand = Demand { adds: self.adds(), ..Demand::at(dispatched) };
         let result = {
             let request = (&mut encoded, demand);
             let exchange = pin!(self.exchange(&worker, connections, conversation, request));
@@ -214,9 +215,13 @@ impl OpenTurn {
         }
     }
 
-    /// Whether the generator itself released the turn late.
-    fn is_late(&self) -> bool {
-        self.sample().generator.dispatch > LATE_RELEASE
+    /// When a connection is added for the turn.
+    fn adds(&self) -> Adds {
+        let Sample { conversation, generator, .. } = self.sample();
+        if !conversation.is_arrival() {
+            return Adds::AtOnce;
+        }
+        if generator.dispatch > LATE_RELEASE { Adds::Late } else { Adds::Carefully }
     }
 
     /// Sends the request and, if a closing connection never answered it, sends it again.
@@ -232,7 +237,8 @@ impl OpenTurn {
         async move {
             while let Err(failed) = self.attempt(worker, pool, demand, encoded).await {
                 *encoded = self.encode_again(worker, conversation, failed)?;
-                demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
+                let at = Demand::at(worker.clock.now());
+                demand = Demand { unused: true, adds: demand.adds, ..at };
             }
             Ok(())
         }
@@ -316,7 +322,7 @@ impl OpenTurn {
         Ok(lease)
     }
 
-    /// The generator's part of the wait for a connection and of its set-up. A turn that was
+    /// The generator's part of the wait for a connection and of its set-up. An arrival that was
     /// released late opens none, so that its wait is the generator's. Else the connection may have
     /// been ready since the worker last looked.
     fn late_connection(&self, acquired: &Acquired<'_>, demand: Demand) -> (Nanos, Nanos) {
@@ -326,7 +332,7 @@ impl OpenTurn {
             return Default::default();
         }
         let late = self.worker.watch.looks.lateness(*connected).unwrap_or_default();
-        let of_wait = if demand.late { wait } else { wait.min(late.saturating_sub(set_up)) };
+        let of_wait = if demand.is_late() { wait } else { wait.min(late.saturating_sub(set_up)) };
         (of_wait, set_up.min(late))
     }
 

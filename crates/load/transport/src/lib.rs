@@ -43,7 +43,7 @@ pub use failure::Failure;
 pub use look_times::{BEAT, LookTimes};
 pub use message::{Request, RequestHead, RequestHeadError, ResponseHandler, ResponseHead};
 pub use opened::Opened;
-pub use pool::{Acquired, Demand, Lease, Opener, Pool, PoolLimits, Poolable, TargetOpener};
+pub use pool::{Acquired, Adds, Demand, Lease, Opener, Pool, PoolLimits, Poolable, TargetOpener};
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
 pub use send_queue::SendQueue;

@@ -23,7 +23,7 @@ use self::pooled::Pooled;
 use self::wait_queue::{Delivery, Waiter};
 use crate::failure::Failure;
 
-pub use self::demand::{Demand, PoolLimits};
+pub use self::demand::{Adds, Demand, PoolLimits};
 pub use self::lease::Lease;
 pub use self::opener::{Opener, Poolable, TargetOpener};
 
@@ -82,7 +82,7 @@ impl<O: Opener> Pool<O> {
     async fn wait(&self, demand: Demand) -> Acquired<'_, O> {
         let waiting = Waiting { pool: &self.0, waiter: self.0.waiting.push(demand) };
         let wanted = self.0.demand_of(demand);
-        self.0.grow(demand.now, wanted);
+        self.0.grow(demand.now, wanted, demand.adds == Adds::AtOnce);
         let Delivery { mut phases, started, connection } =
             poll_fn(|context| waiting.waiter.poll(context)).await;
         let connected = self.0.opener.now();

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use plimsoll_measure::{Clock as _, Moment, Nanos, Rng, Seed};
-use plimsoll_transport::{Demand, PoolLimits};
+use plimsoll_transport::{Adds, Demand, PoolLimits};
 use tokio::task::{LocalSet, spawn_local};
 
 use super::executor::run_simulated;
@@ -128,8 +128,8 @@ fn pool(load: &PoolLoad, worker: usize, clock: &WorkerClock) -> Pool {
 /// One request; gives its wait for a connection.
 async fn request(pool: &Pool, clock: &WorkerClock, intended: Moment, time: Nanos) -> Nanos {
     let now = clock.now();
-    let late = now.since(intended) > LATE_RELEASE;
-    let acquired = pool.checkout(Demand { late, ..Demand::at(now) }).await;
+    let adds = if now.since(intended) > LATE_RELEASE { Adds::Late } else { Adds::Carefully };
+    let acquired = pool.checkout(Demand { adds, ..Demand::at(now) }).await;
     let mut lease = acquired.connection.unwrap();
     lease.carry(time).await;
     lease.release(clock.now());

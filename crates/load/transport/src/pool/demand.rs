@@ -22,16 +22,32 @@ impl Default for PoolLimits {
 pub struct Demand {
     /// Since when.
     pub now: Moment,
-    /// The generator itself released the request late. No connection is added for it while a free
-    /// one will come soon: its delay is not the target's.
-    pub late: bool,
+    /// Whether a connection is added for it.
+    pub adds: Adds,
     /// Only a connection that has carried no request will do.
     pub unused: bool,
 }
 
+/// When a connection is added for a request that finds none free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    /// As far as the pool may grow now.
+    Carefully,
+    /// The same, but not while a free one will come soon: the generator itself released the request
+    /// late, and that delay is not the target's.
+    Late,
+    /// At once: it is a virtual user's, of which there is a fixed number.
+    AtOnce,
+}
+
 impl Demand {
-    /// Any connection will do.
+    /// Any connection will do, and one is added carefully.
     pub const fn at(now: Moment) -> Self {
-        Self { now, late: false, unused: false }
+        Self { now, adds: Adds::Carefully, unused: false }
+    }
+
+    /// Whether the generator released it late and no connection is added for that.
+    pub fn is_late(self) -> bool {
+        self.adds == Adds::Late
     }
 }

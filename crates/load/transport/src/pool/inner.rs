@@ -111,15 +111,15 @@ impl<O: Opener> Inner<O> {
     /// How many connections a demand that has just joined the queue may ask for.
     pub(super) fn demand_of(&self, demand: Demand) -> usize {
         let busy = self.connections() > self.idle.borrow().len();
-        if demand.late && self.growth.is_fast() && busy {
+        if demand.is_late() && self.growth.is_fast() && busy {
             self.waiting.eager()
         } else {
             self.waiting.len()
         }
     }
 
-    /// Starts handshakes for so many who wait, as far as that is allowed now.
-    pub(super) fn grow(self: &Rc<Self>, now: Moment, wanted: usize) {
+    /// Starts handshakes for so many who wait: at once, or as far as that is allowed now.
+    pub(super) fn grow(self: &Rc<Self>, now: Moment, wanted: usize, at_once: bool) {
         let slots = self.opener.slots();
         while wanted > self.growth.handshakes().saturating_mul(slots) {
             if self.connections() >= self.limits.max_connections && !self.make_room() {
@@ -127,7 +127,7 @@ impl<O: Opener> Inner<O> {
             }
             let refill = self.growth.take_place();
             let only = self.connections() == 0;
-            if !refill && !only && !self.growth.may_add(now) {
+            if !refill && !only && !at_once && !self.growth.may_add(now) {
                 break;
             }
             self.start_handshake(now, refill);
@@ -198,7 +198,7 @@ impl<O: Opener> Inner<O> {
 
     pub(super) fn grow_if_wanted(self: &Rc<Self>, now: Moment, wanted: usize) {
         if !self.waiting.is_empty() {
-            self.grow(now, wanted);
+            self.grow(now, wanted, false);
         }
     }
 
@@ -260,7 +260,7 @@ impl<O: Opener> Inner<O> {
             // Beyond the patience the generator stood still, and nothing could end the wait.
             let ours = now.since(looked).saturating_sub(patience);
             self.growth.look(now.since(since).saturating_sub(ours));
-            self.grow(now, self.waiting.len());
+            self.grow(now, self.waiting.len(), false);
         }
         since.is_some()
     }

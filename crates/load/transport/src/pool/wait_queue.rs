@@ -92,11 +92,11 @@ impl<C> WaitQueue<C> {
     pub(super) fn push(&self, demand: Demand) -> Rc<Waiter<C>> {
         let waiter = Rc::new(Waiter {
             demand,
-            is_ours: demand.late || self.eager.get() < self.len(),
+            is_ours: demand.is_late() || self.eager.get() < self.len(),
             delivery: RefCell::default(),
             waker: RefCell::default(),
         });
-        self.eager.set(self.eager.get() + usize::from(!demand.late));
+        self.eager.set(self.eager.get() + usize::from(!demand.is_late()));
         self.waiting.borrow_mut().push_back(Rc::clone(&waiter));
         waiter
     }
@@ -106,7 +106,7 @@ impl<C> WaitQueue<C> {
         let mut waiting = self.waiting.borrow_mut();
         let index = waiting.iter().position(|waiter| !(used && waiter.demand.unused))?;
         let waiter = waiting.remove(index)?;
-        self.eager.set(self.eager.get() - usize::from(!waiter.demand.late));
+        self.eager.set(self.eager.get() - usize::from(!waiter.demand.is_late()));
         Some(waiter)
     }
 
@@ -115,7 +115,7 @@ impl<C> WaitQueue<C> {
         let mut waiting = self.waiting.borrow_mut();
         if let Some(index) = waiting.iter().position(|waiter| Rc::ptr_eq(waiter, given_up)) {
             waiting.remove(index);
-            self.eager.set(self.eager.get() - usize::from(!given_up.demand.late));
+            self.eager.set(self.eager.get() - usize::from(!given_up.demand.is_late()));
         }
     }
 }

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, SocketOptions};
+use plimsoll_transport::{Adds, Connector, Demand, Endpoint, SocketOptions};
 use tokio::net::TcpListener;
 
 /// Responds with the request's method, `x-test`, `x-request-id` and body length, then as many
@@ -181,6 +181,30 @@ fn exchanges_share_connections_up_to_their_stream_limit() {
         assert!((1..=connections as usize).contains(&opened), "{opened} of {connections}");
         assert!(!exchange(5).await, "and the next finds a free slot");
         assert_eq!(accepted.get(), connections);
+    });
+}
+
+#[test]
+fn virtual_users_have_room_from_the_start() {
+    run(async {
+        let (address, accepted) = server().await;
+        let client = client(address, 10);
+        let pool = client.pool();
+        let user = async |_| {
+            let mut waits = 0;
+            for _ in 0..20 {
+                let demand = Demand { adds: Adds::AtOnce, ..client.demand() };
+                let acquired = pool.checkout(demand).await;
+                waits += usize::from(acquired.phases.wait.is_some());
+                let mut connection = acquired.connection.unwrap();
+                assert_eq!(client.send(&mut connection, "POST", b"x").await.1, Ok(true));
+                connection.release(client.clock.now());
+            }
+            waits
+        };
+        let waits: usize = join_all((0..35).map(user)).await.into_iter().sum();
+        assert_eq!(accepted.get(), 4, "35 users, 10 to a connection");
+        assert!(waits <= 35, "each waits once at most: {waits}");
     });
 }
 
