@@ -68,8 +68,12 @@ pub(crate) struct Source {
 /// reset only when it fires, so that it costs a long stream nothing per chunk.
 struct IdleTimeout {
     limit: Duration,
+    timer: Option<IdleTimer>,
+}
+
+struct IdleTimer {
     last_chunk: Instant,
-    timer: Option<Pin<Box<Sleep>>>,
+    sleep: Pin<Box<Sleep>>,
 }
 
 impl ProxyBody {
@@ -88,7 +92,7 @@ impl ProxyBody {
             is_bulk: false,
             held: None,
             context: None,
-            idle: IdleTimeout { limit: idle_limit, last_chunk: Instant::now(), timer: None },
+            idle: IdleTimeout { limit: idle_limit, timer: None },
             faults,
             error: None,
         }
@@ -288,25 +292,25 @@ impl Drop for ProxyBody {
 
 impl IdleTimeout {
     fn reset(&mut self) {
-        if self.timer.is_some() {
-            self.last_chunk = Instant::now();
+        if let Some(timer) = &mut self.timer {
+            timer.last_chunk = Instant::now();
         }
     }
 
     /// Ready when nothing arrived for too long.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let limit = self.limit;
-        let timer = self.timer.get_or_insert_with(|| {
-            self.last_chunk = Instant::now();
-            Box::pin(sleep(limit))
+        let IdleTimer { last_chunk, sleep } = self.timer.get_or_insert_with(|| {
+            let sleep = Box::pin(sleep(limit));
+            IdleTimer { last_chunk: Instant::now(), sleep }
         });
         loop {
-            ready!(timer.as_mut().poll(context));
-            let due = self.last_chunk + limit;
+            ready!(sleep.as_mut().poll(context));
+            let due = *last_chunk + limit;
             if due <= Instant::now() {
                 return Poll::Ready(());
             }
-            timer.as_mut().reset(due);
+            sleep.as_mut().reset(due);
         }
     }
 }
