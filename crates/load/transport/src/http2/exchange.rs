@@ -10,8 +10,9 @@ use super::session::NewRequest;
 use super::shared_connection::StreamSlot;
 use super::stream_inbox::StreamInbox;
 use super::stream_table::StreamKey;
+use crate::buffers::EncodedRequest;
 use crate::failure::Failure;
-use crate::message::{Request, ResponseHandler};
+use crate::message::{Request, RequestHead, ResponseHandler};
 use crate::rx_timestamp::RxClock;
 
 impl StreamSlot {
@@ -23,14 +24,16 @@ impl StreamSlot {
     pub(crate) fn exchange<'a, C: Clock, H: ResponseHandler>(
         &'a mut self,
         rx_clock: &'a RxClock<C>,
-        request: Request<'a>,
+        Request { head, id, encoded, .. }: Request<'a>,
         handler: &'a mut H,
     ) -> StreamExchange<'a, C, H> {
         let (connection, inbox) = self.parts();
         StreamExchange {
             connection,
             clock: rx_clock.clock(),
-            request,
+            head,
+            id,
+            encoded,
             handler,
             inbox,
             stage: Stage::Waiting { ticket: None },
@@ -57,7 +60,9 @@ enum Stage {
 pub(crate) struct StreamExchange<'a, C: Clock, H: ResponseHandler> {
     connection: &'a ConnectionHandle,
     clock: &'a C,
-    request: Request<'a>,
+    head: &'a RequestHead,
+    id: Option<&'a [u8]>,
+    encoded: EncodedRequest,
     handler: &'a mut H,
     /// Events taken from the connection's state; empty between two polls.
     inbox: &'a mut StreamInbox,
@@ -96,9 +101,9 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
         if let Some(failure) = state.open_failure() {
             return Poll::Ready(Err(failure));
         }
-        let Request { head, id, ref encoded, .. } = self.request;
-        let request = NewRequest { head, id, body_len: encoded.body.len() };
-        let no_body = encoded.body.is_empty();
+        let body_len = self.encoded.body.len();
+        let request = NewRequest { head: self.head, id: self.id, body_len };
+        let no_body = body_len == 0;
         let opened = state.may_open(ticket).then(|| state.session.open(request)).flatten();
         let Some(key) = opened else {
             state.wait(&mut ticket, context);
@@ -123,7 +128,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
     /// Queues as much of the body as the target's windows allow.
     fn queue_body(&mut self, key: StreamKey) {
         let mut state = self.connection.state.borrow_mut();
-        let taken = state.session.send_body(key, &self.request.encoded.body[self.queued..]);
+        let taken = state.session.send_body(key, &self.encoded.body[self.queued..]);
         self.queued += taken;
         if taken > 0 {
             state.request_flush();
@@ -132,7 +137,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
             state.request_queued(key, OnSent::Wake);
         } else if state.session.is_request_over(key) {
             // The stream has ended, so the rest cannot be sent. The inbox has the reason.
-            self.queued = self.request.encoded.body.len();
+            self.queued = self.encoded.body.len();
         }
         drop(state);
         if self.is_queued() {
@@ -143,7 +148,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
     }
 
     fn is_queued(&self) -> bool {
-        self.queued >= self.request.encoded.body.len()
+        self.queued >= self.encoded.body.len()
     }
 
     /// Passes what arrived to the handler.
@@ -176,7 +181,7 @@ impl<C: Clock, H: ResponseHandler> StreamExchange<'_, C, H> {
     fn report_sent(&mut self, at: Option<Moment>) {
         if let Some(at) = at.filter(|_| !self.sent_reported) {
             self.sent_reported = true;
-            self.handler.sent(at, std::mem::take(&mut self.request.encoded));
+            self.handler.sent(at, std::mem::take(&mut self.encoded));
         }
     }
 
