@@ -37,9 +37,6 @@ use rpc::RpcTurn;
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
      other streams: it may have been cut before a gateway ended it";
-/// A turn that the generator dispatches later than this opens no connection: a generator in time
-/// would have found one free.
-const LATE_RELEASE: Nanos = Nanos::from_millis(1);
 /// A target that closes a connection as it would close an idle one does so within this time of the
 /// request. Later it has given up on the request, which is a failure.
 const CLOSED_SOON: Nanos = Nanos::from_secs(1);
@@ -221,7 +218,7 @@ impl OpenTurn {
         if !conversation.is_arrival() {
             return Adds::AtOnce;
         }
-        if generator.dispatch > LATE_RELEASE { Adds::Late } else { Adds::Carefully }
+        Adds::for_arrival(generator.dispatch)
     }
 
     /// Sends the request and, if a closing connection never answered it, sends it again.
@@ -237,8 +234,7 @@ impl OpenTurn {
         async move {
             while let Err(failed) = self.attempt(worker, pool, demand, encoded).await {
                 *encoded = self.encode_again(worker, conversation, failed)?;
-                let at = Demand::at(worker.clock.now());
-                demand = Demand { unused: true, adds: demand.adds, ..at };
+                demand = demand.again(worker.clock.now());
             }
             Ok(())
         }

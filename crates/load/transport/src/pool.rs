@@ -82,7 +82,7 @@ impl<O: Opener> Pool<O> {
     async fn wait(&self, demand: Demand) -> Acquired<'_, O> {
         let waiting = Waiting { pool: &self.0, waiter: self.0.waiting.push(demand) };
         let wanted = self.0.demand_of(demand);
-        self.0.grow(demand.now, wanted, demand.adds == Adds::AtOnce);
+        self.0.grow(demand.now, wanted, demand.adds);
         let Delivery { mut phases, started, connection } =
             poll_fn(|context| waiting.waiter.poll(context)).await;
         let connected = self.0.opener.now();

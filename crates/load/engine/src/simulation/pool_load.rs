@@ -15,9 +15,6 @@ use super::world::{Simulation, sleep_until};
 use crate::clock::WorkerClock;
 use crate::transport::Pool;
 
-/// An arrival that is released later than this is late by the generator's fault.
-const LATE_RELEASE: Nanos = Nanos::from_millis(1);
-
 /// A request: when it is to start, and how long the target works on it.
 pub(crate) type Arrival = (Moment, Nanos);
 
@@ -128,7 +125,7 @@ fn pool(load: &PoolLoad, worker: usize, clock: &WorkerClock) -> Pool {
 /// One request; gives its wait for a connection.
 async fn request(pool: &Pool, clock: &WorkerClock, intended: Moment, time: Nanos) -> Nanos {
     let now = clock.now();
-    let adds = if now.since(intended) > LATE_RELEASE { Adds::Late } else { Adds::Carefully };
+    let adds = Adds::for_arrival(now.since(intended));
     let acquired = pool.checkout(Demand { adds, ..Demand::at(now) }).await;
     let mut lease = acquired.connection.unwrap();
     lease.carry(time).await;

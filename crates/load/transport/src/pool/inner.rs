@@ -6,7 +6,7 @@ use std::rc::Rc;
 use plimsoll_measure::{ConnectPhases, Moment};
 use tokio::task::spawn_local;
 
-use super::demand::{Demand, PoolLimits};
+use super::demand::{Adds, Demand, PoolLimits};
 use super::growth::Growth;
 use super::opener::{Opener, Poolable as _};
 use super::pooled::Pooled;
@@ -118,8 +118,8 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// Starts handshakes for so many who wait: at once, or as far as that is allowed now.
-    pub(super) fn grow(self: &Rc<Self>, now: Moment, wanted: usize, at_once: bool) {
+    /// Starts handshakes for so many who wait, as far as that is allowed now.
+    pub(super) fn grow(self: &Rc<Self>, now: Moment, wanted: usize, adds: Adds) {
         let slots = self.opener.slots();
         while wanted > self.growth.handshakes().saturating_mul(slots) {
             if self.connections() >= self.limits.max_connections && !self.make_room() {
@@ -127,7 +127,8 @@ impl<O: Opener> Inner<O> {
             }
             let refill = self.growth.take_place();
             let only = self.connections() == 0;
-            if !refill && !only && !at_once && !self.growth.may_add(now) {
+            let at_once = refill || only || adds == Adds::AtOnce;
+            if !at_once && !self.growth.may_add(now) {
                 break;
             }
             self.start_handshake(now, refill);
@@ -198,7 +199,7 @@ impl<O: Opener> Inner<O> {
 
     pub(super) fn grow_if_wanted(self: &Rc<Self>, now: Moment, wanted: usize) {
         if !self.waiting.is_empty() {
-            self.grow(now, wanted, false);
+            self.grow(now, wanted, Adds::Carefully);
         }
     }
 
@@ -260,7 +261,7 @@ impl<O: Opener> Inner<O> {
             // Beyond the patience the generator stood still, and nothing could end the wait.
             let ours = now.since(looked).saturating_sub(patience);
             self.growth.look(now.since(since).saturating_sub(ours));
-            self.grow(now, self.waiting.len(), false);
+            self.grow(now, self.waiting.len(), Adds::Carefully);
         }
         since.is_some()
     }
