@@ -1,7 +1,7 @@
 """What others did on this host while a benchmark ran: a forgotten process, a build, other guests of the machine.
 
-Ratios between neighbours in time forgive a host that is slow. They do not forgive one whose cores are shared: caches are
-then the others', and a figure can be off by a half although nothing that was measured shows it.
+Ratios between neighbours in time forgive a host that is slow. They do not forgive one whose cores are shared: caches
+are then the others', and a figure can be off by a half although nothing that was measured shows it.
 """
 
 import contextlib
@@ -43,8 +43,10 @@ class Use:
         return self.others() > MUCH or self.withheld() > MUCH_STOLEN
 
     def text(self):
-        text = f"others used {self.others():.2f} of a core, and {self.withheld():.0%} of the CPU time was withheld"
-        return f"! {text}: repeat it on a quiet host" if self.is_disturbed() else f"the host was quiet: {text}"
+        """Nothing noticed is no quiet machine: neighbours outside of this guest can slow its caches unseen."""
+        text = (f"others on this host used {self.others():.2f} of a core, "
+                f"{self.withheld():.0%} of the CPU time was withheld")
+        return f"! {text}: repeat it when they are gone" if self.is_disturbed() else text
 
 
 def use():
