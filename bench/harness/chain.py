@@ -70,27 +70,6 @@ def cpu(pid):
     return used / NS_PER_S, waited / NS_PER_S
 
 
-class Others:
-    """CPU that others had meanwhile: programs that are not this script's, and the host."""
-
-    def __init__(self, servers):
-        self.servers = list(servers)
-        self.before = self.read()
-
-    def read(self):
-        words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-        user, nice, system, _, _, irq, softirq, steal = (int(word) / os.sysconf("SC_CLK_TCK") for word in words)
-        times = os.times()
-        ours = times.user + times.system + times.children_user + times.children_system
-        ours += sum(server.cpu()[0] for server in self.servers)
-        return time.monotonic(), user + nice + system + irq + softirq + steal - ours
-
-    def cores(self):
-        """Since the beginning, in cores."""
-        (began, then), (ended, now) = self.before, self.read()
-        return (now - then) / (ended - began)
-
-
 class Mock(Server):
     """The mock provider. `models` is what its configuration says about `other_models`; `log` whether it writes one."""
 
