@@ -1,7 +1,7 @@
 //! The values that would be others without the generator's part (`docs/adr/0007`): each as it was
 //! measured, and as it would be.
 
-use plimsoll_measure::{LEAST_ONE_IN, LEAST_SHARE, LateRead, Nanos, Outcome, Sample};
+use plimsoll_measure::{LEAST_ONE_IN, LEAST_SHARE, LateRead, Nanos, Outcome, Sample, Timeline};
 
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
@@ -21,28 +21,46 @@ struct Moved {
 impl MovedValues {
     /// Records a request to which the generator may have added something.
     pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
-        let own = &sample.generator;
-        if own.send < LEAST_SHARE && !own.received_earlier() && late_reads.is_empty() {
-            self.sent_late(sample, own.dispatch + own.send);
+        let in_time = !sample.generator.received_earlier() && late_reads.is_empty();
+        if in_time && moves_whole(sample) {
+            self.sent_late(sample);
         } else {
             self.moved_instants(sample, gaps, late_reads);
         }
     }
 
-    /// A request that was only dispatched late: the times from its intended start are shorter by
-    /// that. At full load these are most.
-    fn sent_late(&mut self, sample: &Sample, by: Nanos) {
-        let line = &sample.timeline;
-        let metric = match sample.outcome {
-            Outcome::Completed => Metric::ResponseTime,
-            Outcome::Rejected(_) => Metric::RejectedResponseTime,
-            Outcome::Failed(_) | Outcome::TimedOut => Metric::UnsuccessfulResponseTime,
-            Outcome::InFlight | Outcome::NeverSent | Outcome::Cancelled => return,
-        };
-        self.moved(metric, line.response_time(), by);
-        if sample.outcome == Outcome::Completed && line.first_token.is_some() {
-            self.moved(Metric::ResponseTtft, line.response_ttft(), by);
+    /// A request that was only dispatched and sent late: the times from its intended start are
+    /// shorter by both, and those from its dispatch by the second. At full load these are most.
+    fn sent_late(&mut self, sample: &Sample) {
+        let (line, send) = (&sample.timeline, sample.generator.send);
+        let both = sample.generator.dispatch + send;
+        match sample.outcome {
+            Outcome::Completed => {
+                self.moved(Metric::ResponseTime, line.response_time(), both);
+                self.moved(Metric::ResponseTtft, line.response_ttft(), both);
+                self.moved(Metric::ServiceTime, line.service_time(), send);
+                self.moved(Metric::Ttfb, line.ttfb(), send);
+                self.moved(Metric::Ttft, line.ttft(), send);
+                self.moved(Metric::Ttfot, line.ttfot(), send);
+                self.sent_late_per_token(sample);
+            }
+            Outcome::Rejected(_) => {
+                self.moved(Metric::RejectedResponseTime, line.response_time(), both);
+                self.moved(Metric::RejectedServiceTime, line.service_time(), send);
+            }
+            Outcome::Failed(_) | Outcome::TimedOut => {
+                self.moved(Metric::UnsuccessfulResponseTime, line.response_time(), both);
+            }
+            Outcome::InFlight | Outcome::NeverSent | Outcome::Cancelled => {}
         }
+    }
+
+    fn sent_late_per_token(&mut self, sample: &Sample) {
+        let (line, send) = (&sample.timeline, sample.generator.send);
+        let later = Timeline { dispatched: line.dispatched.map(|at| at + send), ..*line };
+        let ntpot = |line: &Timeline| line.ntpot(sample.output_tokens()?);
+        let by = ntpot(line).unwrap_or_default().saturating_sub(ntpot(&later).unwrap_or_default());
+        self.moved(Metric::Ntpot, ntpot(line), by);
     }
 
     #[inline]
@@ -130,6 +148,15 @@ impl MovedValues {
     }
 }
 
+/// Whether the request's instants move by the whole of the generator's part before it was sent:
+/// nothing would come before the intended start, nor be sent before its connection was ready.
+fn moves_whole(sample: &Sample) -> bool {
+    let (line, own) = (&sample.timeline, &sample.generator);
+    let ready = line.connected.or(line.dispatched);
+    let held = line.sent.zip(ready).map(|(sent, ready)| sent.since(ready)).unwrap_or_default();
+    line.dispatch_lag().is_none_or(|lag| own.dispatch <= lag) && own.send <= held
+}
+
 /// Whether a part of a time is large enough: less than 0.5 % does not matter.
 #[inline]
 fn matters(measured: Nanos, added: Nanos) -> bool {
@@ -168,7 +195,7 @@ fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{ErrorClass, GeneratorShare, Moment, Timeline};
+    use plimsoll_measure::{ErrorClass, GeneratorShare, Moment, TokenCount, Usage};
     use proptest::prelude::*;
 
     fn ms(ms: u64) -> Nanos {
@@ -232,9 +259,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_short_way_finds_what_moving_every_instant_finds(
-            steps in proptest::array::uniform6(0u64..3_000_000),
+            steps in proptest::array::uniform7(0u64..3_000_000),
             of_lag in 0u64..=100,
-            send in 0u64..20_000,
+            send in 0u64..200_000,
+            tokens in proptest::option::of(0u32..20),
             outcome in 0usize..5,
         ) {
             let mut at = Moment::EPOCH;
@@ -242,21 +270,24 @@ mod tests {
             let timeline = Timeline {
                 intended: after(1_000_000),
                 dispatched: Some(after(steps[0])),
-                connected: Some(after(0)),
-                sent: Some(after(20_000 + steps[1])),
-                first_byte: Some(after(steps[2])),
-                first_token: (steps[3] % 2 == 0).then(|| after(steps[3])),
-                first_output_token: None,
-                last_token: None,
-                finished: Some(after(steps[4])),
+                connected: Some(after(steps[1] % 2 * steps[1])),
+                sent: Some(after(steps[2] / 10)),
+                first_byte: Some(after(steps[3])),
+                first_token: (steps[4] % 2 == 0).then(|| after(steps[4])),
+                first_output_token: (steps[5] % 2 == 0).then(|| after(steps[5])),
+                last_token: (steps[6] % 2 == 0).then(|| after(steps[6])),
+                finished: Some(after(steps[6])),
             };
             let failed = Outcome::Failed(ErrorClass::Reset);
             let outcomes =
                 [Outcome::Completed, Outcome::Rejected(429), failed, Outcome::TimedOut, Outcome::InFlight];
-            let dispatch = Nanos::new(steps[0] * of_lag / 100);
+            // A retried request may have waited for its second connection after its dispatch.
+            let dispatch = Nanos::new(steps[0] * of_lag / 90);
             let generator = GeneratorShare { dispatch, send: Nanos::new(send), ..GeneratorShare::default() };
             let outcome = outcomes[outcome];
-            let sample = Sample { timeline, generator, outcome, ..Sample::unsent(timeline.intended) };
+            let completion = tokens.map_or_else(TokenCount::default, TokenCount::reported);
+            let usage = Usage { completion, ..Usage::default() };
+            let sample = Sample { timeline, generator, outcome, usage, ..Sample::unsent(timeline.intended) };
             prop_assert_eq!(
                 recorded(|moved| moved.record(&sample, &[], &[])),
                 recorded(|moved| moved.moved_instants(&sample, &[], &[]))

@@ -130,7 +130,8 @@ fn seconds_count_from_the_start_of_the_run() {
 fn a_figure_that_the_generator_made_is_refused() {
     let mut recorder = recorder();
     for n in 0..100 {
-        let mut late: Sample = sample(1, 2_000 + n * 5, 20, Outcome::Completed);
+        let mut late: Sample = sample(1, 2_015 + n * 5, 20, Outcome::Completed);
+        late.timeline.intended = at(2_000 + n * 5);
         late.generator.dispatch = Nanos::from_millis(15);
         run(&mut recorder, &late, &[]);
     }
