@@ -70,7 +70,7 @@ fn title(versus: &Versus) -> String {
     let mut parts = vec![format!("{count} against {}", versus.reference())];
     let time = format::seconds(versus.duration_s);
     parts.push(match versus.rate {
-        Some(rate) => format!("{time} at {}/s per target", format::digits(rate)),
+        Some(rate) => format!("{time} at {}/s each", format::digits(rate)),
         None => time,
     });
     parts.push(match versus.gap_ns {
