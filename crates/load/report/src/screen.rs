@@ -28,6 +28,9 @@ pub const COLUMNS: usize = 80;
 /// Lines of a fact: the accounting is never cut for room.
 const FACT_LINES: usize = 2;
 
+/// Before the path of a folder that was written.
+const FILES: &str = "files: ";
+
 /// The most things that are pointed out.
 const STANDS_OUT: usize = 3;
 
@@ -96,7 +99,7 @@ impl Screen {
     /// A screen without anything; `rest` holds what it will leave out.
     pub fn new(rest: Rest) -> Self {
         let files = match &rest {
-            Rest::Folder(path) => vec![format!("files: {}", one_line(path))],
+            Rest::Folder(path) => vec![format!("{FILES}{}", one_line(path))],
             Rest::Flag => Vec::new(),
         };
         Self {
@@ -192,7 +195,14 @@ impl Screen {
     }
 
     fn end_lines(&self, width: usize) -> Vec<Line> {
-        let mut end: Vec<_> = self.files.iter().cloned().map(Line::plain).collect();
+        let mut files: Vec<String> = Vec::new();
+        for file in &self.files {
+            match files.last_mut().and_then(|line| Some((beside(line, file, width)?, line))) {
+                Some((both, line)) => *line = both,
+                None => files.push(file.clone()),
+            }
+        }
+        let mut end: Vec<_> = files.into_iter().map(Line::plain).collect();
         end.extend(self.verdict.iter().map(|verdict| verdict.line(width)));
         end
     }
@@ -250,6 +260,12 @@ impl Screen {
         }
         lines
     }
+}
+
+/// A folder on the line of the one before it, if there is room.
+fn beside(line: &str, file: &str, width: usize) -> Option<String> {
+    let both = format!("{line} and {}", file.strip_prefix(FILES)?);
+    (line.starts_with(FILES) && both.chars().count() <= width).then_some(both)
 }
 
 /// The lines of a text; those after the first are indented by two.

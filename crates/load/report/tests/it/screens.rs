@@ -254,3 +254,17 @@ fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
     assert_eq!((with("row 29"), with("row 0"), with("more rows in report.txt")), (2, 2, 2));
     assert_eq!((with("! sentence"), with("fix: a fix"), with("17 more to look at")), (3, 3, 1));
 }
+
+#[test]
+fn folders_share_a_line_if_it_has_room_for_them() {
+    let screen = |folder: &str| Screen::new(Rest::Folder(folder.to_owned()));
+    let mut both = screen("runs/20261124T194706Z-demo").and(screen("runs/20261124T194719Z-added"));
+    both.file("record: calibration.json");
+    let lines = |width| both.lines(Style { width, ..PLAIN });
+    let record = "record: calibration.json";
+    let one = "files: runs/20261124T194706Z-demo and runs/20261124T194719Z-added";
+    assert_eq!(lines(one.len()), [one, record]);
+    let (first, second) =
+        ("files: runs/20261124T194706Z-demo", "files: runs/20261124T194719Z-added");
+    assert_eq!(lines(one.len() - 1), [first, second, record]);
+}
