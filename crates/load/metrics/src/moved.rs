@@ -1,7 +1,7 @@
 //! The values that would be others without the generator's part (`docs/adr/0007`): each as it was
 //! measured, and as it would be.
 
-use plimsoll_measure::{LEAST_ONE_IN, LEAST_SHARE, LateRead, Nanos, Outcome, Sample, Timeline};
+use plimsoll_measure::{LEAST_ONE_IN, LEAST_SHARE, LateRead, Nanos, Outcome, Sample};
 
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
@@ -21,46 +21,29 @@ struct Moved {
 impl MovedValues {
     /// Records a request to which the generator may have added something.
     pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
-        let in_time = !sample.generator.received_earlier() && late_reads.is_empty();
-        if in_time && moves_whole(sample) {
-            self.sent_late(sample);
+        let own = &sample.generator;
+        let in_time = !own.received_earlier() && late_reads.is_empty();
+        if in_time && own.send < LEAST_SHARE && moves_whole(sample) {
+            self.sent_late(sample, own.dispatch + own.send);
         } else {
             self.moved_instants(sample, gaps, late_reads);
         }
     }
 
-    /// A request that was only dispatched and sent late: the times from its intended start are
-    /// shorter by both, and those from its dispatch by the second. At full load these are most.
-    fn sent_late(&mut self, sample: &Sample) {
-        let (line, send) = (&sample.timeline, sample.generator.send);
-        let both = sample.generator.dispatch + send;
-        match sample.outcome {
-            Outcome::Completed => {
-                self.moved(Metric::ResponseTime, line.response_time(), both);
-                self.moved(Metric::ResponseTtft, line.response_ttft(), both);
-                self.moved(Metric::ServiceTime, line.service_time(), send);
-                self.moved(Metric::Ttfb, line.ttfb(), send);
-                self.moved(Metric::Ttft, line.ttft(), send);
-                self.moved(Metric::Ttfot, line.ttfot(), send);
-                self.sent_late_per_token(sample);
-            }
-            Outcome::Rejected(_) => {
-                self.moved(Metric::RejectedResponseTime, line.response_time(), both);
-                self.moved(Metric::RejectedServiceTime, line.service_time(), send);
-            }
-            Outcome::Failed(_) | Outcome::TimedOut => {
-                self.moved(Metric::UnsuccessfulResponseTime, line.response_time(), both);
-            }
-            Outcome::InFlight | Outcome::NeverSent | Outcome::Cancelled => {}
+    /// A request that was only dispatched late: the times from its intended start are shorter by
+    /// that.
+    fn sent_late(&mut self, sample: &Sample, by: Nanos) {
+        let line = &sample.timeline;
+        let metric = match sample.outcome {
+            Outcome::Completed => Metric::ResponseTime,
+            Outcome::Rejected(_) => Metric::RejectedResponseTime,
+            Outcome::Failed(_) | Outcome::TimedOut => Metric::UnsuccessfulResponseTime,
+            Outcome::InFlight | Outcome::NeverSent | Outcome::Cancelled => return,
+        };
+        self.moved(metric, line.response_time(), by);
+        if sample.outcome == Outcome::Completed && line.first_token.is_some() {
+            self.moved(Metric::ResponseTtft, line.response_ttft(), by);
         }
-    }
-
-    fn sent_late_per_token(&mut self, sample: &Sample) {
-        let (line, send) = (&sample.timeline, sample.generator.send);
-        let later = Timeline { dispatched: line.dispatched.map(|at| at + send), ..*line };
-        let ntpot = |line: &Timeline| line.ntpot(sample.output_tokens()?);
-        let by = ntpot(line).unwrap_or_default().saturating_sub(ntpot(&later).unwrap_or_default());
-        self.moved(Metric::Ntpot, ntpot(line), by);
     }
 
     #[inline]
@@ -195,7 +178,7 @@ fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{ErrorClass, GeneratorShare, Moment, TokenCount, Usage};
+    use plimsoll_measure::{ErrorClass, GeneratorShare, Moment, Timeline, TokenCount, Usage};
     use proptest::prelude::*;
 
     fn ms(ms: u64) -> Nanos {

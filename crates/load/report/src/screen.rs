@@ -98,20 +98,24 @@ pub struct Screen {
 impl Screen {
     /// A screen without anything; `rest` holds what it will leave out.
     pub fn new(rest: Rest) -> Self {
-        let files = match &rest {
-            Rest::Folder(path) => vec![format!("{FILES}{}", one_line(path))],
-            Rest::Flag => Vec::new(),
+        let folder = match &rest {
+            Rest::Folder(path) => Some(path.clone()),
+            Rest::Flag => None,
         };
-        Self {
+        let mut screen = Self {
             rest,
             lines: LINES,
             sections: Vec::new(),
             stands_out: Vec::new(),
             facts: Vec::new(),
             next: Vec::new(),
-            files,
+            files: Vec::new(),
             verdict: None,
+        };
+        if let Some(path) = folder {
+            screen.folder(&path);
         }
+        screen
     }
 
     /// Another number of lines than [`LINES`].
@@ -156,6 +160,11 @@ impl Screen {
         self.next.extend(lines);
     }
 
+    /// Adds a folder of results that was written.
+    pub fn folder(&mut self, path: &str) {
+        self.file(&format!("{FILES}{path}"));
+    }
+
     /// Adds a line about a file that was written.
     pub fn file(&mut self, line: &str) {
         self.files.push(one_line(line));
@@ -197,10 +206,11 @@ impl Screen {
     fn end_lines(&self, width: usize) -> Vec<Line> {
         let mut files: Vec<String> = Vec::new();
         for file in &self.files {
-            match files.last_mut().and_then(|line| Some((beside(line, file, width)?, line))) {
-                Some((both, line)) => *line = both,
-                None => files.push(file.clone()),
+            let both = files.last().and_then(|line| beside(line, file, width));
+            if both.is_some() {
+                files.pop();
             }
+            files.push(both.unwrap_or_else(|| file.clone()));
         }
         let mut end: Vec<_> = files.into_iter().map(Line::plain).collect();
         end.extend(self.verdict.iter().map(|verdict| verdict.line(width)));

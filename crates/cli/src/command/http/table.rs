@@ -39,7 +39,7 @@ pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
     }
     folders.for_each(|run| {
         if let Rest::Folder(path) = &run.rest {
-            screen.file(&format!("files: {path}"));
+            screen.folder(path);
         }
     });
     screen
