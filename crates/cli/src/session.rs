@@ -7,7 +7,6 @@ use plimsoll_engine::{
     Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
     listener,
 };
-use plimsoll_harness::facts::FAILING;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
     CalibrationQuote, Exemplars, InstrumentHealth, ProcessTrack, RunExemplars, RunMetadata,
@@ -17,6 +16,7 @@ use plimsoll_profile::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{prometheus, run_screen, text};
+use plimsoll_runner::facts::FAILING;
 use plimsoll_schedule::Load;
 use plimsoll_why::why;
 use plimsoll_workload::{conversation_id, request_id};

@@ -7,8 +7,6 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_export::LiveKnee;
-use plimsoll_harness::RunWatcher as _;
-use plimsoll_harness::knee::{ProbeError, Prober};
 use plimsoll_knee::{
     FORMAT, Found, KeptShare, Kind, KneeReport, Load, Objective, Phase, Planned, ProviderProbe,
     Search, Settings, State, TargetKnee, in_turns,
@@ -19,6 +17,8 @@ use plimsoll_profile::{
 };
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
+use plimsoll_runner::RunWatcher as _;
+use plimsoll_runner::knee::{ProbeError, Prober};
 
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};

@@ -2,8 +2,8 @@
 
 use plimsoll_engine::Progress;
 use plimsoll_export::{LiveMetrics, Verdict};
-use plimsoll_harness::RunWatcher;
 use plimsoll_metrics::{RunMetadata, RunSummary, Snapshot};
+use plimsoll_runner::RunWatcher;
 
 use super::run::serve;
 use super::so_far::Judge;

@@ -3,6 +3,7 @@
 //! - [`batches`]: the variance of a figure from batches in their order in time
 //! - [`woodruff`]: a quantile of values with its interval; of paired differences, what is *added*
 //! - [`shift`]: the difference of the same quantile of two targets
+//! - [`descriptive`]: mean, median and spread of few values
 //! - [`ratio`]: ratios of sums, such as CPU time per request
 //! - [`sign_test`]: failures and refusals that only one side of a pair has
 //! - [`multiple`]: several comparisons at once
@@ -16,6 +17,7 @@
 //! files, sockets or clocks. `docs/statistics.md` explains the methods for readers.
 
 pub mod batches;
+pub mod descriptive;
 pub mod interval;
 pub mod looks;
 pub mod moments;

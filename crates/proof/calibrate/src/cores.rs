@@ -1,6 +1,6 @@
 //! Which core does what: the generator and the reference server must not share one.
 
-use plimsoll_harness::affinity::{allowed_cpus, pin_current_thread};
+use plimsoll_runner::affinity::{allowed_cpus, pin_current_thread};
 
 use crate::error::CalibrateError;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_harness::Bound;
+use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
 
 /// One measured figure.

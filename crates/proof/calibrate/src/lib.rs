@@ -29,7 +29,7 @@ use plimsoll_measure::{Moment, MonotonicClock};
 pub use error::CalibrateError;
 pub use experiment::{EXPERIMENTS, Experiment};
 pub use finding::{Check, ExperimentResult, Finding};
-pub use plimsoll_harness::Bound;
+pub use plimsoll_runner::Bound;
 pub use record::{Floor, Host, Record, SCHEMA};
 pub use runner::{Effort, Runner};
 

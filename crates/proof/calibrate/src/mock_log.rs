@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use plimsoll_harness::CompletedRun;
 use plimsoll_measure::Sample;
 use plimsoll_mock::LogRecord;
+use plimsoll_runner::CompletedRun;
 
 /// The sample of each LLM request with the mock's record of it.
 pub(crate) fn join<'r, 'l>(

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use std::thread;
 
 use plimsoll_engine::Control;
-use plimsoll_harness::{CompletedRun, Observer, RunOptions, execute};
 use plimsoll_mock::MockConfig;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_runner::{CompletedRun, Observer, RunOptions, execute};
 
 use crate::cores::{Cores, stay_on};
 use crate::error::CalibrateError;

@@ -1,7 +1,7 @@
 //! Closed forms and textbook estimators that only the calibration compares with; see also
-//! [`plimsoll_harness::statistics`].
+//! [`plimsoll_stats::descriptive`].
 
-use plimsoll_harness::statistics::mean;
+use plimsoll_stats::descriptive::mean;
 
 /// Unbiased sample variance.
 pub(crate) fn variance(values: &[f64]) -> f64 {
@@ -62,8 +62,8 @@ pub(crate) fn counts(times: &[f64], length: f64, windows: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_harness::statistics::ascending;
     use plimsoll_measure::Seed;
+    use plimsoll_stats::descriptive::ascending;
 
     fn close(found: f64, expected: f64, tolerance: f64) {
         assert!((found - expected).abs() <= tolerance, "{found} and not {expected}");

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_harness::ChildProcess;
-use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
 use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity};
+use plimsoll_runner::ChildProcess;
+use plimsoll_runner::time::sleep;
 
 use crate::error::CalibrateError;
 use crate::runner::Runner;

@@ -1,8 +1,8 @@
 //! Bounds that decide whether a suite passes.
 
-use plimsoll_harness::Bound;
 use plimsoll_metrics::{BoundedFigure, Judgement, Refusal};
 use plimsoll_report::format::{figure_mark, or_dash};
+use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::result::{Figures, MeasurementResult, Unusable};

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use plimsoll_harness::affinity::pin_current_thread;
-use plimsoll_harness::{ChildProcess, time};
+use plimsoll_runner::affinity::pin_current_thread;
+use plimsoll_runner::{ChildProcess, time};
 
 use crate::error::SuiteError;
 use crate::http_get::{HttpResponse, get};

@@ -1,6 +1,6 @@
 //! Which core does what: client and gateway must not share one where there are two.
 
-use plimsoll_harness::affinity::{allowed_cpus, pin_current_thread};
+use plimsoll_runner::affinity::{allowed_cpus, pin_current_thread};
 
 /// The cores of each part of a measurement. Without any, the kernel chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_engine::EngineError;
-use plimsoll_harness::knee::ProbeError;
 use plimsoll_metrics::MetricsError;
 use plimsoll_profile::Problems;
+use plimsoll_runner::knee::ProbeError;
 
 /// Why there is no result. Failures of the target are never among these: they are data.
 #[derive(Debug, thiserror::Error)]

@@ -5,12 +5,12 @@
 use std::fs;
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
-use plimsoll_harness::knee::Prober;
-use plimsoll_harness::{RunOptions, RunWatcher, execute, execute_comparison, execute_watched};
 use plimsoll_knee::{Load, Measured, Objective, Planned, Search};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
 use plimsoll_profile::Plan;
+use plimsoll_runner::knee::Prober;
+use plimsoll_runner::{RunOptions, RunWatcher, execute, execute_comparison, execute_watched};
 use plimsoll_versus::Facts;
 
 use crate::child::{Child, ChildSpec};

@@ -1,7 +1,7 @@
 //! The result of a measurement: its passes, and which of their figures may be used.
 
-use plimsoll_harness::statistics::Spread;
 use plimsoll_metrics::{BoundedFigure, Refusal};
+use plimsoll_stats::descriptive::Spread;
 use serde::{Deserialize, Serialize};
 
 pub use crate::figures::{BusyShares, Figures};

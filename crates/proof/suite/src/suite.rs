@@ -15,8 +15,8 @@ mod tiers;
 use std::path::Path;
 
 use plimsoll_engine::Control;
-use plimsoll_harness::RunWatcher;
 use plimsoll_measure::Nanos;
+use plimsoll_runner::RunWatcher;
 
 use crate::baseline_diff;
 use crate::error::SuiteError;

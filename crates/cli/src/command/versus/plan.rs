@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use plimsoll_harness::facts;
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, TargetUrl, load};
+use plimsoll_runner::facts;
 use plimsoll_schedule::Stages;
 use plimsoll_versus::AddedThreshold;
 use serde_json::Value;

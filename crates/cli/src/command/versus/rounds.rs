@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_engine::Control;
-use plimsoll_harness::facts::{self, After};
 use plimsoll_live::{Difference, View};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
 use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::screen::Screen;
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
+use plimsoll_runner::facts::{self, After};
 use plimsoll_versus::{
     AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, csv, json, judge, outlook,
     prometheus, screen, text,

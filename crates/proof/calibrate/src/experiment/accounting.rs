@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_engine::Control;
-use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Moment, MonotonicClock, Outcome, Sample, Seed};
+use plimsoll_runner::time::sleep;
 
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;

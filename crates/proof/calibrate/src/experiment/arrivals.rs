@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{Moment, MonotonicClock, Seed, Stripe};
+use plimsoll_runner::CompletedRun;
 use plimsoll_schedule::{Arrivals, Schedule, Stages};
+use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::{NUMBERED, Observations, SMALL};
 use crate::error::CalibrateError;

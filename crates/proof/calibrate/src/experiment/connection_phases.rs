@@ -3,9 +3,9 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{mean, quantile_of};
 use plimsoll_measure::Nanos;
+use plimsoll_runner::CompletedRun;
+use plimsoll_stats::descriptive::{mean, quantile_of};
 
 use super::Observations;
 use crate::error::CalibrateError;

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use plimsoll_harness::statistics::quantile_of;
 use plimsoll_metrics::Metric;
+use plimsoll_stats::descriptive::quantile_of;
 
 use super::Observations;
 use crate::error::CalibrateError;

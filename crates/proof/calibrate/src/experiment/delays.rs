@@ -1,10 +1,10 @@
 //! T2 and T3: the server takes a known time, and records how long it really took.
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{Nanos, Sample, ScenarioId, StageId};
 use plimsoll_metrics::{Distribution, Metric};
 use plimsoll_mock::LogRecord;
+use plimsoll_runner::CompletedRun;
+use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::synthetic::long_delays;
 use super::{Observations, SMALL};

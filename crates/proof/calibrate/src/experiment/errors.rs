@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId};
+use plimsoll_runner::CompletedRun;
+use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::Observations;
 use crate::error::CalibrateError;

@@ -1,8 +1,8 @@
 //! T13: Little's law between the report and the server's own count of requests in progress.
 
-use plimsoll_harness::CompletedRun;
 use plimsoll_metrics::Metric;
 use plimsoll_mock::LogRecord;
+use plimsoll_runner::CompletedRun;
 
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;

@@ -1,10 +1,10 @@
 //! T14: the server adds an overhead of 250 us, and a paired comparison finds it; and the intervals
 //! that reports print cover the truth.
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{mean, quantile_of};
 use plimsoll_measure::{Nanos, Sample, ScenarioId};
 use plimsoll_mock::LogRecord;
+use plimsoll_runner::CompletedRun;
+use plimsoll_stats::descriptive::{mean, quantile_of};
 
 use super::{Observations, SMALL, intervals};
 use crate::error::CalibrateError;

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use plimsoll_harness::statistics::{mean, quantile_of};
-use plimsoll_harness::time::sleep;
 use plimsoll_measure::Seed;
 use plimsoll_metrics::{InstrumentHealth, Metric, QUANTILES};
 use plimsoll_mock::LogRecord;
+use plimsoll_runner::time::sleep;
+use plimsoll_stats::descriptive::{mean, quantile_of};
 
 use super::intervals::{Series, scripted_run};
 use super::{Observations, SMALL};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_harness::time::sleep;
+use plimsoll_runner::time::sleep;
 
 use super::Observations;
 use crate::error::CalibrateError;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plimsoll_harness::statistics::mean;
+use plimsoll_stats::descriptive::mean;
 
 use super::{NUMBERED, Observations};
 use crate::error::CalibrateError;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Nanos, StageId};
 use plimsoll_metrics::Metric;
+use plimsoll_runner::CompletedRun;
+use plimsoll_runner::time::sleep;
 
 use super::planted::right_or_warned;
 use super::{NUMBERED, Observations};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::{Metric, StreamWord, Validity};
 use plimsoll_mock::LogRecord;
+use plimsoll_runner::CompletedRun;
+use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::Observations;
 use crate::error::CalibrateError;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::sys::socket::MsgFlags;
-use plimsoll_harness::time::sleep;
+use plimsoll_runner::time::sleep;
 use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 
-use plimsoll_harness::ChildProcess;
+use plimsoll_runner::ChildProcess;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

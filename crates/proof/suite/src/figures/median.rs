@@ -1,7 +1,7 @@
 //! The medians of the figures of several passes.
 
-use plimsoll_harness::statistics::median;
 use plimsoll_metrics::BoundedFigure;
+use plimsoll_stats::descriptive::median;
 
 use super::{BusyShares, Figures};
 

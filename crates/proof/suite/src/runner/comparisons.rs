@@ -2,9 +2,9 @@
 
 use std::fs::{self, File};
 
-use plimsoll_harness::facts;
 use plimsoll_report::format::count;
 use plimsoll_report::pairs::{PairsHeader, PairsWriter};
+use plimsoll_runner::facts;
 use plimsoll_versus::{Versus, judge};
 
 use super::SuiteRunner;

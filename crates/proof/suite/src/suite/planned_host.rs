@@ -2,7 +2,6 @@
 //! suites are tested without time.
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
-use plimsoll_harness::facts;
 use plimsoll_knee::{Counts, Measured, Objective, Planned, Search};
 use plimsoll_measure::{
     Block, Moment, Nanos, Outcome, PairedTurn, PolicyDecision, Sample, ScenarioId, StageId,
@@ -12,6 +11,7 @@ use plimsoll_metrics::{
     InstrumentHealth, LoadModel, ProcessUse, Recorder, RunMetadata, RunSummary,
 };
 use plimsoll_profile::Plan;
+use plimsoll_runner::facts;
 
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;

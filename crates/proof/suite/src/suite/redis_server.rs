@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_gateway_store::HAS_REDIS;
-use plimsoll_harness::ChildProcess;
-use plimsoll_harness::time::poll;
+use plimsoll_runner::ChildProcess;
+use plimsoll_runner::time::poll;
 use serde_json::json;
 
 use crate::runner::SuiteRunner;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use plimsoll_harness::time;
 use plimsoll_report::format::digits;
+use plimsoll_runner::time;
 
 use super::super::length;
 use super::gateway_layers::{audit, bare_with};

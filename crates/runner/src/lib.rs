@@ -9,7 +9,6 @@
 //! - [`knee`]: probes of a search for the highest load that keeps an objective
 //! - [`RunWatcher`]: sees the runs of a search or a suite while they go on
 //! - [`Bound`]: a limit on a figure
-//! - [`statistics`]: quantiles and medians
 //! - [`time`] has waits
 
 pub mod affinity;
@@ -18,7 +17,6 @@ mod child;
 pub mod facts;
 pub mod knee;
 mod run;
-pub mod statistics;
 pub mod time;
 mod watcher;
 

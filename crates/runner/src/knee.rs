@@ -10,9 +10,9 @@ use plimsoll_metrics::{BoundedFigure, Group, Metric, MetricsError, QUANTILES, Ru
 use plimsoll_profile::Plan;
 use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
 
-use crate::statistics::quantile;
 use crate::time::sleep;
 use crate::watcher::RunWatcher;
+use plimsoll_stats::descriptive::quantile;
 
 /// Warm-up of a probe, which is not counted.
 const WARMUP: Nanos = Nanos::from_secs(1);
