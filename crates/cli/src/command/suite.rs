@@ -396,25 +396,44 @@ fn parse_duration(text: &str) -> Result<Nanos, String> {
 /// What makes a word of a command line need quotes.
 const QUOTED: &[char] = &[' ', '\t', '?', '&', ';', '<', '>'];
 
+/// Flags whose values may be credentials.
+const SECRET_FLAGS: [&str; 2] = ["--key", "--header"];
+
 /// The command line as reports show it, without the values of keys, headers and queries.
 fn shown_command(args: impl Iterator<Item = String>) -> String {
     let mut words = vec!["plimsoll".to_owned()];
     let mut is_secret = false;
     for arg in args.skip(1) {
-        let flag = arg.split('=').next().unwrap_or_default();
-        let hides = ["--key", "--vk", "--header", "-H"].contains(&flag);
-        words.push(match (is_secret, hides && arg.contains('=')) {
-            (true, _) => "...".to_owned(),
-            (false, true) => format!("{flag}=..."),
-            // The target's URL may have a key in its query, and a shell reads `?` and `&`.
-            (false, false) => match redacted_path(&arg) {
-                shown if shown.contains(QUOTED) => format!("'{shown}'"),
-                shown => shown,
-            },
-        });
-        is_secret = hides && !arg.contains('=');
+        if is_secret {
+            words.push("...".to_owned());
+            is_secret = false;
+            continue;
+        }
+        is_secret = arg == "-H" || SECRET_FLAGS.contains(&arg.as_str());
+        words.push(without_secrets(&arg));
     }
     words.join(" ")
+}
+
+/// A word of the command line, without a credential that is part of it: `--key=KEY`, `-HNAME: VALUE`
+/// behind any letters of flags without a value, `https://HOST/?key=KEY`.
+fn without_secrets(arg: &str) -> String {
+    let flag = arg.split_once('=').map(|(flag, _)| flag);
+    if let Some(flag) = flag.filter(|flag| SECRET_FLAGS.contains(flag)) {
+        return format!("{flag}=...");
+    }
+    let letters = arg.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    if let Some((before, value)) = letters.and_then(|letters| letters.split_once('H'))
+        && before.chars().all(char::is_alphabetic)
+        && !value.is_empty()
+    {
+        return format!("-{before}H...");
+    }
+    match redacted_path(arg) {
+        // A shell reads `?` and `&`.
+        shown if shown.contains(QUOTED) => format!("'{shown}'"),
+        shown => shown,
+    }
 }
 
 /// An invalid profile or baseline is wrong usage; other errors are not.
@@ -471,24 +490,21 @@ mod tests {
 
     #[test]
     fn the_shown_command_contains_no_secrets() {
-        let args = [
-            "x/plimsoll",
-            "suite",
-            "quick",
-            "--vk",
-            "sk-1",
-            "-H",
-            "a: b",
-            "--vk=sk-2",
-            "--out",
-            "a b",
-            "--target",
-            "http://h/v1?api-version=1&key=sk-3",
-        ];
-        let text = shown_command(args.map(str::to_owned).into_iter());
-        assert_eq!(
-            text,
-            "plimsoll suite quick --vk ... -H ... --vk=... --out 'a b' --target 'http://h/v1?api-version=1&key=<redacted>'"
-        );
+        for (line, shown) in [
+            ("quick|--key|sk-1|-H|a: b|--out|a b", "quick --key ... -H ... --out 'a b'"),
+            ("quick|--key=sk-2|--header=a: sk-3", "quick --key=... --header=..."),
+            ("quick|-Hauthorization: Bearer sk-4", "quick -H..."),
+            ("quick|-H=authorization: Bearer sk-5", "quick -H..."),
+            ("quick|-qHauthorization:sk-6|--quick", "quick -qH... --quick"),
+            ("quick|-H|-H|-c|5", "quick -H ... -c 5"),
+            (
+                "quick|--target|http://h/v1?api-version=1&key=sk-3",
+                "quick --target 'http://h/v1?api-version=1&key=<redacted>'",
+            ),
+        ] {
+            let args = ["x/plimsoll", "suite"].into_iter().chain(line.split('|'));
+            let text = shown_command(args.map(str::to_owned));
+            assert_eq!(text, format!("plimsoll suite {shown}"), "{line}");
+        }
     }
 }
