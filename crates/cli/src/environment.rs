@@ -10,7 +10,7 @@ use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::Environment;
 
 use crate::fd_limit::FdLimit;
-use crate::sleep::sleep;
+use plimsoll_runner::time::sleep;
 
 pub(crate) use cpu::count as processor_count;
 

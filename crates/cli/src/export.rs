@@ -11,7 +11,7 @@ use plimsoll_metrics::{RunMetadata, RunSummary, Snapshot};
 
 use crate::exit::{Exit, UsageError};
 use crate::progress::StatusOutput;
-use crate::sleep::sleep;
+use plimsoll_runner::time::sleep;
 
 /// Between looks whether the last page was read.
 const LOOK: Nanos = Nanos::from_millis(50);

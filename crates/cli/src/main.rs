@@ -17,13 +17,11 @@ mod export;
 mod fd_limit;
 mod flags;
 mod progress;
-mod renamed_flags;
 mod report_notes;
 mod run_dir;
 mod secrets;
 mod session;
 mod signal;
-mod sleep;
 
 use std::process::ExitCode;
 
@@ -37,11 +35,7 @@ use command::{Cli, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let (args, notes) = renamed_flags::replace(std::env::args_os());
-    for note in &notes {
-        console::eprint_line(note);
-    }
-    let command = match Cli::try_parse_from(args) {
+    let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return exit::from_parse_error(&error),
     };

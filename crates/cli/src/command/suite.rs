@@ -415,8 +415,8 @@ fn shown_command(args: impl Iterator<Item = String>) -> String {
     words.join(" ")
 }
 
-/// A word of the command line, without a credential that is part of it: `--key=KEY`, `-HNAME: VALUE`
-/// behind any letters of flags without a value, `https://HOST/?key=KEY`.
+/// A word of the command line, without a credential that is part of it: `--key=KEY`,
+/// `-HNAME: VALUE` behind any letters of flags without a value, `https://HOST/?key=KEY`.
 fn without_secrets(arg: &str) -> String {
     let flag = arg.split_once('=').map(|(flag, _)| flag);
     if let Some(flag) = flag.filter(|flag| SECRET_FLAGS.contains(flag)) {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{Distribution, Environment};
+use plimsoll_runner::time::sleep;
 
 use super::finding::{Finding, Severity, at_most};
 use crate::progress::time;
-use crate::sleep::sleep;
 
 const SLEEPS: u32 = 100;
 const SLEEP: Nanos = Nanos::from_millis(1);

@@ -1,4 +1,4 @@
-//! The command line: help, versions, wrong flags, renamed flags, missing features.
+//! The command line: help, versions, wrong flags, missing features.
 
 use std::process::Stdio;
 
@@ -52,22 +52,6 @@ fn a_closed_pipe_is_not_an_error() {
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert!(output.stderr.is_empty(), "{args:?}");
     }
-}
-
-#[test]
-fn old_flag_names_still_work_and_a_note_names_the_new_ones() {
-    let fixture = Fixture::with(FAST);
-    let target = fixture.target();
-    let load = ["--stages", "1:200ms", "--allow-invalid"];
-    let old = [&["run", "minimal", "--target", &target, "--vk", "any"], &load[..]].concat();
-    let output = fixture.plimsoll(&old).expect(0);
-    assert!(output.stderr.contains("note: --vk is now called --key"), "{}", output.stderr);
-    let new = [&["run", "minimal", "--target", &target, "--key", "any"], &load[..]].concat();
-    let output = fixture.plimsoll(&new).expect(0);
-    assert!(!output.stderr.contains("note: --vk"), "{}", output.stderr);
-    let printed = fixture.plimsoll(&["gateway", "--persona", "proxy", "--print"]).expect(0);
-    let same = fixture.plimsoll(&["gateway", "--preset", "proxy", "--print"]).expect(0);
-    assert_eq!(printed.stdout, same.stdout);
 }
 
 #[cfg(not(feature = "redis"))]

@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::progress::Steps;
 use crate::run_dir::{BlockWatcher, FILE_WIDTH, PairFile, RunDir, file};
 use crate::session::{Measured, RunOptions, Session};
-use crate::sleep::sleep;
+use plimsoll_runner::time::sleep;
 
 /// Between looks whether the user interrupted a pause.
 const LOOK: Nanos = Nanos::from_millis(100);

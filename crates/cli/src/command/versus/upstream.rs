@@ -11,7 +11,7 @@ use plimsoll_metrics::{LoadModel, RunMetadata};
 use plimsoll_workload::conversation_id;
 use serde::Deserialize;
 
-use crate::sleep::sleep;
+use plimsoll_runner::time::sleep;
 
 /// The mock writes a record within 200 ms of its end.
 const UNTIL_WRITTEN: Nanos = Nanos::from_millis(500);
