@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
 use plimsoll_profile::Overrides;
+use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::Show;
 use crate::exit::UsageError;
 use crate::progress::{Ui, UiFlag};
-use crate::run_dir::RunDirOptions;
 use crate::session::{RunOptions, Watch};
 pub(crate) use export::{ExportFlags, PushFlags, ServeFlags};
 

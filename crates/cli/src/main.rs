@@ -17,9 +17,7 @@ mod export;
 mod fd_limit;
 mod flags;
 mod progress;
-mod report_notes;
-mod run_dir;
-mod secrets;
+mod run_reports;
 mod session;
 mod signal;
 

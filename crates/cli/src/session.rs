@@ -3,23 +3,21 @@
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
-use plimsoll_engine::{
-    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
-    listener,
-};
+use plimsoll_engine::{Control, Progress, WatchedPage, WatchedProcess, listener};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
-    CalibrationQuote, Exemplars, InstrumentHealth, ProcessTrack, RunExemplars, RunMetadata,
-    RunSummary, Snapshot, Threshold, TimeRecord,
+    Band, CalibrationQuote, ProcessTrack, RunExemplars, RunSummary, Threshold, TimeRecord,
 };
+use plimsoll_page as page;
 use plimsoll_profile::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{prometheus, run_screen, text};
 use plimsoll_runner::facts::FAILING;
+use plimsoll_runner::folder::{self, RunDir, RunDirOptions};
+use plimsoll_runner::{RunWatcher, Runner, RunnerError};
 use plimsoll_schedule::Load;
 use plimsoll_why::why;
-use plimsoll_workload::{conversation_id, request_id};
 
 use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
@@ -27,9 +25,7 @@ use crate::exit::{Exit, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
-use crate::report_notes;
-use crate::run_dir::{self, BlockWatcher, FILE_WIDTH, PairFile, RowFile, RunDir, RunDirOptions};
-use crate::secrets::Secrets;
+use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
 use crate::signal::{self, RunSignal};
 
 /// A process that is watched.
@@ -64,12 +60,12 @@ pub(crate) struct Session {
     export: Export,
 }
 
-/// What is known before the load.
-pub(crate) struct Probed<'r> {
-    /// What the probe found; `None` where it was left out.
-    pub(crate) report: Option<&'r ProbeReport>,
-    /// Where to tell the user.
-    pub(crate) status: &'r StatusOutput,
+/// A run whose load has not begun.
+pub(crate) struct PreparedRun {
+    pub(crate) runner: Runner,
+    machine: EnvironmentScan,
+    thresholds: Vec<Threshold>,
+    bands: Vec<Band>,
 }
 
 /// A run that ended and was not reported yet.
@@ -165,67 +161,93 @@ impl Session {
     /// # Errors
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
-        let measured = self.measure(plan, options, &mut |_, _| Ok(None))?;
+        let prepared = self.prepare(plan, options)?;
+        let measured = self.measure(prepared)?;
         self.report(measured, options)
     }
 
-    /// Runs a plan. `before_load` is called when the probe is done, and may end it; what it gives
-    /// sees the blocks of a comparison while they come.
+    /// Prepares a plan: its folder, and its probe.
     ///
     /// # Errors
-    /// As [`Session::run_plan`], and those of `before_load`.
-    pub(crate) fn measure(
-        &mut self,
-        plan: Plan,
-        options: &RunOptions,
-        before_load: &mut dyn FnMut(&Run, &Probed<'_>) -> Result<Option<BlockWatcher>>,
-    ) -> Result<Measured> {
+    /// The plan or a page to watch cannot be used, the folder cannot be written, or the probe found
+    /// that the load would be pointless.
+    pub(crate) fn prepare(&self, plan: Plan, options: &RunOptions) -> Result<PreparedRun> {
         // First: the CPU time that the hypervisor steals is observed until the load begins.
         let machine = EnvironmentScan::start(self.fd_limit);
-        let secrets = Secrets::of(&plan);
         let (thresholds, bands) =
-            (run_dir::thresholds(&plan.thresholds)?, run_dir::bands(&plan.bands)?);
+            (folder::thresholds(&plan.thresholds)?, folder::bands(&plan.bands)?);
         let steps = Steps::passing(&self.status, "preparing the run");
-        let mut run = Run::prepare(plan).map_err(plan_error)?;
+        let target = target_process(&plan);
+        let runner = Runner::new(plan).map_err(runner_error)?;
         drop(steps);
-        watch(&mut run, &options.watch)?;
-        run.target_is(target_process(run.plan()));
-        self.warn_about_fd_limit(run.plan());
-        let mut metadata = run.metadata();
+        let mut runner = watch(runner, &options.watch)?.target_is(target);
+        self.warn_about_fd_limit(runner.prepared().plan());
+        let hash = plan_hash(&serde_json::to_value(runner.prepared().plan())?);
+        let metadata = runner.metadata_mut();
         metadata.environment = machine.so_far();
-        metadata.run.plan_hash = plan_hash(&serde_json::to_value(run.plan())?);
-        metadata.notes = report_notes::before_load(run.plan());
-        let output = options.output.as_ref();
-        let run_dir = output.map(|output| self.create_run_dir(output, &run, &metadata));
-        let run_dir = run_dir.transpose()?;
-        let discard = || run_dir.iter().for_each(RunDir::discard);
-        let probed = options.probe.then(|| {
-            let _shown = Steps::passing(&self.status, "sending a request to see that all is well");
-            probe(&run, &secrets)
-        });
-        let probed = probed.transpose();
-        let probed = probed.inspect_err(|_| discard())?;
-        let found = Probed { report: probed.as_ref(), status: &self.status };
-        let watcher = before_load(&run, &found).inspect_err(|_| discard())?;
-        metadata.notes.extend(report_notes::for_probe(probed.as_ref(), run.plan(), &secrets));
-        metadata.environment = machine.finish();
-        let sink = run_dir.as_ref().map(|run_dir| create_sink(run_dir, &run, &metadata));
-        if let (Some(run_dir), true) = (&run_dir, run.pairs().is_some()) {
-            run.record_blocks(Box::new(PairFile::create(run_dir, &metadata, watcher)?));
+        metadata.run.plan_hash = hash;
+        if let Some(output) = &options.output {
+            let started = utc_compact(metadata.run.started_unix_ns);
+            runner.create_folder(output, &started)?;
         }
-        let mut result = self.load(run, sink.transpose()?.flatten(), &thresholds)?;
-        let _shown = Steps::passing(&self.status, "adding up the results");
-        let comparison = Comparison {
-            taken_out: result.taken_out.clone(),
-            tracks: result.tracks.clone(),
-            error: result.blocks.error.clone(),
+        if let Some(warning) = runner.folder().and_then(RunDir::low_disk_warning) {
+            self.status.warn(&warning);
+        }
+        if options.probe {
+            self.probe(&mut runner)?;
+        } else {
+            runner.skip_probe();
+        }
+        Ok(PreparedRun { runner, machine, thresholds, bands })
+    }
+
+    /// Sends the probe requests. A finding that would make the load pointless is an error.
+    fn probe(&self, runner: &mut Runner) -> Result<()> {
+        let _shown = Steps::passing(&self.status, "checking the target with one request");
+        runner.probe()?;
+        let fatal = runner.fatal_findings();
+        if !fatal.is_empty() {
+            bail!(
+                "{}\nno load was sent, because the probe failed; --no-probe sends the load anyway",
+                fatal.join("\n")
+            );
+        }
+        Ok(())
+    }
+
+    /// Carries out a prepared run, which Ctrl-C ends early.
+    ///
+    /// # Errors
+    /// The load could not be carried out.
+    pub(crate) fn measure(&mut self, prepared: PreparedRun) -> Result<Measured> {
+        let PreparedRun { mut runner, machine, thresholds, bands } = prepared;
+        self.handle_signals()?;
+        runner.metadata_mut().environment = machine.finish();
+        let run = runner.prepared();
+        let shown = Shown::of(run, &thresholds);
+        let live = self.export.begin(run.metadata());
+        let targets = run.plan().targets.iter().map(|target| target.name.clone()).collect();
+        let mut view = RunView {
+            progress: ProgressView::begin(&self.status, &self.control, shown, live),
+            status: self.status.clone(),
+            targets,
+            told: 0,
         };
-        let kept = std::mem::take(&mut result.exemplars);
-        let whole = std::mem::take(&mut result.snapshot);
-        let (summary, record) = summarize((result, &whole), metadata, &thresholds, &secrets)?;
-        self.export.end(&whole, &summary);
-        let exemplars = name_exemplars(&kept, &summary.metadata);
-        let summary = summary.with_bands(&bands);
+        let mut finished = runner.run(&self.control, &mut view)?;
+        drop(view);
+        let _shown = Steps::passing(&self.status, "adding up the results");
+        finished.result.health.calibration = last_calibration();
+        let mut summary = finished.summary(&thresholds)?;
+        summary.bottleneck = Some(why(&summary).bottleneck());
+        let record = finished.record(&summary)?;
+        self.export.end(&finished.result.snapshot, &summary);
+        let exemplars = finished.exemplars(&summary.metadata);
+        let comparison = Comparison {
+            taken_out: finished.result.taken_out,
+            tracks: finished.result.tracks,
+            error: finished.result.blocks.error,
+        };
+        let (summary, run_dir) = (summary.with_bands(&bands), finished.folder);
         Ok(Measured { summary, record, exemplars, run_dir, comparison })
     }
 
@@ -235,51 +257,6 @@ impl Session {
         if let Some(warning) = warning {
             self.status.warn(&warning);
         }
-    }
-
-    /// Creates the folder and writes the plan: a folder that cannot be written is found before any
-    /// request.
-    fn create_run_dir(
-        &self,
-        output: &RunDirOptions,
-        run: &Run,
-        metadata: &RunMetadata,
-    ) -> Result<RunDir> {
-        let started = utc_compact(metadata.run.started_unix_ns);
-        let mut run_dir = RunDir::create(output, &started, &metadata.run.name)?;
-        let prepared = run_dir::store_plan(&run_dir, run, metadata)
-            .and_then(|()| run_dir.reserve(run_dir::space_of_results(metadata)));
-        prepared.inspect_err(|_| run_dir.discard())?;
-        if let Some(warning) = run_dir.low_disk_warning() {
-            self.status.warn(&warning);
-        }
-        Ok(run_dir)
-    }
-
-    /// Runs the load, which Ctrl-C ends early.
-    fn load(
-        &mut self,
-        run: Run,
-        sink: Option<Box<dyn SampleSink>>,
-        thresholds: &[Threshold],
-    ) -> Result<RunResult> {
-        self.handle_signals()?;
-        let shown = Shown::of(&run, thresholds);
-        let targets: Vec<_> = run.plan().targets.iter().map(|target| target.name.clone()).collect();
-        let (status, mut told) = (self.status.clone(), 0);
-        let live = self.export.begin(run.metadata());
-        let mut view = ProgressView::begin(&self.status, &self.control, shown, live);
-        Ok(run.start(sink, &self.control, &mut |progress| {
-            view.show(progress);
-            let out = targets.iter().zip(progress.taken_out);
-            let mut out: Vec<_> = out.filter_map(|(name, at)| Some(((*at)?, name))).collect();
-            out.sort();
-            let new = out.iter().skip(std::mem::replace(&mut told, out.len()));
-            new.for_each(|(at, name)| {
-                let seconds = at.as_secs_f64();
-                status.warn(&format!("{name} was taken out after {seconds:.0} s: {FAILING}"));
-            });
-        })?)
     }
 
     /// Lets Ctrl-C end what goes on, and a second one the process.
@@ -310,14 +287,11 @@ impl Session {
             Show::Nothing => {}
         }
         if let Some(run_dir) = run_dir {
-            run_dir.write_summary(&summary)?;
-            run_dir.write_record(&record)?;
-            run_dir.write_exemplars(&exemplars)?;
             let (timeline, exemplars) = (Some(&record.timeline), Some(&exemplars));
-            let summary = &summary;
             let page =
-                plimsoll_page::Input { summary, timeline, exemplars, versus: None, server: &[] };
-            run_dir.write_page(&page)?;
+                page::Input { summary: &summary, timeline, exemplars, versus: None, server: &[] };
+            let text = text(&summary, PLAIN);
+            RunReports { page, record: &record, text }.write(&run_dir)?;
         }
         self.push_metrics(&summary.metadata.run.name, &prometheus(&summary));
         if options.show == Show::Full {
@@ -332,7 +306,7 @@ impl Session {
 }
 
 /// Has the processes watched that flags name. A page that cannot be read is found before the load.
-fn watch(run: &mut Run, watched: &[Watch]) -> Result<(), UsageError> {
+fn watch(runner: Runner, watched: &[Watch]) -> Result<Runner, UsageError> {
     let (mut processes, mut pages) = (Vec::new(), Vec::new());
     for watch in watched.iter().cloned() {
         match watch {
@@ -344,9 +318,7 @@ fn watch(run: &mut Run, watched: &[Watch]) -> Result<(), UsageError> {
         let read = page.check();
         read.map_err(|error| UsageError(format!("--watch {}: {error}", page.name)))?;
     }
-    run.watch(processes);
-    run.watch_pages(pages);
-    Ok(())
+    Ok(runner.watch(processes).watch_pages(pages))
 }
 
 /// The process of this host that listens at the address of the run's only target.
@@ -355,52 +327,18 @@ fn target_process(plan: &Plan) -> Option<u32> {
     target.url.is_loopback().then(|| listener(target.url.port()).ok()).flatten()
 }
 
-/// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
-pub(crate) fn plan_error(error: EngineError) -> anyhow::Error {
-    match error {
-        EngineError::Thread(_) | EngineError::Worker(_) | EngineError::WorkerPanicked => {
-            error.into()
-        }
-        error => UsageError(error.to_string()).into(),
-    }
+/// A plan that cannot be prepared is wrong usage.
+pub(crate) fn runner_error(error: RunnerError) -> anyhow::Error {
+    if error.is_usage() { UsageError(error.to_string()).into() } else { error.into() }
 }
 
 /// Connections that a plan needs at once, as far as the plan tells: one for each virtual user.
 fn connections(plan: &Plan) -> u64 {
-    let of_stage = |load: &Load| match *load {
+    let users = plan.stages.0.iter().map(|stage| match stage.load {
         Load::Closed { from, to } => plan.shard.share(from.max(to).into()),
         Load::Open { .. } | Load::Trace => 0,
-    };
-    plan.stages.0.iter().map(|stage| of_stage(&stage.load)).max().unwrap_or(0)
-}
-
-/// Sends the probe requests. A finding that would make the load pointless is an error.
-fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
-    let report = run.probe()?;
-    let fatal = report.findings.iter().filter(|finding| finding.fatal);
-    let fatal: Vec<_> =
-        fatal.map(|finding| report_notes::describe_finding(finding, run.plan(), secrets)).collect();
-    if !fatal.is_empty() {
-        bail!(
-            "{}\nno load was sent, because the probe failed; --no-probe sends the load anyway",
-            fatal.join("\n")
-        );
-    }
-    Ok(report)
-}
-
-/// Writes the plan again, now with what the probe found, and creates the file of rows.
-fn create_sink(
-    run_dir: &RunDir,
-    run: &Run,
-    metadata: &RunMetadata,
-) -> Result<Option<Box<dyn SampleSink>>> {
-    run_dir::store_plan(run_dir, run, metadata)?;
-    if !run_dir.keeps_rows() {
-        return Ok(None);
-    }
-    let has_agents = run.plan().scenarios.iter().any(|scenario| scenario.agent.is_some());
-    Ok(Some(Box::new(RowFile::create(run_dir, metadata.clone(), has_agents)?)))
+    });
+    users.max().unwrap_or(0)
 }
 
 /// The result of the last calibration on this host; `None` also where its record cannot be read.
@@ -417,35 +355,25 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     })
 }
 
-/// The requests that were kept whole, with their names and ids.
-fn name_exemplars(kept: &Exemplars, metadata: &RunMetadata) -> RunExemplars {
-    let ids = metadata.run.id_seed();
-    RunExemplars::build(kept, metadata, |sample| {
-        let conversation = conversation_id(ids, sample.conversation);
-        request_id(conversation, sample.turn).as_str().to_owned()
-    })
+/// Shows the progress of a run, and tells of targets that were taken out of a comparison.
+struct RunView {
+    progress: ProgressView,
+    status: StatusOutput,
+    targets: Vec<String>,
+    /// Targets taken out that were told of.
+    told: usize,
 }
 
-fn summarize(
-    (result, whole): (RunResult, &Snapshot),
-    planned: RunMetadata,
-    thresholds: &[Threshold],
-    secrets: &Secrets,
-) -> Result<(RunSummary, TimeRecord)> {
-    let mut metadata = result.metadata;
-    metadata.environment = planned.environment;
-    metadata.run.plan_hash = planned.run.plan_hash;
-    metadata.notes = planned.notes;
-    let truncated = result.sink.error.map(|error| format!("results.jsonl is incomplete: {error}"));
-    metadata.notes.extend(truncated);
-    metadata.notes.extend(report_notes::for_failures(&result.causes, secrets));
-    let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
-    let summary = RunSummary::build(metadata, health, whole, thresholds)?;
-    let summary = summary.with_tasks(&result.tasks)?;
-    let (metadata, health) = (&summary.metadata, &summary.health);
-    let record = TimeRecord::build(&result.series, metadata, health, &result.tracks)?;
-    let (processes, resources) = (result.processes, result.resources);
-    let mut summary = RunSummary { processes, resources, ..summary };
-    summary.bottleneck = Some(why(&summary).bottleneck());
-    Ok((summary, record))
+impl RunWatcher for RunView {
+    fn interval(&mut self, progress: &Progress<'_>) {
+        self.progress.show(progress);
+        let out = self.targets.iter().zip(progress.taken_out);
+        let mut out: Vec<_> = out.filter_map(|(name, at)| Some(((*at)?, name))).collect();
+        out.sort();
+        for (at, name) in out.iter().skip(self.told) {
+            let seconds = at.as_secs_f64();
+            self.status.warn(&format!("{name} was taken out after {seconds:.0} s: {FAILING}"));
+        }
+        self.told = out.len();
+    }
 }

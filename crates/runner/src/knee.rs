@@ -3,13 +3,15 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_engine::{Control, EngineError, Progress, Run, SampleBatch, SampleSink};
+use plimsoll_engine::{Control, Progress, SampleBatch, SampleSink};
 use plimsoll_knee::{Counts, Load, Measured, Objective, Planned, ProbeFigures, Search};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome};
-use plimsoll_metrics::{BoundedFigure, Group, Metric, MetricsError, QUANTILES, RunSummary};
+use plimsoll_metrics::{BoundedFigure, Group, Metric, MetricsError, QUANTILES};
 use plimsoll_profile::Plan;
 use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
 
+use crate::error::RunnerError;
+use crate::runner::Runner;
 use crate::time::sleep;
 use crate::watcher::RunWatcher;
 use plimsoll_stats::descriptive::quantile;
@@ -24,9 +26,9 @@ const MOST_TIMES: usize = 1 << 20;
 /// Why a probe could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The engine cannot carry out the load.
+    /// The load cannot be carried out.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Run(#[from] RunnerError),
     /// Its figures cannot be summed up.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -62,11 +64,11 @@ impl Prober<'_> {
     ) -> Result<Measured, ProbeError> {
         let clock = MonotonicClock::start();
         let (kept, own) = (Counted::default(), Control::new());
-        let run = Run::prepare(self.at(planned))?;
-        watcher.begin(run.metadata());
         let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
+        let runner = Runner::new(self.at(planned))?.samples_to(sink);
+        watcher.begin(runner.prepared().metadata());
         let mut ended = None;
-        let result = run.start(Some(sink), &own, &mut |progress: &Progress<'_>| {
+        let finished = runner.run(&own, &mut |progress: &Progress<'_>| {
             watcher.interval(progress);
             if self.control.is_interrupted() {
                 own.interrupt();
@@ -90,8 +92,8 @@ impl Prober<'_> {
         }
         let invalid = self.why_invalid(planned, counted.due.len()).filter(|_| ended.is_none());
         let seconds = if ended.is_some() { counted.span_s() } else { planned.seconds };
-        let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
-        watcher.end(&result.snapshot, &summary);
+        let summary = finished.summary(&[])?;
+        watcher.end(&finished.result.snapshot, &summary);
         let total = &summary.results.total;
         let mut figures = counted.figures(self.objective, seconds);
         add_summarised(&mut figures, self.objective, total);
@@ -102,7 +104,7 @@ impl Prober<'_> {
         // Queues are empty after the slowest answers, twice.
         let rest = (2.0 * slow_ms(total) / 1e3).clamp(1.0, 10.0);
         if !self.control.is_interrupted() {
-            sleep(Nanos::from_secs_f64(rest).to_duration());
+            sleep(Nanos::from_secs_f64(rest));
         }
         Ok(Measured {
             batches: counted.batches(),

@@ -1,29 +1,31 @@
-//! The shared ground of the calibration, the suites and comparisons, which start processes, put
-//! load on them and judge what was measured.
+//! The one way to run a plan, for the program, the suites, the calibration and other programs.
 //!
-//! - [`affinity`]: which CPUs the calling thread may use
-//! - [`ChildProcess`]: a process that ends with its owner
-//! - [`execute`], [`CompletedRun`]: a plan, run by the engine
-//! - [`execute_comparison`], [`CompletedComparison`]: the same for a plan that compares targets
+//! - [`Runner`], [`Finished`]: a plan is prepared, probed, carried out and summed up
+//! - [`folder`]: the folder of a run; it is removed again where no load begins
+//! - [`RunWatcher`]: sees runs while they go on
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
 //! - [`knee`]: probes of a search for the highest load that keeps an objective
-//! - [`RunWatcher`]: sees the runs of a search or a suite while they go on
+//! - [`Secrets`]: keeps credentials out of texts of the target
+//! - [`affinity`], [`ChildProcess`], [`time`]: processes beside the load, their CPUs, and waits
 //! - [`Bound`]: a limit on a figure
-//! - [`time`] has waits
 
 pub mod affinity;
 mod bound;
 mod child;
+mod error;
 pub mod facts;
+pub mod folder;
+mod kept;
 pub mod knee;
-mod run;
+mod notes;
+mod runner;
+mod secrets;
 pub mod time;
 mod watcher;
 
 pub use bound::Bound;
 pub use child::ChildProcess;
-pub use run::{
-    CompletedComparison, CompletedRun, Observer, RunOptions, execute, execute_comparison,
-    execute_watched,
-};
+pub use error::RunnerError;
+pub use runner::{Finished, Runner};
+pub use secrets::Secrets;
 pub use watcher::RunWatcher;

@@ -1,30 +1,29 @@
-//! Who sees the runs of a search or a suite while they go on.
+//! Who sees runs while they go on.
 
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{RunMetadata, RunSummary, Snapshot};
 
-/// Sees the many runs of a search or a suite while they go on. `()` looks away.
+/// Sees a run, or the many runs of a search or a suite, while they go on. `()` looks away.
 pub trait RunWatcher {
     /// A part of the work begins: a phase of a search, a measurement of a suite. `target` is empty
     /// where there is one without a name.
-    fn part(&mut self, name: &str, target: &str);
+    fn part(&mut self, _name: &str, _target: &str) {}
 
     /// A run begins.
-    fn begin(&mut self, run: RunMetadata);
+    fn begin(&mut self, _run: RunMetadata) {}
 
     /// An interval of it is over, about a second.
-    fn interval(&mut self, progress: &Progress<'_>);
+    fn interval(&mut self, _progress: &Progress<'_>) {}
 
     /// It is over, with these counts.
-    fn end(&mut self, whole: &Snapshot, summary: &RunSummary);
+    fn end(&mut self, _whole: &Snapshot, _summary: &RunSummary) {}
 }
 
-impl RunWatcher for () {
-    fn part(&mut self, _: &str, _: &str) {}
+impl RunWatcher for () {}
 
-    fn begin(&mut self, _: RunMetadata) {}
-
-    fn interval(&mut self, _: &Progress<'_>) {}
-
-    fn end(&mut self, _: &Snapshot, _: &RunSummary) {}
+/// Sees the intervals only.
+impl<F: FnMut(&Progress<'_>)> RunWatcher for F {
+    fn interval(&mut self, progress: &Progress<'_>) {
+        self(progress);
+    }
 }

@@ -9,12 +9,12 @@ use plimsoll_compare::{
     CompareError, Comparison, History, Options, StoredRun, Verdict, ahead, compare, gates_of,
 };
 use plimsoll_report::format::utc_compact;
+use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{ScreenFlags, percent};
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
-use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 
 const AFTER: &str = "\
 Examples:
@@ -226,11 +226,12 @@ impl Output {
     /// Writes the folder of the comparison.
     fn store(&self, comparison: &Comparison) -> Result<()> {
         let options = RunDirOptions { out: self.out.clone(), rows: false, page: !self.no_html };
-        let folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
+        let mut folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
+        folder.keep();
         let json = serde_json::to_string_pretty(comparison)? + "\n";
         folder.write(file::COMPARISON, json.as_bytes())?;
         folder.write(file::TEXT, comparison.text(WIDTH).as_bytes())?;
-        folder.write_html(|| plimsoll_page::comparison_page(comparison))?;
+        folder.write_page(|| plimsoll_page::comparison_page(comparison))?;
         console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
         Ok(())
     }

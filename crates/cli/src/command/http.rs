@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
+use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::flags::{ExportFlags, LimitFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate};
-use crate::run_dir::RunDirOptions;
 use crate::session::Session;
 
 const AFTER: &str = "\

@@ -10,11 +10,11 @@ use plimsoll_join::{
     Source, Verdict, join, preset_names, text,
 };
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+use plimsoll_runner::folder::file;
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::percent;
-use crate::run_dir::file;
 
 const AFTER: &str = "\
 Examples:

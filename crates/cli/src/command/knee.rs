@@ -18,6 +18,7 @@ use plimsoll_profile::{
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_runner::RunWatcher as _;
+use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_runner::knee::{ProbeError, Prober};
 
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
@@ -25,8 +26,7 @@ use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{ProfileFlags, ProgressFlags, ScreenFlags, ServeFlags, parse_rate, parse_share};
 use crate::progress::{LiveRuns, Steps};
-use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
-use crate::session::Session;
+use crate::session::{Session, runner_error};
 
 const AFTER: &str = "\
 Examples:
@@ -167,11 +167,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     session.export(flags.serve.options())?;
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
-    let run_dir = RunDir::create(&output, &started, &format!("knee-{name}"))?;
+    let mut run_dir = RunDir::create(&output, &started, &format!("knee-{name}"))?;
     session.handle_signals()?;
     let finder = Finder { flags, session: &session, targets: &targets, settings };
-    let report = finder.report(direct.as_ref(), name, started);
-    let report = report.inspect_err(|_| run_dir.discard())?;
+    let report = finder.report(direct.as_ref(), name, started)?;
+    run_dir.keep();
     let rest = Rest::Folder(run_dir.path().display().to_string());
     match flags.screen.show() {
         Show::Full => console::print(&report.text(console::full_style(WIDTH).width, rest.clone()))?,
@@ -181,7 +181,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     json.push(b'\n');
     run_dir.write(file::KNEE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH, rest).as_bytes())?;
-    run_dir.write_html(|| plimsoll_page::knee_page(&report))?;
+    run_dir.write_page(|| plimsoll_page::knee_page(&report))?;
     let exit = exit(&report);
     let knees = report.knees.iter().map(|knee| live(knee, report.load));
     session.exported().conclude(exit, knees.collect());
@@ -380,7 +380,7 @@ fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) ->
 /// A profile that cannot be carried out, and an objective that bounds nothing, are wrong usage.
 fn probe_error(error: ProbeError) -> anyhow::Error {
     match error {
-        ProbeError::Engine(error) => crate::session::plan_error(error),
+        ProbeError::Run(error) => runner_error(error),
         error @ ProbeError::Objective(_) => UsageError(error.to_string()).into(),
         error @ ProbeError::Metrics(_) => error.into(),
     }

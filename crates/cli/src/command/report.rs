@@ -12,6 +12,7 @@ use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{csv, json, prometheus, run_screen, text, timeline_json};
+use plimsoll_runner::folder::file;
 use plimsoll_suite::Report;
 
 use super::suite::text_of;
@@ -20,7 +21,7 @@ use super::versus::WIDTH;
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::ScreenFlags;
-use crate::run_dir::{FILE_WIDTH, file};
+use crate::run_reports::FILE_WIDTH;
 use found::{Found, Kind, find};
 use stored::{Stored, exemplars, read, server_parts, versus};
 

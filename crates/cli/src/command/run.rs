@@ -5,13 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
+use plimsoll_profile::REDACTED;
 use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
 use plimsoll_report::screen::Rest;
+use plimsoll_runner::Secrets;
+use plimsoll_runner::folder::file;
 
 use crate::exit::{Exit, UsageError};
 use crate::flags::{ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
-use crate::run_dir::file;
-use crate::secrets;
 use crate::session::Session;
 
 const AFTER: &str = "\
@@ -55,7 +56,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let overrides = flags.export.label(overrides);
     let variables = EnvVars::from_process();
     let plan = load(&profile, &variables, &overrides, Purpose::Run)?;
-    secrets::are_given(&plan)?;
+    if Secrets::of(&plan).is_missing_one() {
+        let why = format!(
+            "a credential of the profile is `{REDACTED}`: stored profiles have none; give it with --key KEY or --header NAME=VALUE"
+        );
+        return Err(UsageError(why).into());
+    }
     let again = show(&profile, &variables, &overrides)?;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;

@@ -10,6 +10,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_profile::redacted_path;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
+use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
     Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
     prometheus,
@@ -26,7 +27,6 @@ use crate::flags::{
     ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, watched_process,
 };
 use crate::progress::{LiveRuns, StatusOutput, Steps};
-use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::last_calibration;
 use crate::signal::{self, RunSignal};
 
@@ -209,7 +209,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let started = utc_compact(unix_nanos());
     let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
     let name = format!("suite-{}", suite.name());
-    let run_dir = RunDir::create(&output, &started, &name)?;
+    let mut run_dir = RunDir::create(&output, &started, &name)?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();
     let interrupt = control.clone();
@@ -225,7 +225,8 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let (steps, mut watcher) = (Steps::begin(&status), LiveRuns::of(export.live()));
     let report = suite.run(&options, &control, &mut |message| steps.step(message), &mut watcher);
     drop(steps);
-    let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
+    let report = report.map_err(suite_error)?;
+    run_dir.keep();
     let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
     let exit = print_and_store(&report, &run_dir, accepted, flags.screen.show())?;
     if let Err(error) = export.push(&name, &prometheus(&report)) {
@@ -262,7 +263,7 @@ fn print_and_store(
     run_dir.write(file::SUITE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH).as_bytes())?;
     run_dir.write(file::PROMETHEUS, prometheus(report).as_bytes())?;
-    run_dir.write_html(|| suite_page::page(report))?;
+    run_dir.write_page(|| suite_page::page(report))?;
     if show == Show::Full {
         console::print_end(&screen)?;
     }

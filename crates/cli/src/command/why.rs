@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use plimsoll_join::Join;
+use plimsoll_runner::folder::{file, replace};
 use plimsoll_why::{Answer, Why, text, why_with};
 
 use super::report::found::{Found, Kind, find};
 use super::report::stored::{Stored, read};
 use crate::console;
 use crate::exit::{Exit, UsageError};
-use crate::run_dir::{file, replace};
 
 const AFTER: &str = "\
 Examples:

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use plimsoll_engine::EngineError;
 use plimsoll_metrics::MetricsError;
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
+use plimsoll_runner::RunnerError;
 use plimsoll_workload::WorkloadError;
 
 /// Why an experiment could not be carried out. It is then reported as not run, never as passed.
@@ -29,7 +29,7 @@ pub enum CalibrateError {
     Profile(#[from] Problems),
     /// The engine could not carry out the load.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Run(#[from] RunnerError),
     /// A histogram could not be written.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use plimsoll_measure::Sample;
 use plimsoll_mock::LogRecord;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 
 /// The sample of each LLM request with the mock's record of it.
 pub(crate) fn join<'r, 'l>(
-    run: &'r CompletedRun,
+    run: &'r Finished,
     log: &'l [LogRecord],
 ) -> Vec<(&'r Sample, &'l LogRecord)> {
     let by_id: HashMap<&str, &LogRecord> =

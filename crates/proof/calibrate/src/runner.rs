@@ -7,7 +7,7 @@ use std::thread;
 use plimsoll_engine::Control;
 use plimsoll_mock::MockConfig;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
-use plimsoll_runner::{CompletedRun, Observer, RunOptions, execute};
+use plimsoll_runner::{Finished, RunWatcher};
 
 use crate::cores::{Cores, stay_on};
 use crate::error::CalibrateError;
@@ -113,7 +113,7 @@ impl Runner {
     }
 
     /// Carries out a run against a target. One worker, unless the profile says otherwise.
-    pub(crate) fn run(&self, target: &str, profile: &str) -> Result<CompletedRun, CalibrateError> {
+    pub(crate) fn run(&self, target: &str, profile: &str) -> Result<Finished, CalibrateError> {
         self.run_plan(plan(target, profile, None)?, &Control::new())
     }
 
@@ -123,7 +123,7 @@ impl Runner {
         target: &str,
         profile: &str,
         shard: &str,
-    ) -> Result<CompletedRun, CalibrateError> {
+    ) -> Result<Finished, CalibrateError> {
         self.run_plan(plan(target, profile, Some(shard))?, &Control::new())
     }
 
@@ -132,23 +132,25 @@ impl Runner {
         &self,
         plan: Plan,
         control: &Control,
-    ) -> Result<CompletedRun, CalibrateError> {
+    ) -> Result<Finished, CalibrateError> {
         // Several workers need several cores. The server's timestamps are the kernel's, and do not
         // suffer.
         let core = self.generator_core().filter(|_| plan.limits.workers == Some(1));
-        let options = RunOptions { keep_samples: true, ..RunOptions::default() };
-        on_core(core, || Ok(execute(plan, options, control, &mut |_| {})?))
+        on_core(core, || {
+            Ok(plimsoll_runner::Runner::new(plan)?.keep_samples().run(control, &mut ())?)
+        })
     }
 
-    /// Carries out a plan on the generator's core without keeping its samples; `observe` sees its
+    /// Carries out a plan on the generator's core without keeping its samples; `watcher` sees its
     /// progress.
     pub(crate) fn run_without_samples(
         &self,
         plan: Plan,
-        observe: Observer<'_>,
-    ) -> Result<CompletedRun, CalibrateError> {
-        let run = || execute(plan, RunOptions::default(), &Control::new(), observe);
-        self.on_generator_core(|| Ok(run()?))
+        watcher: &mut (dyn RunWatcher + Send),
+    ) -> Result<Finished, CalibrateError> {
+        self.on_generator_core(|| {
+            Ok(plimsoll_runner::Runner::new(plan)?.run(&Control::new(), watcher)?)
+        })
     }
 
     /// Runs a closure on the generator's core; threads and processes that it starts stay there.

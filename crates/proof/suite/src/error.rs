@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use plimsoll_engine::EngineError;
 use plimsoll_metrics::MetricsError;
 use plimsoll_profile::Problems;
+use plimsoll_runner::RunnerError;
 use plimsoll_runner::knee::ProbeError;
 
 /// Why there is no result. Failures of the target are never among these: they are data.
@@ -68,9 +68,9 @@ pub enum SuiteError {
     /// The load of a measurement is refused, often because of the target's address or a header.
     #[error(transparent)]
     Profile(#[from] Problems),
-    /// The engine could not carry out the load.
+    /// The load could not be carried out.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Run(#[from] RunnerError),
     /// A probe of a search could not be made.
     #[error(transparent)]
     Probe(#[from] ProbeError),

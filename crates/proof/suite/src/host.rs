@@ -4,13 +4,14 @@
 
 use std::fs;
 
-use plimsoll_engine::{Control, Run, WatchedProcess};
+use plimsoll_engine::{Control, WatchedProcess};
 use plimsoll_knee::{Load, Measured, Objective, Planned, Search};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
 use plimsoll_profile::Plan;
+use plimsoll_runner::facts::{self, After};
 use plimsoll_runner::knee::Prober;
-use plimsoll_runner::{RunOptions, RunWatcher, execute, execute_comparison, execute_watched};
+use plimsoll_runner::{RunWatcher, Runner};
 use plimsoll_versus::Facts;
 
 use crate::child::{Child, ChildSpec};
@@ -91,9 +92,8 @@ impl Host for Machine<'_> {
         watched: Vec<WatchedProcess>,
         control: &Control,
     ) -> Result<RunSummary, SuiteError> {
-        let options = RunOptions { watched, ..RunOptions::default() };
-        let done = execute_watched(plan, options, control, self.watcher)?;
-        let summary = done.summary()?;
+        let done = Runner::new(plan)?.watch(watched).run(control, self.watcher)?;
+        let summary = done.summary(&[])?;
         self.watcher.end(&done.result.snapshot, &summary);
         Ok(summary)
     }
@@ -104,10 +104,19 @@ impl Host for Machine<'_> {
         watched: Vec<WatchedProcess>,
         control: &Control,
     ) -> Result<Compared, SuiteError> {
-        let done = execute_comparison(plan, watched, control, self.watcher)?;
-        let summary = done.run.summary()?;
-        self.watcher.end(&done.run.result.snapshot, &summary);
-        Ok(Compared { facts: done.facts(&summary), blocks: done.blocks, summary })
+        let mut runner = Runner::new(plan)?.watch(watched).keep_blocks();
+        runner.probe()?;
+        let run = runner.prepared();
+        let versus = run.plan().versus.as_ref();
+        let mut facts = versus
+            .map(|versus| facts::before(run, versus, runner.probed(), &[]))
+            .unwrap_or_default();
+        let done = runner.run(control, self.watcher)?;
+        let summary = done.summary(&[])?;
+        self.watcher.end(&done.result.snapshot, &summary);
+        let (taken_out, tracks) = (&*done.result.taken_out, &*done.result.tracks);
+        facts::complete(&mut facts, &After { summary: &summary, taken_out, tracks, one_in: 1 });
+        Ok(Compared { facts, blocks: done.blocks, summary })
     }
 
     fn knee_probe(
@@ -122,14 +131,14 @@ impl Host for Machine<'_> {
     }
 
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {
-        let probed = Run::prepare(plan)?.probe()?;
-        let fatal = probed.findings.into_iter().find(|finding| finding.fatal);
-        Ok(fatal.map(|finding| finding.message))
+        let mut runner = Runner::new(plan)?;
+        let findings = &runner.probe()?.findings;
+        let fatal = findings.iter().find(|finding| finding.fatal);
+        Ok(fatal.map(|finding| finding.message.clone()))
     }
 
     fn probe(&mut self, plan: Plan, control: &Control) -> Result<Vec<Sample>, SuiteError> {
-        let options = RunOptions { keep_samples: true, ..RunOptions::default() };
-        let mut samples = execute(plan, options, control, &mut |_| {})?.samples;
+        let mut samples = Runner::new(plan)?.keep_samples().run(control, &mut ())?.samples;
         samples.sort_by_key(|sample| sample.timeline.intended);
         Ok(samples)
     }

@@ -8,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use plimsoll_report::format::utc_compact;
+use plimsoll_runner::folder::file;
 
 use crate::exit::UsageError;
-use crate::run_dir::file;
 
 /// What a folder holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,10 +12,9 @@ use plimsoll_report::{
     BoundedLines, Rebuilt, RebuiltTasks, read_exemplars, read_json, read_timeline, rebuild,
     rebuild_tasks,
 };
+use plimsoll_runner::folder::{StoredPlan, file, release_of_killed};
 use plimsoll_versus::Versus;
 use serde::Deserialize;
-
-use crate::run_dir::{StoredPlan, file, release_of_killed};
 
 /// What a folder says of its run.
 pub(in crate::command) struct Stored {

@@ -12,6 +12,7 @@ use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::screen::Screen;
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_runner::facts::{self, After};
+use plimsoll_runner::folder::{BlockWatcher, RunDir, file, read_blocks};
 use plimsoll_versus::{
     AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, csv, json, judge, outlook,
     prometheus, screen, text,
@@ -21,7 +22,7 @@ use super::{WIDTH, upstream};
 use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::progress::Steps;
-use crate::run_dir::{BlockWatcher, FILE_WIDTH, PairFile, RunDir, file};
+use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
 use crate::session::{Measured, RunOptions, Session};
 use plimsoll_runner::time::sleep;
 
@@ -55,7 +56,8 @@ pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -
         if session.control().is_interrupted() {
             return Ok(Compared { exit: Exit::Interrupted, ..compared });
         }
-        let (measured, result) = one(session, of_round(plan, round)?, &versus, settings)?;
+        let (measured, result) =
+            measure_round(session, plan_of_round(plan, round)?, &versus, settings)?;
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
         let screen = screen(&all, &measured.summary, measured.rest());
@@ -70,7 +72,7 @@ pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -
 }
 
 /// The plan of a round: with prompts, orders and ids of its own.
-fn of_round(plan: &Plan, round: u32) -> Result<Plan> {
+fn plan_of_round(plan: &Plan, round: u32) -> Result<Plan> {
     let mut plan = plan.clone();
     plan.seed = Seed(plan.seed.0.wrapping_add(round.into()));
     if let Some(id) = plan.run_id.as_ref().filter(|_| round > 0) {
@@ -97,27 +99,28 @@ fn wait(session: &Session, clock: &MonotonicClock, every: Option<Nanos>, round: 
 }
 
 /// Carries out one round, and judges it.
-fn one(
+fn measure_round(
     session: &mut Session,
     plan: Plan,
     versus: &VersusPlan,
     settings: &Settings<'_>,
 ) -> Result<(Measured, Versus)> {
-    let mut known = Facts::default();
     let (control, decided_at) = (session.control().clone(), Arc::new(OnceLock::new()));
-    let measured = session.measure(plan, &settings.options, &mut |run, probed| {
-        known = facts::before(run, versus, probed.report, &settings.thresholds);
-        for line in unlike(&known).iter().chain(&facts::short_turns(run, versus)) {
-            probed.status.warn(line);
-        }
-        for line in &outlook(&known) {
-            probed.status.info(line);
-        }
-        let view = probed.status.view().cloned();
-        let watched = versus.decide || view.is_some();
-        let decided = versus.decide.then(|| (control.clone(), Arc::clone(&decided_at)));
-        Ok(watched.then(|| watcher(&known, decided, view)))
-    })?;
+    let mut prepared = session.prepare(plan, &settings.options)?;
+    let (run, status) = (prepared.runner.prepared(), session.status());
+    let mut known = facts::before(run, versus, prepared.runner.probed(), &settings.thresholds);
+    for line in unlike(&known).iter().chain(&facts::short_turns(run, versus)) {
+        status.warn(line);
+    }
+    for line in &outlook(&known) {
+        status.info(line);
+    }
+    let view = status.view().cloned();
+    if versus.decide || view.is_some() {
+        let decided = versus.decide.then(|| (control, Arc::clone(&decided_at)));
+        prepared.runner.watch_blocks(watcher(&known, decided, view));
+    }
+    let measured = session.measure(prepared)?;
     if measured.summary.metadata.run.ended == RunEnd::Decided {
         known.decided_at = decided_at.get().copied();
     }
@@ -125,7 +128,7 @@ fn one(
         session.status().warn(&format!("pairs.bin is incomplete: {error}"));
     }
     let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
-    let pairs = PairFile::read(folder)?;
+    let pairs = read_blocks(folder)?;
     let (summary, after) = (&measured.summary, &measured.comparison);
     let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
     facts::complete(&mut known, &After { summary, taken_out, tracks, one_in: pairs.one_in });
@@ -228,17 +231,13 @@ fn whole(measured: &Measured, all: &Versus, width: usize, style: Style) -> Strin
 }
 
 fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
-    let summary = &measured.summary;
-    run_dir.write_summary(summary)?;
-    run_dir.write_record(&measured.record)?;
-    run_dir.write_exemplars(&measured.exemplars)?;
-    run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
-    run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
-    let report = whole(measured, all, WIDTH, Style { width: FILE_WIDTH, color: false });
-    run_dir.write(file::TEXT, report.as_bytes())?;
     let (timeline, exemplars) = (Some(&measured.record.timeline), Some(&measured.exemplars));
-    let versus = Some(all);
-    run_dir.write_page(&plimsoll_page::Input { summary, timeline, exemplars, versus, server: &[] })
+    let (summary, versus) = (&measured.summary, Some(all));
+    let page = plimsoll_page::Input { summary, timeline, exemplars, versus, server: &[] };
+    let text = whole(measured, all, WIDTH, PLAIN);
+    RunReports { page, record: &measured.record, text }.write(run_dir)?;
+    run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
+    Ok(run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?)
 }
 
 /// The exit code: that of the run, and that of the comparison.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use plimsoll_measure::{Moment, MonotonicClock, Seed, Stripe};
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_schedule::{Arrivals, Schedule, Stages};
 use plimsoll_stats::descriptive::{ascending, quantile};
 
@@ -23,7 +23,7 @@ const WARM_UP_REQUESTS: u64 = 20;
 
 /// Times of arrival at the server, in seconds since the measured stage began, in the order of the
 /// schedule.
-fn arrivals(run: &CompletedRun, mut received: Vec<ReceivedRequest>) -> Vec<f64> {
+fn arrivals(run: &Finished, mut received: Vec<ReceivedRequest>) -> Vec<f64> {
     received.retain(|received| received.seq >= WARM_UP_REQUESTS);
     received.sort_unstable_by_key(|received| received.seq);
     let origin = run.stage_began(1);

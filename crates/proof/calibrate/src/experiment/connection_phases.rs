@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_measure::Nanos;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{mean, quantile_of};
 
 use super::Observations;
@@ -77,14 +77,14 @@ fn plain(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
 }
 
 fn phase_ms(
-    run: &CompletedRun,
+    run: &Finished,
     phase: impl Fn(&plimsoll_measure::Sample) -> Option<Nanos>,
 ) -> Vec<f64> {
     run.samples.iter().filter_map(phase).map(Nanos::as_millis_f64).collect()
 }
 
 /// Our counts of connections against the server's.
-fn counted(name: &str, run: &CompletedRun, log: &PhasedLog) -> [Check; 3] {
+fn counted(name: &str, run: &Finished, log: &PhasedLog) -> [Check; 3] {
     let counters = *run.total().counters();
     let count = |what: &str, ours: u64, theirs: u64| {
         Check::within(format!("{name}: {what}"), "", ours as f64, theirs as f64, 0.0)

@@ -88,7 +88,7 @@ fn median(figures: &[ToolFigures]) -> ToolFigures {
 fn plimsoll(runner: &Runner, server: &Server) -> Result<ToolFigures, CalibrateError> {
     let profile = format!("protocol: http\nhttp: {{path: /}}\nstages: '{CONNECTIONS}:1s'\n");
     // The other tools keep no sample of each request either.
-    let run = runner.run_without_samples(plan(&server.url(), &profile, None)?, &mut |_| {})?;
+    let run = runner.run_without_samples(plan(&server.url(), &profile, None)?, &mut ())?;
     let per_second = run.accounting().completed as f64;
     Ok(ToolFigures { per_second, p50_us: run.quantile_us(Metric::ServiceTime, 0.5) })
 }

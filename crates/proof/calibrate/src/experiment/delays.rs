@@ -3,7 +3,7 @@
 use plimsoll_measure::{Nanos, Sample, ScenarioId, StageId};
 use plimsoll_metrics::{Distribution, Metric};
 use plimsoll_mock::LogRecord;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::synthetic::long_delays;
@@ -52,7 +52,7 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
     Ok(checks.into())
 }
 
-fn truth_of(run: &CompletedRun, log: &[LogRecord], scenario: u16) -> Vec<f64> {
+fn truth_of(run: &Finished, log: &[LogRecord], scenario: u16) -> Vec<f64> {
     let pairs = join(run, log);
     let is_measured =
         |sample: &Sample| sample.scenario == ScenarioId(scenario) && sample.stage == MEASURED;

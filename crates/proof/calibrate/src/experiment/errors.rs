@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId};
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::Observations;
@@ -56,7 +56,7 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
 }
 
 /// The outcomes of each scenario, which must all be the expected one.
-fn classes(run: &CompletedRun) -> Vec<Check> {
+fn classes(run: &Finished) -> Vec<Check> {
     let mut found: BTreeMap<(usize, bool), usize> = BTreeMap::new();
     for sample in &run.samples {
         let scenario = sample.scenario.index();

@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::Metric;
 use plimsoll_mock::LogRecord;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;
@@ -19,7 +19,7 @@ pub(super) fn t13_steady_state(runner: &Runner) -> Result<Observations, Calibrat
         let mock = runner.mock(&format!("ttft: {delay}"))?;
         let run = runner.run(&mock.url(), &format!("{SMALL}stages: '20:{seconds}s'\n"))?;
         let seen = in_progress(&run, &mock.finish()?.requests, f64::from(seconds));
-        let summary = run.summary()?;
+        let summary = run.summary(&[])?;
         let rate = summary.results.total.rates.throughput_per_s.unwrap_or(f64::NAN);
         let reported = rate * run.mean_us(Metric::ServiceTime) / 1e6;
         checks.push(Check::within(
@@ -35,7 +35,7 @@ pub(super) fn t13_steady_state(runner: &Runner) -> Result<Observations, Calibrat
 
 /// Mean number of requests that the server had in progress within the stage: the parts of their
 /// times from arrival to the last write that lie in it, over its length.
-fn in_progress(run: &CompletedRun, log: &[LogRecord], seconds: f64) -> f64 {
+fn in_progress(run: &Finished, log: &[LogRecord], seconds: f64) -> f64 {
     let began = run.stage_began(0) as f64;
     let ended = began + seconds * 1e9;
     let held = log.iter().filter_map(|record| {

@@ -3,7 +3,7 @@
 
 use plimsoll_measure::{Nanos, Sample, ScenarioId};
 use plimsoll_mock::LogRecord;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{mean, quantile_of};
 
 use super::{Observations, SMALL, intervals};
@@ -50,7 +50,7 @@ pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, Cali
 }
 
 /// The difference of medians to the direct series in microseconds, as its mean over the slices.
-fn difference(run: &CompletedRun, log: &[LogRecord], series: ScenarioId) -> f64 {
+fn difference(run: &Finished, log: &[LogRecord], series: ScenarioId) -> f64 {
     let mut pairs = join(run, log);
     pairs.sort_unstable_by_key(|(sample, _)| sample.timeline.intended);
     let slice = pairs.len().div_ceil(SLICES).max(1);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_measure::{Nanos, StageId};
 use plimsoll_metrics::Metric;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_runner::time::sleep;
 
 use super::planted::right_or_warned;
@@ -73,7 +73,7 @@ impl Stall {
         self.length.as_secs_f64() - self.run.as_secs_f64() / 100.0
     }
 
-    fn checks(&self, how: &str, run: &CompletedRun) -> [Check; 3] {
+    fn checks(&self, how: &str, run: &Finished) -> [Check; 3] {
         let what = |figure: &str| format!("{} {how}, {figure}", self.name);
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
         let stats = run.result.snapshot.total(|key| key.stage == MEASURED);
@@ -122,14 +122,14 @@ pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, Calibra
     Ok(Observations { checks, notes })
 }
 
-fn by_pausing(runner: &Runner, stall: &Stall) -> Result<CompletedRun, CalibrateError> {
+fn by_pausing(runner: &Runner, stall: &Stall) -> Result<Finished, CalibrateError> {
     let pause = Pause { after: WARM_UP + stall.after(), length: stall.length };
     let server =
         runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD, pause], log: false }))?;
     runner.run(&server.url(), &stall.stages())
 }
 
-fn by_suspending(runner: &Runner, stall: &Stall) -> Result<CompletedRun, CalibrateError> {
+fn by_suspending(runner: &Runner, stall: &Stall) -> Result<Finished, CalibrateError> {
     let server = runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD], log: false }))?;
     let process = server.process().ok_or_else(|| {
         CalibrateError::Missing("the reference server has no separate process".to_owned())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::{Metric, StreamWord, Validity};
 use plimsoll_mock::LogRecord;
-use plimsoll_runner::CompletedRun;
+use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{ascending, quantile};
 
 use super::Observations;
@@ -145,7 +145,7 @@ pub(super) fn t11_known_stream(runner: &Runner) -> Result<Observations, Calibrat
     Ok(checks.into())
 }
 
-fn known_times(completed: &CompletedRun) -> Vec<Check> {
+fn known_times(completed: &Finished) -> Vec<Check> {
     let stats = completed.result.snapshot.total(|key| key.stage == MEASURED);
     let ms = |metric, q| {
         let value = stats.distribution(metric).and_then(|d| d.nearest_rank(q));
@@ -182,7 +182,7 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
         let log = mock.finish()?.requests;
         let found = [shift(&completed, &log, first_us), shift(&completed, &log, gaps_us)];
         // What the run says of itself is no excuse: a host on which it is INVALID does not pass.
-        let summary = completed.summary()?;
+        let summary = completed.summary(&[])?;
         checks.push(Check::holds(
             format!("{streams} at once: the run is VALID"),
             summary.validity.is_valid(),
@@ -201,7 +201,7 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
 
 /// The difference of a stream's figure from the server's record, 99th percentile.
 fn shift(
-    completed: &CompletedRun,
+    completed: &Finished,
     log: &[LogRecord],
     error: impl Fn(&Sample, &LogRecord) -> Option<f64>,
 ) -> f64 {
@@ -233,7 +233,7 @@ pub(super) fn t28_merged_by_the_target(runner: &Runner) -> Result<Observations, 
     let merged = first.after(180, tokens.clone()).after(180, tokens);
     let server = runner.serve(ServerSpec::Scripted(merged.after(0, end(54)).script))?;
     let run = runner.run(&server.url(), &format!("{STREAM}stages: '@20:1s'\n"))?;
-    let summary = run.summary()?;
+    let summary = run.summary(&[])?;
     let word = summary.results.total.streams.as_ref().map(|streams| streams.word);
     let burst = run.samples.iter().filter(|sample| sample.gaps.largest_burst >= 18).count();
     Ok(vec![

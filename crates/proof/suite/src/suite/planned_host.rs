@@ -11,7 +11,7 @@ use plimsoll_metrics::{
     InstrumentHealth, LoadModel, ProcessUse, Recorder, RunMetadata, RunSummary,
 };
 use plimsoll_profile::Plan;
-use plimsoll_runner::facts;
+use plimsoll_runner::{RunnerError, facts};
 
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;
@@ -128,7 +128,7 @@ impl Host for PlannedHost {
         let path = path(&plan);
         let answer = (self.answer)(&path, true);
         self.loaded.push(path);
-        self.summary(Run::prepare(plan)?.metadata(), answer)
+        self.summary(Run::prepare(plan).map_err(RunnerError::from)?.metadata(), answer)
     }
 
     /// Blocks of each scenario of a comparison forty times a second: on each target the planned
@@ -142,7 +142,7 @@ impl Host for PlannedHost {
         let path = path(&plan);
         let answer = (self.answer)(&path, true);
         self.loaded.push(path);
-        let run = Run::prepare(plan)?;
+        let run = Run::prepare(plan).map_err(RunnerError::from)?;
         let versus = run.plan().versus.clone().unwrap();
         let facts = facts::before(&run, &versus, None, &[]);
         let names: Vec<_> = facts.targets.iter().map(|target| &*target.name).collect();
@@ -177,7 +177,7 @@ impl Host for PlannedHost {
     ) -> Result<Measured, SuiteError> {
         self.searched.push(plan.targets[0].url.to_string());
         let answer = (self.answer)(&path(plan), true);
-        let metadata = Run::prepare(plan.clone())?.metadata();
+        let metadata = Run::prepare(plan.clone()).map_err(RunnerError::from)?.metadata();
         let good = objective.is_kept_by(&moved(ended(answer, 0, &metadata), 0.0)) && !self.late;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
         let upto = |rate: f64, batch: u32| (rate * 0.25 * f64::from(batch)).round() as u64;
@@ -199,7 +199,7 @@ impl Host for PlannedHost {
 
     fn probe(&mut self, plan: Plan, _: &Control) -> Result<Vec<Sample>, SuiteError> {
         let answer = (self.answer)(&path(&plan), false);
-        let metadata = Run::prepare(plan)?.metadata();
+        let metadata = Run::prepare(plan).map_err(RunnerError::from)?.metadata();
         Ok((0..4).map(|_| ended(answer, 0, &metadata)).collect())
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Reservation {
 
 impl Reservation {
     /// Reserves space in the folder of a run.
-    pub(super) fn of(run: &Path, bytes: u64) -> io::Result<Self> {
+    pub(super) fn create(run: &Path, bytes: u64) -> io::Result<Self> {
         let path = run.join(file::RESERVED);
         let length = i64::try_from(bytes).unwrap_or(i64::MAX);
         let reserved = File::create(&path)?;
@@ -42,7 +42,7 @@ impl Reservation {
 }
 
 /// Gives back the space of a run that was killed; a run that still goes on holds the lock.
-pub(crate) fn release_of_killed(run: &Path) {
+pub fn release_of_killed(run: &Path) {
     let path = run.join(file::RESERVED);
     let is_free = File::open(&path).is_ok_and(|reserved| reserved.try_lock().is_ok());
     if is_free {

@@ -6,6 +6,8 @@ use plimsoll_profile::{Plan, Scheme};
 
 use crate::secrets::Secrets;
 
+/// The note of a run without a probe.
+pub(crate) const NO_PROBE: &str = "no probe request was sent before the load (--no-probe)";
 /// The most causes of failure that get a note; the tables count all of them.
 const MAX_CAUSES: usize = 5;
 /// The most characters of a target's message.
@@ -34,14 +36,7 @@ pub(crate) fn before_load(plan: &Plan) -> Vec<String> {
 }
 
 /// The notes about the probe.
-pub(crate) fn for_probe(
-    probe: Option<&ProbeReport>,
-    plan: &Plan,
-    secrets: &Secrets,
-) -> Vec<String> {
-    let Some(probe) = probe else {
-        return vec!["no probe request was sent before the load (--no-probe)".to_owned()];
-    };
+pub(crate) fn for_probe(probe: &ProbeReport, plan: &Plan, secrets: &Secrets) -> Vec<String> {
     let s = if probe.requests == 1 { "" } else { "s" };
     let sent = format!("{} probe request{s} before the load, not counted", probe.requests);
     let finding = |finding| format!("probe of {}", describe_finding(finding, plan, secrets));
@@ -132,7 +127,6 @@ mod tests {
 
     #[test]
     fn every_report_has_a_note_about_the_probe() {
-        assert!(for_probe(None, &plan("minimal"), &secrets())[0].contains("--no-probe"));
         let finding = ProbeFinding {
             target: "a:1".to_owned(),
             scenario: "s".to_owned(),
@@ -144,7 +138,7 @@ mod tests {
             ("minimal", "probe of a:1: 429 (<redacted>)"),
             ("realistic", "probe of a:1 (scenario s): 429 (<redacted>)"),
         ] {
-            let notes = for_probe(Some(&probe), &plan(profile), &secrets());
+            let notes = for_probe(&probe, &plan(profile), &secrets());
             assert_eq!(notes, ["1 probe request before the load, not counted", note]);
         }
     }

@@ -1,12 +1,11 @@
 //! Removes credentials from texts of the target: an error message may quote the key that it
 //! refuses.
 
-use anyhow::Result;
+use std::fmt;
+
 use plimsoll_profile::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
-
-use crate::exit::UsageError;
 
 /// Shorter values are no credentials, and replacing them would garble other words.
 const SHORTEST: usize = 4;
@@ -14,7 +13,7 @@ const SHORTEST: usize = 4;
 const SHORTEST_BY_PLACE: usize = 8;
 
 /// The credentials of a plan.
-pub(crate) struct Secrets {
+pub struct Secrets {
     /// Keys, and values of headers and queries that are named like credentials: replaced wherever
     /// they occur.
     known: Vec<String>,
@@ -22,9 +21,15 @@ pub(crate) struct Secrets {
     by_place: Vec<String>,
 }
 
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
 impl Secrets {
     /// Collects the keys, and the values of headers and queries that may be credentials.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &Plan) -> Self {
         let keys = plan.targets.iter().filter_map(|target| target.key.as_ref().map(Secret::reveal));
         let of_targets = plan.targets.iter().flat_map(|target| {
             target.headers.iter().map(|(name, value)| (name.as_str(), HeaderValue::reveal(value)))
@@ -58,25 +63,18 @@ impl Secrets {
         }
     }
 
+    /// Whether a credential was not given: stored profiles have a word in its place, which the
+    /// target would be sent.
+    pub fn is_missing_one(&self) -> bool {
+        self.known.iter().chain(&self.by_place).any(|secret| secret == REDACTED)
+    }
+
     /// The text, with every credential replaced.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let known = |text: String, secret: &String| text.replace(secret.as_str(), REDACTED);
         let text = self.known.iter().fold(text.to_owned(), known);
         self.by_place.iter().fold(text, |text, secret| replace_words(&text, secret))
     }
-}
-
-/// Refuses a plan from a stored profile whose credentials were not given again: the target would be
-/// sent the word that stands for them.
-pub(crate) fn are_given(plan: &Plan) -> Result<()> {
-    let secrets = Secrets::of(plan);
-    if secrets.known.iter().chain(&secrets.by_place).any(|secret| secret == REDACTED) {
-        let why = format!(
-            "a credential of the profile is `{REDACTED}`: stored profiles have none; give it with --key KEY or --header NAME=VALUE"
-        );
-        return Err(UsageError(why).into());
-    }
-    Ok(())
 }
 
 /// The longest first, so that a shorter one does not leave half a key behind.

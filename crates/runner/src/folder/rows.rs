@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use anyhow::{Context as _, Result};
 use plimsoll_engine::{SampleBatch, SampleSink, WrittenExtras};
 use plimsoll_measure::{IdSeed, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
@@ -11,6 +10,7 @@ use plimsoll_report::{RowContext, RowNames, write_row, write_task_row};
 use plimsoll_workload::{conversation_id, request_id};
 
 use super::{RunDir, file};
+use crate::error::RunnerError;
 
 /// The file of rows, and that of tasks where there are agents.
 ///
@@ -31,7 +31,7 @@ impl RowFile {
         run_dir: &RunDir,
         metadata: RunMetadata,
         has_agents: bool,
-    ) -> Result<Self> {
+    ) -> Result<Self, RunnerError> {
         let file = create(run_dir, file::ROWS)?;
         let tasks = has_agents.then(|| create(run_dir, file::TASKS)).transpose()?;
         let ids = metadata.run.id_seed();
@@ -48,24 +48,19 @@ impl RowFile {
         file.write_all(lines)
     }
 
-    fn add(
-        &mut self,
-        sample: &Sample,
-        WrittenExtras { events, headers, parts }: WrittenExtras<'_>,
-        weight: u32,
-    ) {
+    fn add(&mut self, sample: &Sample, extras: WrittenExtras<'_>, weight: u32) {
         let Self { metadata, ids, names, lines, .. } = self;
         let conversation = conversation_id(*ids, sample.conversation);
         let request = request_id(conversation, sample.turn);
         let row = RowContext {
             conversation: conversation.as_str(),
             request_id: request.as_str(),
-            names: names.of(sample, metadata),
+            names: names.get(sample, metadata),
             epoch_unix_ns: metadata.run.started_unix_ns,
             weight,
-            events,
-            headers,
-            server_parts: parts,
+            events: extras.events,
+            headers: extras.headers,
+            server_parts: extras.parts,
             pair: pair(sample, metadata),
         };
         write_row(sample, &row, lines);
@@ -83,9 +78,9 @@ impl SampleSink for RowFile {
     }
 }
 
-fn create(run_dir: &RunDir, name: &str) -> Result<File> {
+fn create(run_dir: &RunDir, name: &str) -> Result<File, RunnerError> {
     let path = run_dir.path().join(name);
-    File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))
+    File::create_new(&path).map_err(|source| RunnerError::Write { path, source })
 }
 
 /// The number of its block, where several targets are compared.
@@ -103,7 +98,7 @@ struct RowNameCache {
 }
 
 impl RowNameCache {
-    fn of(&mut self, sample: &Sample, metadata: &RunMetadata) -> &RowNames {
+    fn get(&mut self, sample: &Sample, metadata: &RunMetadata) -> &RowNames {
         let key = (sample.stage, sample.scenario, sample.target);
         if self.known.get(self.last).is_none_or(|known| known.0 != key) {
             self.last = match self.known.binary_search_by_key(&key, |known| known.0) {

@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
 use plimsoll_engine::BlockSink;
 use plimsoll_measure::Block;
 use plimsoll_metrics::RunMetadata;
 use plimsoll_report::pairs::{Pairs, PairsHeader, PairsWriter, read_pairs};
 
 use super::{RunDir, file};
+use crate::error::RunnerError;
 
 /// Sees blocks as they come, about once a second.
-pub(crate) type BlockWatcher = Box<dyn FnMut(&[Block]) + Send>;
+pub type BlockWatcher = Box<dyn FnMut(&[Block]) + Send>;
 
 /// The file of blocks. Each call is one unbuffered write of whole records.
 pub(crate) struct PairFile {
@@ -28,7 +28,7 @@ impl PairFile {
         run_dir: &RunDir,
         metadata: &RunMetadata,
         watcher: Option<BlockWatcher>,
-    ) -> Result<Self> {
+    ) -> Result<Self, RunnerError> {
         let path = run_dir.path().join(file::PAIRS);
         let header = PairsHeader {
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
@@ -36,17 +36,22 @@ impl PairFile {
             started_unix_ns: metadata.run.started_unix_ns,
         };
         let writer = File::create_new(&path).and_then(|out| PairsWriter::new(out, header));
-        let writer = writer.with_context(|| format!("cannot write {}", path.display()))?;
+        let writer = writer.map_err(|source| RunnerError::Write { path, source })?;
         Ok(Self { writer, watcher })
     }
+}
 
-    /// Reads the file of a run.
-    pub(crate) fn read(run: &Path) -> Result<Pairs> {
-        let path = run.join(file::PAIRS);
-        let opened =
-            File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        read_pairs(&mut BufReader::new(opened)).with_context(|| path.display().to_string())
-    }
+/// Reads the blocks of a run that compared targets.
+///
+/// # Errors
+/// The folder has no such file, or it cannot be read.
+pub fn read_blocks(run: &Path) -> Result<Pairs, RunnerError> {
+    let path = run.join(file::PAIRS);
+    let opened = match File::open(&path) {
+        Ok(opened) => opened,
+        Err(source) => return Err(RunnerError::Read { path, source }),
+    };
+    read_pairs(&mut BufReader::new(opened)).map_err(|source| RunnerError::Blocks { path, source })
 }
 
 impl BlockSink for PairFile {

@@ -10,63 +10,65 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, anyhow};
 use nix::sys::statvfs::statvfs;
+use plimsoll_metrics::RunMetadata;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
-use plimsoll_metrics::{RunExemplars, RunMetadata, RunSummary, TimeRecord};
-use plimsoll_report::{
-    Style, csv, exemplars_json, interval_log, json, prometheus, text, timeline_json,
-};
 
-pub(crate) use pairs::{BlockWatcher, PairFile};
-pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
+use crate::error::RunnerError;
+pub(crate) use pairs::PairFile;
+pub use pairs::{BlockWatcher, read_blocks};
+pub use plan::{StoredPlan, bands, thresholds};
 use reservation::Reservation;
-pub(crate) use reservation::release_of_killed;
+pub use reservation::release_of_killed;
 pub(crate) use rows::RowFile;
 
 /// The names of a run's files.
-pub(crate) mod file {
-    pub(crate) const PLAN: &str = "plan.json";
-    pub(crate) const ROWS: &str = "results.jsonl";
+pub mod file {
+    /// The plan, and what a summary needs besides the rows.
+    pub const PLAN: &str = "plan.json";
+    /// One row for each request.
+    pub const ROWS: &str = "results.jsonl";
     /// The tasks of agents, one row each.
-    pub(crate) const TASKS: &str = "tasks.jsonl";
-    pub(crate) const SUMMARY: &str = "summary.json";
-    pub(crate) const TEXT: &str = "report.txt";
-    pub(crate) const PAGE: &str = "report.html";
-    pub(crate) const CSV: &str = "report.csv";
+    pub const TASKS: &str = "tasks.jsonl";
+    /// Every figure of the run.
+    pub const SUMMARY: &str = "summary.json";
+    /// The report as text.
+    pub const TEXT: &str = "report.txt";
+    /// The report as a page.
+    pub const PAGE: &str = "report.html";
+    /// The figures as a table.
+    pub const CSV: &str = "report.csv";
     /// The blocks of a comparison.
-    pub(crate) const PAIRS: &str = "pairs.bin";
+    pub const PAIRS: &str = "pairs.bin";
     /// The result of a comparison.
-    pub(crate) const VERSUS: &str = "versus.json";
+    pub const VERSUS: &str = "versus.json";
     /// The same as a table for spreadsheets.
-    pub(crate) const VERSUS_CSV: &str = "versus.csv";
-    pub(crate) const PROMETHEUS: &str = "metrics.prom";
+    pub const VERSUS_CSV: &str = "versus.csv";
+    /// The figures in the format of Prometheus.
+    pub const PROMETHEUS: &str = "metrics.prom";
     /// What happened when.
-    pub(crate) const TIMELINE: &str = "timeline.json";
+    pub const TIMELINE: &str = "timeline.json";
     /// The same as an interval log of HdrHistogram.
-    pub(crate) const INTERVAL_LOG: &str = "histograms.hlog";
+    pub const INTERVAL_LOG: &str = "histograms.hlog";
     /// Single requests with all their times.
-    pub(crate) const EXEMPLARS: &str = "exemplars.json";
+    pub const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
-    pub(crate) const SUITE: &str = "suite.json";
+    pub const SUITE: &str = "suite.json";
     /// What a gateway's log tells of the run.
-    pub(crate) const JOIN: &str = "join.json";
+    pub const JOIN: &str = "join.json";
     /// The requests with what it tells of each.
-    pub(crate) const JOINED: &str = "joined.jsonl";
+    pub const JOINED: &str = "joined.jsonl";
     /// The result of `knee`.
-    pub(crate) const KNEE: &str = "knee.json";
+    pub const KNEE: &str = "knee.json";
     /// The profile of a run with every default, without credentials.
-    pub(crate) const PROFILE: &str = "profile.yaml";
+    pub const PROFILE: &str = "profile.yaml";
     /// The result of `compare`.
-    pub(crate) const COMPARISON: &str = "comparison.json";
+    pub const COMPARISON: &str = "comparison.json";
     /// What limited the load.
-    pub(crate) const WHY: &str = "why.json";
+    pub const WHY: &str = "why.json";
     /// Holds the space of the summary while the rows are written.
-    pub(crate) const RESERVED: &str = ".reserved";
+    pub const RESERVED: &str = ".reserved";
 }
-
-/// Columns of report.txt.
-pub(crate) const FILE_WIDTH: usize = 120;
 
 /// Free space below which the user is warned: room for about 1.5 million rows.
 const LOW_DISK_BYTES: u64 = 1 << 30;
@@ -99,23 +101,24 @@ pub(crate) fn space_of_results(metadata: &RunMetadata) -> u64 {
 
 /// The options of a run's folder.
 #[derive(Debug)]
-pub(crate) struct RunDirOptions {
+pub struct RunDirOptions {
     /// The parent folder.
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Whether results.jsonl is written, with one row per request.
-    pub(crate) rows: bool,
+    pub rows: bool,
     /// Whether report.html is written.
-    pub(crate) page: bool,
+    pub page: bool,
 }
 
 /// The folder of one run.
 #[derive(Debug)]
-pub(crate) struct RunDir {
+pub struct RunDir {
     path: PathBuf,
     rows: bool,
     page: bool,
     /// The space of the results, until they are written.
     reservation: Option<Reservation>,
+    kept: bool,
 }
 
 impl RunDir {
@@ -123,15 +126,12 @@ impl RunDir {
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub(crate) fn create(options: &RunDirOptions, stamp: &str, name: &str) -> Result<Self> {
+    pub fn create(options: &RunDirOptions, stamp: &str, name: &str) -> Result<Self, RunnerError> {
         let RunDirOptions { out, rows, page } = options;
         let created = fs::create_dir_all(out)
             .and_then(|()| Self::create_unique(out, &format!("{stamp}-{name}")));
-        let path = created.map_err(|error| {
-            let out = out.display();
-            anyhow!("cannot write to the folder {out}: {error}; choose a writable one with --out")
-        })?;
-        Ok(Self { path, rows: *rows, page: *page, reservation: None })
+        let path = created.map_err(|source| RunnerError::Folder { folder: out.clone(), source })?;
+        Ok(Self { path, rows: *rows, page: *page, reservation: None, kept: false })
     }
 
     fn create_unique(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -148,17 +148,25 @@ impl RunDir {
     }
 
     /// The path of the folder.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Writes a page, which is made only if one is wanted.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_page(&self, page: impl FnOnce() -> String) -> Result<(), RunnerError> {
+        if self.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
+    }
+
     /// Whether results.jsonl is written.
-    pub(crate) const fn keeps_rows(&self) -> bool {
+    pub const fn keeps_rows(&self) -> bool {
         self.rows
     }
 
     /// The warning for the user, if the disk is nearly full.
-    pub(crate) fn low_disk_warning(&self) -> Option<String> {
+    pub fn low_disk_warning(&self) -> Option<String> {
         let disk = statvfs(&self.path).ok()?;
         let free = disk.blocks_available() * disk.fragment_size();
         (free < LOW_DISK_BYTES).then(|| {
@@ -174,67 +182,51 @@ impl RunDir {
     ///
     /// # Errors
     /// The disk is full already.
-    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<()> {
-        let reservation = Reservation::of(&self.path, bytes).map_err(|error| {
-            let (path, mib) = (self.path.display(), bytes.div_ceil(1 << 20));
-            anyhow!(
-                "the disk of {path} has no {mib} MiB left for the results: {error}; free some, or choose another with --out"
-            )
+    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RunnerError> {
+        let reserved = Reservation::create(&self.path, bytes);
+        let reservation = reserved.map_err(|source| {
+            let (folder, mib) = (self.path.clone(), bytes.div_ceil(1 << 20));
+            RunnerError::NoSpace { folder, mib, source }
         })?;
         self.reservation = Some(reservation);
         Ok(())
     }
 
     /// Replaces a file of the folder.
-    pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, file: &str, content: &[u8]) -> Result<(), RunnerError> {
         replace(&self.path, file, content)
     }
 
-    /// Writes the summary in every format.
-    pub(crate) fn write_summary(&self, summary: &RunSummary) -> Result<()> {
-        let contents = json(summary)?;
+    /// Gives the reserved space back, for the results.
+    pub fn release_space(&self) {
         if let Some(reservation) = &self.reservation {
             reservation.release();
         }
-        self.write(file::SUMMARY, contents.as_bytes())?;
-        self.write(
-            file::TEXT,
-            text(summary, Style { width: FILE_WIDTH, color: false }).as_bytes(),
-        )?;
-        self.write(file::CSV, csv(summary)?.as_bytes())?;
-        self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
     }
 
-    /// Writes the page, unless it is not wanted.
-    pub(crate) fn write_page(&self, input: &plimsoll_page::Input<'_>) -> Result<()> {
-        self.write_html(|| plimsoll_page::page(input))
+    /// Keeps the folder; until then it is removed when it is dropped, because there was no run.
+    pub const fn keep(&mut self) {
+        self.kept = true;
     }
+}
 
-    /// Writes a page that is made only if it is wanted.
-    pub(crate) fn write_html(&self, page: impl FnOnce() -> String) -> Result<()> {
-        if self.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
-    }
-
-    /// Writes what happened when.
-    pub(crate) fn write_record(&self, record: &TimeRecord) -> Result<()> {
-        self.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
-        self.write(file::INTERVAL_LOG, interval_log(record).as_bytes())
-    }
-
-    /// Writes single requests with all their times.
-    pub(crate) fn write_exemplars(&self, exemplars: &RunExemplars) -> Result<()> {
-        self.write(file::EXEMPLARS, exemplars_json(exemplars)?.as_bytes())
-    }
-
-    /// Removes the folder, because there was no run.
-    pub(crate) fn discard(&self) {
-        // A folder that cannot be removed does no harm.
-        let _ = fs::remove_dir_all(&self.path);
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        if !self.kept {
+            // A folder that cannot be removed does no harm.
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
 /// Replaces a file of a folder atomically: a reader sees the old one or the new one.
-pub(crate) fn replace(folder: &Path, file: &str, content: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// It cannot be written.
+pub fn replace(folder: &Path, file: &str, content: &[u8]) -> Result<(), RunnerError> {
     let path = folder.join(file);
     let new = folder.join(format!(".{file}.new"));
     let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
@@ -242,20 +234,18 @@ pub(crate) fn replace(folder: &Path, file: &str, content: &[u8]) -> Result<()> {
         // It may be half written.
         let _ = fs::remove_file(&new);
     }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written.map_err(|source| RunnerError::Write { path, source })
 }
 
 /// Wall-clock time, after which folders are named, in nanoseconds since 1970 UTC.
 #[expect(clippy::disallowed_methods, reason = "the name of the folder is wall-clock time")]
-pub(crate) fn unix_nanos() -> u64 {
+pub fn unix_nanos() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{InstrumentHealth, Snapshot};
-
     use super::*;
 
     fn options(out: &Path) -> RunDirOptions {
@@ -266,11 +256,12 @@ mod tests {
     fn two_runs_in_one_second_get_two_folders() {
         let parent = tempfile::tempdir().unwrap();
         let out = parent.path().join("a/b");
-        let first = RunDir::create(&options(&out), "S", "n").unwrap();
+        let mut first = RunDir::create(&options(&out), "S", "n").unwrap();
+        first.keep();
         let second = RunDir::create(&options(&out), "S", "n").unwrap();
         assert_eq!((first.path(), second.path()), (&*out.join("S-n"), &*out.join("S-n-2")));
-        second.discard();
-        assert!(first.path().exists() && !out.join("S-n-2").exists());
+        drop((first, second));
+        assert!(out.join("S-n").exists() && !out.join("S-n-2").exists());
     }
 
     #[test]
@@ -278,7 +269,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = format!("{:#}", RunDir::create(&options(&file), "S", "n").unwrap_err());
+        let error = RunDir::create(&options(&file), "S", "n").unwrap_err().to_string();
         assert!(error.contains("choose a writable one with --out"), "{error}");
     }
 
@@ -291,10 +282,8 @@ mod tests {
         let reserved = run_dir.path().join(file::RESERVED);
         let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&reserved).unwrap());
         assert!(blocks * 512 >= bytes, "{blocks} blocks of 512 bytes for {bytes} bytes");
-        let (nothing, health) = (Snapshot::new(), InstrumentHealth::default());
-        let summary = RunSummary::build(RunMetadata::default(), health, &nothing, &[]).unwrap();
-        run_dir.write_summary(&summary).unwrap();
-        assert!(!reserved.exists() && run_dir.path().join(file::SUMMARY).exists());
+        run_dir.release_space();
+        assert!(!reserved.exists());
     }
 
     #[test]
@@ -302,6 +291,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let mut run_dir = RunDir::create(&options(parent.path()), "S", "n").unwrap();
         run_dir.reserve(1 << 20).unwrap();
+        run_dir.keep();
         let (folder, reserved) = (run_dir.path().to_owned(), run_dir.path().join(file::RESERVED));
         release_of_killed(&folder);
         assert!(reserved.exists(), "the run still goes on");

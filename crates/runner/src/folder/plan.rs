@@ -1,0 +1,113 @@
+//! `plan.json`: the plan of a run, and all that a summary needs besides the rows.
+
+use std::collections::BTreeMap;
+
+use plimsoll_engine::Run;
+use plimsoll_metrics::{Band, RunMetadata, Threshold};
+use plimsoll_profile::Plan;
+use serde::{Deserialize, Serialize};
+
+use super::{RunDir, file};
+use crate::error::RunnerError;
+
+/// Version of the layout of `plan.json`.
+const SCHEMA: &str = "plimsoll.plan/1";
+
+#[derive(Serialize)]
+struct NewPlan<'a> {
+    schema: &'static str,
+    /// The same for all shards of one run.
+    schedule_fingerprint: String,
+    plan: &'a Plan,
+    metadata: &'a RunMetadata,
+}
+
+impl RunDir {
+    /// Writes the plan of a run that is about to begin. It contains no credentials.
+    pub(crate) fn store_plan(&self, run: &Run, metadata: &RunMetadata) -> Result<(), RunnerError> {
+        let plan = NewPlan {
+            schema: SCHEMA,
+            schedule_fingerprint: format!("{:016x}", run.schedule_fingerprint()),
+            plan: run.plan(),
+            metadata,
+        };
+        let mut text = serde_json::to_vec_pretty(&plan)?;
+        text.push(b'\n');
+        self.write(file::PLAN, &text)
+    }
+}
+
+/// The part of a stored plan that is needed to compute the summary again.
+#[derive(Debug, Deserialize)]
+pub struct StoredPlan {
+    schema: String,
+    plan: StoredBounds,
+    /// Names, stages, targets, the machine.
+    pub metadata: RunMetadata,
+}
+
+#[derive(Debug, Deserialize)]
+struct StoredBounds {
+    thresholds: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    bands: BTreeMap<String, Vec<String>>,
+}
+
+impl StoredPlan {
+    /// Reads `plan.json`.
+    ///
+    /// # Errors
+    /// It is not a plan of this version.
+    pub fn parse(bytes: &[u8]) -> Result<Self, RunnerError> {
+        let plan: Self = serde_json::from_slice(bytes).map_err(|error| {
+            RunnerError::StoredPlan(format!(
+                "this is not a plan.json that this version of plimsoll can read: {error}"
+            ))
+        })?;
+        if plan.schema != SCHEMA {
+            return Err(RunnerError::StoredPlan(format!(
+                "its schema is `{}`, but this version reads `{SCHEMA}`; use the version of plimsoll that wrote it",
+                plan.schema
+            )));
+        }
+        Ok(plan)
+    }
+
+    /// The thresholds of the run.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn thresholds(&self) -> Result<Vec<Threshold>, RunnerError> {
+        thresholds(&self.plan.thresholds)
+    }
+
+    /// The bands of the run.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn bands(&self) -> Result<Vec<Band>, RunnerError> {
+        bands(&self.plan.bands)
+    }
+}
+
+/// Parses the thresholds of a plan.
+///
+/// # Errors
+/// One of them cannot be read: it says which and why.
+pub fn thresholds(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Threshold>, RunnerError> {
+    pairs(written).map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
+}
+
+/// Parses the bands of a plan.
+///
+/// # Errors
+/// One of them cannot be read: it says which and why.
+pub fn bands(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Band>, RunnerError> {
+    pairs(written).map(|(metric, bounds)| Ok(Band::parse(metric, bounds)?)).collect()
+}
+
+fn pairs(written: &BTreeMap<String, Vec<String>>) -> impl Iterator<Item = (&str, &str)> {
+    written
+        .iter()
+        .flat_map(|(metric, bounds)| bounds.iter().map(move |bound| (&**metric, &**bound)))
+}

@@ -1,0 +1,334 @@
+//! The one way to run a plan: from its preparation to its summary.
+
+use std::fmt;
+
+use plimsoll_engine::{
+    Control, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
+};
+use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample};
+use plimsoll_metrics::{
+    Accounting, Distribution, GroupStats, Metric, MetricsError, RunExemplars, RunMetadata,
+    RunSummary, Threshold, TimeRecord,
+};
+use plimsoll_profile::Plan;
+use plimsoll_workload::{conversation_id, request_id};
+
+use crate::error::RunnerError;
+use crate::folder::{BlockWatcher, PairFile, RowFile, RunDir, RunDirOptions, space_of_results};
+use crate::kept::{KeptBlocks, KeptSamples};
+use crate::notes;
+use crate::secrets::Secrets;
+use crate::watcher::RunWatcher;
+
+/// A run that is being prepared.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let plan: plimsoll_profile::Plan = todo!();
+/// use plimsoll_engine::Control;
+/// use plimsoll_runner::Runner;
+///
+/// let finished = Runner::new(plan)?.run(&Control::new(), &mut ())?;
+/// let summary = finished.summary(&[])?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Runner {
+    run: Run,
+    metadata: RunMetadata,
+    secrets: Secrets,
+    probed: Option<ProbeReport>,
+    folder: Option<RunDir>,
+    samples: Option<KeptSamples>,
+    sink: Option<Box<dyn SampleSink>>,
+    blocks: Option<KeptBlocks>,
+    block_watcher: Option<BlockWatcher>,
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("run", &self.metadata.run).finish_non_exhaustive()
+    }
+}
+
+impl Runner {
+    /// Prepares a plan.
+    ///
+    /// # Errors
+    /// As [`Run::prepare`].
+    pub fn new(plan: Plan) -> Result<Self, RunnerError> {
+        let secrets = Secrets::of(&plan);
+        let run = Run::prepare(plan)?;
+        let mut metadata = run.metadata();
+        metadata.notes = notes::before_load(run.plan());
+        Ok(Self {
+            run,
+            metadata,
+            secrets,
+            probed: None,
+            folder: None,
+            samples: None,
+            sink: None,
+            blocks: None,
+            block_watcher: None,
+        })
+    }
+
+    /// Measures CPU time and memory of processes on this host.
+    #[must_use]
+    pub fn watch(mut self, processes: Vec<WatchedProcess>) -> Self {
+        self.run.watch(processes);
+        self
+    }
+
+    /// The same for processes elsewhere, by their pages of metrics.
+    #[must_use]
+    pub fn watch_pages(mut self, pages: Vec<WatchedPage>) -> Self {
+        self.run.watch_pages(pages);
+        self
+    }
+
+    /// Names the process of this host that answers, as far as it is known.
+    #[must_use]
+    pub const fn target_is(mut self, pid: Option<u32>) -> Self {
+        self.run.target_is(pid);
+        self
+    }
+
+    /// Keeps every sample in memory.
+    #[must_use]
+    pub fn keep_samples(mut self) -> Self {
+        self.samples = Some(KeptSamples::default());
+        self
+    }
+
+    /// Keeps every block of a comparison in memory.
+    #[must_use]
+    pub fn keep_blocks(mut self) -> Self {
+        self.blocks = Some(KeptBlocks::default());
+        self
+    }
+
+    /// Gives every sample to a sink.
+    #[must_use]
+    pub fn samples_to(mut self, sink: Box<dyn SampleSink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// Shows the blocks of a comparison that has a folder, while they come.
+    pub fn watch_blocks(&mut self, watcher: BlockWatcher) {
+        self.block_watcher = Some(watcher);
+    }
+
+    /// Creates the run's folder and writes the plan, so that a folder that cannot be written is
+    /// found before any request. A run that never begins leaves no folder behind.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or the disk is full.
+    pub fn create_folder(
+        &mut self,
+        options: &RunDirOptions,
+        stamp: &str,
+    ) -> Result<(), RunnerError> {
+        let mut folder = RunDir::create(options, stamp, &self.metadata.run.name)?;
+        folder.store_plan(&self.run, &self.metadata)?;
+        folder.reserve(space_of_results(&self.metadata))?;
+        self.folder = Some(folder);
+        Ok(())
+    }
+
+    /// Sends the probe requests, and returns what was found.
+    ///
+    /// # Errors
+    /// As [`Run::probe`].
+    pub fn probe(&mut self) -> Result<&ProbeReport, RunnerError> {
+        let report = self.run.probe()?;
+        let found = notes::for_probe(&report, self.run.plan(), &self.secrets);
+        self.metadata.notes.extend(found);
+        Ok(self.probed.insert(report))
+    }
+
+    /// Notes that no probe request was sent, because the user does not want one.
+    pub fn skip_probe(&mut self) {
+        self.metadata.notes.push(notes::NO_PROBE.to_owned());
+    }
+
+    /// The findings of the probe that would make the load pointless, without credentials.
+    pub fn fatal_findings(&self) -> Vec<String> {
+        let findings = self.probed.iter().flat_map(|report| &report.findings);
+        findings
+            .filter(|finding| finding.fatal)
+            .map(|finding| notes::describe_finding(finding, self.run.plan(), &self.secrets))
+            .collect()
+    }
+
+    /// The prepared run.
+    pub const fn prepared(&self) -> &Run {
+        &self.run
+    }
+
+    /// What the probe found, if it was sent.
+    pub const fn probed(&self) -> Option<&ProbeReport> {
+        self.probed.as_ref()
+    }
+
+    /// The run's folder, if it has one.
+    pub const fn folder(&self) -> Option<&RunDir> {
+        self.folder.as_ref()
+    }
+
+    /// Names, stages and notes of the run, to which the caller adds the machine.
+    pub const fn metadata_mut(&mut self) -> &mut RunMetadata {
+        &mut self.metadata
+    }
+
+    /// Carries the load out, until its end or until `control` interrupts it.
+    ///
+    /// # Errors
+    /// The generator itself fails, or a file of the folder cannot be created.
+    pub fn run(
+        mut self,
+        control: &Control,
+        watcher: &mut dyn RunWatcher,
+    ) -> Result<Finished, RunnerError> {
+        let sink = self.sample_sink()?;
+        self.record_blocks()?;
+        let plan = self.run.plan();
+        let (ids, clock) = (plan.id_seed(), self.run.clock());
+        watcher.begin(self.run.metadata());
+        if let Some(folder) = &mut self.folder {
+            folder.keep();
+        }
+        let result = self.run.start(sink, control, &mut |progress| watcher.interval(progress))?;
+        Ok(Finished {
+            result,
+            samples: self.samples.map(|kept| kept.take()).unwrap_or_default(),
+            blocks: self.blocks.map(|kept| kept.take()).unwrap_or_default(),
+            ids,
+            folder: self.folder,
+            planned: self.metadata,
+            secrets: self.secrets,
+            clock,
+        })
+    }
+
+    /// Where samples go. The plan is written again, now with what the probe found.
+    fn sample_sink(&mut self) -> Result<Option<Box<dyn SampleSink>>, RunnerError> {
+        if let Some(folder) = &self.folder {
+            folder.store_plan(&self.run, &self.metadata)?;
+            if folder.keeps_rows() {
+                let agents = self.run.plan().scenarios.iter().any(|one| one.agent.is_some());
+                let rows = RowFile::create(folder, self.metadata.clone(), agents)?;
+                return Ok(Some(Box::new(rows)));
+            }
+        }
+        let kept = self.samples.clone().map(|kept| -> Box<dyn SampleSink> { Box::new(kept) });
+        Ok(self.sink.take().or(kept))
+    }
+
+    fn record_blocks(&mut self) -> Result<(), RunnerError> {
+        if let Some(kept) = &self.blocks {
+            self.run.record_blocks(Box::new(kept.clone()));
+        } else if let (Some(folder), true) = (&self.folder, self.run.pairs().is_some()) {
+            let watcher = self.block_watcher.take();
+            let file = PairFile::create(folder, &self.metadata, watcher)?;
+            self.run.record_blocks(Box::new(file));
+        }
+        Ok(())
+    }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Finished {
+    /// The engine's result.
+    pub result: RunResult,
+    /// Every sample, if they were kept.
+    pub samples: Vec<Sample>,
+    /// Every block of a comparison, if they were kept.
+    pub blocks: Vec<Block>,
+    /// The seed of the ids of its conversations.
+    pub ids: IdSeed,
+    /// Its folder, if it has one.
+    pub folder: Option<RunDir>,
+    /// What was known before the load: the machine, the notes.
+    planned: RunMetadata,
+    secrets: Secrets,
+    clock: MonotonicClock,
+}
+
+impl Finished {
+    /// Everything that was counted, warm-up included.
+    pub fn total(&self) -> GroupStats {
+        self.result.snapshot.total(|_| true)
+    }
+
+    /// The counts of all requests, by outcome.
+    pub fn accounting(&self) -> Accounting {
+        self.total().accounting()
+    }
+
+    /// A quantile over all requests as reports show it, in microseconds; not a number without
+    /// values.
+    pub fn quantile_us(&self, metric: Metric, q: f64) -> f64 {
+        let total = self.total();
+        let value = total.distribution(metric).and_then(|d| d.nearest_rank(q));
+        value.map_or(f64::NAN, Nanos::as_micros_f64)
+    }
+
+    /// A mean over all requests as reports show it, in microseconds; not a number without values.
+    pub fn mean_us(&self, metric: Metric) -> f64 {
+        let total = self.total();
+        let value = total.distribution(metric).and_then(Distribution::mean);
+        value.map_or(f64::NAN, Nanos::as_micros_f64)
+    }
+
+    /// Wall-clock time at which a stage began, in nanoseconds since 1970 UTC.
+    pub fn stage_began(&self, stage: usize) -> u64 {
+        let start = self.result.metadata.stages.get(stage).map_or(0.0, |stage| stage.start_s);
+        self.clock.unix_nanos(Moment::EPOCH + Nanos::from_secs_f64(start))
+    }
+
+    /// The run as reports have it, with its validity and its judged thresholds.
+    ///
+    /// # Errors
+    /// Where a histogram cannot be encoded.
+    pub fn summary(&self, thresholds: &[Threshold]) -> Result<RunSummary, MetricsError> {
+        let (result, health) = (&self.result, self.result.health.clone());
+        let summary = RunSummary::build(self.metadata(), health, &result.snapshot, thresholds)?
+            .with_tasks(&result.tasks)?;
+        let (processes, resources) = (result.processes.clone(), result.resources.clone());
+        Ok(RunSummary { processes, resources, ..summary })
+    }
+
+    /// What happened when.
+    ///
+    /// # Errors
+    /// Where a histogram cannot be encoded.
+    pub fn record(&self, summary: &RunSummary) -> Result<TimeRecord, MetricsError> {
+        let (series, tracks) = (&self.result.series, &self.result.tracks);
+        TimeRecord::build(series, &summary.metadata, &summary.health, tracks)
+    }
+
+    /// The requests that were kept whole, with their names and ids.
+    pub fn exemplars(&self, metadata: &RunMetadata) -> RunExemplars {
+        RunExemplars::build(&self.result.exemplars, metadata, |sample| {
+            let conversation = conversation_id(self.ids, sample.conversation);
+            request_id(conversation, sample.turn).as_str().to_owned()
+        })
+    }
+
+    /// Names and stages as they were carried out, with the machine and all notes.
+    fn metadata(&self) -> RunMetadata {
+        let mut metadata = self.result.metadata.clone();
+        metadata.environment = self.planned.environment.clone();
+        metadata.run.plan_hash.clone_from(&self.planned.run.plan_hash);
+        metadata.notes.clone_from(&self.planned.notes);
+        let truncated = self.result.sink.error.as_ref();
+        let truncated = truncated.map(|error| format!("results.jsonl is incomplete: {error}"));
+        metadata.notes.extend(truncated);
+        metadata.notes.extend(notes::for_failures(&self.result.causes, &self.secrets));
+        metadata
+    }
+}
