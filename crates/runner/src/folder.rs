@@ -100,7 +100,7 @@ pub(crate) fn space_of_results(metadata: &RunMetadata) -> u64 {
 }
 
 /// The options of a run's folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunDirOptions {
     /// The parent folder.
     pub out: PathBuf,
@@ -114,8 +114,7 @@ pub struct RunDirOptions {
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    rows: bool,
-    page: bool,
+    options: RunDirOptions,
     /// The space of the results, until they are written.
     reservation: Option<Reservation>,
     kept: bool,
@@ -127,11 +126,11 @@ impl RunDir {
     /// # Errors
     /// The folder cannot be created.
     pub fn create(options: &RunDirOptions, stamp: &str, name: &str) -> Result<Self, RunnerError> {
-        let RunDirOptions { out, rows, page } = options;
+        let out = &options.out;
         let created = fs::create_dir_all(out)
             .and_then(|()| Self::create_unique(out, &format!("{stamp}-{name}")));
         let path = created.map_err(|source| RunnerError::Folder { folder: out.clone(), source })?;
-        Ok(Self { path, rows: *rows, page: *page, reservation: None, kept: false })
+        Ok(Self { path, options: options.clone(), reservation: None, kept: false })
     }
 
     fn create_unique(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -157,12 +156,12 @@ impl RunDir {
     /// # Errors
     /// It cannot be written.
     pub fn write_page(&self, page: impl FnOnce() -> String) -> Result<(), RunnerError> {
-        if self.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
+        if self.options.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
     }
 
     /// Whether results.jsonl is written.
     pub const fn keeps_rows(&self) -> bool {
-        self.rows
+        self.options.rows
     }
 
     /// The warning for the user, if the disk is nearly full.
