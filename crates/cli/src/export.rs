@@ -39,7 +39,7 @@ pub(crate) struct Export {
 impl Export {
     /// Begins to serve, and says where.
     pub(crate) fn open(options: ExportOptions, status: &StatusOutput) -> Result<Self, UsageError> {
-        let serve = |address| {
+        let served = options.serve.map(|address| {
             let live = LiveMetrics::default();
             let server = MetricsServer::start(address, live.clone()).map_err(|error| {
                 UsageError(format!(
@@ -47,8 +47,7 @@ impl Export {
                 ))
             })?;
             Ok((live, server))
-        };
-        let served = options.serve.map(serve).transpose()?;
+        }).transpose()?;
         if let Some((_, server)) = &served {
             status.info(&format!("metrics are served at http://{}/metrics", server.address()));
         }

@@ -42,20 +42,22 @@ pub(crate) fn on_server_signal(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     drop(guard);
-    let wait = move || {
-        runtime.block_on(async {
-            loop {
-                tokio::select! {
-                    () = interrupt_or_terminate(&mut interrupt, &mut terminate) => break,
-                    _ = hang_up.recv() => handle(ServerSignal::Reload),
+    thread::Builder::new()
+        .name("plimsoll-signal".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                loop {
+                    tokio::select! {
+                        () = interrupt_or_terminate(&mut interrupt, &mut terminate) => break,
+                        _ = hang_up.recv() => handle(ServerSignal::Reload),
+                    }
                 }
-            }
-            handle(ServerSignal::Stop);
-            interrupt_or_terminate(&mut interrupt, &mut terminate).await;
-        });
-        exit_now();
-    };
-    thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
+                handle(ServerSignal::Stop);
+                interrupt_or_terminate(&mut interrupt, &mut terminate).await;
+            });
+            exit_now();
+        })
+        .map(drop)
 }
 
 /// From here on, the first Ctrl-C or SIGTERM calls `first`, and the second ends the process at
@@ -66,15 +68,17 @@ pub(crate) fn on_interrupt(first: impl FnOnce() + Send + 'static) -> io::Result<
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     drop(guard);
-    let wait = move || {
-        runtime.block_on(async {
-            interrupt_or_terminate(&mut interrupt, &mut terminate).await;
-            first();
-            interrupt_or_terminate(&mut interrupt, &mut terminate).await;
-        });
-        exit_now();
-    };
-    thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
+    thread::Builder::new()
+        .name("plimsoll-signal".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                interrupt_or_terminate(&mut interrupt, &mut terminate).await;
+                first();
+                interrupt_or_terminate(&mut interrupt, &mut terminate).await;
+            });
+            exit_now();
+        })
+        .map(drop)
 }
 
 /// From here on, `handle` receives every signal. The second Ctrl-C or SIGTERM ends the process at
@@ -88,7 +92,7 @@ pub(crate) fn on_run_signal(mut handle: impl FnMut(RunSignal) + Send + 'static) 
     let mut suspend = signal(SignalKind::from_raw(Signal::SIGTSTP as i32))?;
     let mut go_on = signal(SignalKind::from_raw(Signal::SIGCONT as i32))?;
     drop(guard);
-    let wait = move || {
+    thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(move || {
         let mut interrupted = false;
         #[expect(clippy::infinite_loop, reason = "as long as the process")]
         loop {
@@ -110,8 +114,7 @@ pub(crate) fn on_run_signal(mut handle: impl FnMut(RunSignal) + Send + 'static) 
                 handle(RunSignal::Continue);
             }
         }
-    };
-    thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
+    }).map(drop)
 }
 
 async fn interrupt_or_terminate(interrupt: &mut SignalStream, terminate: &mut SignalStream) {

@@ -106,12 +106,14 @@ pub fn take_over(validity: &Validity, result: &mut Versus) {
 /// The CPU time of a watched process in the measured stages, in seconds.
 fn cpu_of_measured_stages(summary: &RunSummary, name: &str) -> Option<f64> {
     let stages = &summary.metadata.stages;
-    let measured = |used: &&ProcessUse| match &used.stage {
-        // A run of one stage has its use as a whole alone.
-        None => stages.len() == 1,
-        Some(name) => stages.iter().any(|stage| !stage.warmup && stage.name == *name),
-    };
-    let own = summary.processes.iter().filter(|used| used.name == name).filter(measured);
+    let own =
+        summary.processes.iter().filter(|used| used.name == name).filter(|used: &&ProcessUse| {
+            match &used.stage {
+                // A run of one stage has its use as a whole alone.
+                None => stages.len() == 1,
+                Some(name) => stages.iter().any(|stage| !stage.warmup && stage.name == *name),
+            }
+        });
     own.map(|used| used.cpu_s).reduce(|sum, cpu_s| sum + cpu_s)
 }
 

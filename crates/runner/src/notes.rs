@@ -39,8 +39,14 @@ pub(crate) fn before_load(plan: &Plan) -> Vec<String> {
 pub(crate) fn for_probe(probe: &ProbeReport, plan: &Plan, secrets: &Secrets) -> Vec<String> {
     let s = if probe.requests == 1 { "" } else { "s" };
     let sent = format!("{} probe request{s} before the load, not counted", probe.requests);
-    let finding = |finding| format!("probe of {}", describe_finding(finding, plan, secrets));
-    std::iter::once(sent).chain(probe.findings.iter().map(finding)).collect()
+    std::iter::once(sent)
+        .chain(
+            probe
+                .findings
+                .iter()
+                .map(|finding| format!("probe of {}", describe_finding(finding, plan, secrets))),
+        )
+        .collect()
 }
 
 /// A finding of the probe: the target, the cause and the fix. The scenario is named where there are

@@ -71,8 +71,9 @@ impl Secrets {
 
     /// The text, with every credential replaced.
     pub fn redact(&self, text: &str) -> String {
-        let known = |text: String, secret: &String| text.replace(secret.as_str(), REDACTED);
-        let text = self.known.iter().fold(text.to_owned(), known);
+        let text = self.known.iter().fold(text.to_owned(), |text: String, secret: &String| {
+            text.replace(secret.as_str(), REDACTED)
+        });
         self.by_place.iter().fold(text, |text, secret| replace_words(&text, secret))
     }
 }

@@ -72,16 +72,19 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let runner = Runner::new(Some(exe), effort)?;
     let mut printed = Ok(());
     let steps = Steps::begin(&StatusOutput::open(Ui::of(UiFlag::Auto, false)));
-    let mut observe = |progress: Progress<'_>| match progress {
-        Progress::Begun { experiment, number, of } => {
-            steps.step(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
-        }
-        Progress::Over(finding) if flags.full && !flags.json && printed.is_ok() => {
-            printed = steps.above(|| console::print_line(&finding.to_string()));
-        }
-        Progress::Over(_) => {}
-    };
-    let record = calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut observe);
+    let record =
+        calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut |progress: Progress<
+            '_,
+        >| match progress
+        {
+            Progress::Begun { experiment, number, of } => {
+                steps.step(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
+            }
+            Progress::Over(finding) if flags.full && !flags.json && printed.is_ok() => {
+                printed = steps.above(|| console::print_line(&finding.to_string()));
+            }
+            Progress::Over(_) => {}
+        });
     drop(steps);
     printed?;
     flags.store(&record)?;
@@ -95,11 +98,13 @@ fn exit_of(record: &Record) -> Exit {
 
 impl Flags {
     fn tests(&self) -> Vec<Experiment> {
-        let wanted = |test: &Experiment| match self.only.as_slice() {
-            [] => self.full || !test.is_on_request(),
-            only => only.iter().any(|one| one.id == test.id),
-        };
-        EXPERIMENTS.into_iter().filter(wanted).collect()
+        EXPERIMENTS
+            .into_iter()
+            .filter(|test: &Experiment| match self.only.as_slice() {
+                [] => self.full || !test.is_on_request(),
+                only => only.iter().any(|one| one.id == test.id),
+            })
+            .collect()
     }
 
     /// Prints the stored record as it was printed when it was made.
@@ -143,8 +148,10 @@ impl Flags {
     /// Stores and prints the record. With `--only` it is stored only in the file of `--record`: a
     /// part of the tests must not replace the record of all.
     fn store(&self, record: &Record) -> Result<()> {
-        let default = || if self.only.is_empty() { Record::default_path() } else { None };
-        let path = self.record.clone().or_else(default);
+        let path = self
+            .record
+            .clone()
+            .or_else(|| if self.only.is_empty() { Record::default_path() } else { None });
         if let Some(path) = &path {
             record.store(path)?;
         }

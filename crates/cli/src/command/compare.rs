@@ -179,11 +179,14 @@ const fn exit(comparison: &Comparison, inconclusive_passes: bool) -> Exit {
 }
 
 fn read(folders: &[PathBuf], steps: &Steps) -> Result<Vec<StoredRun>> {
-    let run = |(index, folder): (usize, &PathBuf)| {
-        steps.step(&format!("reading {}/{} {}", index + 1, folders.len(), folder.display()));
-        StoredRun::read(folder).map_err(compare_error)
-    };
-    folders.iter().enumerate().map(run).collect()
+    folders
+        .iter()
+        .enumerate()
+        .map(|(index, folder): (usize, &PathBuf)| {
+            steps.step(&format!("reading {}/{} {}", index + 1, folders.len(), folder.display()));
+            StoredRun::read(folder).map_err(compare_error)
+        })
+        .collect()
 }
 
 impl Rules {

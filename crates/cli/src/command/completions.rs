@@ -48,8 +48,10 @@ const PROFILES: [&str; 2] = ["profile", "profiles"];
 /// Makes the built-in profiles possible values of every argument that takes a profile. `found`
 /// receives the commands that have one, as they are typed, and the names of hidden commands.
 fn offer_profiles(command: &mut Command, path: &str, found: &mut Found) {
-    let takes = |arg: &&Arg| arg.is_positional() && PROFILES.iter().any(|id| arg.get_id() == id);
-    let id = command.get_arguments().find(takes).map(|arg| arg.get_id().clone());
+    let id = command
+        .get_arguments()
+        .find(|arg: &&Arg| arg.is_positional() && PROFILES.iter().any(|id| arg.get_id() == id))
+        .map(|arg| arg.get_id().clone());
     if let Some(id) = id {
         found.takers.push(path.trim().to_owned());
         let names = PossibleValuesParser::new(builtin_names());
@@ -76,10 +78,16 @@ struct Found {
 /// Where a profile is expected, offers files too, and flags only after `-`.
 fn in_bash(script: &str, found: &Found) -> String {
     // The second word of a command of one word may be anything.
-    let pattern = |path: &String| {
-        if path.contains(' ') { format!("\"{path}\"") } else { format!("\"{path} \"*") }
-    };
-    let patterns = found.takers.iter().map(pattern).collect::<Vec<_>>().join("|");
+    let patterns = found
+        .takers
+        .iter()
+        .map(
+            |path: &String| {
+                if path.contains(' ') { format!("\"{path}\"") } else { format!("\"{path} \"*") }
+            },
+        )
+        .collect::<Vec<_>>()
+        .join("|");
     let wrapper = format!(
         r#"
 _plimsoll_and_files() {{
@@ -100,12 +108,14 @@ _plimsoll_and_files() {{
 }}
 "#
     );
-    let visible = |line: &str| {
-        let offered = line.trim_start().starts_with("opts=");
-        let hidden = found.hidden.iter().filter(|_| offered);
-        hidden.fold(line.to_owned(), |line, name| line.replace(&format!(" {name} "), " "))
-    };
-    let script: Vec<_> = script.lines().map(visible).collect();
+    let script: Vec<_> = script
+        .lines()
+        .map(|line: &str| {
+            let offered = line.trim_start().starts_with("opts=");
+            let hidden = found.hidden.iter().filter(|_| offered);
+            hidden.fold(line.to_owned(), |line, name| line.replace(&format!(" {name} "), " "))
+        })
+        .collect();
     let script = script.join("\n") + "\n";
     let (functions, registered) = script.rsplit_once("\nif [[").unwrap_or((&script, ""));
     let registered = registered.replace("-F _plimsoll ", "-F _plimsoll_and_files ");
@@ -137,10 +147,20 @@ fn in_fish(script: &str, names: &str, found: &Found) -> String {
     let is_hidden =
         |line: &&str| found.hidden.iter().any(|name| line.contains(&format!("-f -a \"{name}\"")));
     let script: Vec<_> = script.lines().filter(|line| !is_hidden(line)).collect();
-    let seen = |word: &str| format!("__fish_seen_subcommand_from {word}");
-    let line = |path: &String| {
-        let condition = path.split(' ').map(seen).collect::<Vec<_>>().join("; and ");
-        format!("\ncomplete -c plimsoll -n \"{condition}\" -a \"{names}\" -d 'built-in profile'")
-    };
-    script.join("\n") + &found.takers.iter().map(line).collect::<String>() + "\n"
+    script.join("\n")
+        + &found
+            .takers
+            .iter()
+            .map(|path: &String| {
+                let condition = path
+                    .split(' ')
+                    .map(|word: &str| format!("__fish_seen_subcommand_from {word}"))
+                    .collect::<Vec<_>>()
+                    .join("; and ");
+                format!(
+                    "\ncomplete -c plimsoll -n \"{condition}\" -a \"{names}\" -d 'built-in profile'"
+                )
+            })
+            .collect::<String>()
+        + "\n"
 }

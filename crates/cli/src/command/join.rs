@@ -114,13 +114,18 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut options = rules.options();
     options.rows = output.rows.then(|| run.join(file::JOINED));
     let mut told = Told::new(!output.quiet);
-    let mut shown = |map: &Map| {
-        if !output.quiet {
-            console::eprint_line(&format!("map: {} ({})", map.shown(), map.origin()));
-        }
-    };
-    let mut tell = |reading, rows| told.tell(reading, rows);
-    let joined = join(run, &source, &options, &mut shown, &mut tell).map_err(join_error)?;
+    let joined = join(
+        run,
+        &source,
+        &options,
+        &mut |map: &Map| {
+            if !output.quiet {
+                console::eprint_line(&format!("map: {} ({})", map.shown(), map.origin()));
+            }
+        },
+        &mut |reading, rows| told.tell(reading, rows),
+    )
+    .map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
     write(&run.join(file::JOIN), &json)?;
     console::print(&if output.json { json } else { text(&joined) })?;

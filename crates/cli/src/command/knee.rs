@@ -228,13 +228,14 @@ fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
     if flags.targets.is_empty() {
         let plan = plan(flags, &flags.settings.overrides())?;
         let several = plan.targets.len() > 1;
-        let of = |target: &Target| {
-            let name = if several { target.name.clone() } else { String::new() };
-            let targets = vec![target.clone()];
-            Subject { name, plan: Plan { targets, versus: None, ..plan.clone() } }
-        };
         let own = plan.targets.iter().filter(|target| target.role != TargetRole::Control);
-        return Ok(own.map(of).collect());
+        return Ok(own
+            .map(|target: &Target| {
+                let name = if several { target.name.clone() } else { String::new() };
+                let targets = vec![target.clone()];
+                Subject { name, plan: Plan { targets, versus: None, ..plan.clone() } }
+            })
+            .collect());
     }
     for (index, target) in flags.targets.iter().enumerate() {
         let name = &target.name;
@@ -246,10 +247,13 @@ fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
             return Err(UsageError(format!("two targets have the name `{name}`")).into());
         }
     }
-    let of = |target: &TargetFlag| {
-        Ok(Subject { name: target.name.clone(), plan: plan_of(flags, target)? })
-    };
-    flags.targets.iter().map(of).collect()
+    flags
+        .targets
+        .iter()
+        .map(|target: &TargetFlag| {
+            Ok(Subject { name: target.name.clone(), plan: plan_of(flags, target)? })
+        })
+        .collect()
 }
 
 /// The plan of a target of the command line, with its own key, model and protocol.

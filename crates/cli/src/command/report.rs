@@ -144,8 +144,11 @@ fn of_suite(flags: &Flags, folder: &Path) -> Result<Exit> {
     let path = folder.join(file::SUITE);
     let bytes = contents(&path)?;
     let report = Report::read_json(&bytes).with_context(|| path.display().to_string())?;
-    let screen = || report.screen(rest(folder));
-    let shown = Shown { screen, text: || text_of(&report), page: || suite_page::page(&report) };
+    let shown = Shown {
+        screen: || report.screen(rest(folder)),
+        text: || text_of(&report),
+        page: || suite_page::page(&report),
+    };
     shown.print("suite", flags, &bytes)
 }
 
@@ -153,9 +156,11 @@ fn of_comparison(flags: &Flags, folder: &Path) -> Result<Exit> {
     let path = folder.join(file::COMPARISON);
     let bytes = contents(&path)?;
     let comparison = Comparison::read_json(&bytes).with_context(|| path.display().to_string())?;
-    let page = || plimsoll_page::comparison_page(&comparison);
-    let text = || comparison.text(console::full_style(super::compare::WIDTH).width);
-    let shown = Shown { screen: || comparison.screen(), text, page };
+    let shown = Shown {
+        screen: || comparison.screen(),
+        text: || comparison.text(console::full_style(super::compare::WIDTH).width),
+        page: || plimsoll_page::comparison_page(&comparison),
+    };
     shown.print("comparison", flags, &bytes)
 }
 
@@ -163,9 +168,11 @@ fn of_knee(flags: &Flags, folder: &Path) -> Result<Exit> {
     let path = folder.join(file::KNEE);
     let bytes = contents(&path)?;
     let report = KneeReport::read_json(&bytes).with_context(|| path.display().to_string())?;
-    let text = || report.text(console::full_style(super::knee::WIDTH).width, rest(folder));
-    let page = || plimsoll_page::knee_page(&report);
-    let shown = Shown { screen: || report.screen(rest(folder)), text, page };
+    let shown = Shown {
+        screen: || report.screen(rest(folder)),
+        text: || report.text(console::full_style(super::knee::WIDTH).width, rest(folder)),
+        page: || plimsoll_page::knee_page(&report),
+    };
     shown.print("knee", flags, &bytes)
 }
 

@@ -333,11 +333,12 @@ impl Flags {
             watched_process(&format!("gateway={place}"))
                 .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
         };
-        let shared = || self.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok());
         Ok(ExternalTarget {
             name: name.clone(),
             url: flag.url.trim_end_matches('/').to_owned(),
-            key: flag.key(variable)?.or_else(shared),
+            key: flag
+                .key(variable)?
+                .or_else(|| self.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok())),
             headers: self.headers.clone(),
             model: flag.option("model").map(str::to_owned).or_else(|| self.model.clone()),
             insecure: self.insecure,
@@ -376,12 +377,11 @@ fn parse_variable<T>(
 ) -> Result<Option<T>> {
     let Some(text) = variable(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let value = read(text.trim());
-    let error = || {
+    Ok(Some(value.ok_or_else(|| {
         UsageError(format!(
             "the variable {name} is `{text}`: write a whole number above 0, or unset it"
         ))
-    };
-    Ok(Some(value.ok_or_else(error)?))
+    })?))
 }
 
 /// Parses a duration. A bare number is in seconds.

@@ -26,14 +26,15 @@ impl Shown {
     pub(crate) fn of(run: &Run, thresholds: &[Threshold]) -> Self {
         let metadata = run.metadata();
         let plans = run.schedule().stages().iter().zip(&metadata.stages);
-        let stage = |(plan, info): (&plimsoll_schedule::StagePlan, &_)| {
-            let plimsoll_metrics::StageInfo { name, warmup, .. } = info;
-            let (name, warmup) = (name.clone(), *warmup);
-            StageFacts { name, warmup, start: plan.start, end: plan.end, load: plan.load }
-        };
         let facts = RunFacts {
             name: metadata.run.name.clone(),
-            stages: plans.map(stage).collect(),
+            stages: plans
+                .map(|(plan, info): (&plimsoll_schedule::StagePlan, &_)| {
+                    let plimsoll_metrics::StageInfo { name, warmup, .. } = info;
+                    let (name, warmup) = (name.clone(), *warmup);
+                    StageFacts { name, warmup, start: plan.start, end: plan.end, load: plan.load }
+                })
+                .collect(),
             scenarios: metadata.scenarios.clone(),
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
             compares: run.pairs().is_some(),
@@ -178,11 +179,6 @@ impl Full {
         let used = used
             .filter(|_| seconds > 0.0)
             .map(|(now, before)| now.saturating_sub(before).as_secs_f64() / seconds);
-        let process = |process: &plimsoll_engine::ProcessNow| ProcessNow {
-            name: process.name.clone(),
-            cores: process.cores,
-            rss_bytes: process.rss_bytes,
-        };
         self.view.change(|model| {
             model.update(Update {
                 elapsed: progress.elapsed,
@@ -192,7 +188,15 @@ impl Full {
                 in_flight: progress.in_flight,
                 ending,
                 taken_out: progress.taken_out,
-                processes: progress.processes.iter().map(process).collect(),
+                processes: progress
+                    .processes
+                    .iter()
+                    .map(|process: &plimsoll_engine::ProcessNow| ProcessNow {
+                        name: process.name.clone(),
+                        cores: process.cores,
+                        rss_bytes: process.rss_bytes,
+                    })
+                    .collect(),
                 own_cores: used,
             });
             if let Some(so_far) = so_far {

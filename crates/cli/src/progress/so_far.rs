@@ -48,22 +48,33 @@ impl Judge {
 
 /// The stages as they would be if the run had ended at `seconds`.
 fn until(metadata: &RunMetadata, seconds: f64) -> RunMetadata {
-    let stage = |stage: &StageInfo| StageInfo {
-        duration_s: stage.duration_s.min((seconds - stage.start_s).max(0.0)),
-        ..stage.clone()
-    };
-    RunMetadata { stages: metadata.stages.iter().map(stage).collect(), ..metadata.clone() }
+    RunMetadata {
+        stages: metadata
+            .stages
+            .iter()
+            .map(|stage: &StageInfo| StageInfo {
+                duration_s: stage.duration_s.min((seconds - stage.start_s).max(0.0)),
+                ..stage.clone()
+            })
+            .collect(),
+        ..metadata.clone()
+    }
 }
 
 /// What the generator did to headline figures, and its own errors. Requests in flight are not
 /// accounted for before the end, which means nothing.
 fn invalid(validity: &Validity) -> Vec<String> {
     let Validity::Invalid(reasons) = validity else { return Vec::new() };
-    let counts = |reason: &&Reason| reason.figure.is_some() || reason.what.starts_with("gen_");
-    let words = |reason: &Reason| {
-        format!("{}: {} (bound: {}); {}", reason.what, reason.measured, reason.bound, reason.fix)
-    };
-    reasons.iter().filter(counts).map(words).collect()
+    reasons
+        .iter()
+        .filter(|reason: &&Reason| reason.figure.is_some() || reason.what.starts_with("gen_"))
+        .map(|reason: &Reason| {
+            format!(
+                "{}: {} (bound: {}); {}",
+                reason.what, reason.measured, reason.bound, reason.fix
+            )
+        })
+        .collect()
 }
 
 #[cfg(test)]

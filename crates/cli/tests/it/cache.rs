@@ -60,8 +60,9 @@ fn two_runs_of_every_profile_hit_no_cache_and_share_no_request_id() {
     let cached = CachedMock::start();
     // Those with tool servers and agents ask a gateway nothing that it could keep.
     let others = ["mcp-tools", "a2a", "agent-loop"];
-    let chats = |name: &&str| !name.starts_with("policy") && !others.contains(name);
-    for profile in builtin_names().filter(chats) {
+    for profile in
+        builtin_names().filter(|name: &&str| !name.starts_with("policy") && !others.contains(name))
+    {
         let mut seen = HashSet::new();
         for n in 0..2 {
             let (summary, ids) = cached.run(profile, &format!("{profile}.{n}"), &[]);
@@ -98,8 +99,9 @@ fn a_run_id_repeats_a_run_exactly_and_its_cache_hits_are_named() {
     assert!(plan.contains("\"run_id\": \"again\""), "{plan}");
     let rows = |run: usize| {
         let text = fs::read_to_string(runs[run].join("results.jsonl")).unwrap();
-        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-        text.lines().map(value).collect::<Vec<_>>()
+        text.lines()
+            .map(|line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .collect::<Vec<_>>()
     };
     assert!(rows(0).iter().all(|row| row["cache"] == "miss"));
     assert!(rows(1).iter().all(|row| row["cache"] == "hit"));

@@ -135,8 +135,12 @@ fn six_and_six_runs_are_judged_and_written_in_every_format() {
 }
 
 fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOutput, json: &str) {
-    let is_comparison = |path: &PathBuf| path.to_str().unwrap().ends_with("-compare");
-    let folder = runs.fixture.runs().into_iter().find(is_comparison).unwrap();
+    let folder = runs
+        .fixture
+        .runs()
+        .into_iter()
+        .find(|path: &PathBuf| path.to_str().unwrap().ends_with("-compare"))
+        .unwrap();
     let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     assert_eq!(file("comparison.json"), json);
     let first = shown.stdout.lines().next().unwrap();
@@ -297,8 +301,11 @@ fn a_run_records_the_hash_of_its_plan() {
         fixture.run(&["minimal", "--name", name, "--stages", stages, "--seed", seed]).expect(0);
     }
     let hash = |name: &str| {
-        let is_named = |run: &PathBuf| run.to_str().unwrap().ends_with(&format!("-{name}"));
-        let run = fixture.runs().into_iter().find(is_named).unwrap();
+        let run = fixture
+            .runs()
+            .into_iter()
+            .find(|run: &PathBuf| run.to_str().unwrap().ends_with(&format!("-{name}")))
+            .unwrap();
         summary(&run).metadata.run.plan_hash
     };
     assert_eq!(hash("a").len(), 16);

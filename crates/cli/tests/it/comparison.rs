@@ -146,11 +146,12 @@ fn active_connections(gateway: &Gateway) -> u32 {
 /// The most requests that had arrived and were not answered to the end.
 fn most_at_once(log: &[LogRecord]) -> usize {
     let open_at = |at: u64| {
-        let open = |record: &&LogRecord| {
-            let last = record.chunks.last().map_or(record.arrived, |chunk| chunk.written);
-            record.arrived <= at && at < last
-        };
-        log.iter().filter(open).count()
+        log.iter()
+            .filter(|record: &&LogRecord| {
+                let last = record.chunks.last().map_or(record.arrived, |chunk| chunk.written);
+                record.arrived <= at && at < last
+            })
+            .count()
     };
     log.iter().map(|record| open_at(record.arrived)).max().unwrap_or_default()
 }

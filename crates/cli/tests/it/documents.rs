@@ -31,8 +31,10 @@ fn the_readme_lists_every_command() {
     let help = Fixture::with(FAST).plimsoll(&["--help"]).expect(0).stdout;
     let (_, commands) = help.split_once("Commands:\n").unwrap();
     let (commands, _) = commands.split_once("\n\n").unwrap();
-    let named = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
-    let names = commands.lines().filter(named).filter_map(|line| line.split_whitespace().next());
+    let names = commands
+        .lines()
+        .filter(|line: &&str| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next());
     let names: Vec<_> = names.filter(|name| *name != "help").collect();
     assert!(names.len() > 10, "{names:?}");
     for name in names {

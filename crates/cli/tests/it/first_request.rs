@@ -11,10 +11,14 @@ use crate::support::{attempt, command, pause};
 
 /// A profile of a hundred scenarios.
 fn profile_with_many_scenarios() -> String {
-    let scenario = |n| {
-        format!("  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n", 100 + n)
-    };
-    let scenarios: String = (0..100).map(scenario).collect();
+    let scenarios: String = (0..100)
+        .map(|n| {
+            format!(
+                "  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n",
+                100 + n
+            )
+        })
+        .collect();
     format!("stages: '@100:5s'\nmodel: m\nscenarios:\n{scenarios}")
 }
 

@@ -14,8 +14,8 @@ use crate::support::{Fixture, wait_until};
 fn rows_of(path: &Path, ids: &[String]) -> usize {
     let text = fs::read_to_string(path).unwrap_or_default();
     let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ours = |row: &Value| ids.iter().any(|id| Some(id.as_str()) == row["request_id"].as_str());
-    rows.filter(ours).count()
+    rows.filter(|row: &Value| ids.iter().any(|id| Some(id.as_str()) == row["request_id"].as_str()))
+        .count()
 }
 
 #[test]
@@ -47,8 +47,12 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
         .map(|row| row["request_id"].as_str().unwrap().to_owned())
         .collect();
     assert!(!ids.is_empty());
-    let written = || rows_of(&audit, &ids) == ids.len() && rows_of(&truth, &ids) == ids.len();
-    assert!(wait_until(written), "{} of {}", rows_of(&audit, &ids), ids.len());
+    assert!(
+        wait_until(|| rows_of(&audit, &ids) == ids.len() && rows_of(&truth, &ids) == ids.len()),
+        "{} of {}",
+        rows_of(&audit, &ids),
+        ids.len()
+    );
     for (log, place) in [(&audit, "gateway"), (&truth, "upstream")] {
         let args = ["join", run.to_str().unwrap(), "--log", log.to_str().unwrap(), "--json"];
         let output = fixture.plimsoll(&args).expect(0);

@@ -54,11 +54,12 @@ impl Page {
 /// The labels of a series, from after its brace on.
 fn labels_of(text: &str) -> BTreeMap<String, String> {
     let labels = text.split("\",").filter(|label| !label.is_empty());
-    let pair = |label: &str| {
-        let (key, value) = label.split_once("=\"").unwrap();
-        (key.to_owned(), value.trim_end_matches('"').to_owned())
-    };
-    labels.map(pair).collect()
+    labels
+        .map(|label: &str| {
+            let (key, value) = label.split_once("=\"").unwrap();
+            (key.to_owned(), value.trim_end_matches('"').to_owned())
+        })
+        .collect()
 }
 
 fn free_address() -> SocketAddr {
@@ -394,12 +395,13 @@ fn a_search_serves_the_present_probe_and_its_knee_at_the_end() {
     assert_eq!(last.sum("plimsoll_live_knee_load", &unit), 20, "{after}");
     // By the mock's own log, warm-up included.
     let sent = |page: &Page| {
-        let of = |outcome| {
-            let labels = [("target", "a"), ("outcome", outcome)];
-            page.sum("plimsoll_live_requests_total", &labels)
-        };
         let ends = ["completed", "rejected", "failed", "timed_out", "cancelled", "in_flight"];
-        ends.into_iter().map(of).sum::<u64>()
+        ends.into_iter()
+            .map(|outcome| {
+                let labels = [("target", "a"), ("outcome", outcome)];
+                page.sum("plimsoll_live_requests_total", &labels)
+            })
+            .sum::<u64>()
     };
     assert_eq!(sent(&last), fixture.mock.stats().requests, "{after}");
     // The present probe's figures, while it goes on.

@@ -135,12 +135,15 @@ fn shards_together_make_up_the_whole_schedule() {
             .iter()
             .any(|note| note.contains("shard")))
     );
-    let fingerprint = |run: &std::path::PathBuf| {
-        let plan: serde_json::Value =
-            serde_json::from_slice(&fs::read(run.join("plan.json")).unwrap()).unwrap();
-        plan["schedule_fingerprint"].as_str().unwrap().to_owned()
-    };
-    let fingerprints: HashSet<_> = fixture.runs().iter().map(fingerprint).collect();
+    let fingerprints: HashSet<_> = fixture
+        .runs()
+        .iter()
+        .map(|run: &std::path::PathBuf| {
+            let plan: serde_json::Value =
+                serde_json::from_slice(&fs::read(run.join("plan.json")).unwrap()).unwrap();
+            plan["schedule_fingerprint"].as_str().unwrap().to_owned()
+        })
+        .collect();
     assert_eq!(fingerprints.len(), 1);
 }
 

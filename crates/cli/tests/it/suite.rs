@@ -177,8 +177,12 @@ fn a_gateway_with_tools_and_agents_has_its_mixed_day_as_a_target() {
     let calls = log.iter().filter_map(|record| record.rpc.as_ref()?.method.as_deref());
     let calls: Vec<_> = calls.collect();
     for (label, method) in [("tools", "tools/call"), ("agents", "SendMessage")] {
-        let of = |one: &&Value| one["label"] == format!("mixed day: {label}");
-        let row = json["measurements"].as_array().unwrap().iter().find(of).unwrap();
+        let row = json["measurements"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one: &&Value| one["label"] == format!("mixed day: {label}"))
+            .unwrap();
         let blocks = json["comparisons"].as_array().unwrap().iter();
         let blocks = blocks.filter(|one| one["label"] == label);
         let blocks: u64 =

@@ -41,8 +41,9 @@ impl ProcessOutput {
     #[track_caller]
     pub(crate) fn expect_screen(&self) -> &str {
         let lines: Vec<_> = self.stdout.lines().collect();
-        let is_wide = |line: &&&str| line.chars().count() > 80 && !line.starts_with("files: ");
-        let wide = lines.iter().find(is_wide);
+        let wide = lines
+            .iter()
+            .find(|line: &&&str| line.chars().count() > 80 && !line.starts_with("files: "));
         assert!(lines.len() <= 24 && wide.is_none(), "{wide:?}:\n{}", self.stdout);
         lines.last().unwrap()
     }
@@ -97,10 +98,10 @@ impl Fixture {
     pub(crate) fn run_as_its_summary_says(&self, args: &[&str]) -> ProcessOutput {
         let output = self.plimsoll(args);
         let summary = self.summary();
-        let judged = |threshold: &ThresholdResult| {
-            !matches!(threshold.judgement, Judgement::Inconclusive(_))
-        };
-        let sound = summary.validity.is_valid() && summary.thresholds.iter().all(judged);
+        let sound = summary.validity.is_valid()
+            && summary.thresholds.iter().all(|threshold: &ThresholdResult| {
+                !matches!(threshold.judgement, Judgement::Inconclusive(_))
+            });
         output.expect(if sound { 0 } else { 3 })
     }
 

@@ -72,10 +72,9 @@ fn a_pause_of_the_target_is_in_the_right_seconds() {
         let args = [&args[..], &["--stages", "@50:4s"]].concat();
         let mut load = command(fixture.folder.path(), &args).stdout(Stdio::null()).spawn().unwrap();
         // The rows begin with the load.
-        let has_rows = |run: &std::path::PathBuf| {
+        assert!(wait_until(|| fixture.runs().first().is_some_and(|run: &std::path::PathBuf| {
             fs::metadata(run.join("results.jsonl")).is_ok_and(|rows| rows.len() > 0)
-        };
-        assert!(wait_until(|| fixture.runs().first().is_some_and(has_rows)));
+        })));
         let pid = Pid::from_raw(mock.id().try_into().unwrap());
         let wait = |seconds: f64| {
             let begun = unix_s();

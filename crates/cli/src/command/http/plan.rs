@@ -69,10 +69,14 @@ fn split(url: &str) -> (&str, &str) {
 /// The name of the run: host and port, with only the characters that suit a folder name.
 fn name(base: &str) -> String {
     let host = base.split_once("://").map_or(base, |(_, host)| host);
-    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     // The name must not contain credentials. The profile's check refuses a target that has them.
     let host = host.rsplit('@').next().unwrap_or(host);
-    format!("http-{}", host.chars().map(safe).collect::<String>())
+    format!(
+        "http-{}",
+        host.chars()
+            .map(|c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
+            .collect::<String>()
+    )
 }
 
 /// Escapes `$`, which is special in profiles but not on the command line.

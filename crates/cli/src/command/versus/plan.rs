@@ -55,14 +55,17 @@ pub(super) fn build(flags: &Flags) -> Result<Plan> {
 /// The bounds on what targets add.
 pub(in crate::command) fn thresholds(plan: &Plan) -> Result<Vec<AddedThreshold>, UsageError> {
     let written = plan.versus.iter().flat_map(|versus| &versus.thresholds);
-    let parse = |(metric, bounds): (&String, &Vec<String>)| {
-        let one = |bound: &String| {
-            AddedThreshold::parse(metric, bound)
-                .map_err(|error| UsageError(format!("thresholds.{metric}: {error}")))
-        };
-        bounds.iter().map(one).collect::<Vec<_>>()
-    };
-    written.flat_map(parse).collect()
+    written
+        .flat_map(|(metric, bounds): (&String, &Vec<String>)| {
+            bounds
+                .iter()
+                .map(|bound: &String| {
+                    AddedThreshold::parse(metric, bound)
+                        .map_err(|error| UsageError(format!("thresholds.{metric}: {error}")))
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn profile(flags: &Flags) -> Result<Profile> {
@@ -157,8 +160,8 @@ fn with_length(mut stages: Stages, length: Nanos) -> Stages {
     };
     let now = measured(&stages).as_secs_f64();
     for stage in stages.0.iter_mut().filter(|stage| !stage.warmup && now > 0.0) {
-        let scaled = |duration: Nanos| duration.scale(length.as_secs_f64() / now);
-        stage.duration = stage.duration.map(scaled);
+        stage.duration =
+            stage.duration.map(|duration: Nanos| duration.scale(length.as_secs_f64() / now));
     }
     stages
 }

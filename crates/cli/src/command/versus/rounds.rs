@@ -172,27 +172,33 @@ fn watcher(
 
 fn show_so_far(decider: &Decider, view: Option<&View>) {
     let Some(view) = view.filter(|_| !decider.so_far().is_empty()) else { return };
-    let difference = |found: &DifferenceSoFar| Difference {
-        target: found.target,
-        reference: found.reference,
-        figure: found.figure.title().to_owned(),
-        millis: found.added_ns.map(|all| all.map(|nanos| nanos / 1e6)),
-    };
-    let differences = decider.so_far().iter().map(difference).collect();
+    let differences = decider
+        .so_far()
+        .iter()
+        .map(|found: &DifferenceSoFar| Difference {
+            target: found.target,
+            reference: found.reference,
+            figure: found.figure.title().to_owned(),
+            millis: found.added_ns.map(|all| all.map(|nanos| nanos / 1e6)),
+        })
+        .collect();
     view.change(|model| model.compare(differences));
 }
 
 /// How targets differ from the reference, in words.
 fn unlike(facts: &Facts) -> Vec<String> {
-    let of = |target: &plimsoll_versus::TargetFacts| {
-        let name = target.name.clone();
-        target
-            .differs
-            .iter()
-            .map(move |how| format!("{name} is unlike the reference: {how}"))
-            .collect::<Vec<_>>()
-    };
-    facts.targets.iter().flat_map(of).collect()
+    facts
+        .targets
+        .iter()
+        .flat_map(|target: &plimsoll_versus::TargetFacts| {
+            let name = target.name.clone();
+            target
+                .differs
+                .iter()
+                .map(move |how| format!("{name} is unlike the reference: {how}"))
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// Prints the result before it writes the files: a full disk must not lose it.

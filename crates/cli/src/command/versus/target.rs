@@ -83,14 +83,13 @@ impl TargetFlag {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<String>, UsageError> {
         let name = if self.name.is_empty() { &self.url } else { &self.name };
-        let read = |text: &str| {
+        self.option("key").map(|text: &str| {
             variable(text).ok_or_else(|| {
                 UsageError(format!(
                     "--target {name}: the environment variable {text} is not set; `key=` names the variable that holds the key"
                 ))
             })
-        };
-        self.option("key").map(read).transpose()
+        }).transpose()
     }
 
     /// The target as a profile has it; `variable` looks up the variable that holds its key.
@@ -115,13 +114,14 @@ impl TargetFlag {
 pub(in crate::command) fn watched(plan: &Plan) -> Result<Vec<Watch>, UsageError> {
     let watches =
         plan.targets.iter().filter_map(|target| Some((&target.name, target.watch.as_ref()?)));
-    let process = |(name, watch): (&String, &String)| {
-        let place = watch.strip_prefix("pid:").unwrap_or(watch);
-        watched_process(&format!("{name}={place}"))
-            .map(Watch::Process)
-            .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
-    };
-    watches.map(process).collect()
+    watches
+        .map(|(name, watch): (&String, &String)| {
+            let place = watch.strip_prefix("pid:").unwrap_or(watch);
+            watched_process(&format!("{name}={place}"))
+                .map(Watch::Process)
+                .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
+        })
+        .collect()
 }
 
 #[cfg(test)]

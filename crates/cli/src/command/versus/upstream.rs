@@ -50,18 +50,19 @@ pub(super) fn calls(log: &Path, metadata: &RunMetadata, blocks: &[Block]) -> Res
 fn target_by_id(metadata: &RunMetadata, blocks: &[Block]) -> HashMap<String, TargetId> {
     let ids: IdSeed = metadata.run.id_seed();
     let targets = u16::try_from(metadata.targets.len()).unwrap_or(u16::MAX);
-    let of_block = |block: &Block| {
-        let stage = metadata.stages.get(block.stage.index());
-        let closed = stage.is_some_and(|stage| stage.model == LoadModel::Closed);
-        let key = ConversationKey::numbered(block.index, closed);
-        (0..targets).map(TargetId).map(move |target| {
-            let id = conversation_id(ids, key.on(target, targets));
-            (id.as_str().to_owned(), target)
-        })
-    };
     let beside = blocks.iter().any(|block| block.window.is_none());
     let compared = blocks.iter().filter(|block| !beside || block.window.is_none());
-    compared.flat_map(of_block).collect()
+    compared
+        .flat_map(|block: &Block| {
+            let stage = metadata.stages.get(block.stage.index());
+            let closed = stage.is_some_and(|stage| stage.model == LoadModel::Closed);
+            let key = ConversationKey::numbered(block.index, closed);
+            (0..targets).map(TargetId).map(move |target| {
+                let id = conversation_id(ids, key.on(target, targets));
+                (id.as_str().to_owned(), target)
+            })
+        })
+        .collect()
 }
 
 /// What may be the id of a record's conversation: in its request id, or before its prompt.
