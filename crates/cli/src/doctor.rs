@@ -24,12 +24,11 @@ pub(crate) fn check_host(fd_limit: Option<FdLimit>) -> Vec<Finding> {
 }
 
 fn limits_of(machine: &Environment, fd_limit: Option<FdLimit>) -> Vec<Finding> {
-    let number = |name| environment::number(&format!("/proc/sys/net/{name}"));
     vec![
         limits::fd_limit(fd_limit),
         limits::ports(machine.port_range),
-        limits::time_wait(number("ipv4/tcp_tw_reuse")),
-        limits::backlog(number("core/somaxconn")),
+        limits::time_wait(environment::number("/proc/sys/net/ipv4/tcp_tw_reuse")),
+        limits::backlog(environment::number("/proc/sys/net/core/somaxconn")),
     ]
 }
 

@@ -91,8 +91,8 @@ fn meminfo(text: &str, name: &str) -> Option<u64> {
 }
 
 fn kernel() -> Option<String> {
-    let of = |name| file(&format!("/proc/sys/kernel/{name}"));
-    Some(format!("{} {}", of("ostype")?, of("osrelease")?))
+    let (system, release) = (file("/proc/sys/kernel/ostype")?, file("/proc/sys/kernel/osrelease")?);
+    Some(format!("{system} {release}"))
 }
 
 fn pair(text: &str) -> Option<(u16, u16)> {

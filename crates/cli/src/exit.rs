@@ -62,14 +62,17 @@ impl Exit {
 
     /// The worse of two outcomes, where one command makes several runs.
     pub(crate) fn worst(self, other: Self) -> Self {
-        let rank = |exit| match exit {
+        if self.rank() >= other.rank() { self } else { other }
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
             Self::Pass => 0,
             Self::Fail => 1,
             Self::Invalid => 2,
             Self::Usage => 3,
             Self::Interrupted => 4,
-        };
-        if rank(self) >= rank(other) { self } else { other }
+        }
     }
 }
 

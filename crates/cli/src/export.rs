@@ -93,9 +93,10 @@ impl Export {
         }
         status.info("waiting until the last metrics are read; Ctrl-C ends that");
         let clock = MonotonicClock::start();
-        let waited = || clock.now().since(Moment::EPOCH);
-        let ended = || server.final_page_was_read() || control.is_interrupted();
-        while !ended() && waited() < self.linger {
+        while !server.final_page_was_read()
+            && !control.is_interrupted()
+            && clock.now().since(Moment::EPOCH) < self.linger
+        {
             sleep(LOOK);
         }
     }

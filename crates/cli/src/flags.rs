@@ -237,7 +237,7 @@ pub(crate) struct ProgressFlags {
 impl ProgressFlags {
     /// The form of progress for this process.
     pub(crate) fn ui(self) -> Ui {
-        Ui::of(self.ui, self.quiet)
+        Ui::for_process(self.ui, self.quiet)
     }
 }
 

@@ -66,13 +66,14 @@ impl StatusOutput {
 
     /// Prints a warning, also with `--quiet`.
     pub(crate) fn warn(&self, message: &str) {
-        let warn = || console::eprint_labelled("warning", message);
         match self {
             Self::Full(view) => {
                 message.lines().for_each(|line| say(view, format!("warning: {line}")));
             }
-            Self::Bar(bar) => bar.suspend(warn),
-            Self::Lines | Self::Messages | Self::Quiet => warn(),
+            Self::Bar(bar) => bar.suspend(|| console::eprint_labelled("warning", message)),
+            Self::Lines | Self::Messages | Self::Quiet => {
+                console::eprint_labelled("warning", message);
+            }
         }
     }
 

@@ -224,7 +224,7 @@ impl Session {
         self.handle_signals()?;
         runner.metadata_mut().environment = machine.finish();
         let run = runner.prepared();
-        let shown = Shown::of(run, &thresholds);
+        let shown = Shown::new(run, &thresholds);
         let live = self.export.begin(run.metadata());
         let targets = run.plan().targets.iter().map(|target| target.name.clone()).collect();
         let mut view = RunView {

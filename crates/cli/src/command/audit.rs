@@ -105,10 +105,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// An explanation of a heading that no file has is a slip.
 fn check_map(map: &[Mapping], files: &[Report]) -> Result<(), UsageError> {
-    let is_used = |entry: &&Mapping| {
-        files.iter().any(|report| report.mapped.iter().any(|heading| heading == entry.heading()))
-    };
-    let Some(entry) = map.iter().find(|entry| !is_used(entry)) else { return Ok(()) };
+    let used: Vec<_> = files.iter().flat_map(|report| &report.mapped).collect();
+    let unused = map.iter().find(|entry| !used.iter().any(|heading| *heading == entry.heading()));
+    let Some(entry) = unused else { return Ok(()) };
     let unknown = files.iter().flat_map(|report| &report.tables).flat_map(|table| &table.not_read);
     let unknown: Vec<&str> = unknown.map(String::as_str).take(10).collect();
     let others = if unknown.is_empty() {
@@ -124,10 +123,10 @@ fn parse_mapping(text: &str) -> Result<Mapping, String> {
 }
 
 fn of_file(path: &Path, vocabulary: &Vocabulary) -> Result<Report> {
-    let wrong = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", path.display()));
-    let bytes = read(path).map_err(|error| wrong(&error))?;
+    let name = path.display();
+    let bytes = read(path).map_err(|error| UsageError(format!("{name}: {error}")))?;
     let report = audit_with(&path.to_string_lossy(), &bytes, vocabulary);
-    Ok(report.map_err(|error: AuditError| wrong(&error))?)
+    Ok(report.map_err(|error: AuditError| UsageError(format!("{name}: {error}")))?)
 }
 
 /// At most one byte more than is allowed: what is larger is refused, and not held.

@@ -71,7 +71,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let effort = Effort { full: flags.full, soak_minutes: flags.minutes };
     let runner = Runner::new(Some(exe), effort)?;
     let mut printed = Ok(());
-    let steps = Steps::begin(&StatusOutput::open(Ui::of(UiFlag::Auto, false)));
+    let steps = Steps::begin(&StatusOutput::open(Ui::for_process(UiFlag::Auto, false)));
     let record =
         calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut |progress: Progress<
             '_,

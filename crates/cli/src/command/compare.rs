@@ -122,7 +122,7 @@ pub(super) const WIDTH: usize = 110;
 /// Compares the runs, prints the result and writes the files.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let show = flags.output.screen.show();
-    let status = StatusOutput::open(Ui::of(UiFlag::Auto, false));
+    let status = StatusOutput::open(Ui::for_process(UiFlag::Auto, false));
     let steps = Steps::passing(&status, "reading runs");
     let base = read(&flags.base, &steps)?;
     let options = flags.rules.options();

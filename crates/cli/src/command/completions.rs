@@ -132,10 +132,9 @@ fn in_zsh(script: &str, names: &str, found: &Found) -> String {
 "#
     );
     let script = script.replace(&format!(":({names})'"), ":_plimsoll_profiles'");
-    let is_hidden = |line: &&str| {
-        found.hidden.iter().any(|name| line.trim_start().starts_with(&format!("'{name}:")))
-    };
-    let script: Vec<_> = script.lines().filter(|line| !is_hidden(line)).collect();
+    let hidden: Vec<_> = found.hidden.iter().map(|name| format!("'{name}:")).collect();
+    let mut script: Vec<_> = script.lines().collect();
+    script.retain(|line| !hidden.iter().any(|name| line.trim_start().starts_with(name)));
     let script = script.join("\n") + "\n";
     let (before, after) = script.split_once("(( $+functions[").unwrap_or((&script, ""));
     format!("{before}{function}(( $+functions[{after}")
@@ -144,9 +143,9 @@ fn in_zsh(script: &str, names: &str, found: &Found) -> String {
 /// Adds lines for arguments that are no options, of which the generated script has none. Files are
 /// offered anyway.
 fn in_fish(script: &str, names: &str, found: &Found) -> String {
-    let is_hidden =
-        |line: &&str| found.hidden.iter().any(|name| line.contains(&format!("-f -a \"{name}\"")));
-    let script: Vec<_> = script.lines().filter(|line| !is_hidden(line)).collect();
+    let hidden: Vec<_> = found.hidden.iter().map(|name| format!("-f -a \"{name}\"")).collect();
+    let mut script: Vec<_> = script.lines().collect();
+    script.retain(|line| !hidden.iter().any(|name| line.contains(name)));
     script.join("\n")
         + &found
             .takers

@@ -15,7 +15,7 @@ Exit codes: 0, or 3 if any line is `bad`.";
 
 /// Prints the findings.
 pub(crate) fn run() -> Result<Exit> {
-    let status = StatusOutput::open(Ui::of(UiFlag::Auto, false));
+    let status = StatusOutput::open(Ui::for_process(UiFlag::Auto, false));
     let steps = Steps::passing(&status, "checking this host");
     let findings = check_host(FdLimit::raise());
     drop(steps);

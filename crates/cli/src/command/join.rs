@@ -161,8 +161,12 @@ fn credentials(kind: &str) -> Credentials {
         "clickhouse" => ("CLICKHOUSE_USER", "CLICKHOUSE_PASSWORD"),
         _ => ("PGUSER", "PGPASSWORD"),
     };
-    let known = |name| env::var(name).ok().filter(|value| !value.is_empty());
-    Credentials { user: known(user), password: known(password) }
+    Credentials { user: variable(user), password: variable(password) }
+}
+
+/// A variable of the environment that says something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl Rules {

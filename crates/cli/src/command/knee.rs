@@ -263,12 +263,11 @@ fn plan_of(flags: &Flags, target: &TargetFlag) -> Result<Plan> {
         return Err(UsageError(format!("--target {}: {why}", target.name)).into());
     }
     let shared = flags.settings.overrides();
-    let own = |key: &str| target.option(key).map(str::to_owned);
     let overrides = Overrides {
         target: Some(target.url.clone()),
         key: target.key(|name| env::var(name).ok())?.or(shared.key),
-        model: own("model").or(shared.model),
-        protocol: own("protocol").or(shared.protocol),
+        model: target.option("model").map(str::to_owned).or(shared.model),
+        protocol: target.option("protocol").map(str::to_owned).or(shared.protocol),
         ..flags.settings.overrides()
     };
     plan(flags, &overrides)
@@ -295,7 +294,7 @@ impl Finder<'_> {
         let mut searches: Vec<_> =
             self.targets.iter().map(|_| Search::new(self.settings)).collect();
         let (control, live) = (self.session.control(), self.session.exported().live());
-        let mut watcher = LiveRuns::of(live);
+        let mut watcher = LiveRuns::new(live);
         in_turns(&mut searches, |index, planned, search| {
             let target = &self.targets[index];
             steps.step(&self.announcement(target, search, planned));
@@ -396,8 +395,8 @@ fn exit(report: &KneeReport) -> Exit {
         return Exit::Interrupted;
     }
     let exits: Vec<_> = report.knees.iter().map(exit_of).collect();
-    let has = |exit: Exit| exits.contains(&exit);
-    [Exit::Fail, Exit::Invalid].into_iter().find(|exit| has(*exit)).unwrap_or(Exit::Pass)
+    let worst = [Exit::Fail, Exit::Invalid].into_iter().find(|exit| exits.contains(exit));
+    worst.unwrap_or(Exit::Pass)
 }
 
 const fn exit_of(target: &TargetKnee) -> Exit {

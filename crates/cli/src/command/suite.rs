@@ -222,7 +222,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         }
     })?;
     warn_of_debug_build();
-    let (steps, mut watcher) = (Steps::begin(&status), LiveRuns::of(export.live()));
+    let (steps, mut watcher) = (Steps::begin(&status), LiveRuns::new(export.live()));
     let report = suite.run(&options, &control, &mut |message| steps.step(message), &mut watcher);
     drop(steps);
     let report = report.map_err(suite_error)?;
@@ -328,11 +328,11 @@ impl Flags {
             let why = "suites choose the protocol of their requests: leave `protocol=` out";
             return Err(UsageError(format!("--target {name}: {why}")).into());
         }
-        let process = |place: &str| {
+        let watched = flag.option("watch").map(|place| {
             let place = place.strip_prefix("pid:").unwrap_or(place);
             watched_process(&format!("gateway={place}"))
                 .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
-        };
+        });
         Ok(ExternalTarget {
             name: name.clone(),
             url: flag.url.trim_end_matches('/').to_owned(),
@@ -343,7 +343,7 @@ impl Flags {
             model: flag.option("model").map(str::to_owned).or_else(|| self.model.clone()),
             insecure: self.insecure,
             http2: self.http2,
-            pid: flag.option("watch").map(process).transpose()?.map(|process| process.pid),
+            pid: watched.transpose()?.map(|process| process.pid),
         })
     }
 }

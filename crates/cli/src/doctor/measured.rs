@@ -82,9 +82,10 @@ fn judge_median(
     [good, acceptable]: [Nanos; 2],
     fix: &'static str,
 ) -> Finding {
-    let quantile = |q| times.nearest_rank(q).unwrap_or_default();
-    let value = format!("median {}, p99 {}", time(quantile(0.5)), time(quantile(0.99)));
-    Finding::new(at_most(quantile(0.5), good, acceptable), subject, value, fix)
+    let median = times.nearest_rank(0.5).unwrap_or_default();
+    let p99 = times.nearest_rank(0.99).unwrap_or_default();
+    let value = format!("median {}, p99 {}", time(median), time(p99));
+    Finding::new(at_most(median, good, acceptable), subject, value, fix)
 }
 
 #[cfg(test)]

@@ -2,17 +2,13 @@
 
 use plimsoll_engine::Progress;
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Metric, Rates};
+use plimsoll_metrics::{Distribution, Metric, Rates};
 use plimsoll_report::format::{self, digits, or_dash};
 
 /// The line: throughput, requests in flight, response times, failed and rejected requests.
 pub(super) fn line(progress: &Progress<'_>) -> String {
     let rates = Rates::of(progress.interval.counters(), progress.interval_length.as_secs_f64());
     let times = progress.interval.distribution(Metric::ResponseTime);
-    let quantile = |q| {
-        let value = times.and_then(|times| times.nearest_rank(q));
-        or_dash(value, time)
-    };
     let so_far = progress.total.accounting();
     let rejected = match so_far.rejected {
         0 => String::new(),
@@ -22,10 +18,14 @@ pub(super) fn line(progress: &Progress<'_>) -> String {
         "{} done/s  {} in flight  p50 {}  p99 {}  {} failed{rejected}",
         digits(rates.throughput_per_s.unwrap_or_default()),
         progress.in_flight,
-        quantile(0.5),
-        quantile(0.99),
+        quantile(times, 0.5),
+        quantile(times, 0.99),
         so_far.failed + so_far.timed_out,
     )
+}
+
+fn quantile(times: Option<&Distribution>, q: f64) -> String {
+    or_dash(times.and_then(|times| times.nearest_rank(q)), time)
 }
 
 /// A duration with three significant digits.

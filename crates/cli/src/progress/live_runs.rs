@@ -19,7 +19,7 @@ pub(crate) struct LiveRuns {
 
 impl LiveRuns {
     /// Those of a search or a suite that begins.
-    pub(crate) fn of(live: Option<LiveMetrics>) -> Self {
+    pub(crate) fn new(live: Option<LiveMetrics>) -> Self {
         live.iter().for_each(LiveMetrics::begin_series);
         Self { live, ..Self::default() }
     }

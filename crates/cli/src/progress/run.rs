@@ -23,7 +23,7 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// A run that is judged by these thresholds.
-    pub(crate) fn of(run: &Run, thresholds: &[Threshold]) -> Self {
+    pub(crate) fn new(run: &Run, thresholds: &[Threshold]) -> Self {
         let metadata = run.metadata();
         let plans = run.schedule().stages().iter().zip(&metadata.stages);
         let facts = RunFacts {
@@ -155,18 +155,18 @@ pub(super) fn serve(live: &LiveMetrics, progress: &Progress<'_>, so_far: Option<
 
 /// What is served of an interval.
 fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {
-    let process = |process: &plimsoll_engine::ProcessNow| plimsoll_export::ProcessNow {
+    let processes = progress.processes.iter().map(|process| plimsoll_export::ProcessNow {
         name: process.name.clone(),
         cores: process.cores,
         rss_bytes: process.rss_bytes,
-    };
+    });
     plimsoll_export::Update {
         elapsed: progress.elapsed,
         stage: progress.stage.index(),
         cells: progress.cells,
         in_flight: progress.in_flight,
         taken_out: progress.taken_out.iter().map(Option::is_some).collect(),
-        processes: progress.processes.iter().map(process).collect(),
+        processes: processes.collect(),
         own_cpu: ProcessStat::of(std::process::id()).map(|stat| stat.cpu),
     }
 }

@@ -52,9 +52,8 @@ struct Stderr {
 
 impl Ui {
     /// The form for this process.
-    pub(crate) fn of(flag: UiFlag, quiet: bool) -> Self {
+    pub(crate) fn for_process(flag: UiFlag, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
-        let set = |name| env::var(name).is_ok_and(|value| !value.is_empty() && value != "false");
         let size = terminal_size_of(io::stderr());
         Self::choose(
             flag,
@@ -64,7 +63,7 @@ impl Ui {
                 size: size.map(|(Width(width), Height(height))| (width, height)),
                 capable: env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb"),
                 background: terminal && !is_foreground(),
-                ci: set("CI"),
+                ci: env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false"),
             },
         )
     }

@@ -48,17 +48,17 @@ pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
 fn row(url: &str, run: &FinishedRun, metric: Metric) -> [String; HEAD.len()] {
     let total = &run.summary.results.total;
     let times = total.distribution(metric);
-    let shown = |figure: Option<BoundedFigure>, format: fn(f64) -> String| {
-        figure.and_then(|figure| figure.usable()).map_or_else(|| DASH.to_owned(), format)
-    };
-    let time = |index: usize| shown(times.and_then(|t| t.figure(&QUANTILES[index])), format::time);
     [
         url.to_owned(),
-        shown(total.named_rate("throughput"), format::digits),
+        cell(total.named_rate("throughput"), format::digits),
         format::share_of(total.rates.success_rate),
-        time(0),
-        time(1),
-        time(3),
-        shown(times.map(DistributionSummary::max_figure), format::time),
+        cell(times.and_then(|times| times.figure(&QUANTILES[0])), format::time),
+        cell(times.and_then(|times| times.figure(&QUANTILES[1])), format::time),
+        cell(times.and_then(|times| times.figure(&QUANTILES[3])), format::time),
+        cell(times.map(DistributionSummary::max_figure), format::time),
     ]
+}
+
+fn cell(figure: Option<BoundedFigure>, format: fn(f64) -> String) -> String {
+    figure.and_then(|figure| figure.usable()).map_or_else(|| DASH.to_owned(), format)
 }

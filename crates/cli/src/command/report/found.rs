@@ -33,7 +33,7 @@ impl Kind {
     }
 
     /// By the files of a folder, with the file that says when it was made.
-    fn of(folder: &Path) -> Option<(Self, PathBuf)> {
+    fn in_folder(folder: &Path) -> Option<(Self, PathBuf)> {
         let files = [
             (Self::Run, file::SUMMARY),
             // A run that was killed.
@@ -58,7 +58,7 @@ pub(in crate::command) struct Found {
 
 /// Finds the result in a folder, or the latest of the folders in it.
 pub(in crate::command) fn find(folder: &Path) -> Result<Found> {
-    if let Some((kind, _)) = Kind::of(folder) {
+    if let Some((kind, _)) = Kind::in_folder(folder) {
         return Ok(Found { kind, folder: folder.to_owned(), note: None });
     }
     let mut stored = stored_in(folder);
@@ -87,8 +87,8 @@ struct Stored {
 }
 
 impl Stored {
-    fn of(folder: PathBuf) -> Option<Self> {
-        let (kind, result) = Kind::of(&folder)?;
+    fn read(folder: PathBuf) -> Option<Self> {
+        let (kind, result) = Kind::in_folder(&folder)?;
         let written = fs::metadata(result).and_then(|file| file.modified()).unwrap_or(UNIX_EPOCH);
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let stamp = name.as_deref().and_then(stamp_of).map_or_else(|| utc(written), str::to_owned);
@@ -102,7 +102,7 @@ impl Stored {
 
 fn stored_in(folder: &Path) -> Vec<Stored> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    entries.filter_map(|entry| Stored::of(entry.ok()?.path())).collect()
+    entries.filter_map(|entry| Stored::read(entry.ok()?.path())).collect()
 }
 
 /// The `20260102T030405Z` with which a name begins.

@@ -43,13 +43,13 @@ timeout: 30s
 pub(super) fn build(flags: &Flags) -> Result<Plan> {
     let environment = EnvVars::from_process();
     let (profile, overrides) = (profile(flags)?, overrides(flags)?);
-    let resolve = |overrides: &Overrides| load(&profile, &environment, overrides, Purpose::Versus);
-    let plan = resolve(&overrides)?;
+    let plan = load(&profile, &environment, &overrides, Purpose::Versus)?;
     let scaled = flags.comparison.length.filter(|_| overrides.stages.is_none());
     let Some(length) = scaled else { return Ok(plan) };
     // The profile's own stages, as long as the flag says.
     let stages = Some(with_length(plan.stages, length).to_string());
-    Ok(resolve(&Overrides { stages, ..overrides })?)
+    let overrides = Overrides { stages, ..overrides };
+    Ok(load(&profile, &environment, &overrides, Purpose::Versus)?)
 }
 
 /// The bounds on what targets add.
@@ -110,7 +110,6 @@ fn comparison(flags: &ComparisonFlags) -> Vec<String> {
 
 /// The targets of the flags, which replace those of the profile.
 fn targets(flags: &Flags) -> Result<Option<String>, UsageError> {
-    let variable = |name: &str| std::env::var(name).ok();
     let mut all = Vec::new();
     if let Some(direct) = &flags.direct {
         let mut target = direct.to_profile(variable)?;
@@ -121,6 +120,10 @@ fn targets(flags: &Flags) -> Result<Option<String>, UsageError> {
         all.push(target.to_profile(variable)?);
     }
     Ok((!all.is_empty()).then(|| Value::Array(all).to_string()))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The stages of the flags; `None` leaves those of the profile.
@@ -155,10 +158,8 @@ fn is_private(flags: &Flags) -> bool {
 
 /// The stages with measured ones of this length together.
 fn with_length(mut stages: Stages, length: Nanos) -> Stages {
-    let measured = |stages: &Stages| -> Nanos {
-        stages.0.iter().filter(|stage| !stage.warmup).filter_map(|stage| stage.duration).sum()
-    };
-    let now = measured(&stages).as_secs_f64();
+    let measured = stages.0.iter().filter(|stage| !stage.warmup);
+    let now = measured.filter_map(|stage| stage.duration).sum::<Nanos>().as_secs_f64();
     for stage in stages.0.iter_mut().filter(|stage| !stage.warmup && now > 0.0) {
         stage.duration =
             stage.duration.map(|duration: Nanos| duration.scale(length.as_secs_f64() / now));

@@ -61,7 +61,7 @@ pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
         let screen = screen(&all, &measured.summary, measured.rest());
-        show(session, &measured, (&all, &screen), settings.options.show)?;
+        show(session, &measured, &all, &screen, settings.options.show)?;
         let exit = exit_of(&measured, &all, settings.options.allow_invalid);
         compared = Compared { exit, screen: Some(screen) };
         if exit == Exit::Interrupted {
@@ -205,7 +205,8 @@ fn unlike(facts: &Facts) -> Vec<String> {
 fn show(
     session: &Session,
     measured: &Measured,
-    (all, screen): (&Versus, &Screen),
+    all: &Versus,
+    screen: &Screen,
     show: Show,
 ) -> Result<()> {
     match show {
