@@ -174,9 +174,12 @@ fn report(
 }
 
 fn figures(reading: &Reading) -> usize {
-    let of_table = |table: &record::Table| {
-        let values: usize = table.records.iter().map(|record| record.values.len()).sum();
-        values + table.bands.len() + table.changes.len()
-    };
-    reading.tables.iter().map(of_table).sum()
+    reading
+        .tables
+        .iter()
+        .map(|table: &record::Table| {
+            let values: usize = table.records.iter().map(|record| record.values.len()).sum();
+            values + table.bands.len() + table.changes.len()
+        })
+        .sum()
 }

@@ -115,8 +115,9 @@ struct Place {
 fn value(meaning: &Meaning, number: &Number, place: Place) -> Option<Value> {
     let Place { line, cell } = place;
     let quantity = quantity_of(meaning, number)?;
-    let fits = |unit: &Unit| Some(unit.dimension) == quantity.dimension();
-    let unit = number.unit.or_else(|| meaning.unit.filter(fits));
+    let unit = number.unit.or_else(|| {
+        meaning.unit.filter(|unit: &Unit| Some(unit.dimension) == quantity.dimension())
+    });
     let scale = unit.map_or(1.0, |unit| unit.scale);
     let mut number = number.scaled(scale);
     if matches!(number.rest.chars().next(), Some('?' | '!')) {

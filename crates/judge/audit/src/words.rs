@@ -84,9 +84,12 @@ impl<'line> Claim<'line> {
 /// Means and medians of the whole document, with their unit.
 fn typical_times(reading: &Reading) -> Vec<&Value> {
     let records = reading.tables.iter().flat_map(|table| &table.records);
-    let is_typical = |value: &&Value| {
-        let stat = matches!(value.quantity, Quantity::Time(Stat::Mean | Stat::Percentile(50_000)));
-        stat && value.has_unit && value.number.is_plain()
-    };
-    records.flat_map(|record| &record.values).filter(is_typical).collect()
+    records
+        .flat_map(|record| &record.values)
+        .filter(|value: &&Value| {
+            let stat =
+                matches!(value.quantity, Quantity::Time(Stat::Mean | Stat::Percentile(50_000)));
+            stat && value.has_unit && value.number.is_plain()
+        })
+        .collect()
 }

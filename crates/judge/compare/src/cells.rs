@@ -64,8 +64,11 @@ pub(crate) fn compare(base: &[StoredRun], new: &[StoredRun]) -> Cells {
     for cell in first.summary.results.cells.iter().filter(|cell| !cell.warmup) {
         let place = place(&first.summary, cell);
         for (metric, quantile) in figures(first.summary.metadata.headline_time()) {
-            let value = |run: &StoredRun| figure(&run.summary, (cell, place), metric, quantile);
-            let logs = |runs: &[StoredRun]| runs.iter().map(value).collect::<Option<Vec<_>>>();
+            let logs = |runs: &[StoredRun]| {
+                runs.iter()
+                    .map(|run: &StoredRun| figure(&run.summary, (cell, place), metric, quantile))
+                    .collect::<Option<Vec<_>>>()
+            };
             let change = logs(base).zip(logs(new)).and_then(|(b, n)| Change::of(&b, &n, None));
             let Some(change) = change.map(at_least_by_rounding) else { continue };
             let interval = change.interval(0.95);
@@ -108,12 +111,11 @@ fn figure(
     metric: Option<Metric>,
     quantile: &Quantile,
 ) -> Option<f64> {
-    let corresponds = |cell: &&Group| {
+    let cell = run.results.cells.iter().find(|cell: &&Group| {
         cell.stage == like.stage
             && cell.scenario == like.scenario
             && place(run, cell) == place_of_target
-    };
-    let cell = run.results.cells.iter().find(corresponds)?;
+    })?;
     let found = match metric {
         Some(metric) => cell.distribution(metric)?.figure(quantile)?,
         None => closed_throughput(run, cell)?,

@@ -267,14 +267,15 @@ impl<'a> Found<'a> {
     fn change_points(&self) -> Vec<ChangePoint> {
         let Some((history, fingerprint)) = &self.history else { return Vec::new() };
         let changes = self.gates.iter().flat_map(|gate| history.changes(fingerprint, gate));
-        let point = |change: crate::history::Change| ChangePoint {
-            figure: change.figure,
-            run: change.run,
-            started_unix_ns: change.started_unix_ns,
-            change: change.by,
-            p: change.p,
-        };
-        changes.map(point).collect()
+        changes
+            .map(|change: crate::history::Change| ChangePoint {
+                figure: change.figure,
+                run: change.run,
+                started_unix_ns: change.started_unix_ns,
+                change: change.by,
+                p: change.p,
+            })
+            .collect()
     }
 
     fn notes(&self, usual_gates: bool) -> Vec<String> {

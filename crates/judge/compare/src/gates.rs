@@ -210,23 +210,27 @@ pub(crate) fn judge(
         .map(|(gate, m)| m.repeated(gate, spreads, |figure| without_generator(gate, figure)))
         .collect();
     let mut judged = as_measured.iter().zip(repeats(&as_measured)).zip(repeats(&without));
-    let result = |(gate, measured): (&Gate, &Result<Measured, String>)| match measured {
-        Err(why) => GateResult::without_value(gate, why.clone()),
-        Ok(measured) => judged.next().map_or_else(
-            || GateResult::without_value(gate, "it was not judged".to_owned()),
-            |((figure, found), without)| {
-                let mut result = GateResult::of(gate, figure, found);
-                if measured.has_bound() && differs(&result.judged.judgement, &without.judgement) {
-                    let why = "what the generator itself added to the figures decides";
-                    result.judged.judgement = Judgement::Inconclusive(why.to_owned());
-                }
-                result.within_run =
-                    within_run(gate, base, new).filter(|_| result.judged.low.is_none());
-                result
-            },
-        ),
-    };
-    gates.iter().zip(&measured).map(result).collect()
+    gates
+        .iter()
+        .zip(&measured)
+        .map(|(gate, measured): (&Gate, &Result<Measured, String>)| match measured {
+            Err(why) => GateResult::without_value(gate, why.clone()),
+            Ok(measured) => judged.next().map_or_else(
+                || GateResult::without_value(gate, "it was not judged".to_owned()),
+                |((figure, found), without)| {
+                    let mut result = GateResult::of(gate, figure, found);
+                    if measured.has_bound() && differs(&result.judged.judgement, &without.judgement)
+                    {
+                        let why = "what the generator itself added to the figures decides";
+                        result.judged.judgement = Judgement::Inconclusive(why.to_owned());
+                    }
+                    result.within_run =
+                        within_run(gate, base, new).filter(|_| result.judged.low.is_none());
+                    result
+                },
+            ),
+        })
+        .collect()
 }
 
 /// Whether two judgements are different words.

@@ -149,20 +149,22 @@ impl History {
             return Vec::new();
         }
         let values: Vec<_> = known.iter().map(|(_, value)| *value).collect();
-        let named = |found: Found| {
-            let (first, _) = known[found.index];
-            Change {
-                figure: gate.name().to_owned(),
-                run: first.name.clone(),
-                started_unix_ns: first.started_unix_ns,
-                by: match gate.margin() {
-                    Margin::Relative(_) => found.change.exp_m1(),
-                    Margin::Points(_) => found.change,
-                },
-                p: found.p,
-            }
-        };
-        change_points::find(&values).into_iter().map(named).collect()
+        change_points::find(&values)
+            .into_iter()
+            .map(|found: Found| {
+                let (first, _) = known[found.index];
+                Change {
+                    figure: gate.name().to_owned(),
+                    run: first.name.clone(),
+                    started_unix_ns: first.started_unix_ns,
+                    by: match gate.margin() {
+                        Margin::Relative(_) => found.change.exp_m1(),
+                        Margin::Points(_) => found.change,
+                    },
+                    p: found.p,
+                }
+            })
+            .collect()
     }
 }
 
@@ -175,10 +177,6 @@ fn line(run: &StoredRun, group: &str, gates: &[Gate]) -> Line {
         ("error_rate".to_owned(), "1pp"),
     ]);
     let usual = usual.filter_map(|(name, margin)| Gate::parse(&name, margin).ok());
-    let figure = |gate: Gate| {
-        let value = gate.measure(&run.summary).ok()?.value;
-        Some((gate.name().to_owned(), value))
-    };
     let metadata = &run.summary.metadata.run;
     Line {
         schema: SCHEMA.to_owned(),
@@ -187,7 +185,13 @@ fn line(run: &StoredRun, group: &str, gates: &[Gate]) -> Line {
         group: group.to_owned(),
         started_unix_ns: metadata.started_unix_ns,
         name: metadata.name.clone(),
-        figures: usual.chain(gates.iter().cloned()).filter_map(figure).collect(),
+        figures: usual
+            .chain(gates.iter().cloned())
+            .filter_map(|gate: Gate| {
+                let value = gate.measure(&run.summary).ok()?.value;
+                Some((gate.name().to_owned(), value))
+            })
+            .collect(),
     }
 }
 

@@ -95,8 +95,7 @@ impl Repeated {
         match margin {
             Margin::Points(_) => Some(values.to_vec()),
             Margin::Relative(_) => {
-                let log = |value: &f64| (*value > 0.0).then(|| value.ln());
-                values.iter().map(log).collect()
+                values.iter().map(|value: &f64| (*value > 0.0).then(|| value.ln())).collect()
             }
         }
     }

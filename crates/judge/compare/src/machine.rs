@@ -117,7 +117,8 @@ fn names() -> String {
 /// Everything in which the runs differ, the plan first.
 pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Difference> {
     let is_allowed = |name: &str| allowed.iter().any(|allowed| allowed == name);
-    let of_item = |item: &Item| {
+    let mut found = of_plans(runs, is_allowed(PLAN));
+    found.extend(ITEMS.iter().filter_map(|item: &Item| {
         let values = runs.iter().map(|run| item.value(run));
         Some(Difference {
             name: item.name.to_owned(),
@@ -125,25 +126,25 @@ pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Differ
             values: distinct(values).filter(|values| values.len() > 1)?,
             allowed: is_allowed(item.name),
         })
-    };
-    let mut found = of_plans(runs, is_allowed(PLAN));
-    found.extend(ITEMS.iter().filter_map(of_item));
+    }));
     found
 }
 
 /// Everything in which two machines or builds differ, for results that are no runs.
 pub fn of_machines(old: &Environment, new: &Environment) -> Vec<Difference> {
-    let difference = |item: &Item| {
-        let Of::Machine(of) = item.of else { return None };
-        let values = [old, new].map(|machine| of(machine).unwrap_or_else(|| DASH.to_owned()));
-        (values[0] != values[1]).then(|| Difference {
-            name: item.name.to_owned(),
-            key: None,
-            values: values.to_vec(),
-            allowed: false,
+    ITEMS
+        .iter()
+        .filter_map(|item: &Item| {
+            let Of::Machine(of) = item.of else { return None };
+            let values = [old, new].map(|machine| of(machine).unwrap_or_else(|| DASH.to_owned()));
+            (values[0] != values[1]).then(|| Difference {
+                name: item.name.to_owned(),
+                key: None,
+                values: values.to_vec(),
+                allowed: false,
+            })
         })
-    };
-    ITEMS.iter().filter_map(difference).collect()
+        .collect()
 }
 
 fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {

@@ -44,12 +44,14 @@ impl Comparison {
     }
 
     fn runs(&self) -> String {
-        let line = |(side, run): (&str, &crate::comparison::RunRef)| {
-            format!("- {side}: `{}`", run.path.replace(['`', '\n', '\r'], " "))
-        };
         let base = self.base.iter().map(|run| ("base", run));
         let runs = base.chain(self.new.iter().map(|run| ("new", run)));
-        let lines: Vec<_> = runs.take(ROWS_SHOWN).map(line).collect();
+        let lines: Vec<_> = runs
+            .take(ROWS_SHOWN)
+            .map(|(side, run): (&str, &crate::comparison::RunRef)| {
+                format!("- {side}: `{}`", run.path.replace(['`', '\n', '\r'], " "))
+            })
+            .collect();
         format!("<details><summary>runs</summary>\n\n{}\n\n</details>", lines.join("\n"))
     }
 }

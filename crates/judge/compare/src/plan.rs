@@ -126,12 +126,18 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
         }
         return;
     }
-    let shown = |value: Option<&Value>| match value {
-        None => "not set".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => canonical(other),
-    };
-    found.push((path, values.iter().copied().map(shown).collect()));
+    found.push((
+        path,
+        values
+            .iter()
+            .copied()
+            .map(|value: Option<&Value>| match value {
+                None => "not set".to_owned(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => canonical(other),
+            })
+            .collect(),
+    ));
 }
 
 #[cfg(test)]

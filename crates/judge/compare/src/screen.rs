@@ -62,13 +62,12 @@ impl Comparison {
 
     /// The gates that failed, then those that could not be decided, then the others.
     fn by_importance(&self) -> Vec<usize> {
-        let rank = |index: &usize| match self.gates[*index].judged.judgement {
+        let mut order: Vec<_> = (0..self.gates.len()).collect();
+        order.sort_by_key(|index: &usize| match self.gates[*index].judged.judgement {
             Judgement::Fail => 0,
             Judgement::Inconclusive(_) => 1,
             Judgement::Pass => 2,
-        };
-        let mut order: Vec<_> = (0..self.gates.len()).collect();
-        order.sort_by_key(rank);
+        });
         order
     }
 }

@@ -41,31 +41,34 @@ pub(crate) fn judge(
     new: &StoredRun,
     share: f64,
 ) -> Vec<GateResult> {
-    let judged = |gate: &Gate| {
-        let margin = match gate.margin() {
-            Margin::Relative(_) => share,
-            Margin::Points(points) => points,
-        };
-        let values = measure(gate, base).and_then(|old| Ok((old.value, measure(gate, new)?.value)));
-        let (values, judgement) = match values {
-            Err(why) => (None, Judgement::Inconclusive(why)),
-            Ok((old, _)) if old == 0.0 && matches!(gate.margin(), Margin::Relative(_)) => {
-                (None, Judgement::Inconclusive("the old value is 0".to_owned()))
-            }
-            Ok((old, new)) => {
-                let change = match gate.margin() {
-                    Margin::Relative(_) => new / old - 1.0,
-                    Margin::Points(_) => new - old,
-                };
-                let worse = match gate.worse() {
-                    Worse::Higher => change,
-                    Worse::Lower => -change,
-                };
-                let judgement = if worse > margin { Judgement::Fail } else { Judgement::Pass };
-                (Some((old, new, change)), judgement)
-            }
-        };
-        simple_result(gate, margin, values, judgement)
-    };
-    gates.iter().map(judged).collect()
+    gates
+        .iter()
+        .map(|gate: &Gate| {
+            let margin = match gate.margin() {
+                Margin::Relative(_) => share,
+                Margin::Points(points) => points,
+            };
+            let values =
+                measure(gate, base).and_then(|old| Ok((old.value, measure(gate, new)?.value)));
+            let (values, judgement) = match values {
+                Err(why) => (None, Judgement::Inconclusive(why)),
+                Ok((old, _)) if old == 0.0 && matches!(gate.margin(), Margin::Relative(_)) => {
+                    (None, Judgement::Inconclusive("the old value is 0".to_owned()))
+                }
+                Ok((old, new)) => {
+                    let change = match gate.margin() {
+                        Margin::Relative(_) => new / old - 1.0,
+                        Margin::Points(_) => new - old,
+                    };
+                    let worse = match gate.worse() {
+                        Worse::Higher => change,
+                        Worse::Lower => -change,
+                    };
+                    let judgement = if worse > margin { Judgement::Fail } else { Judgement::Pass };
+                    (Some((old, new, change)), judgement)
+                }
+            };
+            simple_result(gate, margin, values, judgement)
+        })
+        .collect()
 }

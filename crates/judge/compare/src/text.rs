@@ -95,22 +95,27 @@ impl Comparison {
     /// The cells that changed.
     pub(crate) fn worth_a_look(&self, most: usize) -> Vec<String> {
         let cells = &self.cells;
-        let sentence = |cell: &crate::cells::Cell| {
-            let target = cell.target.as_ref().map_or_else(String::new, |t| format!(", target {t}"));
-            let change = format::change(
-                Margin::Relative(0.0),
-                Some(cell.change),
-                Some((cell.low, cell.high)),
-            );
-            format!(
-                "worth a look: {}, stage {}{target}: {} {change} (q {})",
-                cell.scenario,
-                cell.stage,
-                cell.figure,
-                p_value(cell.q)
-            )
-        };
-        let mut lines: Vec<_> = cells.worth_a_look.iter().take(most).map(sentence).collect();
+        let mut lines: Vec<_> = cells
+            .worth_a_look
+            .iter()
+            .take(most)
+            .map(|cell: &crate::cells::Cell| {
+                let target =
+                    cell.target.as_ref().map_or_else(String::new, |t| format!(", target {t}"));
+                let change = format::change(
+                    Margin::Relative(0.0),
+                    Some(cell.change),
+                    Some((cell.low, cell.high)),
+                );
+                format!(
+                    "worth a look: {}, stage {}{target}: {} {change} (q {})",
+                    cell.scenario,
+                    cell.stage,
+                    cell.figure,
+                    p_value(cell.q)
+                )
+            })
+            .collect();
         if !lines.is_empty() {
             let (found, all) = (cells.worth_a_look.len(), cells.compared);
             lines.push(format!(
@@ -122,16 +127,18 @@ impl Comparison {
 
     /// The changes in the history.
     pub(crate) fn change_sentences(&self) -> Vec<String> {
-        let sentence = |point: &crate::comparison::ChangePoint| {
-            let kind = match point.figure.split('{').next() {
-                Some("error_rate") => Margin::Points(0.0),
-                _ => Margin::Relative(0.0),
-            };
-            let change = format::change(kind, Some(point.change), None);
-            let since = utc(point.started_unix_ns);
-            format!("history: {} changed by {change} with the run of {since}", point.figure)
-        };
-        self.change_points.iter().map(sentence).collect()
+        self.change_points
+            .iter()
+            .map(|point: &crate::comparison::ChangePoint| {
+                let kind = match point.figure.split('{').next() {
+                    Some("error_rate") => Margin::Points(0.0),
+                    _ => Margin::Relative(0.0),
+                };
+                let change = format::change(kind, Some(point.change), None);
+                let since = utc(point.started_unix_ns);
+                format!("history: {} changed by {change} with the run of {since}", point.figure)
+            })
+            .collect()
     }
 
     /// The verdict in a sentence.

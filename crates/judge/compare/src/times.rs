@@ -21,8 +21,11 @@ impl Times {
     /// Those of runs that may be compared; `None` if no run has any.
     pub(crate) fn of(base: &[StoredRun], new: &[StoredRun]) -> Option<Self> {
         let metric: Metric = base.first()?.summary.metadata.headline_time();
-        let of_run = |run: &StoredRun| run.summary.results.total.distribution(metric).cloned();
-        let side = |runs: &[StoredRun]| runs.iter().map(of_run).collect::<Vec<_>>();
+        let side = |runs: &[StoredRun]| {
+            runs.iter()
+                .map(|run: &StoredRun| run.summary.results.total.distribution(metric).cloned())
+                .collect::<Vec<_>>()
+        };
         let times = Self { metric: metric.key().to_owned(), base: side(base), new: side(new) };
         let any = times.base.iter().chain(&times.new).any(Option::is_some);
         any.then_some(times)

@@ -109,13 +109,17 @@ pub(crate) fn times(joiner: &Joiner<'_, '_>) -> Result<(u64, Option<String>), Jo
     let refused = refused.or(upstream(joiner)?);
     let step = joiner.quality.length_step.unwrap_or(0);
     let (impossible, too_many) = times::impossible(joiner.run, step);
-    let too_long = || {
+    Ok((
+        impossible,
+        refused.or_else(|| {
+            too_many.then(|| {
         format!(
             "{impossible} requests took the log's side longer than the client waited: the log's \
              time is not part of the client's"
         )
-    };
-    Ok((impossible, refused.or_else(|| too_many.then(too_long))))
+    })
+        }),
+    ))
 }
 
 /// Whether the log's lengths are in the units of the map; why there are none, where it has none.
@@ -201,11 +205,15 @@ pub(crate) fn clock_is_near(bounds: &ClockBounds) -> Result<(), JoinError> {
 
 /// Times of arrival that are nowhere near the run, in whatever order, are no times of arrival.
 pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
-    let apart = |request: &Request| {
-        let at = request.log_at.get()?;
-        Some((at.abs_diff(request.sent), at, request.sent))
-    };
-    let Some((nearest, at, sent)) = run.requests.iter().filter_map(apart).min() else {
+    let Some((nearest, at, sent)) = run
+        .requests
+        .iter()
+        .filter_map(|request: &Request| {
+            let at = request.log_at.get()?;
+            Some((at.abs_diff(request.sent), at, request.sent))
+        })
+        .min()
+    else {
         return Ok(());
     };
     if nearest as f64 / 1e6 < APART {

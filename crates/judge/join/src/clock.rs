@@ -89,14 +89,16 @@ impl Clocks {
         let lower: Vec<Bound> = self.lower.iter().flatten().copied().collect();
         let (low, high) = slopes(&lower, &upper)?;
         let middle = self.length as f64 / 2.0;
-        let at_least = |slope: f64| {
-            lower.iter().map(|(t, c)| c + slope * (middle - t)).fold(f64::NEG_INFINITY, f64::max)
-        };
         let at_most = |slope: f64| {
             upper.iter().map(|(t, c)| c + slope * (middle - t)).fold(f64::INFINITY, f64::min)
         };
         Some(ClockBounds {
-            offset_low_ms: least(low, high, at_least) / 1e6,
+            offset_low_ms: least(low, high, |slope: f64| {
+                lower
+                    .iter()
+                    .map(|(t, c)| c + slope * (middle - t))
+                    .fold(f64::NEG_INFINITY, f64::max)
+            }) / 1e6,
             offset_high_ms: -least(low, high, |slope| -at_most(slope)) / 1e6,
             drift_low_ppm: low * 1e6,
             drift_high_ppm: high * 1e6,

@@ -13,8 +13,11 @@ impl IdHash {
     pub(crate) fn of(id: &str) -> Self {
         const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-        let fold = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
-        Self(id.as_bytes().iter().fold(OFFSET, fold))
+        Self(
+            id.as_bytes().iter().fold(OFFSET, |hash: u128, byte: &u8| {
+                (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+            }),
+        )
     }
 }
 

@@ -210,8 +210,10 @@ const KNOWN: [(Field, &[&str]); 6] = [
 fn proposed(columns: &[String]) -> Result<Basis, JoinError> {
     let mut entries = Vec::new();
     for (field, names) in KNOWN {
-        let is_known = |column: &&String| names.contains(&column.to_ascii_lowercase().as_str());
-        let found: Vec<_> = columns.iter().filter(is_known).collect();
+        let found: Vec<_> = columns
+            .iter()
+            .filter(|column: &&String| names.contains(&column.to_ascii_lowercase().as_str()))
+            .collect();
         let [column] = found.as_slice() else {
             if found.len() > 1 {
                 return Err(JoinError::usage(format!(

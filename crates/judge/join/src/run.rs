@@ -253,8 +253,10 @@ impl Run {
             .map_err(|_| JoinError::usage("the run has more than 4 billion rows"))?;
         let mut request = self.request(row)?;
         let header = choice.id_header.as_ref().map(|name| {
-            let named = |(key, _): &(&String, &String)| key.eq_ignore_ascii_case(name);
-            row.response_headers.iter().find(named).map(|(_, value)| value.trim())
+            row.response_headers
+                .iter()
+                .find(|(key, _): &(&String, &String)| key.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.trim())
         });
         self.without_header += u64::from(header == Some(None));
         request.named = header != Some(None);

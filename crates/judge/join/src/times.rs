@@ -39,8 +39,9 @@ pub(crate) fn true_unit(run: &Run, given: Unit) -> Option<Unit> {
         return None;
     }
     let share_within = |factor: f64| {
-        let fits = |ratio: &&f64| (0.2..1.02).contains(&(**ratio * factor));
-        ratios.iter().filter(fits).count() as f64 / ratios.len() as f64
+        ratios.iter().filter(|ratio: &&f64| (0.2..1.02).contains(&(**ratio * factor))).count()
+            as f64
+            / ratios.len() as f64
     };
     Unit::OF_NUMBERS.into_iter().filter(|unit| *unit != given).find(|unit| {
         let digits = f64::from(unit.digits()) - f64::from(given.digits());

@@ -140,10 +140,10 @@ impl Objective {
     }
 
     fn is_kept(&self, sample: &Sample, timeline: &Timeline) -> bool {
-        let within = |condition: &Condition| {
-            condition.time.of(sample, timeline).is_none_or(|time| time < condition.bound)
-        };
-        !sample.is_unexpected() && self.conditions.iter().all(within)
+        !sample.is_unexpected()
+            && self.conditions.iter().all(|condition: &Condition| {
+                condition.time.of(sample, timeline).is_none_or(|time| time < condition.bound)
+            })
     }
 
     /// Whether a good answer has one of the times at all.

@@ -207,12 +207,11 @@ fn goodput(found: &Found, probes: &[Probe]) -> Option<Goodput> {
         kept().rfind(|probe| probe.load.to_bits() == confirmed.load.to_bits())
     });
     let limit = found.load.or(found.low).or(found.high).unwrap_or(f64::INFINITY);
-    let below = || {
+    let probe = confirmed.or_else(|| {
         kept()
             .filter(|probe| probe.load <= limit && probe.ended.is_none())
             .max_by(|a, b| a.load.total_cmp(&b.load))
-    };
-    let probe = confirmed.or_else(below)?;
+    })?;
     Some(Goodput { load: probe.load, per_s: probe.figures.goodput_per_s? })
 }
 

@@ -251,8 +251,13 @@ impl Search {
     /// A probe of a generator that could not keep up is made once more. Then the generator is the
     /// limit.
     fn invalid(&mut self, planned: Planned) {
-        let again = |probe: &&Probe| probe.load >= planned.load && probe.state == State::Invalid;
-        if self.probes.iter().filter(again).count() < 2 {
+        if self
+            .probes
+            .iter()
+            .filter(|probe: &&Probe| probe.load >= planned.load && probe.state == State::Invalid)
+            .count()
+            < 2
+        {
             self.next = Some(planned);
             return;
         }
@@ -500,15 +505,14 @@ impl Search {
 
     /// Probes of their full length within a distance of the centre, in logarithms.
     fn within(&self, distance: f64) -> Vec<Point> {
-        let is_near = |probe: &&Probe| {
-            (probe.load / self.centre).ln().abs() <= distance
-                && probe.state != State::Invalid
-                && probe.ended.is_none()
-                && probe.requests > 0
-        };
         self.probes
             .iter()
-            .filter(is_near)
+            .filter(|probe: &&Probe| {
+                (probe.load / self.centre).ln().abs() <= distance
+                    && probe.state != State::Invalid
+                    && probe.ended.is_none()
+                    && probe.requests > 0
+            })
             .map(|probe| Point { x: probe.load.ln(), counts: probe.counts() })
             .collect()
     }

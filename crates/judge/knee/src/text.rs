@@ -142,8 +142,9 @@ impl KneeReport {
         if let Some(names) = names(&|knee| knee.knee.kind == Kind::NotEven) {
             return (Tone::Bad, format!("FAIL: not even the lowest load is carried by {names}"));
         }
-        let is_open = |knee: &TargetKnee| matches!(knee.knee.kind, Kind::Unstable | Kind::Unknown);
-        if let Some(names) = names(&is_open) {
+        if let Some(names) =
+            names(&|knee: &TargetKnee| matches!(knee.knee.kind, Kind::Unstable | Kind::Unknown))
+        {
             return (Tone::Unsure, format!("INCONCLUSIVE: the knee cannot be told of {names}"));
         }
         (Tone::Good, format!("FOUND: the knees of {count} targets"))

@@ -164,15 +164,16 @@ impl Fitted {
             return None;
         }
         let widened = critical_95(free) / NORMAL_95;
-        let coefficient = |index: usize| {
-            let mut values: Vec<_> = laws.iter().map(|law| law[index]).collect();
-            values.sort_by(f64::total_cmp);
-            let at = |q: f64| plimsoll_stats::nearest_rank(&values, q).unwrap_or(f64::NAN);
-            let value = law[index];
-            let low = (value - at(0.025)).mul_add(-widened, value);
-            Coefficient { value, low, high: (at(0.975) - value).mul_add(widened, value) }
-        };
-        let coefficients = (0..count).map(coefficient).collect();
+        let coefficients = (0..count)
+            .map(|index: usize| {
+                let mut values: Vec<_> = laws.iter().map(|law| law[index]).collect();
+                values.sort_by(f64::total_cmp);
+                let at = |q: f64| plimsoll_stats::nearest_rank(&values, q).unwrap_or(f64::NAN);
+                let value = law[index];
+                let low = (value - at(0.025)).mul_add(-widened, value);
+                Coefficient { value, low, high: (at(0.975) - value).mul_add(widened, value) }
+            })
+            .collect();
         Some(Self { coefficients, is_misfit: (followed as f64) < MISFIT * most })
     }
 }
@@ -195,10 +196,13 @@ fn throughput(law: Law, n: f64) -> f64 {
 
 /// Residuals of equal variance, if the weights are right.
 fn standardised(levels: &[Level], weights: &[f64], law: Law) -> Vec<f64> {
-    let residual = |(level, weight): (&Level, &f64)| {
-        weight.sqrt() * (level.throughput_per_s - throughput(law, level.concurrency))
-    };
-    levels.iter().zip(weights).map(residual).collect()
+    levels
+        .iter()
+        .zip(weights)
+        .map(|(level, weight): (&Level, &f64)| {
+            weight.sqrt() * (level.throughput_per_s - throughput(law, level.concurrency))
+        })
+        .collect()
 }
 
 /// The law, with errors drawn from those that were seen.
@@ -208,12 +212,15 @@ fn resampled(
     law: Law,
     rng: &mut Rng,
 ) -> Vec<Level> {
-    let mut draw = |(level, weight): (&Level, &f64)| {
-        let drawn = usize::try_from(rng.below(errors.len() as u64)).unwrap_or_default();
-        let error = errors.get(drawn).copied().unwrap_or_default() / weight.sqrt();
-        Level { throughput_per_s: throughput(law, level.concurrency) + error, ..*level }
-    };
-    levels.iter().zip(weights).map(&mut draw).collect()
+    levels
+        .iter()
+        .zip(weights)
+        .map(&mut |(level, weight): (&Level, &f64)| {
+            let drawn = usize::try_from(rng.below(errors.len() as u64)).unwrap_or_default();
+            let error = errors.get(drawn).copied().unwrap_or_default() / weight.sqrt();
+            Level { throughput_per_s: throughput(law, level.concurrency) + error, ..*level }
+        })
+        .collect()
 }
 
 /// Squares of the differences of neighbours by those of the values: 2 without correlation, less

@@ -79,10 +79,9 @@ pub(crate) fn of_rounds<'a>(
 ) -> Vec<AddedDistribution> {
     let mut all: Vec<AddedDistribution> = Vec::new();
     for found in rounds {
-        let same = |known: &&mut AddedDistribution| {
+        match all.iter_mut().find(|known: &&mut AddedDistribution| {
             (&known.target, &known.reference) == (&found.target, &found.reference)
-        };
-        match all.iter_mut().find(same) {
+        }) {
             Some(known) => {
                 let mut bins: BTreeMap<i32, u64> = known.bins.iter().copied().collect();
                 for (bin, count) in &found.bins {

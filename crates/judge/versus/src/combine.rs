@@ -62,23 +62,29 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
 }
 
 fn thresholds(versus: &Versus) -> Vec<AddedThreshold> {
-    let parse = |found: &plimsoll_metrics::ThresholdResult| {
-        AddedThreshold::parse(&found.metric, &found.expression).ok()
-    };
-    versus.thresholds.iter().filter_map(parse).collect()
+    versus
+        .thresholds
+        .iter()
+        .filter_map(|found: &plimsoll_metrics::ThresholdResult| {
+            AddedThreshold::parse(&found.metric, &found.expression).ok()
+        })
+        .collect()
 }
 
 /// A figure of one round with its interval, and degrees of freedom where they are known.
 type Measured = (f64, f64, f64, Option<f64>);
 
 fn over(found: impl Iterator<Item = Measured>) -> Option<OverRounds> {
-    let round = |(value, low, high, freedom): Measured| {
-        // Without them, only what differs between rounds is known.
-        let standard_error =
-            freedom.map_or(0.0, |freedom| (high - low) / 2.0 / critical_95(freedom));
-        Round { value, standard_error }
-    };
-    hartung_knapp(&found.map(round).collect::<Vec<_>>())
+    hartung_knapp(
+        &found
+            .map(|(value, low, high, freedom): Measured| {
+                // Without them, only what differs between rounds is known.
+                let standard_error =
+                    freedom.map_or(0.0, |freedom| (high - low) / 2.0 / critical_95(freedom));
+                Round { value, standard_error }
+            })
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn difference(rounds: &[Versus], like: &Difference) -> Difference {
@@ -124,23 +130,26 @@ fn scenarios(rounds: &[Versus], last: &Versus) -> Vec<ScenarioDifference> {
 
 /// What is added in a scenario, and the p value of "as much as in all together".
 fn scenario(rounds: &[Versus], like: &ScenarioDifference) -> (ScenarioDifference, f64) {
-    let same = |found: &&ScenarioDifference| {
-        (&found.scenario, &found.target) == (&like.scenario, &like.target)
-    };
     let found: Vec<(&Versus, &ScenarioDifference)> = rounds
         .iter()
-        .filter_map(|round| Some((round, round.scenarios.iter().find(same)?)))
+        .filter_map(|round| {
+            Some((
+                round,
+                round.scenarios.iter().find(|found: &&ScenarioDifference| {
+                    (&found.scenario, &found.target) == (&like.scenario, &like.target)
+                })?,
+            ))
+        })
         .collect();
-    let measured = |(_, found): &(&Versus, &ScenarioDifference)| {
-        Some((found.value_ns?, found.low_ns?, found.high_ns?, None))
-    };
-    let from_all = |(round, found): &(&Versus, &ScenarioDifference)| {
+    let p = over(found.iter().filter_map(|(round, found): &(&Versus, &ScenarioDifference)| {
         let two = (&*found.target, &*found.reference);
         let all = round.difference(two, round.headline, Kind::Added, "p50")?.value_ns?;
         Some((found.value_ns? - all, found.low_ns? - all, found.high_ns? - all, None))
-    };
-    let p = over(found.iter().filter_map(from_all)).map_or(f64::NAN, |over| over.p_zero);
-    let over = over(found.iter().filter_map(measured));
+    }))
+    .map_or(f64::NAN, |over| over.p_zero);
+    let over = over(found.iter().filter_map(|(_, found): &(&Versus, &ScenarioDifference)| {
+        Some((found.value_ns?, found.low_ns?, found.high_ns?, None))
+    }));
     let combined = ScenarioDifference {
         pairs: found.iter().map(|(_, found)| found.pairs).sum(),
         value_ns: over.map(|over| over.value),
@@ -157,10 +166,14 @@ fn errors(
     like: &ErrorDifference,
     of: impl Fn(&Versus) -> &[ErrorDifference],
 ) -> ErrorDifference {
-    let same = |found: &&ErrorDifference| {
-        (&found.target, &found.reference) == (&like.target, &like.reference)
-    };
-    let found: Vec<_> = rounds.iter().filter_map(|round| of(round).iter().find(same)).collect();
+    let found: Vec<_> = rounds
+        .iter()
+        .filter_map(|round| {
+            of(round).iter().find(|found: &&ErrorDifference| {
+                (&found.target, &found.reference) == (&like.target, &like.reference)
+            })
+        })
+        .collect();
     let sum = |count: fn(&ErrorDifference) -> u64| found.iter().map(|f| count(f)).sum::<u64>();
     let (only_target, only_reference) = (sum(|f| f.only_target), sum(|f| f.only_reference));
     let by_batch = found.iter().any(|found| found.by_batch);
@@ -188,10 +201,11 @@ fn errors(
 }
 
 fn cpu(rounds: &[Versus], like: &CpuDifference) -> CpuDifference {
-    let same = |found: &&CpuDifference| {
-        (&found.target, &found.reference) == (&like.target, &like.reference)
-    };
-    let found = rounds.iter().filter_map(|round| round.cpu.iter().find(same));
+    let found = rounds.iter().filter_map(|round| {
+        round.cpu.iter().find(|found: &&CpuDifference| {
+            (&found.target, &found.reference) == (&like.target, &like.reference)
+        })
+    });
     let over = over(found.clone().filter_map(|found| {
         Some((found.value_ns?, found.low_ns?, found.high_ns?, found.degrees_of_freedom))
     }));
@@ -225,8 +239,9 @@ fn order_effect(rounds: &[Versus], like: &OrderEffect) -> OrderEffect {
 }
 
 fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturbance {
-    let same = |found: &&Disturbance| found.target == like.target;
-    let found = rounds.iter().filter_map(|round| round.disturbance.iter().find(same));
+    let found = rounds.iter().filter_map(|round| {
+        round.disturbance.iter().find(|found: &&Disturbance| found.target == like.target)
+    });
     let over = over(found.filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
     let two = (&*like.target, whole.reference());
     let added = whole.difference(two, whole.headline, Kind::Added, "p50");
@@ -248,11 +263,13 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
     let names: BTreeSet<&str> =
         rounds.iter().flat_map(|round| &round.blocks.lost).map(|lost| &*lost.target).collect();
     let lost = |name: &str| {
-        let of_round = |round: &Versus| -> u64 {
-            let lost = round.blocks.lost.iter().filter(|lost| lost.target == name);
-            lost.map(|lost| lost.pairs).sum()
-        };
-        let pairs: u64 = rounds.iter().map(of_round).sum();
+        let pairs: u64 = rounds
+            .iter()
+            .map(|round: &Versus| -> u64 {
+                let lost = round.blocks.lost.iter().filter(|lost| lost.target == name);
+                lost.map(|lost| lost.pairs).sum()
+            })
+            .sum();
         let turns: u64 = rounds
             .iter()
             .flat_map(|round| &round.targets)
@@ -274,28 +291,31 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
 /// Counts are added up; of shares and percentiles the mean over the rounds is given.
 fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
     let Some(last) = rounds.last() else { return Vec::new() };
-    let of_target = |(index, last): (usize, &TargetResult)| {
-        let all: Vec<&TargetResult> =
-            rounds.iter().filter_map(|round| round.targets.get(index)).collect();
-        let mean = |of: fn(&TargetResult) -> Option<f64>| mean(all.iter().map(|t| of(t)));
-        TargetResult {
-            turns: all.iter().map(|target| target.turns).sum(),
-            failed: all.iter().map(|target| target.failed).sum(),
-            failures: failures(&all),
-            throughput: mean(|target| target.throughput),
-            times: last.times.iter().map(|times| own_times(&all, times)).collect(),
-            correct: mean(|target| target.correct),
-            reused: mean(|target| target.reused),
-            dispatch_lag_p99_ns: mean(|target| target.dispatch_lag_p99_ns),
-            cpu_ns_per_request: mean(|target| target.cpu_ns_per_request),
-            cpu_low_ns: None,
-            cpu_high_ns: None,
-            upstream_calls_per_turn: mean(|target| target.upstream_calls_per_turn),
-            taken_out: all.iter().find_map(|target| target.taken_out.clone()),
-            ..last.clone()
-        }
-    };
-    last.targets.iter().enumerate().map(of_target).collect()
+    last.targets
+        .iter()
+        .enumerate()
+        .map(|(index, last): (usize, &TargetResult)| {
+            let all: Vec<&TargetResult> =
+                rounds.iter().filter_map(|round| round.targets.get(index)).collect();
+            let mean = |of: fn(&TargetResult) -> Option<f64>| mean(all.iter().map(|t| of(t)));
+            TargetResult {
+                turns: all.iter().map(|target| target.turns).sum(),
+                failed: all.iter().map(|target| target.failed).sum(),
+                failures: failures(&all),
+                throughput: mean(|target| target.throughput),
+                times: last.times.iter().map(|times| own_times(&all, times)).collect(),
+                correct: mean(|target| target.correct),
+                reused: mean(|target| target.reused),
+                dispatch_lag_p99_ns: mean(|target| target.dispatch_lag_p99_ns),
+                cpu_ns_per_request: mean(|target| target.cpu_ns_per_request),
+                cpu_low_ns: None,
+                cpu_high_ns: None,
+                upstream_calls_per_turn: mean(|target| target.upstream_calls_per_turn),
+                taken_out: all.iter().find_map(|target| target.taken_out.clone()),
+                ..last.clone()
+            }
+        })
+        .collect()
 }
 
 fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {

@@ -27,12 +27,14 @@ pub(crate) fn control(facts: &Facts) -> Option<Two> {
 
 /// The figures that both targets have.
 pub(crate) fn figures(run: Run<'_>, two: Two) -> Vec<Figure> {
-    let has = |figure: &Figure| {
-        run.pairs(two).any(|(target, reference)| {
-            value(target, *figure).is_some() && value(reference, *figure).is_some()
+    Figure::ALL
+        .into_iter()
+        .filter(|figure: &Figure| {
+            run.pairs(two).any(|(target, reference)| {
+                value(target, *figure).is_some() && value(reference, *figure).is_some()
+            })
         })
-    };
-    Figure::ALL.into_iter().filter(has).collect()
+        .collect()
 }
 
 /// The figure that heads the report: TTFT where most completed turns are streams; else the response
@@ -51,8 +53,12 @@ pub(crate) fn headline(facts: &Facts, blocks: &[Block]) -> Figure {
 
 /// The time of a whole request.
 pub(crate) fn whole_time(facts: &Facts) -> Figure {
-    let closed = |stage: &crate::facts::StageFacts| stage.model == LoadModel::Closed;
-    if !facts.stages.is_empty() && facts.stages.iter().all(closed) {
+    if !facts.stages.is_empty()
+        && facts
+            .stages
+            .iter()
+            .all(|stage: &crate::facts::StageFacts| stage.model == LoadModel::Closed)
+    {
         Figure::ServiceTime
     } else {
         Figure::ResponseTime

@@ -51,16 +51,18 @@ fn unclear(control: &Difference, differences: &[Difference]) -> Option<String> {
         return Some(format!("{name} differs by {interval}, as one in twenty would by chance"));
     }
     let reach = low.abs().max(high.abs());
-    let same = |found: &&Difference| {
-        (found.figure, found.kind, &found.quantile)
-            == (control.figure, control.kind, &control.quantile)
-            && found.reference == control.reference
-            && found.target != *name
-    };
-    let found = differences.iter().filter(same).find(|found| {
-        found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
-            && found.value_ns.is_some_and(|value| value.abs() <= reach)
-    })?;
+    let found = differences
+        .iter()
+        .filter(|found: &&Difference| {
+            (found.figure, found.kind, &found.quantile)
+                == (control.figure, control.kind, &control.quantile)
+                && found.reference == control.reference
+                && found.target != *name
+        })
+        .find(|found| {
+            found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
+                && found.value_ns.is_some_and(|value| value.abs() <= reach)
+        })?;
     Some(format!("{name} may differ by {interval}, which is as much as {} adds", found.target))
 }
 

@@ -27,9 +27,10 @@ pub(crate) fn per_request(
 /// process, unless the targets are its variants.
 pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<CpuDifference> {
     let watched = |index: usize| !facts.targets[index].cpu.is_empty();
-    let both = |two: &Two| watched(two.target) && watched(two.reference);
-    let alike = |two: &Two| facts.variants || two.reference != facts.reference();
-    let compared = comparisons(facts).into_iter().filter(alike).filter(both);
+    let compared = comparisons(facts)
+        .into_iter()
+        .filter(|two: &Two| facts.variants || two.reference != facts.reference())
+        .filter(|two: &Two| watched(two.target) && watched(two.reference));
     compared.map(|two| of_two(facts, run, two)).collect()
 }
 

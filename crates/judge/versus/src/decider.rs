@@ -108,8 +108,13 @@ fn estimates(facts: &Facts, blocks: &[Block]) -> (Figure, Vec<(Two, Option<Estim
     let batching = Batching::of(blocks, Looks::Always);
     let run = Run { blocks, batching: &batching };
     let figure = headline(facts, blocks);
-    let of = |two: Two| (two, run.added(two, figure).estimate(0.5).ok());
-    (figure, comparisons(facts).into_iter().map(of).collect())
+    (
+        figure,
+        comparisons(facts)
+            .into_iter()
+            .map(|two: Two| (two, run.added(two, figure).estimate(0.5).ok()))
+            .collect(),
+    )
 }
 
 fn so_far(two: Two, figure: Figure, found: Option<Estimate>) -> DifferenceSoFar {
@@ -128,14 +133,14 @@ fn decided(
     let run = Run { blocks, batching: &batching };
     // What holds at this level, holds among all sentences of the report.
     let level = LEVEL / (SENTENCES * estimates.len()).max(1) as f64;
-    let one = |(two, found): &(Two, Option<Estimate>)| {
-        let Some(found) = found else { return false };
-        let allowed = facts.margin.unwrap_or_default();
-        let median = run.own(two.reference, figure).value(0.5).unwrap_or_default();
-        let most = found.interval.low.abs().max(found.interval.high.abs());
-        found.p_zero < level || most < allowed * median
-    };
-    let all = !estimates.is_empty() && estimates.iter().all(one);
+    let all = !estimates.is_empty()
+        && estimates.iter().all(|(two, found): &(Two, Option<Estimate>)| {
+            let Some(found) = found else { return false };
+            let allowed = facts.margin.unwrap_or_default();
+            let median = run.own(two.reference, figure).value(0.5).unwrap_or_default();
+            let most = found.interval.low.abs().max(found.interval.high.abs());
+            found.p_zero < level || most < allowed * median
+        });
     let bounded = facts.margin.is_some() || !facts.thresholds.is_empty();
     all && (!bounded || bounds_are_judged(facts, blocks))
 }

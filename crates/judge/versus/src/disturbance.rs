@@ -14,8 +14,10 @@ const MATTERS: f64 = 0.1;
 pub(crate) fn disturbances(facts: &Facts, run: Run<'_>, figure: Figure) -> Vec<Disturbance> {
     let reference = facts.reference();
     let two = |target| Two { target, reference };
-    let tried = |target: &usize| run.added_alone(two(*target), figure).count() > 0;
-    let targets = facts.compared().into_iter().filter(tried);
+    let targets = facts
+        .compared()
+        .into_iter()
+        .filter(|target: &usize| run.added_alone(two(*target), figure).count() > 0);
     targets.map(|target| of_target(facts, run, two(target), figure)).collect()
 }
 

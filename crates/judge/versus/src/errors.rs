@@ -10,8 +10,10 @@ use crate::result::{ErrorDifference, Lost};
 
 /// Failures of each two targets.
 pub(crate) fn errors(facts: &Facts, run: Run<'_>) -> Vec<ErrorDifference> {
-    let failures = |two| compare(facts, run, two, |turn| Some(failed(turn)));
-    comparisons(facts).into_iter().map(failures).collect()
+    comparisons(facts)
+        .into_iter()
+        .map(|two| compare(facts, run, two, |turn| Some(failed(turn))))
+        .collect()
 }
 
 /// How often only one of two targets is `affected`, which may not be known of a turn.
@@ -46,15 +48,18 @@ pub(crate) fn compare(
 /// Turns that a target was given and did not complete, nor refuse as expected, for each that has
 /// some.
 pub(crate) fn lost(facts: &Facts, run: Run<'_>) -> Vec<Lost> {
-    let of_target = |(index, target): (usize, &crate::facts::TargetFacts)| {
-        let lost = |turn: &&PairedTurn| {
-            turn.outcome != Outcome::Completed && turn.as_expected() != Some(true)
-        };
-        let all = run.turns(index).count() as u64;
-        let pairs = run.turns(index).filter(lost).count() as u64;
-        let share = pairs as f64 / all.max(1) as f64;
-        Lost { target: target.name.clone(), pairs, share }
-    };
-    let lost = facts.targets.iter().enumerate().map(of_target);
+    let lost = facts.targets.iter().enumerate().map(
+        |(index, target): (usize, &crate::facts::TargetFacts)| {
+            let all = run.turns(index).count() as u64;
+            let pairs = run
+                .turns(index)
+                .filter(|turn: &&PairedTurn| {
+                    turn.outcome != Outcome::Completed && turn.as_expected() != Some(true)
+                })
+                .count() as u64;
+            let share = pairs as f64 / all.max(1) as f64;
+            Lost { target: target.name.clone(), pairs, share }
+        },
+    );
     lost.filter(|lost| lost.pairs > 0).collect()
 }

@@ -96,8 +96,10 @@ fn without(turn: &PairedTurn, figure: Figure, doubted: bool) -> Option<f64> {
 fn variant(run: Run<'_>, two: Two, figure: Figure, doubted: Doubted) -> (Batched, Shift) {
     let target = |turn: &PairedTurn| without(turn, figure, doubted != Doubted::Reference);
     let reference = |turn: &PairedTurn| without(turn, figure, doubted != Doubted::Target);
-    let added = |turns: Turns<'_>| Some(target(turns.0)? - reference(turns.1)?);
-    (run.added_by(two, added), run.shift_of(two, target, reference))
+    (
+        run.added_by(two, |turns: Turns<'_>| Some(target(turns.0)? - reference(turns.1)?)),
+        run.shift_of(two, target, reference),
+    )
 }
 
 /// What the generator added to a time, in nanoseconds.

@@ -48,8 +48,10 @@ fn of_target(
     }
     let all = run.added(two, figure).value(0.5);
     let Some(all) = all.filter(|_| scenarios.len() > 1) else { return Vec::new() };
-    let one = |(scenario, batches)| of_scenario(facts, run, two, (scenario, batches), all);
-    scenarios.into_iter().map(one).collect()
+    scenarios
+        .into_iter()
+        .map(|(scenario, batches)| of_scenario(facts, run, two, (scenario, batches), all))
+        .collect()
 }
 
 fn of_scenario(

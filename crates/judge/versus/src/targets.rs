@@ -132,15 +132,20 @@ enum Ending {
 }
 
 fn ending(facts: &Facts, run: Run<'_>, block: &Block) -> Ending {
-    let of_target = |(index, target): (usize, &TargetFacts)| {
-        let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
-        match turn(block, index) {
-            Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
-            Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
-            // By turns, a faster target has more turns than others.
-            None if gone || run.batching.is_by_turns() => Ending::Complete,
-            Some(_) | None => Ending::Lost,
-        }
-    };
-    facts.targets.iter().enumerate().map(of_target).max().unwrap_or(Ending::Complete)
+    facts
+        .targets
+        .iter()
+        .enumerate()
+        .map(|(index, target): (usize, &TargetFacts)| {
+            let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
+            match turn(block, index) {
+                Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
+                Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
+                // By turns, a faster target has more turns than others.
+                None if gone || run.batching.is_by_turns() => Ending::Complete,
+                Some(_) | None => Ending::Lost,
+            }
+        })
+        .max()
+        .unwrap_or(Ending::Complete)
 }

@@ -86,8 +86,7 @@ fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Ve
     if !at_limit {
         processes.iter_mut().for_each(carries_on);
     }
-    let is_full = |finding: &Finding| finding.state == State::Saturated;
-    let full_process = processes.iter().any(is_full);
+    let full_process = processes.iter().any(|finding: &Finding| finding.state == State::Saturated);
     for suspect in [Suspect::Gateway, Suspect::Provider] {
         if processes.iter().all(|finding| finding.suspect != suspect) {
             processes.push(not_watched(summary, suspect));
@@ -131,22 +130,23 @@ fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
     let Some(resources) = stage.resources else { return Vec::new() };
     let watched =
         resources.processes.iter().filter(|process| process.place != ProcessPlace::Plimsoll);
-    let finding = |load| {
-        let ProcessState { state, because, used, figures } =
-            process::judge(load, resources.host.as_ref());
-        let missing = (state == State::Unknown).then(|| because.clone()).flatten();
-        let figures = figures.into_iter().filter(|figure| because.as_ref() != Some(figure));
-        let evidence = because.clone().into_iter().chain(figures).collect();
-        Finding {
-            suspect: role::of(load, &summary.metadata.targets),
-            process: Some(load.name.clone()),
-            state,
-            evidence,
-            used: Some(used),
-            missing,
-        }
-    };
-    watched.map(finding).collect()
+    watched
+        .map(|load| {
+            let ProcessState { state, because, used, figures } =
+                process::judge(load, resources.host.as_ref());
+            let missing = (state == State::Unknown).then(|| because.clone()).flatten();
+            let figures = figures.into_iter().filter(|figure| because.as_ref() != Some(figure));
+            let evidence = because.clone().into_iter().chain(figures).collect();
+            Finding {
+                suspect: role::of(load, &summary.metadata.targets),
+                process: Some(load.name.clone()),
+                state,
+                evidence,
+                used: Some(used),
+                missing,
+            }
+        })
+        .collect()
 }
 
 fn not_watched(summary: &RunSummary, suspect: Suspect) -> Finding {
@@ -300,10 +300,13 @@ impl Case {
     }
 
     fn nothing(&self, because: &str) -> Verdict {
-        let busy = |found: &&Finding| found.suspect != Suspect::Network && found.used.is_some();
-        let busiest = self.findings.iter().filter(busy).max_by(|one, other| {
-            one.used.unwrap_or_default().total_cmp(&other.used.unwrap_or_default())
-        });
+        let busiest = self
+            .findings
+            .iter()
+            .filter(|found: &&Finding| found.suspect != Suspect::Network && found.used.is_some())
+            .max_by(|one, other| {
+                one.used.unwrap_or_default().total_cmp(&other.used.unwrap_or_default())
+            });
         let busiest = busiest.map_or_else(String::new, |found| {
             let used = found.used.unwrap_or_default() * 100.0;
             format!("; busiest is the {}, {used:.0} % of its limit", found.suspect.name())

@@ -58,9 +58,10 @@ pub(crate) fn finding(summary: &RunSummary, stage: &Stage<'_>, beside: Beside) -
 fn falsified(summary: &RunSummary, stage: &str) -> Option<String> {
     let Validity::Invalid(reasons) = &summary.validity else { return None };
     let of_stage = format!("of stage `{stage}`");
-    let late = |reason: &&Reason| reason.figure.is_some() && reason.what.ends_with(&of_stage);
-    let words = |reason: &Reason| format!("{}: {}", reason.what, reason.measured);
-    reasons.iter().find(late).map(words)
+    reasons
+        .iter()
+        .find(|reason: &&Reason| reason.figure.is_some() && reason.what.ends_with(&of_stage))
+        .map(|reason: &Reason| format!("{}: {}", reason.what, reason.measured))
 }
 
 /// The most frequent error on its side.

@@ -128,9 +128,14 @@ fn cells<'s>(
     stage: &Stage<'_>,
     target: &str,
 ) -> impl Iterator<Item = &'s Group> {
-    let is_of = move |cell: &&Group| {
-        cell.stage.as_deref() == Some(stage.info.name.as_str())
-            && cell.target.as_deref() == Some(target)
-    };
-    summary.results.cells.iter().filter(is_of).collect::<Vec<_>>().into_iter()
+    summary
+        .results
+        .cells
+        .iter()
+        .filter(move |cell: &&Group| {
+            cell.stage.as_deref() == Some(stage.info.name.as_str())
+                && cell.target.as_deref() == Some(target)
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
 }

@@ -23,11 +23,13 @@ pub(crate) fn of_stage(stage: &Stage<'_>) -> (Option<OwnWord>, Option<String>) {
         let why = "Server-Timing is not used: the mean time to the first byte must not be";
         return (None, Some(why.to_owned()));
     }
-    let part = |(name, mean_ms): (&str, f64)| NamedTime { name: name.to_owned(), mean_ms };
     let own_word = timing.mean_ttfb_ms().map(|ttfb_ms| OwnWord {
         responses: timing.responses,
         ttfb_ms,
-        parts: timing.means_ms().map(part).collect(),
+        parts: timing
+            .means_ms()
+            .map(|(name, mean_ms): (&str, f64)| NamedTime { name: name.to_owned(), mean_ms })
+            .collect(),
         rest_ms: timing.rest_ms(),
     });
     (own_word, None)

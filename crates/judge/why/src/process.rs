@@ -82,8 +82,11 @@ fn of_cpus(load: &ProcessLoad, limit: Option<f64>, full: f64) -> Option<String> 
 /// Threads that always have work: a server with one thread is at its limit with one CPU, however
 /// many there are.
 fn of_threads(load: &ProcessLoad, full: f64) -> Option<String> {
-    let is_full = |thread: &&ThreadLoad| thread.cores + thread.waiting >= full;
-    let all: Vec<_> = load.threads.iter().filter(is_full).collect();
+    let all: Vec<_> = load
+        .threads
+        .iter()
+        .filter(|thread: &&ThreadLoad| thread.cores + thread.waiting >= full)
+        .collect();
     let work: f64 = all.iter().map(|thread| thread.cores).sum();
     if all.is_empty() || work < MAIN_PART * load.cores {
         return None;
@@ -153,8 +156,11 @@ fn figures(load: &ProcessLoad, limit: Option<f64>) -> Vec<String> {
     }];
     let waits = load.waiting.filter(|waiting| *waiting >= NOTABLE);
     parts.extend(waits.map(|waiting| format!("waits {waiting:.2}")));
-    let by_cores = |one: &&ThreadLoad, other: &&ThreadLoad| one.cores.total_cmp(&other.cores);
-    let busiest = load.threads.iter().max_by(by_cores).filter(|_| load.threads.len() > 1);
+    let busiest = load
+        .threads
+        .iter()
+        .max_by(|one: &&ThreadLoad, other: &&ThreadLoad| one.cores.total_cmp(&other.cores))
+        .filter(|_| load.threads.len() > 1);
     parts.extend(
         busiest.map(|thread| format!("busiest thread `{}` {:.2}", thread.name, thread.cores)),
     );

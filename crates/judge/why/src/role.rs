@@ -12,12 +12,14 @@ pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo]) -> Suspect {
     }
     let named = by_name(&process.name);
     let at_target = (process.place == ProcessPlace::Target).then_some(Suspect::Gateway);
-    let of_target = || {
-        let own = targets.iter().find(|target| target.name == process.name)?;
-        let suspect = if own.direct { Suspect::Provider } else { Suspect::Gateway };
-        (targets.len() > 1).then_some(suspect)
-    };
-    named.or(at_target).or_else(of_target).unwrap_or(Suspect::Other)
+    named
+        .or(at_target)
+        .or_else(|| {
+            let own = targets.iter().find(|target| target.name == process.name)?;
+            let suspect = if own.direct { Suspect::Provider } else { Suspect::Gateway };
+            (targets.len() > 1).then_some(suspect)
+        })
+        .unwrap_or(Suspect::Other)
 }
 
 /// `gateway`, `provider` and `store`, also with a number or a name behind: `gateway-2`.

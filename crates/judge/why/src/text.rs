@@ -55,8 +55,11 @@ fn of_finding(found: &Finding, most: usize) -> Vec<String> {
 }
 
 fn of_split(split: &Split) -> Vec<String> {
-    let part = |part: &crate::result::Part| format!("{} {}", part.place, digits(part.in_flight));
-    let parts: Vec<_> = split.parts.iter().map(part).collect();
+    let parts: Vec<_> = split
+        .parts
+        .iter()
+        .map(|part: &crate::result::Part| format!("{} {}", part.place, digits(part.in_flight)))
+        .collect();
     let words = format!("{} (adds up to {})", parts.join(", "), percent(split.adds_up_to));
     let mut lines = paragraph(&format!("  of {} in flight: ", digits(split.in_flight)), &words, 3);
     let by = split.evidence.iter();
@@ -83,9 +86,12 @@ fn paragraph(lead: &str, text: &str, most: usize) -> Vec<String> {
     let lead_width = lead.chars().count();
     let indent = lead_width.min(COLUMN);
     let lines = wrap_at_most(text, WIDTH - lead_width, most);
-    let line = |(number, line): (usize, String)| match number {
-        0 => format!("{lead}{line}"),
-        _ => format!("{:indent$}{line}", ""),
-    };
-    lines.into_iter().enumerate().map(line).collect()
+    lines
+        .into_iter()
+        .enumerate()
+        .map(|(number, line): (usize, String)| match number {
+            0 => format!("{lead}{line}"),
+            _ => format!("{:indent$}{line}", ""),
+        })
+        .collect()
 }

@@ -19,17 +19,19 @@ enum Role {
 
 /// How many rows are understood and have figures.
 pub(super) fn known(grid: &Grid, terms: Terms<'_>) -> usize {
-    let fits = |(line, row): &&(usize, Vec<String>)| {
-        let Some(meaning) = row.first().and_then(|heading| terms.meaning(heading)) else {
-            return false;
-        };
-        row.iter().enumerate().skip(1).any(|(at, cell)| {
-            let place = Place { line: *line, cell: String::new() };
-            let number = number_of(grid, at, cell, terms.locale);
-            number.is_some_and(|number| value(&meaning, &number, place).is_some())
+    grid.rows
+        .iter()
+        .filter(|(line, row): &&(usize, Vec<String>)| {
+            let Some(meaning) = row.first().and_then(|heading| terms.meaning(heading)) else {
+                return false;
+            };
+            row.iter().enumerate().skip(1).any(|(at, cell)| {
+                let place = Place { line: *line, cell: String::new() };
+                let number = number_of(grid, at, cell, terms.locale);
+                number.is_some_and(|number| value(&meaning, &number, place).is_some())
+            })
         })
-    };
-    grid.rows.iter().filter(fits).count()
+        .count()
 }
 
 /// A column's heading may have the unit: `Latency (ms)`.
@@ -44,18 +46,20 @@ fn number_of(grid: &Grid, at: usize, cell: &str, locale: Locale) -> Option<Numbe
 }
 
 fn roles(grid: &Grid) -> Vec<Role> {
-    let role = |heading: &String| {
-        let name = heading.to_lowercase();
-        match name.as_str() {
-            _ if name.starts_with("critical") => Role::Critical,
-            _ if name.starts_with("degraded") || name.starts_with("warning") => Role::Degraded,
-            _ if is_limit(heading) => Role::Limit,
-            _ if is_status(heading) => Role::Status,
-            _ if heading::is_change(heading) => Role::Change,
-            _ => Role::Value,
-        }
-    };
-    grid.header.iter().map(role).collect()
+    grid.header
+        .iter()
+        .map(|heading: &String| {
+            let name = heading.to_lowercase();
+            match name.as_str() {
+                _ if name.starts_with("critical") => Role::Critical,
+                _ if name.starts_with("degraded") || name.starts_with("warning") => Role::Degraded,
+                _ if is_limit(heading) => Role::Limit,
+                _ if is_status(heading) => Role::Status,
+                _ if heading::is_change(heading) => Role::Change,
+                _ => Role::Value,
+            }
+        })
+        .collect()
 }
 
 pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {

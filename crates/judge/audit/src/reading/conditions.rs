@@ -22,8 +22,12 @@ pub(super) fn apply(table: &mut Table, grid: &Grid, lines: &[Line]) {
     }
     let Some((line, found)) = beside(grid, lines) else { return };
     // A number of requests may be that of all rows together.
-    let is_measured = |record: &&Record| record.values.iter().any(|value| value.number.is_plain());
-    let several = table.records.iter().filter(is_measured).count() > 1;
+    let several = table
+        .records
+        .iter()
+        .filter(|record: &&Record| record.values.iter().any(|value| value.number.is_plain()))
+        .count()
+        > 1;
     for record in &mut table.records {
         for condition in &found {
             let stated = record.values.iter().any(|value| value.quantity == condition.quantity);
@@ -67,8 +71,10 @@ fn beside<'doc>(grid: &Grid, lines: &'doc [Line]) -> Option<(&'doc Line, Vec<Con
         (!found.is_empty()).then_some((line, found))
     };
     let first_of = |range: Range<usize>| {
-        let near = |line: &&Line| line.section == grid.section && range.contains(&line.number);
-        lines.iter().filter(near).find_map(stated)
+        lines
+            .iter()
+            .filter(|line: &&Line| line.section == grid.section && range.contains(&line.number))
+            .find_map(stated)
     };
     let above = first_of(grid.line.saturating_sub(1)..grid.line);
     let below = first_of(grid.end..grid.end + 1);
@@ -82,8 +88,10 @@ fn beside<'doc>(grid: &Grid, lines: &'doc [Line]) -> Option<(&'doc Line, Vec<Con
     if further.is_some() {
         return further;
     }
-    let outside = |line: &&Line| !(grid.line..grid.end).contains(&line.number);
-    let section = lines.iter().filter(|line| line.section == grid.section).filter(outside);
+    let section = lines
+        .iter()
+        .filter(|line| line.section == grid.section)
+        .filter(|line: &&Line| !(grid.line..grid.end).contains(&line.number));
     let mut found = section.filter_map(stated);
     let only = found.next()?;
     found.next().is_none().then_some(only)

@@ -46,11 +46,13 @@ fn is_marked(record: &Record) -> bool {
 
 fn report(band: &Band, values: &[&Value], findings: &mut Findings) {
     let limit = band.critical.value;
-    let is_bad = |value: &&&Value| match band.critical.bound {
-        Bound::Above => value.has_unit && value.number.low > limit,
-        _ => value.has_unit && value.number.high < limit,
-    };
-    let bad: Vec<&&Value> = values.iter().filter(is_bad).collect();
+    let bad: Vec<&&Value> = values
+        .iter()
+        .filter(|value: &&&Value| match band.critical.bound {
+            Bound::Above => value.has_unit && value.number.low > limit,
+            _ => value.has_unit && value.number.high < limit,
+        })
+        .collect();
     let worst = bad.iter().max_by(|one, other| one.number.value.total_cmp(&other.number.value));
     let Some(worst) = worst else { return };
     findings.add(Finding {

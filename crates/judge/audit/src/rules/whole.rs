@@ -69,8 +69,11 @@ fn percentile(value: &Value, parts: &[Record], is_total: bool, findings: &mut Fi
 
 fn count(value: &Value, table: &Table, parts: &[Record], findings: &mut Findings) {
     let Some(numbers) = same(value, parts) else { return };
-    let warm = |record: &&Record| !record.label.to_lowercase().contains("warm");
-    let without: Vec<Record> = parts.iter().filter(warm).cloned().collect();
+    let without: Vec<Record> = parts
+        .iter()
+        .filter(|record: &&Record| !record.label.to_lowercase().contains("warm"))
+        .cloned()
+        .collect();
     let sum = |values: &[&Value]| -> (f64, f64) {
         values.iter().fold((0.0, 0.0), |(low, high), value| {
             (low + value.number.low, high + value.number.high)

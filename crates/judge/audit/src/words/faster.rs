@@ -24,14 +24,15 @@ pub(super) fn check(claim: &Claim<'_>, reading: &Reading, findings: &mut Finding
     let Some(comparison) = comparison(&claim.text) else { return };
     let Some((one, other)) = pair(claim, reading) else { return };
     let ratios = ratios(one, other);
-    let near = |(value, low, high): &(&Value, f64, f64)| {
-        let wanted = (comparison.low, comparison.high);
-        // `up to` and `over` still need one figure that reaches it.
-        let reaches =
-            *high >= wanted.0 && (*low <= wanted.1 || comparison.number.bound != Bound::Is);
-        reaches && !value.cell.is_empty()
-    };
-    if ratios.is_empty() || ratios.iter().any(near) {
+    if ratios.is_empty()
+        || ratios.iter().any(|(value, low, high): &(&Value, f64, f64)| {
+            let wanted = (comparison.low, comparison.high);
+            // `up to` and `over` still need one figure that reaches it.
+            let reaches =
+                *high >= wanted.0 && (*low <= wanted.1 || comparison.number.bound != Bound::Is);
+            reaches && !value.cell.is_empty()
+        })
+    {
         return;
     }
     let largest = ratios.iter().max_by(|one, other| one.2.total_cmp(&other.2));
@@ -129,19 +130,22 @@ fn names(claim: &Claim<'_>, label: &str) -> bool {
 
 /// Ratios of figures of one kind, the larger over the smaller, with what the digits allow.
 fn ratios<'rec>(one: &'rec Record, other: &Record) -> Vec<(&'rec Value, f64, f64)> {
-    let speed = |value: &&Value| {
-        matches!(value.quantity, Quantity::Time(_) | Quantity::Rate | Quantity::DataRate)
-            && value.number.is_plain()
-            && value.number.low > 0.0
-    };
-    let matches = one.values.iter().filter(speed).filter_map(|value| {
-        let against = other.get(value.quantity, &value.of)?;
-        let (a, b) = if value.number.value >= against.number.value {
-            (&value.number, &against.number)
-        } else {
-            (&against.number, &value.number)
-        };
-        (b.low > 0.0).then(|| (value, a.low / b.high, a.high / b.low))
-    });
+    let matches = one
+        .values
+        .iter()
+        .filter(|value: &&Value| {
+            matches!(value.quantity, Quantity::Time(_) | Quantity::Rate | Quantity::DataRate)
+                && value.number.is_plain()
+                && value.number.low > 0.0
+        })
+        .filter_map(|value| {
+            let against = other.get(value.quantity, &value.of)?;
+            let (a, b) = if value.number.value >= against.number.value {
+                (&value.number, &against.number)
+            } else {
+                (&against.number, &value.number)
+            };
+            (b.low > 0.0).then(|| (value, a.low / b.high, a.high / b.low))
+        });
     matches.collect()
 }

@@ -38,11 +38,13 @@ pub(super) fn check(claim: &Claim<'_>, reading: &Reading, findings: &mut Finding
         return;
     }
     let steps: Vec<Step> = reading.tables.iter().flat_map(steps).collect();
-    let flat = |step: &Step| step.rate - 1.0 < GROWS * (step.clients - 1.0) && step.rate < 1.1;
     let Some(worst) = steps.iter().min_by(|one, other| one.rate.total_cmp(&other.rate)) else {
         return;
     };
-    if !steps.iter().all(flat) {
+    if !steps
+        .iter()
+        .all(|step: &Step| step.rate - 1.0 < GROWS * (step.clients - 1.0) && step.rate < 1.1)
+    {
         return;
     }
     let change = (worst.printed - 1.0) * 100.0;

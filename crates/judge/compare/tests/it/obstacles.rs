@@ -98,8 +98,11 @@ fn another_machine_instrument_or_plan_is_refused_by_name_and_may_be_allowed() {
 
 #[test]
 fn invalid_and_unfinished_runs_are_refused() {
-    let invalid = |run: &mut StoredRun| run.summary.validity = Validity::Invalid(Vec::new());
-    refused(invalid, "runs/11 is INVALID", "");
+    refused(
+        |run: &mut StoredRun| run.summary.validity = Validity::Invalid(Vec::new()),
+        "runs/11 is INVALID",
+        "",
+    );
     for (ended, says) in [
         (RunEnd::Interrupted, "runs/11 was interrupted"),
         (RunEnd::TooManyErrors, "runs/11 was stopped"),

@@ -56,8 +56,10 @@ fn five_percent_in_one_gate_fail_in_that_gate() {
     let new = Figures { ttft: [PLAIN.ttft[0], PLAIN.ttft[1] * 1.05], ..PLAIN };
     let found = comparisons(4, 6, new);
     let failed = |gate: usize| {
-        let of = |found: &&Comparison| found.gates[gate].judged.judgement == Judgement::Fail;
-        found.iter().filter(of).count()
+        found
+            .iter()
+            .filter(|found: &&Comparison| found.gates[gate].judged.judgement == Judgement::Fail)
+            .count()
     };
     assert!(failed(1) >= 180, "{} failed", failed(1));
     assert!(failed(0) + failed(2) <= 2);
@@ -81,11 +83,13 @@ fn improvements_pass() {
 #[test]
 fn intervals_cover_the_change() {
     let found = comparisons(7, 6, slower(1.05));
-    let covers = |found: &&Comparison| {
-        let gate = &found.gates[0];
-        gate.judged.low.unwrap() <= 0.05 && 0.05 <= gate.judged.high.unwrap()
-    };
-    let covered = found.iter().filter(covers).count();
+    let covered = found
+        .iter()
+        .filter(|found: &&Comparison| {
+            let gate = &found.gates[0];
+            gate.judged.low.unwrap() <= 0.05 && 0.05 <= gate.judged.high.unwrap()
+        })
+        .count();
     assert!(covered >= 183, "{covered} of {REPEATS}");
 }
 

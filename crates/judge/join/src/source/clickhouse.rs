@@ -72,8 +72,8 @@ pub(super) fn read(
         None if failure.is_some() => {}
         None => failure = Some(String::from_utf8_lossy(line).into_owned()),
     })?;
-    let failed = |text| Err(table.address.failure(NAME, &format!("it broke off: {text}")));
-    failure.map_or(Ok(()), failed)
+    failure
+        .map_or(Ok(()), |text| Err(table.address.failure(NAME, &format!("it broke off: {text}"))))
 }
 
 /// Only mapped columns, of the run's time.

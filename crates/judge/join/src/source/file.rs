@@ -124,10 +124,12 @@ fn read_csv(
 }
 
 fn names(header: &ByteRecord) -> Vec<String> {
-    let name = |field: &[u8]| {
-        String::from_utf8_lossy(field).trim().trim_start_matches('\u{feff}').to_owned()
-    };
-    header.iter().map(name).collect()
+    header
+        .iter()
+        .map(|field: &[u8]| {
+            String::from_utf8_lossy(field).trim().trim_start_matches('\u{feff}').to_owned()
+        })
+        .collect()
 }
 
 /// The records of a CSV file, the header first. None may be longer than [`MAX_LINE`]: a quote that

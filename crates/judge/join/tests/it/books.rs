@@ -130,12 +130,11 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     // One in 200 answers comes from a cache, with the headers of the first one; the last ones
     // have none at all.
     let run = |without: i64| {
-        let row = |n: i64| match n {
+        Files::of((0..1_000).map(|n: i64| match n {
             _ if n >= 1_000 - without => run_row(n),
             _ if n % 200 == 199 => run_row(n).replace(r#""bytes_out""#, &header(0)),
             _ => run_row(n).replace(r#""bytes_out""#, &header(n)),
-        };
-        Files::of((0..1_000).map(row))
+        }))
     };
     let log = |n: i64| format!(r#"{{"call":"call-{n}"}}"#);
     let files = run(2);
@@ -164,15 +163,14 @@ fn the_mocks_log_is_matched_by_prompts() {
     let conversation = |n: i64| id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned();
     let own = |n: i64| format!("{}-{}", conversation(n), n % 2);
     let files = Files::of((0..80).map(|n| run_row(n).replace(&id(n), &own(n))));
-    let row = |n: i64| {
+    files.lines("mock.jsonl", (0..80).filter(|n| *n != 33).map(|n: i64| {
         let (arrived, messages) = (sent(n) + 200_000, n % 2 * 2 + 1);
         format!(
             r#"{{"sequence":{n},"request_id":null,"stream":true,"messages":{messages},"prompt_tokens":128,"prompt_hash":17446744073709551615,"prompt_head":"[{}]  some words","arrived":{arrived},"body_complete":{arrived},"status":200,"planned_tokens":64,"finished":{}}}"#,
             conversation(n),
             arrived + total(n)
         )
-    };
-    files.lines("mock.jsonl", (0..80).filter(|n| *n != 33).map(row));
+    }));
     let join = files.join("mock.jsonl", &[]).unwrap();
     assert_eq!((join.books.matched, join.books.lost, join.books.disagreeing), (79, 1, 0));
     assert_eq!((join.log_of, &join.examples.lost), (LogOf::Upstream, &vec![own(33)]));

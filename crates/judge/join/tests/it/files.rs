@@ -96,14 +96,13 @@ fn no_difference_is_shown_finer_than_the_steps_of_the_log() {
     let files = Files::run(100);
     let seconds =
         |nanos: i64| format!("{}.{:03}", nanos / 1_000_000_000, nanos / 1_000_000 % 1_000);
-    let row = |n: i64| {
+    files.lines("log", (0..100).map(|n: i64| {
         let (took, behind) = (seconds(total(n)), seconds(upstream(n)));
         format!(
             r#"{{"request_id":"{}","request_time":"{took}","upstream_response_time":"{behind}","status":"200"}}"#,
             id(n)
         )
-    };
-    files.lines("log", (0..100).map(row));
+    }));
     let join = files.join("log", &[]).unwrap();
     assert_eq!((join.steps_ms, join.books.matched), (Some(2.0), 100));
     let text = plimsoll_join::text(&join);

@@ -16,8 +16,12 @@ fn peak() -> u64 {
 #[test]
 fn foreign_rows_take_no_memory() {
     let files = Files::run(100);
-    let foreign = |n: i64| audit_row(n, 0, 64).replace(&id(n), &format!("other-{n}"));
-    files.lines("log", (0..100).map(|n| audit_row(n, 0, 64)).chain((0..20_000).map(foreign)));
+    files.lines(
+        "log",
+        (0..100).map(|n| audit_row(n, 0, 64)).chain(
+            (0..20_000).map(|n: i64| audit_row(n, 0, 64).replace(&id(n), &format!("other-{n}"))),
+        ),
+    );
     let join = files.join("log", &[]).unwrap();
     assert_eq!((join.books.matched, join.books.foreign), (100, 20_000));
     assert_eq!((join.books.lost, join.examples.foreign.len()), (0, 5));
@@ -29,8 +33,12 @@ fn foreign_rows_take_no_memory() {
 fn a_million_rows_within_600_mb() {
     let count = 1_000_000;
     let files = Files::run(count);
-    let foreign = |n: i64| audit_row(n, 0, 64).replace(&id(n), &format!("other-{n}"));
-    files.lines("log", log(count).chain((0..count).map(foreign)));
+    files.lines(
+        "log",
+        log(count).chain(
+            (0..count).map(|n: i64| audit_row(n, 0, 64).replace(&id(n), &format!("other-{n}"))),
+        ),
+    );
     let started = Instant::now();
     let join = files.join("log", &[]).unwrap();
     let (seconds, mib) = (started.elapsed().as_secs_f64(), peak());

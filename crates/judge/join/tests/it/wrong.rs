@@ -11,14 +11,16 @@ use crate::support::{Files, audit_row, id, options, sent, service, total, upstre
 fn a_log_in_other_units_is_named_with_the_unit_it_seems_to_have() {
     let files = Files::run(100);
     let with = |digits: u32| {
-        let row = |n: i64| {
-            format!(
-                r#"{{"id":"{}","took":{:.9}}}"#,
-                id(n),
-                total(n) as f64 / 10_f64.powi(digits.try_into().unwrap())
-            )
-        };
-        files.lines("log", (0..100).map(row));
+        files.lines(
+            "log",
+            (0..100).map(|n: i64| {
+                format!(
+                    r#"{{"id":"{}","took":{:.9}}}"#,
+                    id(n),
+                    total(n) as f64 / 10_f64.powi(digits.try_into().unwrap())
+                )
+            }),
+        );
     };
     for (digits, given, seems) in [(9, "ms", "s"), (6, "us", "ms"), (6, "s", "ms"), (3, "ms", "us")]
     {
@@ -65,10 +67,12 @@ fn clocks_hours_apart_are_named() {
 #[test]
 fn times_that_are_not_part_of_the_clients_are_refused() {
     let files = Files::run(100);
-    let row = |n: i64| {
-        format!(r#"{{"id":"{}","took":{}}}"#, id(n), (total(n) + n % 10 * 2_000_000) / 1_000)
-    };
-    files.lines("log", (0..100).map(row));
+    files.lines(
+        "log",
+        (0..100).map(|n: i64| {
+            format!(r#"{{"id":"{}","took":{}}}"#, id(n), (total(n) + n % 10 * 2_000_000) / 1_000)
+        }),
+    );
     let join = files.join("log", &["id=id", "total=took:us"]).unwrap();
     assert!(join.impossible > 50 && join.times.is_empty(), "{join:?}");
     assert!(join.times_refused.unwrap().contains("not part of the client's"));
@@ -111,11 +115,13 @@ fn an_upstream_in_other_units_is_named_and_one_that_is_no_part_is_refused() {
     assert!(message.contains("more than the log's own total in 100 of 100"), "{message}");
     assert!(message.ends_with("seems to be in us: --map upstream=upstream_us:us"), "{message}");
     // Not a power of a thousand: twice the total, by whatever mistake.
-    let row = |n: i64| {
-        let total = total(n) / 1_000;
-        format!(r#"{{"id":"{}","took":{total},"behind":{}}}"#, id(n), total * 2)
-    };
-    files.lines("log", (0..100).map(row));
+    files.lines(
+        "log",
+        (0..100).map(|n: i64| {
+            let total = total(n) / 1_000;
+            format!(r#"{{"id":"{}","took":{total},"behind":{}}}"#, id(n), total * 2)
+        }),
+    );
     let map = ["id=id", "total=took:us", "upstream=behind:us"];
     let message = files.usage("log", &map);
     assert!(message.contains("--map upstream=behind:ns"), "{message}");
@@ -126,8 +132,10 @@ fn an_upstream_in_other_units_is_named_and_one_that_is_no_part_is_refused() {
 #[test]
 fn times_of_arrival_in_other_units_are_named_with_their_date() {
     let files = Files::run(100);
-    let row = |n: i64| format!(r#"{{"id":"{}","at":{}}}"#, id(n), sent(n) / 1_000_000_000);
-    files.lines("log", (0..100).map(row));
+    files.lines(
+        "log",
+        (0..100).map(|n: i64| format!(r#"{{"id":"{}","at":{}}}"#, id(n), sent(n) / 1_000_000_000)),
+    );
     // Seconds since 1970 read as milliseconds: 20 days after 1970.
     let message = files.usage("log", &["id=id", "at=at:ms"]);
     assert!(message.contains("arrived at 1970-01-21"), "{message}");
@@ -164,8 +172,10 @@ fn the_rows_of_a_join_say_where_the_time_went() {
         }
     }
     // Times that cannot be compared are not subtracted.
-    let row = |n: i64| format!(r#"{{"id":"{}","took":{}}}"#, id(n), total(n) / 500);
-    files.lines("log", (0..50).map(row));
+    files.lines(
+        "log",
+        (0..50).map(|n: i64| format!(r#"{{"id":"{}","took":{}}}"#, id(n), total(n) / 500)),
+    );
     let map = options(&["id=id", "total=took:us"]);
     files.join_with(&log, &Options { rows: Some(path.clone()), ..map }).unwrap();
     let text = fs::read_to_string(&path).unwrap();

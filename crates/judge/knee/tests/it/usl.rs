@@ -51,8 +51,12 @@ fn the_fit_is_the_minimum_of_the_squares() {
 
 #[test]
 fn coherency_is_found_and_covered() {
-    let curve = |n: f64| 1_000.0 * n / (1.0 + 0.05 * (n - 1.0) + 1e-4 * n * (n - 1.0));
-    let [fitted, claimed, sigma, kappa] = counts(curve, 0.02, 0.05, 1e-4);
+    let [fitted, claimed, sigma, kappa] = counts(
+        |n: f64| 1_000.0 * n / (1.0 + 0.05 * (n - 1.0) + 1e-4 * n * (n - 1.0)),
+        0.02,
+        0.05,
+        1e-4,
+    );
     assert!(fitted >= 90 && claimed >= 85, "{fitted} {claimed}");
     assert!(sigma * 10 >= fitted * 9 && kappa * 10 >= claimed * 9, "{sigma} {kappa}");
 }
@@ -61,8 +65,8 @@ fn coherency_is_found_and_covered() {
 #[test]
 fn coherency_is_not_claimed_where_there_is_none() {
     for contention in [0.0, 0.05, 0.5] {
-        let curve = |n: f64| 1_000.0 * n / (1.0 + contention * (n - 1.0));
-        let [fitted, claimed, sigma, _] = counts(curve, 0.02, contention, 0.0);
+        let [fitted, claimed, sigma, _] =
+            counts(|n: f64| 1_000.0 * n / (1.0 + contention * (n - 1.0)), 0.02, contention, 0.0);
         let found = format!("{contention}: {fitted} fitted, {claimed} claimed, {sigma} covered");
         assert!(fitted >= 85 && claimed <= 8 && sigma * 10 >= fitted * 9, "{found}");
     }

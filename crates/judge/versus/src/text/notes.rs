@@ -85,11 +85,14 @@ fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize
             .windows(2)
             .any(|two| two.contains(&&*claim.target) && two.contains(&&*claim.reference))
     };
-    let matters = |claim: &&&Claim| {
-        (claim.about == versus.headline.name() || claim.about == FAILURES)
-            && (claim.reference == versus.reference() || neighbours(claim))
-    };
-    let chosen: Vec<&Claim> = claims.iter().filter(matters).copied().collect();
+    let chosen: Vec<&Claim> = claims
+        .iter()
+        .filter(|claim: &&&Claim| {
+            (claim.about == versus.headline.name() || claim.about == FAILURES)
+                && (claim.reference == versus.reference() || neighbours(claim))
+        })
+        .copied()
+        .collect();
     let more = claims.len() - chosen.len();
     (chosen, more)
 }
@@ -162,8 +165,11 @@ fn shift(found: &Difference) -> String {
 /// Scenarios in which a target adds more or less than in all together.
 fn scenarios(page: &mut Page, versus: &Versus) {
     const SHOWN: usize = 5;
-    let notable = |found: &&ScenarioDifference| found.q.is_some_and(|q| q < WORTH_A_LOOK);
-    let mut found: Vec<_> = versus.scenarios.iter().filter(notable).collect();
+    let mut found: Vec<_> = versus
+        .scenarios
+        .iter()
+        .filter(|found: &&ScenarioDifference| found.q.is_some_and(|q| q < WORTH_A_LOOK))
+        .collect();
     if found.is_empty() {
         return;
     }

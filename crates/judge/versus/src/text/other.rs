@@ -23,8 +23,10 @@ const COLUMNS: [Column; 9] = [
 ];
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
-    let known = |column: &&Column| versus.targets.iter().any(|target| column.1(target).is_some());
-    let columns: Vec<&Column> = COLUMNS.iter().filter(known).collect();
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|column: &&Column| versus.targets.iter().any(|target| column.1(target).is_some()))
+        .collect();
     let head = [""].into_iter().chain(columns.iter().map(|column| column.0));
     let mut table = Table::new(head);
     for target in &versus.targets {
@@ -41,10 +43,13 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
 
 /// How turns of targets failed, and which targets were taken out.
 pub(super) fn failures(versus: &Versus) -> Vec<String> {
-    let part = |(word, count): (&String, &u64)| format!("{} {word}", format::count(*count));
     let failed = versus.targets.iter().filter(|target| !target.failures.is_empty());
     let failed = failed.map(|target| {
-        let parts: Vec<_> = target.failures.iter().map(part).collect();
+        let parts: Vec<_> = target
+            .failures
+            .iter()
+            .map(|(word, count): (&String, &u64)| format!("{} {word}", format::count(*count)))
+            .collect();
         format!("{} failed: {}", target.name, parts.join(", "))
     });
     let taken_out = versus.targets.iter().filter_map(|target| {

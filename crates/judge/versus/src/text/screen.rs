@@ -45,8 +45,13 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     let (headline, reference) = (versus.headline.title(), versus.reference());
     let heading = format!("{headline}, and its differences to {reference} with 95 % intervals");
     // The reference has no difference to itself.
-    let of_role = |(_, target): &(usize, &TargetResult)| target.role == Role::Target;
-    let first = versus.targets.iter().enumerate().filter(of_role).map(|(row, _)| row).collect();
+    let first = versus
+        .targets
+        .iter()
+        .enumerate()
+        .filter(|(_, target): &(usize, &TargetResult)| target.role == Role::Target)
+        .map(|(row, _)| row)
+        .collect();
     screen.rows(&heading, Rows { table, unit: "targets", first, most: MOST, ..Rows::default() });
 }
 
@@ -73,8 +78,15 @@ fn bounds(screen: &mut Screen, versus: &Versus) {
     found.extend(versus.worse_than_margin.iter().map(|why| (Tone::Bad, "FAIL", why.clone())));
     found.extend(versus.margin_unknown.iter().map(|w| (Tone::Unsure, "INCONCLUSIVE", w.clone())));
     found.sort_by_key(|(tone, ..)| std::cmp::Reverse(*tone));
-    let item = |(tone, word, what): &(Tone, &str, String)| Item::judged(*tone, word, what);
-    screen.judged("", "bounds", found.iter().map(item).collect(), LEAST);
+    screen.judged(
+        "",
+        "bounds",
+        found
+            .iter()
+            .map(|(tone, word, what): &(Tone, &str, String)| Item::judged(*tone, word, what))
+            .collect(),
+        LEAST,
+    );
 }
 
 /// The sentences that hold; nothing of an invalid comparison.
@@ -83,8 +95,8 @@ fn claims(screen: &mut Screen, versus: &Versus) {
         return;
     }
     let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
-    let sentence = |claim: &&Claim| Item::judged(Tone::Good, "", &claim.text);
-    let mut items: Vec<_> = hold.iter().map(sentence).collect();
+    let mut items: Vec<_> =
+        hold.iter().map(|claim: &&Claim| Item::judged(Tone::Good, "", &claim.text)).collect();
     if items.is_empty() {
         items.push(Item::judged(Tone::Unsure, "", "no difference is proven"));
     }

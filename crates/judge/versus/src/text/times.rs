@@ -28,15 +28,14 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
 /// The figures of the table: the headline, and what else the targets have. Of response and service
 /// time only the one that stands for the whole request.
 fn shown(versus: &Versus) -> Vec<Figure> {
-    let has = |figure: &Figure| {
-        versus.targets.iter().any(|target| target.own(*figure).is_some_and(|own| own.count > 0))
-    };
     let other = match versus.whole {
         Figure::ServiceTime => Figure::ResponseTime,
         _ => Figure::ServiceTime,
     };
     let rest = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
-    let rest = rest.filter(|figure| *figure != other).filter(has);
+    let rest = rest.filter(|figure| *figure != other).filter(|figure: &Figure| {
+        versus.targets.iter().any(|target| target.own(*figure).is_some_and(|own| own.count > 0))
+    });
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
@@ -94,12 +93,14 @@ pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
             None => reasons.push((why, vec![what])),
         }
     }
-    let line = |(why, figures): (String, Vec<String>)| {
-        let (first, more) = (&figures[0], figures.len() - 1);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{why} ({first}{more})")
-    };
-    reasons.into_iter().map(line).collect()
+    reasons
+        .into_iter()
+        .map(|(why, figures): (String, Vec<String>)| {
+            let (first, more) = (&figures[0], figures.len() - 1);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{why} ({first}{more})")
+        })
+        .collect()
 }
 
 /// Medians that are left out, with the reason.
@@ -107,7 +108,7 @@ fn medians<'v>(
     versus: &'v Versus,
     shown: &'v [Figure],
 ) -> impl Iterator<Item = (String, String)> + 'v {
-    let own = |figure: Figure| {
+    shown.iter().copied().flat_map(|figure: Figure| {
         versus.targets.iter().filter_map(move |target| {
             let own = target.own(figure)?;
             (own.p50_ns.is_none() && own.p50_between_ns.is_some()).then(|| {
@@ -115,8 +116,7 @@ fn medians<'v>(
                 (why, format!("{} of {} itself", figure.title(), target.name))
             })
         })
-    };
-    shown.iter().copied().flat_map(own)
+    })
 }
 
 fn refused(

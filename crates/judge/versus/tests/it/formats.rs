@@ -50,11 +50,12 @@ fn facts(simulation: &Simulation) -> Facts {
     for (target, cpu_us) in [(2_u64, 27), (3, 402)] {
         let index = usize::try_from(target).unwrap();
         // 100 requests a second, and a little that differs.
-        let reading = |second: u64| CpuReading {
-            at: Nanos::from_millis(second * 1_000),
-            cpu: Nanos::from_micros(second * 100 * cpu_us + second * 37 * target % 11 * 100),
-        };
-        facts.targets[index].cpu = (0..=61).map(reading).collect();
+        facts.targets[index].cpu = (0..=61)
+            .map(|second: u64| CpuReading {
+                at: Nanos::from_millis(second * 1_000),
+                cpu: Nanos::from_micros(second * 100 * cpu_us + second * 37 * target % 11 * 100),
+            })
+            .collect();
         facts.targets[index].memory_bytes = Some(12_000_000);
     }
     facts

@@ -6,13 +6,15 @@ use crate::simulation::{Simulation, direct, microseconds, target};
 
 /// Rounds in which a adds so many microseconds.
 fn rounds(adds_us: &[f64]) -> Vec<Versus> {
-    let round = |(run, &adds_us): (u64, &f64)| {
-        let mut targets = direct(0.0);
-        targets.push(target("a", adds_us));
-        let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
-        judge(&simulation.facts(), &simulation.blocks())
-    };
-    (0..).zip(adds_us).map(round).collect()
+    (0..)
+        .zip(adds_us)
+        .map(|(run, &adds_us): (u64, &f64)| {
+            let mut targets = direct(0.0);
+            targets.push(target("a", adds_us));
+            let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
+            judge(&simulation.facts(), &simulation.blocks())
+        })
+        .collect()
 }
 
 fn added(versus: &Versus) -> (f64, f64, f64) {

@@ -58,19 +58,22 @@ impl Simulation {
     }
 
     pub(crate) fn facts(&self) -> Facts {
-        let target = |simulated: &Simulated| TargetFacts {
-            name: simulated.name.to_owned(),
-            url: format!("http://127.0.0.1/{}", simulated.name),
-            role: simulated.role,
-            ..TargetFacts::default()
-        };
         let schedule = match self.windows_s {
             Some(_) => Schedule::Turns,
             None => Schedule::Spread { gap: Nanos::from_micros(2_500) },
         };
         Facts {
             name: "simulated".to_owned(),
-            targets: self.targets.iter().map(target).collect(),
+            targets: self
+                .targets
+                .iter()
+                .map(|simulated: &Simulated| TargetFacts {
+                    name: simulated.name.to_owned(),
+                    url: format!("http://127.0.0.1/{}", simulated.name),
+                    role: simulated.role,
+                    ..TargetFacts::default()
+                })
+                .collect(),
             schedule,
             stages: vec![StageFacts { name: "@100:60s".to_owned(), model: LoadModel::Open }],
             planned_blocks: self.seconds * self.rate,

@@ -42,12 +42,14 @@ fn is_decided(versus: &Versus) -> bool {
 /// How many intervals of the table miss what was planted, and how many are refused.
 fn missed(all: &[Versus], what: (Figure, Kind, &str), planted_us: f64) -> (usize, usize) {
     let (figure, kind, quantile) = what;
-    let found = |versus: &Versus| {
-        let found = versus.difference(("a", "direct"), figure, kind, quantile).unwrap();
-        found.measured().map(|(_, low, high)| (low / 1e3, high / 1e3))
-    };
     let misses = |(low, high): &(f64, f64)| planted_us < *low || *high < planted_us;
-    let measured: Vec<_> = all.iter().filter_map(found).collect();
+    let measured: Vec<_> = all
+        .iter()
+        .filter_map(|versus: &Versus| {
+            let found = versus.difference(("a", "direct"), figure, kind, quantile).unwrap();
+            found.measured().map(|(_, low, high)| (low / 1e3, high / 1e3))
+        })
+        .collect();
     (measured.iter().filter(|ends| misses(ends)).count(), all.len() - measured.len())
 }
 

@@ -102,8 +102,13 @@ fn growth_under_a_load_that_was_carried_accuses_nobody() {
 fn a_direct_target_that_misses_the_rate_too_accuses_the_provider() {
     let missing = |kong, direct| {
         comparison((10.0, 5.0), (10.0, 5.0)).with(|case| {
-            let of_stage = |cell: &&mut Group| cell.stage.as_deref() == Some("@200:10s");
-            let mut cells: Vec<_> = case.0.results.cells.iter_mut().filter(of_stage).collect();
+            let mut cells: Vec<_> = case
+                .0
+                .results
+                .cells
+                .iter_mut()
+                .filter(|cell: &&mut Group| cell.stage.as_deref() == Some("@200:10s"))
+                .collect();
             // In the order of `comparison`.
             cells[0].counters.arrivals_in_stage -= kong;
             cells[1].counters.arrivals_in_stage -= direct;
@@ -148,9 +153,15 @@ fn the_control_of_a_comparison_is_no_gateway() {
         let name = "upstream'".to_owned();
         let control = TargetInfo { name: name.clone(), direct: true, ..TargetInfo::default() };
         case.0.metadata.targets.insert(1, control);
-        let of_direct = |cell: &&Group| cell.target.as_deref() == Some("upstream");
         let again = |cell: &Group| Group { target: Some(name.clone()), ..cell.clone() };
-        let again: Vec<_> = case.0.results.cells.iter().filter(of_direct).map(again).collect();
+        let again: Vec<_> = case
+            .0
+            .results
+            .cells
+            .iter()
+            .filter(|cell: &&Group| cell.target.as_deref() == Some("upstream"))
+            .map(again)
+            .collect();
         case.0.results.cells.extend(again);
         case.stage().mean_in_flight = Some(5.1);
     });

@@ -13,11 +13,13 @@ fn an_open_load_is_at_its_limit_where_arrivals_find_no_slot() {
     // Of 1,000 planned, 11 and 9 were held up; 400 that the generator kept are not the target's.
     assert_eq!(busy(|case| case.counters().arrivals_in_stage = 989), "gateway");
     assert_eq!(busy(|case| case.counters().arrivals_in_stage = 991), "nothing_saturated");
-    let late = |case: &mut Case| {
-        case.counters().arrivals_in_stage = 600;
-        case.counters().arrivals_late_by_generator = 400;
-    };
-    assert_eq!(busy(late), "nothing_saturated");
+    assert_eq!(
+        busy(|case: &mut Case| {
+            case.counters().arrivals_in_stage = 600;
+            case.counters().arrivals_late_by_generator = 400;
+        }),
+        "nothing_saturated"
+    );
 }
 
 #[test]

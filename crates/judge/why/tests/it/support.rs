@@ -190,12 +190,14 @@ pub(crate) fn process(name: &str, pid: u32, cores: f64) -> ProcessLoad {
 
 /// Gives a process so many threads that each ran and waited for this part of the time.
 pub(crate) fn threads(process: &mut ProcessLoad, each: &[(f64, f64)]) {
-    let thread = |(cores, waiting): &(f64, f64)| ThreadLoad {
-        name: "worker".to_owned(),
-        cores: *cores,
-        waiting: *waiting,
-    };
-    process.threads = each.iter().map(thread).collect();
+    process.threads = each
+        .iter()
+        .map(|(cores, waiting): &(f64, f64)| ThreadLoad {
+            name: "worker".to_owned(),
+            cores: *cores,
+            waiting: *waiting,
+        })
+        .collect();
     process.cores = each.iter().map(|(cores, _)| cores).sum();
     process.waiting = Some(each.iter().map(|(_, waiting)| waiting).sum());
 }
