@@ -28,7 +28,7 @@ fuzz seconds="60" *targets:
 
 # refresh the stored files that tests compare with; read the difference afterwards
 bless:
-    UPDATE_GOLDEN=1 cargo test --workspace --all-features
+    UPDATE_EXPECT=1 cargo test --workspace --all-features
     git diff --stat
 
 # the reference gateway against nginx and Envoy, as ratios

@@ -20,12 +20,12 @@ CRATE_RULES = CrateRules(
         "load/engine": "measure coming?",
         "gateway/server": "",
         "mock": "",
-        "proof/golden": "",
+        "proof/test-support": "",
         "proof/later?": "engine",
         "cli": "engine gateway-server",
     },
     tests_use={"load/engine": "mock"},
-    any_test_uses="golden",
+    any_test_uses="test-support",
     reach={"mock": "", "gateway": "gateway", "load": "load"},
     must_not_know={"load/measure": "tokio"},
 )
@@ -87,7 +87,7 @@ CLEAN = {
     "crates/cli/src/main.rs": "fn main() {}\n",
     "crates/gateway/server/Cargo.toml": manifest("gateway-server"),
     "crates/gateway/server/src/lib.rs": "",
-    "crates/load/measure/Cargo.toml": manifest("measure", dev=ours("golden", "proof/golden")),
+    "crates/load/measure/Cargo.toml": manifest("measure", dev=ours("test-support", "proof/test-support")),
     "crates/load/measure/src/lib.rs": "",
     "crates/load/engine/Cargo.toml": manifest("engine", ours("measure", "load/measure"), ours("mock", "mock")),
     "crates/load/engine/src/lib.rs": "mod pace;\nmod run;\n\npub use pace::Pace;\npub use run::{Run, Step};\n",
@@ -101,8 +101,8 @@ CLEAN = {
     "crates/mock/Cargo.toml": manifest("mock"),
     "crates/mock/src/lib.rs": "",
     "crates/mock/tests/alone.rs": "",
-    "crates/proof/golden/Cargo.toml": manifest("golden"),
-    "crates/proof/golden/src/lib.rs": "",
+    "crates/proof/test-support/Cargo.toml": manifest("test-support"),
+    "crates/proof/test-support/src/lib.rs": "",
 }
 
 MEASURE = "crates/load/measure/Cargo.toml"
@@ -172,8 +172,8 @@ CASES = (
     Case(
         "a test helper as a normal dependency",
         "crates/cli/Cargo.toml",
-        'plimsoll-golden = { path = "../proof/golden" }\n',
-        (("plimsoll must not depend on plimsoll-golden",),),
+        'plimsoll-test-support = { path = "../proof/test-support" }\n',
+        (("plimsoll must not depend on plimsoll-test-support",),),
         NORMAL,
     ),
     Case(

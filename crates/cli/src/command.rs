@@ -107,7 +107,7 @@ mod tests {
         let command = super::Cli::command().max_term_width(0);
         let page = help_markdown_command_custom(&command, &options);
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
-        plimsoll_golden::check(path, &fence_examples(&page));
+        expect_test::expect_file![path].assert_eq(&fence_examples(&page));
     }
 
     /// Turns runs of indented lines outside of option lists into fenced code blocks. Markdown would

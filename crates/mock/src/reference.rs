@@ -100,7 +100,7 @@ const INTRODUCTION: &str = "\
 # The mock provider
 
 Generated from the code of `crates/mock`; do not edit. A test keeps this page equal to it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-mock reference`.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-mock reference`.
 
 `plimsoll mock --config FILE` reads the configuration, in YAML or JSON. Every key has a default; unknown keys are errors.
 A duration is a number with a unit (`ns`, `us`, `ms`, `s`, `m`, `h`), like `350us` or `1.5s`, or `0`.
@@ -369,7 +369,7 @@ fn text_of(schema: &Value, key: &str) -> String {
 #[test]
 fn the_reference_page_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/mock.md");
-    plimsoll_golden::check(path, &page());
+    expect_test::expect_file![path].assert_eq(&page());
 }
 
 #[test]

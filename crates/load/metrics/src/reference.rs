@@ -12,7 +12,7 @@ use crate::quantile::QUANTILES;
 const HEAD: &str = "# Metrics
 
 Generated from the catalog in `crates/load/metrics/src/catalog`; do not edit. To refresh it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-metrics`.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-metrics`.
 
 Instants (`intended`, `dispatched`, `finished`, ...) are those of the glossary.
 ";

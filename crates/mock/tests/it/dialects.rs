@@ -1,4 +1,4 @@
-//! The exact bytes of each dialect. After an intended change: `UPDATE_GOLDEN=1 cargo test -p
+//! The exact bytes of each dialect. After an intended change: `UPDATE_EXPECT=1 cargo test -p
 //! plimsoll-mock`, and read the difference.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ const MESSAGES: &str = "/v1/messages";
 /// Compares with `golden/NAME.txt`.
 fn check(name: &str, response: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden");
-    plimsoll_golden::check(folder.join(format!("{name}.txt")), response);
+    expect_test::expect_file![folder.join(format!("{name}.txt"))].assert_eq(response);
 }
 
 /// The response to one request: status, content type and body.

@@ -12,7 +12,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference
 
 const INTRODUCTION: &str = "# Configuration of the gateway
 
-<!-- Made from crates/gateway/server/src/spec.rs by `UPDATE_GOLDEN=1 cargo test -p plimsoll-gateway-server`. -->
+<!-- Made from crates/gateway/server/src/spec.rs by `UPDATE_EXPECT=1 cargo test -p plimsoll-gateway-server`. -->
 
 Every key of the file that `plimsoll gateway --config FILE` reads; `--set PATH=VALUE` replaces single values. The
 presence of a section enables its layer. [The guide](../guides/gateway.md) explains the layers with examples.
@@ -159,7 +159,7 @@ fn the_reference_page_is_up_to_date() {
     let schema = serde_json::to_value(schemars::schema_for!(Spec)).unwrap();
     let mut reference = Reference { schema: schema.clone(), table: INTRODUCTION.to_owned() };
     reference.rows("", &schema);
-    plimsoll_golden::check(PAGE, &reference.table);
+    expect_test::expect_file![PAGE].assert_eq(&reference.table);
 }
 
 #[test]

@@ -12,7 +12,8 @@ fn schema() -> Value {
 #[test]
 fn the_schema_of_the_json_equals_its_type() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/audit.schema.json");
-    plimsoll_golden::check(path, &(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
+    expect_test::expect_file![path]
+        .assert_eq(&(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
 }
 
 #[test]
@@ -29,6 +30,7 @@ fn findings_keep_the_schema() {
 fn the_text_fits_a_terminal_and_names_place_arithmetic_and_remedy() {
     let report = audit_file(&fixtures().join("seeds/quick.md"));
     let text = report.text(true);
-    plimsoll_golden::check(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/quick.txt"), &text);
+    expect_test::expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/quick.txt")]
+        .assert_eq(&text);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -26,7 +26,7 @@ fn example() -> Comparison {
 
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    plimsoll_golden::check(path, text);
+    expect_test::expect_file![path].assert_eq(text);
 }
 
 #[track_caller]
@@ -34,7 +34,7 @@ fn screens(name: &str, screen: &Screen) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/screens");
     let at = |width| Style { width, color: false };
     let whole = screen.clone().with_lines(1_000).text(at(10_000));
-    plimsoll_golden::check_screens(path, name, &whole, |width| screen.text(at(width)));
+    plimsoll_test_support::check_screens(path, name, &whole, |width| screen.text(at(width)));
 }
 
 #[test]

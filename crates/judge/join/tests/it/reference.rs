@@ -12,7 +12,8 @@ fn schema() -> Value {
 #[test]
 fn the_schema_of_join_json_equals_its_type() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/join.schema.json");
-    plimsoll_golden::check(path, &(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
+    expect_test::expect_file![path]
+        .assert_eq(&(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn screens_are_as_stored_and_fit_every_width() {
         ("not-even", report(&constant(50, 1e5), None)),
     ] {
         let whole = report.text(1_000, rest());
-        plimsoll_golden::check_screens(FOLDER, name, &whole, |width| {
+        plimsoll_test_support::check_screens(FOLDER, name, &whole, |width| {
             report.screen(rest()).text(Style { width, color: false })
         });
         let probes: usize = report.knees.iter().map(|knee| knee.probes.len()).sum();
@@ -122,7 +122,8 @@ fn what_is_asked_for_is_judged_by_the_interval() {
 fn the_schema_of_knee_json_equals_its_type_and_reports_keep_it() {
     let schema: Value = serde_json::to_value(schemars::schema_for!(KneeReport)).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/knee.schema.json");
-    plimsoll_golden::check(path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    expect_test::expect_file![path]
+        .assert_eq(&(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
     let validator = jsonschema::validator_for(&schema).unwrap();
     for search in [of_queue(), constant(50, 1e5)] {
         let report = report(&search, Some(10.0));

@@ -13,7 +13,7 @@ use crate::simulation::{Simulation, direct, target};
 const PAGE: &str = "# versus.json
 
 Generated from the type `Versus` of `crates/judge/versus`; do not edit. To refresh it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-versus`. [versus.schema.json](versus.schema.json) is the same as a JSON Schema.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-versus`. [versus.schema.json](versus.schema.json) is the same as a JSON Schema.
 
 Times are in nanoseconds. `null` stands for what is not known or refused; `refused` says why.
 ";
@@ -72,7 +72,7 @@ pub(crate) fn stored(path: &str) -> String {
 #[test]
 fn the_text_has_its_stored_form_and_fits_any_width() {
     let versus = versus();
-    plimsoll_golden::check(stored("tests/it/golden/versus.txt"), &text(&versus, 80));
+    expect_test::expect_file![stored("tests/it/golden/versus.txt")].assert_eq(&text(&versus, 80));
     for width in 60..=200 {
         let text = text(&versus, width);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
@@ -111,10 +111,10 @@ fn json_reads_back_equal_and_follows_its_schema() {
 #[test]
 fn the_reference_pages_equal_the_type() {
     let reference = |name: &str| stored(&format!("../../../docs/reference/{name}"));
-    let page = format!("{PAGE}{}", plimsoll_golden::schema_page::render(&schema()));
-    plimsoll_golden::check(reference("versus.md"), &page);
+    let page = format!("{PAGE}{}", plimsoll_test_support::schema_page::render(&schema()));
+    expect_test::expect_file![reference("versus.md")].assert_eq(&page);
     let schema = serde_json::to_string_pretty(&schema()).unwrap();
-    plimsoll_golden::check(reference("versus.schema.json"), &format!("{schema}\n"));
+    expect_test::expect_file![reference("versus.schema.json")].assert_eq(&format!("{schema}\n"));
 }
 
 /// By hand: 27 and 402 us of CPU time per request were planted.

@@ -28,9 +28,12 @@ fn check(name: &str, versus: &Versus, ended: RunEnd) -> String {
     let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
     let whole = screen(versus, &summary(ended), rest).with_lines(1_000);
     let whole = whole.text(Style { width: 10_000, color: false });
-    plimsoll_golden::check_screens(stored("tests/it/golden/screens"), name, &whole, |width| {
-        shown(versus, ended, width)
-    });
+    plimsoll_test_support::check_screens(
+        stored("tests/it/golden/screens"),
+        name,
+        &whole,
+        |width| shown(versus, ended, width),
+    );
     shown(versus, ended, 80)
 }
 

@@ -57,7 +57,8 @@ fn the_text_fits_a_terminal_however_much_was_watched() {
 #[test]
 fn the_schema_of_why_json_equals_its_type() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/why.schema.json");
-    plimsoll_golden::check(path, &(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
+    expect_test::expect_file![path]
+        .assert_eq(&(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
 }
 
 #[test]

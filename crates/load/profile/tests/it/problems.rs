@@ -20,7 +20,8 @@ fn with_present_message(paragraph: &str) -> String {
 fn every_problem_has_the_message_of_the_golden_file() {
     let golden = std::fs::read_to_string(GOLDEN).unwrap();
     let paragraphs = golden.trim_end().split("\n\n").map(with_present_message);
-    plimsoll_golden::check(GOLDEN, &(paragraphs.collect::<Vec<_>>().join("\n\n") + "\n"));
+    expect_test::expect_file![GOLDEN]
+        .assert_eq(&(paragraphs.collect::<Vec<_>>().join("\n\n") + "\n"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ const STORED: &str =
 #[test]
 fn the_schema_in_the_documentation_is_current() {
     let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    plimsoll_golden::check(STORED, &text);
+    expect_test::expect_file![STORED].assert_eq(&text);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::support::path;
 const ROWS: &str = "# results.jsonl
 
 Generated from `crates/load/report/src/row/columns.rs`; do not edit. To refresh it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-report`.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-report`.
 
 One line of JSON per turn, in the order in which turns end. Times are in milliseconds with up to six decimals, exact to
 the nanosecond. A key that does not apply is left out. If the writer cannot keep up, the file is a sample: count each row
@@ -22,7 +22,7 @@ the nanosecond. A key that does not apply is left out. If the writer cannot keep
 const SUMMARY: &str = "# summary.json
 
 Generated from the type `RunSummary` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-report`. [summary.schema.json](summary.schema.json) is the same as a JSON Schema.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-report`. [summary.schema.json](summary.schema.json) is the same as a JSON Schema.
 
 Names of metrics, counters and rates are defined in [metrics](metrics.md).
 ";
@@ -30,7 +30,7 @@ Names of metrics, counters and rates are defined in [metrics](metrics.md).
 const TIMELINE: &str = "# timeline.json
 
 Generated from the type `RunTimeline` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-report`. [timeline.schema.json](timeline.schema.json) is the same as a JSON
+`UPDATE_EXPECT=1 cargo test -p plimsoll-report`. [timeline.schema.json](timeline.schema.json) is the same as a JSON
 Schema.
 
 What happened when in a run. The intervals follow one another without gaps, from the start of the load to the end of the
@@ -47,7 +47,7 @@ with several targets the name of the target follows (`response_time.direct`), an
 const EXEMPLARS: &str = "# exemplars.json
 
 Generated from the type `RunExemplars` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_GOLDEN=1 cargo test -p plimsoll-report`. [exemplars.schema.json](exemplars.schema.json) is the same as a JSON
+`UPDATE_EXPECT=1 cargo test -p plimsoll-report`. [exemplars.schema.json](exemplars.schema.json) is the same as a JSON
 Schema.
 
 Single requests of a run with all their times: the slowest, and random ones. They are chosen when a request ends, from
@@ -58,7 +58,7 @@ requests' ids: all requests have the same chance.
 #[test]
 fn the_page_and_the_schema_of_exemplars_json_equal_its_type() {
     let schema = serde_json::to_value(schemars::schema_for!(RunExemplars)).unwrap();
-    let page = plimsoll_golden::schema_page::render(&schema);
+    let page = plimsoll_test_support::schema_page::render(&schema);
     check("exemplars.md", &format!("{EXEMPLARS}{page}"));
     check(
         "exemplars.schema.json",
@@ -72,14 +72,14 @@ fn timeline_schema() -> Value {
 
 #[test]
 fn the_page_and_the_schema_of_timeline_json_equal_its_type() {
-    let page = plimsoll_golden::schema_page::render(&timeline_schema());
+    let page = plimsoll_test_support::schema_page::render(&timeline_schema());
     check("timeline.md", &format!("{TIMELINE}{page}"));
     let schema = serde_json::to_string_pretty(&timeline_schema()).unwrap();
     check("timeline.schema.json", &format!("{schema}\n"));
 }
 
 fn check(name: &str, text: &str) {
-    plimsoll_golden::check(path("../../../docs/reference").join(name), text);
+    expect_test::expect_file![path("../../../docs/reference").join(name)].assert_eq(text);
 }
 
 fn summary_schema() -> Value {
@@ -99,7 +99,7 @@ fn the_page_of_results_jsonl_equals_the_table_of_its_keys() {
 fn the_page_of_summary_json_equals_its_schema() {
     check(
         "summary.md",
-        &format!("{SUMMARY}{}", plimsoll_golden::schema_page::render(&summary_schema())),
+        &format!("{SUMMARY}{}", plimsoll_test_support::schema_page::render(&summary_schema())),
     );
 }
 

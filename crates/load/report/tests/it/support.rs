@@ -15,7 +15,7 @@ use plimsoll_metrics::{
 /// Compares with a file of `tests/golden`.
 #[track_caller]
 pub(crate) fn golden(name: &str, text: &str) {
-    plimsoll_golden::check(path("tests/golden").join(name), text);
+    expect_test::expect_file![path("tests/golden").join(name)].assert_eq(text);
 }
 
 /// A path in this crate.

@@ -40,7 +40,7 @@ fn check(name: &str, record: &Record) -> String {
     let at = |width| Style { width, color: false };
     let whole = screen.clone().with_lines(1_000).text(at(10_000));
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
-    plimsoll_golden::check_screens(folder, name, &whole, |width| screen.text(at(width)));
+    plimsoll_test_support::check_screens(folder, name, &whole, |width| screen.text(at(width)));
     screen.text(at(80))
 }
 

@@ -10,7 +10,7 @@ const SIZES: [(u16, u16); 4] = [(120, 40), (100, 30), (60, 20), (20, 5)];
 
 fn golden(name: &str, text: &str) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/");
-    plimsoll_golden::check(format!("{folder}{name}.txt"), text);
+    expect_test::expect_file![format!("{folder}{name}.txt")].assert_eq(text);
 }
 
 /// The line that contains all parts.

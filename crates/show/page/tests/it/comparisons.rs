@@ -106,7 +106,7 @@ fn every_chart_has_marks_and_the_margin_is_drawn() {
     for (id, svg) in &drawn {
         let svg = format!("{}\n", svg.replace("><", ">\n<"));
         let path = format!("{}/tests/golden/compare-{id}.svg.txt", env!("CARGO_MANIFEST_DIR"));
-        plimsoll_golden::check(path, &svg);
+        expect_test::expect_file![path].assert_eq(&svg);
     }
 }
 

@@ -33,10 +33,11 @@ fn decisions_are_counted_by_what_was_expected_and_what_came() {
     for row in &shown {
         assert!(svg.contains(&format!(">{}</text>", row[3])), "{row:?}");
     }
-    plimsoll_golden::check(
-        format!("{}/tests/golden/decisions.svg.txt", env!("CARGO_MANIFEST_DIR")),
-        &format!("{}\n", svg.replace("><", ">\n<")),
-    );
+    expect_test::expect_file![format!(
+        "{}/tests/golden/decisions.svg.txt",
+        env!("CARGO_MANIFEST_DIR")
+    )]
+    .assert_eq(&format!("{}\n", svg.replace("><", ">\n<")));
 }
 
 #[test]

@@ -73,10 +73,11 @@ fn steps_are_as_high_as_their_share_of_the_pairs() {
         near(&row[2], edge(bin + 1));
     }
     assert_eq!(shown.iter().map(|row| &*row[3]).collect::<Vec<_>>(), ["500", "500", "750", "250"]);
-    plimsoll_golden::check(
-        format!("{}/tests/golden/added-distribution.svg.txt", env!("CARGO_MANIFEST_DIR")),
-        &format!("{}\n", svg.replace("><", ">\n<")),
-    );
+    expect_test::expect_file![format!(
+        "{}/tests/golden/added-distribution.svg.txt",
+        env!("CARGO_MANIFEST_DIR")
+    )]
+    .assert_eq(&format!("{}\n", svg.replace("><", ">\n<")));
 }
 
 #[test]

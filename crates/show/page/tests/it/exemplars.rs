@@ -189,6 +189,6 @@ fn drawings_of_requests_are_the_stored_ones() {
     let html = html(&exemplars());
     for id in ["slowest", "tokens-slowest"] {
         let path = format!("{}/tests/golden/{id}.svg.txt", env!("CARGO_MANIFEST_DIR"));
-        plimsoll_golden::check(path, &drawing(&html, id));
+        expect_test::expect_file![path].assert_eq(&drawing(&html, id));
     }
 }

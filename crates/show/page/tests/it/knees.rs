@@ -252,6 +252,7 @@ fn the_drawing_of_a_search_is_the_stored_one() {
     let html = one(found());
     for id in ["kept", "search"] {
         let path = format!("{}/tests/golden/knee-{id}.svg.txt", env!("CARGO_MANIFEST_DIR"));
-        plimsoll_golden::check(path, &format!("{}\n", chart(&html, id).replace("><", ">\n<")));
+        expect_test::expect_file![path]
+            .assert_eq(&format!("{}\n", chart(&html, id).replace("><", ">\n<")));
     }
 }

@@ -297,6 +297,6 @@ fn drawings_are_the_stored_ones() {
     });
     for (id, svg) in lines {
         let path = format!("{}/tests/golden/{id}.svg.txt", env!("CARGO_MANIFEST_DIR"));
-        plimsoll_golden::check(path, &svg);
+        expect_test::expect_file![path].assert_eq(&svg);
     }
 }

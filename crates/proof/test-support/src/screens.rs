@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::check;
+use expect_test::expect_file;
 
 /// Lines and columns of the terminal that a screen must fit.
 const TERMINAL_LINES: usize = 24;
@@ -27,7 +27,7 @@ pub fn check_screens(
     screen: impl Fn(usize) -> String,
 ) {
     for width in STORED {
-        check(folder.as_ref().join(format!("{name}-{width}.txt")), &screen(width));
+        expect_file![folder.as_ref().join(format!("{name}-{width}.txt"))].assert_eq(&screen(width));
     }
     let words: BTreeSet<&str> = whole.lines().flat_map(str::split_whitespace).collect();
     for width in 60..=200 {
