@@ -25,16 +25,19 @@ impl AllowLists {
     /// # Errors
     /// The tenant, the entry that is neither, and what to write instead.
     pub fn new(lists: &BTreeMap<String, Vec<String>>) -> Result<Self, String> {
-        let list = |(tenant, entries): (&String, &Vec<String>)| {
-            let list = AllowList::new(entries).map_err(|entry| {
+        lists
+            .iter()
+            .map(|(tenant, entries): (&String, &Vec<String>)| {
+                let list = AllowList::new(entries).map_err(|entry| {
                 format!(
                     "the list of `{tenant}` has `{entry}`, which is neither the name of a tool nor \
                      `SERVER/*`; for the gateway's own tools write `{LOCAL}/*`"
                 )
             })?;
-            Ok((tenant.clone(), list))
-        };
-        lists.iter().map(list).collect::<Result<_, String>>().map(Self)
+                Ok((tenant.clone(), list))
+            })
+            .collect::<Result<_, String>>()
+            .map(Self)
     }
 
     /// Whether a tenant may call a tool: by its own list, or by that of `*`, which is also for who

@@ -367,8 +367,9 @@ mod tests {
 
     #[test]
     fn lists_have_pages_and_cursors() {
-        let tool = |n: usize| json!({"name": format!("t{n:03}"), "inputSchema": {}});
-        let all: Vec<Value> = (0..250).map(tool).collect();
+        let all: Vec<Value> = (0..250)
+            .map(|n: usize| json!({"name": format!("t{n:03}"), "inputSchema": {}}))
+            .collect();
         let mut table = ToolTable::default();
         table.add(&json!({"tools": all}).to_string()).unwrap();
         let tools = table.into_tools();

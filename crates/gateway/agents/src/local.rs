@@ -122,8 +122,9 @@ fn time(unix_ms: u64) -> ToolResult {
 fn add(arguments: &Map<String, Value>) -> Outcome<ToolResult> {
     let (a, b) = (number(arguments, "a")?, number(arguments, "b")?);
     let exact = a.as_i64().zip(b.as_i64()).and_then(|(a, b)| a.checked_add(b)).map(Number::from);
-    let rounded = || Number::from_f64(a.as_f64()? + b.as_f64()?);
-    let sum = exact.or_else(rounded).ok_or("the sum is no number")?;
+    let sum = exact
+        .or_else(|| Number::from_f64(a.as_f64()? + b.as_f64()?))
+        .ok_or("the sum is no number")?;
     Ok(ToolResult::text(&sum.to_string(), Some(&json!({"sum": sum}))))
 }
 

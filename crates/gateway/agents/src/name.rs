@@ -11,14 +11,19 @@ const MAX_SERVER_NAME: usize = 64;
 
 /// Whether a text may name a tool: 1 to 128 letters, digits, `_`, `-`, `.` and `/`.
 pub fn is_tool_name(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/');
-    (1..=MAX_TOOL_NAME).contains(&name.len()) && name.bytes().all(fits)
+    (1..=MAX_TOOL_NAME).contains(&name.len())
+        && name.bytes().all(|byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/')
+        })
 }
 
 /// Whether a text may name a server: 1 to 64 letters, digits, `_`, `-` and `.`. [`LOCAL`] may not.
 pub fn is_server_name(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    (1..=MAX_SERVER_NAME).contains(&name.len()) && name.bytes().all(fits) && name != LOCAL
+    (1..=MAX_SERVER_NAME).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        && name != LOCAL
 }
 
 #[cfg(test)]

@@ -46,18 +46,21 @@ impl ParamHeaders {
 
     /// The headers for these arguments.
     pub(crate) fn of(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
-        let header = |param: &ParamHeader| {
-            let (first, rest) = param.path.split_first()?;
-            let found = rest.iter().try_fold(arguments.get(first)?, |value, name| value.get(name));
-            let value = match found? {
-                Value::Bool(value) => value.to_string(),
-                Value::Number(value) => value.to_string(),
-                Value::String(value) => value.clone(),
-                _ => return None,
-            };
-            Some((param.header.clone(), encode(&value)))
-        };
-        self.0.iter().filter_map(header).collect()
+        self.0
+            .iter()
+            .filter_map(|param: &ParamHeader| {
+                let (first, rest) = param.path.split_first()?;
+                let found =
+                    rest.iter().try_fold(arguments.get(first)?, |value, name| value.get(name));
+                let value = match found? {
+                    Value::Bool(value) => value.to_string(),
+                    Value::Number(value) => value.to_string(),
+                    Value::String(value) => value.clone(),
+                    _ => return None,
+                };
+                Some((param.header.clone(), encode(&value)))
+            })
+            .collect()
     }
 }
 
@@ -79,8 +82,11 @@ fn take(schema: &mut Value, path: &mut Vec<String>, found: &mut impl FnMut(&[Str
 
 /// Whether a text may be part of a header's name (RFC 9110, 5.6.2).
 fn is_token(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(fits)
+    !text.is_empty()
+        && text.len() <= 64
+        && text
+            .bytes()
+            .all(|byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]

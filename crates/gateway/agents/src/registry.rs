@@ -86,12 +86,17 @@ pub enum Collision {
 impl<L: Clone> Registry<L> {
     /// A registry of the gateway's own tools.
     pub fn new(local: &[LocalTool]) -> Self {
-        let entry = |local: &LocalTool| {
-            let tool = local.tool();
-            let name = Arc::clone(&tool.name);
-            (name, Arc::new(RegisteredTool { tool, provider: Provider::Local(*local) }))
-        };
-        Self { servers: BTreeMap::new(), tools: local.iter().map(entry).collect() }
+        Self {
+            servers: BTreeMap::new(),
+            tools: local
+                .iter()
+                .map(|local: &LocalTool| {
+                    let tool = local.tool();
+                    let name = Arc::clone(&tool.name);
+                    (name, Arc::new(RegisteredTool { tool, provider: Provider::Local(*local) }))
+                })
+                .collect(),
+        }
     }
 
     /// The same with a server of which nothing is known yet. One of the same name is replaced.
@@ -179,8 +184,10 @@ mod tests {
     use crate::tool::ToolTable;
 
     fn tools(names: &[&str]) -> Vec<Tool> {
-        let entry = |name: &&str| serde_json::json!({"name": name, "inputSchema": {}});
-        let list: Vec<_> = names.iter().map(entry).collect();
+        let list: Vec<_> = names
+            .iter()
+            .map(|name: &&str| serde_json::json!({"name": name, "inputSchema": {}}))
+            .collect();
         let mut table = ToolTable::default();
         table.add(&serde_json::json!({"tools": list}).to_string()).unwrap();
         table.into_tools()

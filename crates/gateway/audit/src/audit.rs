@@ -103,10 +103,10 @@ impl fmt::Debug for Audit {
 
 fn open_sink(settings: &Settings) -> Result<Box<dyn Sink>, AuditError> {
     Ok(match &settings.target {
-        Target::File(path) => {
-            let file_error = |source| AuditError::File { path: path.clone(), source };
-            Box::new(FileSink::open(path, settings.sync).map_err(file_error)?)
-        }
+        Target::File(path) => Box::new(
+            FileSink::open(path, settings.sync)
+                .map_err(|source| AuditError::File { path: path.clone(), source })?,
+        ),
         Target::ClickHouse(store) => {
             Box::new(ClickHouseSink::open(store).map_err(AuditError::Writer)?)
         }

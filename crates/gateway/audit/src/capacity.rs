@@ -86,8 +86,10 @@ impl QueueCapacity {
     /// release may have come before the registration.
     pub(crate) fn register(&self, ticket: &mut Option<WaiterTicket>, waker: &Waker) {
         let mut waiting = lock(&self.waiting);
-        let valid = |t: &WaiterTicket| t.round == waiting.round && t.waker.will_wake(waker);
-        if !ticket.as_ref().is_some_and(valid) {
+        if !ticket
+            .as_ref()
+            .is_some_and(|t: &WaiterTicket| t.round == waiting.round && t.waker.will_wake(waker))
+        {
             waiting.wakers.push(waker.clone());
             *ticket = Some(WaiterTicket { waker: waker.clone(), round: waiting.round });
         }

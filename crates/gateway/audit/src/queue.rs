@@ -51,10 +51,9 @@ impl Queue {
     /// closed.
     pub(crate) fn wait(&self, interval: Duration) -> bool {
         let call = lock(&self.call);
-        let sleeps = |call: &mut WakeReason| {
+        let woken = self.called.wait_timeout_while(call, interval, |call: &mut WakeReason| {
             !call.batch && !call.close && self.capacity.taken() < self.batch
-        };
-        let woken = self.called.wait_timeout_while(call, interval, sleeps);
+        });
         let (mut call, _) = woken.unwrap_or_else(PoisonError::into_inner);
         call.batch = false;
         call.close

@@ -137,8 +137,7 @@ fn count(line: &mut Vec<u8>, called: &str, value: u64) {
 /// Most texts need no escape, and are copied as they are.
 fn string(line: &mut Vec<u8>, value: &str, longest: usize) {
     let value = cut(value, longest);
-    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    if value.as_bytes().iter().any(special) {
+    if value.as_bytes().iter().any(|byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
         return escaped(line, cut_escaped(value, longest));
     }
     line.push(b'"');

@@ -132,8 +132,11 @@ impl<'a> RequestView<'a> {
     /// plus the token ids. Budgets reserve this much and settle by the reported usage. Images and
     /// tools are not counted.
     pub fn prompt_tokens(&self) -> u64 {
-        let tokens = |text: &RequestText<'_>| text.as_str().len().div_ceil(4) as u64;
-        self.texts.iter().map(tokens).sum::<u64>() + self.token_ids
+        self.texts
+            .iter()
+            .map(|text: &RequestText<'_>| text.as_str().len().div_ceil(4) as u64)
+            .sum::<u64>()
+            + self.token_ids
     }
 }
 

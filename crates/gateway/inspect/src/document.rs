@@ -106,8 +106,9 @@ impl<'a> Document<'a> {
 
     /// Whether a node is inside the tokens that the model did not choose.
     fn is_alternative(&self, node: Option<usize>) -> bool {
-        let parent = |node: &usize| self.nodes.get(*node).and_then(|node| node.parent);
-        let mut outwards = std::iter::successors(node, parent);
+        let mut outwards = std::iter::successors(node, |node: &usize| {
+            self.nodes.get(*node).and_then(|node| node.parent)
+        });
         outwards.any(|node| self.nodes.get(node).is_some_and(|n| n.name == Some("top_logprobs")))
     }
 

@@ -304,9 +304,11 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     /// The nodes around a place, the innermost first.
     fn around(&self, node: usize) -> impl Iterator<Item = Node> {
-        let outwards = |at: &usize| Some(self.node(*at).parent).filter(|parent| *parent > 0);
         let first = Some(node).filter(|node| *node > 0);
-        std::iter::successors(first, outwards).map(|at| self.node(at))
+        std::iter::successors(first, |at: &usize| {
+            Some(self.node(*at).parent).filter(|parent| *parent > 0)
+        })
+        .map(|at| self.node(at))
     }
 
     /// The text of the stream: where it stands, by names and numbers.

@@ -70,11 +70,12 @@ impl FileRule {
     /// [`Unreadable::File`] with the type.
     pub fn check(&self, media_type: &str) -> Result<(), Unreadable> {
         let kind = media_type.trim().to_ascii_lowercase();
-        let passes = |rule: &String| match rule.strip_suffix('*') {
-            Some(group) => kind.starts_with(group),
-            None => kind == *rule,
-        };
-        if self.unreadable == Unread::Pass || self.pass_types.iter().any(passes) {
+        if self.unreadable == Unread::Pass
+            || self.pass_types.iter().any(|rule: &String| match rule.strip_suffix('*') {
+                Some(group) => kind.starts_with(group),
+                None => kind == *rule,
+            })
+        {
             return Ok(());
         }
         Err(Unreadable::File(kind))

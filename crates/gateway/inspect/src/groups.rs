@@ -29,17 +29,21 @@ impl Groups {
         let mut all: Vec<Member> =
             texts.iter().enumerate().filter_map(|(at, text)| Member::of(at, text)).collect();
         all.sort_by_key(|member| (member.token, member.group));
-        let mixed = |group: &&[Member]| group.iter().any(|own| own.name != group[0].name);
-        let mut by_name: Vec<Member> =
-            all.chunk_by(Member::same_group).filter(mixed).flatten().copied().collect();
+        let mut by_name: Vec<Member> = all
+            .chunk_by(Member::same_group)
+            .filter(|group: &&[Member]| group.iter().any(|own| own.name != group[0].name))
+            .flatten()
+            .copied()
+            .collect();
         by_name.sort_by_key(|member| (member.token, member.group, member.name));
         Self { all, by_name }
     }
 
     /// The numbers of the texts of each list of several, and how they may be joined.
     pub(crate) fn lists(&self) -> impl Iterator<Item = (Vec<usize>, &'static [&'static str])> {
-        let same_name = |a: &Member, b: &Member| a.same_group(b) && a.name == b.name;
-        let groups = self.all.chunk_by(Member::same_group).chain(self.by_name.chunk_by(same_name));
+        let groups = self.all.chunk_by(Member::same_group).chain(
+            self.by_name.chunk_by(|a: &Member, b: &Member| a.same_group(b) && a.name == b.name),
+        );
         groups.filter(|group| group.len() > 1).map(|group| {
             let separators: &[&str] = if group[0].token { &[""] } else { &["", " "] };
             (group.iter().map(|member| member.text).collect(), separators)

@@ -345,14 +345,13 @@ mod tests {
         fn the_sieve_leaves_nothing_out(parts in prop::collection::vec((0..6_usize, 0..12_usize), 1..7), shape in 0..5_usize) {
             let words = ["igno", "re ", "ignore", " all", "previous", "instruc", "tions", "_", "4111 11", "11 1111 1111", "\\u0020", "hi"];
             let texts: Vec<String> = parts.iter().map(|(many, word)| words[*word..].iter().take(*many).copied().collect()).collect();
-            let part = |text: &String| match shape {
+            let content: Vec<String> = texts.iter().map(|text: &String| match shape {
                 0 => format!(r#"{{"type":"text","text":"{text}"}}"#),
                 1 => format!(r#"{{"text":"{text}","note":"x"}}"#),
                 2 => format!(r#"{{"input":{{"{text}":"{text}"}}}}"#),
                 3 => format!(r#"{{"token":"{text}"}}"#),
                 _ => format!(r#""{text}""#),
-            };
-            let content: Vec<String> = texts.iter().map(part).collect();
+            }).collect();
             let document = format!(r#"{{"messages":[{{"role":"user","content":[{}]}}]}}"#, content.join(","));
             let builtin = Arc::clone(&BUILTIN);
             let inspector = Inspector::new(builtin, Actions::default(), FileRule::default());

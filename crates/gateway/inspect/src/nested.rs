@@ -71,26 +71,29 @@ impl<'a> DataUrl<'a> {
         if self.base64 {
             return [self.head, &to_base64(content)].concat();
         }
-        let escape = |byte: u8| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        };
-        let content: String = content.bytes().map(escape).collect();
+        let content: String = content
+            .bytes()
+            .map(|byte: u8| match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    char::from(byte).to_string()
+                }
+                _ => format!("%{byte:02X}"),
+            })
+            .collect();
         [self.head, &content].concat()
     }
 }
 
 /// The content of base64, of either alphabet and with white space; bytes if it is none.
 pub(crate) fn from_base64(text: &str) -> File {
-    let standard = |byte: &u8| match byte {
-        b'-' => b'+',
-        b'_' => b'/',
-        other => *other,
-    };
     let bytes = text.as_bytes().iter().filter(|byte| !byte.is_ascii_whitespace());
-    let bytes: Vec<u8> = bytes.map(standard).collect();
+    let bytes: Vec<u8> = bytes
+        .map(|byte: &u8| match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            other => *other,
+        })
+        .collect();
     match LENIENT.decode(bytes).map(String::from_utf8) {
         Ok(Ok(text)) => File::Text(text),
         _ => File::Bytes,
@@ -99,11 +102,10 @@ pub(crate) fn from_base64(text: &str) -> File {
 
 /// Whether a text consists of base64 only.
 pub(crate) fn is_base64(text: &str) -> bool {
-    let part = |byte: u8| {
+    text.bytes().all(|byte: u8| {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
-    };
-    text.bytes().all(part)
+    })
 }
 
 /// The base64 of a text.

@@ -90,8 +90,12 @@ fn compile(located: Vec<LocatedRule>) -> Result<Policy, PolicyError> {
 
 /// Checks what can be checked without running the rule.
 fn check(spec: &RuleSpec, report: &mut impl FnMut(String, &str)) {
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if spec.id.is_empty() || !spec.id.bytes().all(allowed) {
+    if spec.id.is_empty()
+        || !spec
+            .id
+            .bytes()
+            .all(|byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    {
         report("the id is invalid".into(), "use lower-case letters, digits and hyphens");
     }
     if spec.description.trim().is_empty() {

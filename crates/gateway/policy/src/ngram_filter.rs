@@ -224,8 +224,9 @@ impl NgramFilter {
         let starts = |word: &[u8]| {
             rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
         };
-        let has = |bucket: &usize| self.buckets[*bucket].words.iter().any(|word| starts(word));
-        ones(buckets).filter(has).fold(0, |found, bucket| found | 1 << bucket)
+        ones(buckets)
+            .filter(|bucket: &usize| self.buckets[*bucket].words.iter().any(|word| starts(word)))
+            .fold(0, |found, bucket| found | 1 << bucket)
     }
 
     /// The buckets that contain any of the rules.

@@ -66,14 +66,17 @@ impl Policy {
             rules.iter().enumerate().filter(|(_, rule)| wanted(rule)).map(|(at, _)| at).collect()
         };
         let categories = Category::ALL.map(|category| select(&|rule| rule.category == category));
-        let is_used = |category: &Category| rules.iter().any(|rule| rule.category == *category);
         let evasions = specs.iter().enumerate();
         Self {
             categories,
             any_input: select(&|rule| rule.context == Context::Any),
             stream_rules: select(&|rule| rule.stream && rule.category == Category::Pii),
             word_rules: select(&|rule| rule.category != Category::Pii),
-            category_names: Category::ALL.into_iter().filter(is_used).map(Category::name).collect(),
+            category_names: Category::ALL
+                .into_iter()
+                .filter(|category: &Category| rules.iter().any(|rule| rule.category == *category))
+                .map(Category::name)
+                .collect(),
             evasions: evasions
                 .flat_map(|(at, spec)| spec.evasion.iter().map(move |text| (at, text.clone())))
                 .collect(),

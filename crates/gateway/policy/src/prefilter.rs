@@ -37,8 +37,11 @@ impl Prefilter {
         distinct.sort();
         distinct.dedup();
         let rules_with = |nth: usize, literal: &str| -> RuleBitSet {
-            let has = |list: &[String]| list.iter().any(|own| lower(own) == literal);
-            matching(specs, |spec| spec.lists().nth(nth).is_some_and(has))
+            matching(specs, |spec| {
+                spec.lists()
+                    .nth(nth)
+                    .is_some_and(|list: &[String]| list.iter().any(|own| lower(own) == literal))
+            })
         };
         // A DFA takes about a megabyte and is the fastest automaton.
         let literals = DFA::builder()
@@ -122,10 +125,13 @@ mod tests {
     fn search_plainly(specs: &[RuleSpec], text: &str) -> RuleBitSet {
         let text = text.to_ascii_lowercase();
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        let contains_one = |list: &[String]| {
-            list.is_empty() || list.iter().any(|word| text.contains(&word.to_ascii_lowercase()))
-        };
-        matching(specs, |spec| spec.digits <= digits && spec.lists().all(contains_one))
+        matching(specs, |spec| {
+            spec.digits <= digits
+                && spec.lists().all(|list: &[String]| {
+                    list.is_empty()
+                        || list.iter().any(|word| text.contains(&word.to_ascii_lowercase()))
+                })
+        })
     }
 
     fn all_rules() -> RuleBitSet {

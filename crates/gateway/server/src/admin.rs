@@ -98,11 +98,13 @@ mod tests {
     }
 
     fn status(gate: &AdminGate, client: &str, headers: &[(&'static str, &str)]) -> Option<u16> {
-        let pair = |(name, value): &(&'static str, &str)| {
-            (HeaderName::from_static(name), value.parse().unwrap())
-        };
         let mut request = Request::new(());
-        *request.headers_mut() = headers.iter().map(pair).collect();
+        *request.headers_mut() = headers
+            .iter()
+            .map(|(name, value): &(&'static str, &str)| {
+                (HeaderName::from_static(name), value.parse().unwrap())
+            })
+            .collect();
         gate.admit(client.parse().unwrap(), &request).err().map(|error| error.status.as_u16())
     }
 

@@ -192,8 +192,9 @@ impl RequestReservation {
     /// of the prompt and from the completion tokens estimated as they passed.
     pub(crate) async fn settle(mut self, usage: Option<Usage>, estimated: u64) {
         let believed = |reported: Option<u64>, estimate: u64| {
-            let plausible = |tokens: &u64| *tokens < PLAUSIBLE && *tokens * 16 >= estimate;
-            reported.filter(plausible).unwrap_or(estimate)
+            reported
+                .filter(|tokens: &u64| *tokens < PLAUSIBLE && *tokens * 16 >= estimate)
+                .unwrap_or(estimate)
         };
         let prompt = believed(usage.map(|usage| usage.prompt), self.prompt);
         let completion = believed(usage.map(|usage| usage.completion), estimated);

@@ -53,10 +53,12 @@ pub(crate) fn allowed<'r>(
     registry: &'r ToolRegistry,
     tenant: Option<&'r str>,
 ) -> impl Iterator<Item = &'r RegisteredTool<Arc<ServerLink>>> {
-    let may = move |tool: &&Arc<RegisteredTool<_>>| {
-        layer.allow.allows(tenant, &tool.tool.name, tool.provider.name())
-    };
-    registry.tools().filter(may).map(AsRef::as_ref)
+    registry
+        .tools()
+        .filter(move |tool: &&Arc<RegisteredTool<_>>| {
+            layer.allow.allows(tenant, &tool.tool.name, tool.provider.name())
+        })
+        .map(AsRef::as_ref)
 }
 
 /// The registry in force.

@@ -115,11 +115,10 @@ mod reference {
         /// In the largest unit of which it is a whole number.
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let size = self.0 as f64;
-            let is_whole = |(_, unit): &&(&str, f64)| size >= *unit && size % unit == 0.0;
             let text = SIZES
                 .iter()
                 .rev()
-                .find(is_whole)
+                .find(|(_, unit): &&(&str, f64)| size >= *unit && size % unit == 0.0)
                 .map(|(name, unit)| format!("{}{name}", size / unit));
             serializer.serialize_str(text.as_deref().unwrap_or("0"))
         }

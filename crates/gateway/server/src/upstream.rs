@@ -50,17 +50,21 @@ impl Upstream {
         if spec.buffer.0 < MIN_BUFFER {
             return Err(format!("upstream `{name}`: `buffer` is at least {MIN_BUFFER} bytes"));
         }
-        let endpoint = |(number, address): (usize, &String)| {
-            let endpoint = Endpoint::new(address, spec).map(Arc::new);
-            // The address is not repeated: it may be a URL with a password.
-            endpoint.ok_or_else(|| {
-                format!("upstream `{name}`: its address {} is not HOST:PORT", number + 1)
-            })
-        };
         let key = spec.key.as_ref().map(Secret::reveal).transpose();
         Ok(Self {
             name: Arc::from(name),
-            endpoints: spec.addresses.iter().enumerate().map(endpoint).collect::<Result<_, _>>()?,
+            endpoints: spec
+                .addresses
+                .iter()
+                .enumerate()
+                .map(|(number, address): (usize, &String)| {
+                    let endpoint = Endpoint::new(address, spec).map(Arc::new);
+                    // The address is not repeated: it may be a URL with a password.
+                    endpoint.ok_or_else(|| {
+                        format!("upstream `{name}`: its address {} is not HOST:PORT", number + 1)
+                    })
+                })
+                .collect::<Result<_, _>>()?,
             dialect: spec.dialect,
             key: key.map_err(|variable| {
                 format!("upstream `{name}`: the environment variable `{variable}` is not set")

@@ -31,8 +31,10 @@ use crate::router::Proxy;
 /// Asks the upstream for a `WebSocket`, and joins both connections when it agrees.
 pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerResult {
     let pool = Rc::clone(&routed.context.worker.pool);
-    let unavailable = || ErrorResponse::upstream_unavailable(NO_SERVER);
-    let in_flight = proxy.upstream.choose(None, clock::now()).ok_or_else(unavailable)?;
+    let in_flight = proxy
+        .upstream
+        .choose(None, clock::now())
+        .ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
     let endpoint = in_flight.endpoint();
     let mut request = Box::new(Request::new(RequestBody::Full(Bytes::new())));
     *request.uri_mut() = upstream_uri(routed.request.uri(), proxy.strip.as_deref())?;

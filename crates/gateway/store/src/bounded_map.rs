@@ -84,8 +84,9 @@ impl<V> BoundedMap<V> {
         self.hand = self.step(looked_at);
         let seen = &seen[..looked_at];
         let idle = seen.iter().copied().find(|&at| self.slots[at].idle_from <= now);
-        let least = || seen.iter().copied().min_by_key(|&at| self.slots[at].used);
-        idle.or_else(|| full.then(least).flatten())
+        idle.or_else(|| {
+            full.then(|| seen.iter().copied().min_by_key(|&at| self.slots[at].used)).flatten()
+        })
     }
 
     fn step(&self, steps: usize) -> usize {

@@ -88,8 +88,7 @@ impl Store {
                 if let Some(response) = memory.cached(now, &key) {
                     return Lookup::Hit(response);
                 }
-                let look = || memory.responses.find(&key, now);
-                lookup_of(self, memory.single_flight.join(key, look))
+                lookup_of(self, memory.single_flight.join(key, || memory.responses.find(&key, now)))
             }
             Self::Redis(redis) => Box::pin(lookup_in_redis(self, redis, key)).await,
         }

@@ -10,8 +10,8 @@ pub struct RecordId(pub u128);
 impl RecordId {
     /// Reads 32 hexadecimal digits, lower case as they are written; none for anything else.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        let is_id = text.len() == 32 && text.bytes().all(is_digit);
+        let is_id = text.len() == 32
+            && text.bytes().all(|byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
         is_id.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(Self)
     }
 }

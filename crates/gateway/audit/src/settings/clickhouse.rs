@@ -54,8 +54,9 @@ impl ClickHouse {
             ));
         }
         let table = uri.path().trim_matches('/').to_owned();
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        if table.is_empty() || !table.chars().all(fits) {
+        if table.is_empty()
+            || !table.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.')
+        {
             return Err(wrong(
                 "it ends with no table, or one with other characters than A-Z a-z 0-9 _ .",
             ));

@@ -87,8 +87,9 @@ impl Settings<'_> {
         let mut largest = None;
         for (name, raw) in limits {
             let Some(raw) = raw else { continue };
-            let invalid = |_| DialectError::invalid(name, "must be a whole number, zero or more");
-            let number: u64 = raw.parse().map_err(invalid)?;
+            let number: u64 = raw
+                .parse()
+                .map_err(|_| DialectError::invalid(name, "must be a whole number, zero or more"))?;
             largest = largest.max(Some(number));
         }
         match (endpoint, largest) {

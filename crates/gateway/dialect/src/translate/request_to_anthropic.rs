@@ -98,15 +98,14 @@ pub(super) fn tool_use(
     let input = crate::depth::check(arguments.as_bytes())
         .map_err(|error| error.to_string())
         .and_then(|()| RawJson::object(arguments));
-    let invalid = |problem| {
-        let path = format!("{}.function.arguments", path());
-        DialectError::invalid(path, format!("must hold a JSON object: {problem}"))
-    };
     Ok(ContentBlock {
         kind: "tool_use".into(),
         id: Some(call.id),
         name: Some(call.function.name),
-        input: Some(input.map_err(invalid)?),
+        input: Some(input.map_err(|problem| {
+            let path = format!("{}.function.arguments", path());
+            DialectError::invalid(path, format!("must hold a JSON object: {problem}"))
+        })?),
         ..ContentBlock::default()
     })
 }
@@ -130,13 +129,17 @@ fn result_blocks<'a>(
     parts: Vec<openai::Part<'a>>,
     path: &str,
 ) -> Result<Vec<ToolResultBlock<'a>>, DialectError> {
-    let one = |(index, part): (usize, openai::Part<'a>)| match &*part.kind {
-        "text" => {
-            Ok(ToolResultBlock { kind: "text".into(), text: Some(part.text.unwrap_or_default()) })
-        }
-        kind => Err(unsupported_part(path, index, kind)),
-    };
-    parts.into_iter().enumerate().map(one).collect()
+    parts
+        .into_iter()
+        .enumerate()
+        .map(|(index, part): (usize, openai::Part<'a>)| match &*part.kind {
+            "text" => Ok(ToolResultBlock {
+                kind: "text".into(),
+                text: Some(part.text.unwrap_or_default()),
+            }),
+            kind => Err(unsupported_part(path, index, kind)),
+        })
+        .collect()
 }
 
 fn blocks<'a>(
@@ -201,8 +204,8 @@ fn tool(tool: openai::Tool<'_>, index: usize) -> Result<Tool<'_>, DialectError> 
         let what = format!("a tool of the type {:?}", &*tool.kind);
         return Err(DialectError::unsupported(format!("tools[{index}].type"), what));
     }
-    let missing = || DialectError::missing(format!("tools[{index}].function"));
-    let function = tool.function.ok_or_else(missing)?;
+    let function =
+        tool.function.ok_or_else(|| DialectError::missing(format!("tools[{index}].function")))?;
     let schema = function.parameters.map_or_else(any_object, Ok)?;
     Ok(Tool {
         kind: None,

@@ -41,10 +41,13 @@ fn system<'a>(
 ) -> Result<Message<'a>, DialectError> {
     let content = match system {
         Content::Text(text) => Content::Text(text),
-        Content::Parts(blocks) => {
-            let one = |(index, block)| part(block, || format!("system[{index}]"));
-            Content::Parts(blocks.into_iter().enumerate().map(one).collect::<Result<_, _>>()?)
-        }
+        Content::Parts(blocks) => Content::Parts(
+            blocks
+                .into_iter()
+                .enumerate()
+                .map(|(index, block)| part(block, || format!("system[{index}]")))
+                .collect::<Result<_, _>>()?,
+        ),
     };
     Ok(Message { role: "system".into(), content: Some(content), ..Message::default() })
 }
@@ -102,18 +105,22 @@ fn tool_result(
     block: anthropic::ContentBlock<'_>,
     path: impl Fn() -> String,
 ) -> Result<Message<'_>, DialectError> {
-    let missing = || DialectError::missing(format!("{}.tool_use_id", path()));
-    let id = block.tool_use_id.ok_or_else(missing)?;
+    let id = block
+        .tool_use_id
+        .ok_or_else(|| DialectError::missing(format!("{}.tool_use_id", path())))?;
     let content = match block.content {
         None => Content::Text(CowStr::default()),
         Some(Content::Text(text)) => Content::Text(text),
-        Some(Content::Parts(inner)) => {
-            let one = |(index, inner): (usize, anthropic::ToolResultBlock<'_>)| match &*inner.kind {
-                "text" => Ok(Part::text(inner.text.unwrap_or_default().0.into_owned().into())),
-                kind => Err(unsupported_block(&format!("{}.content[{index}]", path()), kind)),
-            };
-            Content::Parts(inner.into_iter().enumerate().map(one).collect::<Result<_, _>>()?)
-        }
+        Some(Content::Parts(inner)) => Content::Parts(
+            inner
+                .into_iter()
+                .enumerate()
+                .map(|(index, inner): (usize, anthropic::ToolResultBlock<'_>)| match &*inner.kind {
+                    "text" => Ok(Part::text(inner.text.unwrap_or_default().0.into_owned().into())),
+                    kind => Err(unsupported_block(&format!("{}.content[{index}]", path()), kind)),
+                })
+                .collect::<Result<_, _>>()?,
+        ),
     };
     let role = "tool".into();
     Ok(Message { role, content: Some(content), tool_call_id: Some(id), ..Message::default() })

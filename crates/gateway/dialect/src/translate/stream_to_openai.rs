@@ -158,10 +158,11 @@ fn write_chunk<C: Serialize>(chunk: &Chunk<'_, C>, out: &mut Vec<u8>) -> Result<
 }
 
 fn write_error(event: &StreamEvent<'_>, out: &mut Vec<u8>) {
-    let fallback = || ErrorBody::new(crate::ErrorKind::Server, "the upstream's stream failed");
     let error = event.error.as_ref().map(|error| ErrorBody::from_anthropic(error, 500));
     out.extend_from_slice(b"data: ");
-    error.unwrap_or_else(fallback).write(Dialect::OpenAi, out);
+    error
+        .unwrap_or_else(|| ErrorBody::new(crate::ErrorKind::Server, "the upstream's stream failed"))
+        .write(Dialect::OpenAi, out);
     out.extend_from_slice(b"\n\n");
 }
 

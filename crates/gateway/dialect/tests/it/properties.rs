@@ -173,8 +173,7 @@ proptest! {
         values.sort();
         values.dedup_by(|a, b| a.0 == b.0);
         let body = |values: &[(String, String)]| {
-            let member = |(name, value): &(String, String)| format!("{}:{{\"v\":{}}}", json!(name), json!(value));
-            format!("{{{}}}", values.iter().map(member).collect::<Vec<_>>().join(","))
+            format!("{{{}}}", values.iter().map(|(name, value): &(String, String)| format!("{}:{{\"v\":{}}}", json!(name), json!(value))).collect::<Vec<_>>().join(","))
         };
         let forth = body(&values);
         values.reverse();

@@ -64,11 +64,20 @@ fn responses_are_translated() {
 fn events(stream: &[u8]) -> Vec<Vec<Result<Value, String>>> {
     let text = str::from_utf8(stream).unwrap();
     assert!(text.ends_with("\n\n"), "the last event is complete");
-    let value = |line: &str| {
-        let data = line.strip_prefix("data: ").and_then(|data| serde_json::from_str(data).ok());
-        data.ok_or_else(|| line.to_owned())
-    };
-    text.trim_end().split("\n\n").map(|event| event.lines().map(value).collect()).collect()
+    text.trim_end()
+        .split("\n\n")
+        .map(|event| {
+            event
+                .lines()
+                .map(|line: &str| {
+                    let data = line
+                        .strip_prefix("data: ")
+                        .and_then(|data| serde_json::from_str(data).ok());
+                    data.ok_or_else(|| line.to_owned())
+                })
+                .collect()
+        })
+        .collect()
 }
 
 fn translated(translator: Translator, stream: &[u8], chunk: usize) -> Vec<u8> {

@@ -36,7 +36,6 @@ pub(crate) fn fill(template: &str, text: &str, cut: usize) -> String {
     let space = text[..text.len() / 2].rfind(' ').unwrap_or(0);
     let (first, rest) = (&text[..space], &text[space + 1..]);
     let words: Vec<&str> = text.trim_end_matches('.').split(' ').collect();
-    let capital = |word: &&str| word[..1].to_uppercase() + &word[1..];
     let escape = |text: &str| -> String {
         text.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect()
     };
@@ -49,7 +48,10 @@ pub(crate) fn fill(template: &str, text: &str, cut: usize) -> String {
         ("{rest}", rest.to_owned()),
         ("{snake}", words.join("_").to_lowercase()),
         ("{kebab}", words.join("-").to_lowercase()),
-        ("{camel}", words.iter().map(capital).collect()),
+        (
+            "{camel}",
+            words.iter().map(|word: &&str| word[..1].to_uppercase() + &word[1..]).collect(),
+        ),
         ("{base64}", base64::engine::general_purpose::STANDARD.encode(text)),
         ("{percent}", text.bytes().map(|byte| format!("%{byte:02x}")).collect()),
         ("{inner}", escape(text).replace('\\', "\\\\")),

@@ -37,8 +37,8 @@ fn well_grouped(text: &str, groups: &[Range<usize>]) -> bool {
     let [before @ .., _] = groups else { return false };
     let mut separators = before.iter().map(|group| text.as_bytes().get(group.end));
     let first = separators.next();
-    let size = |group: &Range<usize>| groups.len() == 1 || (4..=6).contains(&group.len());
-    before.iter().all(size) && separators.all(|separator| Some(separator) == first)
+    before.iter().all(|group: &Range<usize>| groups.len() == 1 || (4..=6).contains(&group.len()))
+        && separators.all(|separator| Some(separator) == first)
 }
 
 /// Whether the number is adjacent to no letter and no decimal point.

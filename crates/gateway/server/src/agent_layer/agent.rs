@@ -124,10 +124,10 @@ impl Version {
 
 /// Whether a text may be an agent's name. Names stand in a header, separated by commas.
 pub(crate) fn is_name(text: &str) -> bool {
-    let allowed = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
-    };
-    (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(allowed)
+    (1..=MAX_NAME).contains(&text.len())
+        && text.bytes().all(|byte: u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+        })
 }
 
 fn upstream_spec(address: String, spec: &AgentSpec) -> UpstreamSpec {

@@ -96,8 +96,8 @@ pub(super) async fn run(
     messages: Vec<Value>,
 ) -> Result<Outcome, ErrorResponse> {
     let layer = layer(context)?;
-    let missing = || ErrorResponse::not_found("there is no such route");
-    let chat = layer.chat.as_ref().ok_or_else(missing)?;
+    let chat =
+        layer.chat.as_ref().ok_or_else(|| ErrorResponse::not_found("there is no such route"))?;
     let model = chat.spec.model.as_str();
     context.llm_info().model = Some(Arc::from(model));
     let (tools, trace) = (tools_for(context), tools::trace(context, headers));

@@ -8,8 +8,7 @@ use super::Refusal;
 /// It has a `%` without two hexadecimal digits, an encoded NUL, or characters that must be encoded.
 pub fn query(query: &str) -> Result<(), Refusal> {
     let bytes = query.as_bytes();
-    let is_visible = |byte: &u8| (0x21..0x7f).contains(byte) && *byte != b'#';
-    if !bytes.iter().all(is_visible) {
+    if !bytes.iter().all(|byte: &u8| (0x21..0x7f).contains(byte) && *byte != b'#') {
         return Err(Refusal::query("the query has characters that must be percent-encoded"));
     }
     for at in memchr::memchr_iter(b'%', bytes) {

@@ -69,8 +69,9 @@ impl Connection {
         call: Call<'_>,
         asker: Asker<'_>,
     ) -> Result<(ToolResult, Option<Held>), Failure> {
-        let write = |connected: &Connected, id| connected.call_tool(id, call);
-        let (result, held) = self.ask(services, write, asker).await?;
+        let (result, held) = self
+            .ask(services, |connected: &Connected, id| connected.call_tool(id, call), asker)
+            .await?;
         Ok((ToolResult::read(&result).map_err(Failure::Result)?, held))
     }
 
@@ -81,8 +82,13 @@ impl Connection {
     pub(crate) async fn list(&self, services: Services<'_>) -> Result<Vec<Tool>, Failure> {
         let (mut table, mut cursor) = (ToolTable::default(), None);
         loop {
-            let write = |connected: &Connected, id| connected.list_tools(id, cursor.as_deref());
-            let (page, _held) = self.ask(services, write, Asker::default()).await?;
+            let (page, _held) = self
+                .ask(
+                    services,
+                    |connected: &Connected, id| connected.list_tools(id, cursor.as_deref()),
+                    Asker::default(),
+                )
+                .await?;
             cursor = table.add(&page).map_err(Failure::List)?;
             if cursor.is_none() {
                 return Ok(table.into_tools());

@@ -93,10 +93,12 @@ impl ServerLink {
         servers: &BTreeMap<String, ToolServerSpec>,
         settings: ServerSettings,
     ) -> Result<Vec<Arc<Self>>, String> {
-        let link = |(name, spec): (&String, &ToolServerSpec)| {
-            Self::new(name, spec, settings).map(Arc::new)
-        };
-        servers.iter().map(link).collect()
+        servers
+            .iter()
+            .map(|(name, spec): (&String, &ToolServerSpec)| {
+                Self::new(name, spec, settings).map(Arc::new)
+            })
+            .collect()
     }
 
     /// Whether another one reaches the same server in the same way.

@@ -127,11 +127,13 @@ impl EventBody {
         &self,
         (mut context, result): (Box<RequestContext>, HandlerResult),
     ) -> Result<Bytes, BoxError> {
-        let broken = |error: ErrorResponse| {
-            context.worker.metrics().count_error(error.kind);
-            BoxError::from(error.message)
-        };
-        let answer = match result.map_err(broken)?.into_body() {
+        let answer = match result
+            .map_err(|error: ErrorResponse| {
+                context.worker.metrics().count_error(error.kind);
+                BoxError::from(error.message)
+            })?
+            .into_body()
+        {
             ResponseBody::Full(answer) => answer,
             // Answers of MCP are in memory.
             _ => Bytes::new(),

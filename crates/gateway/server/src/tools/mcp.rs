@@ -140,8 +140,12 @@ fn session_of<'a>(
 fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
     let ended = || {
         let head = Head::read(parts, false)?;
-        let refuse = |error| Refusal { status: 400, id: None, error };
-        if Era::of(head.headers.version).map_err(refuse)? == Era::Stateless {
+        if Era::of(head.headers.version).map_err(|error| Refusal {
+            status: 400,
+            id: None,
+            error,
+        })? == Era::Stateless
+        {
             return Err(Refusal::new(405, "there are no sessions in this version"));
         }
         let session = head.session;
@@ -232,8 +236,11 @@ async fn call(
     let id = || rpc::spelled(asked.request.id);
     let running = asked.session.map(|session| state.tools.calls.begin(session, id()));
     let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
-    let wanted = || notification::progress_token(asked.request.params);
-    let token = asked.head.takes_events.then(wanted).flatten();
+    let token = asked
+        .head
+        .takes_events
+        .then(|| notification::progress_token(asked.request.params))
+        .flatten();
     let tell = token.map(|token| {
         move |progress: &CallProgress| asked.events.push(notification::progress(&token, progress))
     });

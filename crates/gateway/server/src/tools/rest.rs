@@ -108,15 +108,16 @@ pub(super) fn list(
 ) -> HandlerResult {
     expect_method(request.method(), &Method::GET)?;
     let registry = registry(context);
-    let shown = |tool: &RegisteredTool<_>| {
-        json!({
-            "name": &*tool.tool.name,
-            "server": tool.provider.name(),
-            "description": &tool.tool.description,
-            "input_schema": &tool.tool.input_schema,
-        })
-    };
-    let tools = allowed(layer, &registry, context.identity.tenant.as_deref()).map(shown);
+    let tools = allowed(layer, &registry, context.identity.tenant.as_deref()).map(
+        |tool: &RegisteredTool<_>| {
+            json!({
+                "name": &*tool.tool.name,
+                "server": tool.provider.name(),
+                "description": &tool.tool.description,
+                "input_schema": &tool.tool.input_schema,
+            })
+        },
+    );
     let body = json!({"tools": tools.collect::<Vec<_>>()}).to_string();
     Ok(json_response(StatusCode::OK, context.made(body)?))
 }

@@ -16,8 +16,10 @@ pub(crate) fn of(context: &mut RequestContext, headers: &HeaderMap) -> Trace {
     let header = context.config.request_id.clone();
     trace.extend(header.zip(context.request_id.clone()));
     if context.request_id.is_none() && context.worker.log.is_enabled() {
-        let number = || format!("{:016x}", context.worker.next_request_number());
-        let id = parent.and_then(trace_id).map_or_else(number, str::to_owned);
+        let id = parent.and_then(trace_id).map_or_else(
+            || format!("{:016x}", context.worker.next_request_number()),
+            str::to_owned,
+        );
         context.request_id = HeaderValue::try_from(id).ok();
     }
     trace

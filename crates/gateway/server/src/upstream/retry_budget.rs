@@ -41,8 +41,11 @@ impl RetryBudget {
     /// Takes a retry out of the budget; `false` if it is used up.
     pub(crate) fn try_retry(&self) -> bool {
         let allowed = FREE_RETRIES + self.share * self.requests.load(Ordering::Relaxed) as f64;
-        let within = |retries: u64| ((retries as f64) < allowed).then_some(retries + 1);
-        self.retries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
+        self.retries
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |retries: u64| {
+                ((retries as f64) < allowed).then_some(retries + 1)
+            })
+            .is_ok()
     }
 }
 

@@ -201,13 +201,12 @@ fn table(pause: u64) -> (Provider, impl Fn(&Provider) -> Vec<Value>) {
         sleep_ms(pause);
         wire.whole(200, "text/plain", "")
     });
-    let rows = |server: &Provider| {
+    (server, |server: &Provider| {
         let bodies = server.seen().into_iter().map(|seen| seen.body).collect::<Vec<_>>();
         let lines =
             bodies.iter().flat_map(|body| body.lines()).filter(|line| line.starts_with('{'));
         lines.map(|line| serde_json::from_str(line).unwrap()).collect()
-    };
-    (server, rows)
+    })
 }
 
 #[test]

@@ -86,8 +86,11 @@ fn sixty_four_concurrent_requests_get_no_more_than_allowed() {
 rate_limits: [{{per: global, requests: 100, window: 86400s, algorithm: {algorithm}}}]\n{ROUTE}"
         ));
         let admitted: usize = std::thread::scope(|scope| {
-            let ask = || (0..4).filter(|_| all(&gateway, &[]).status == 200).count();
-            let threads: Vec<_> = (0..64).map(|_| scope.spawn(ask)).collect();
+            let threads: Vec<_> = (0..64)
+                .map(|_| {
+                    scope.spawn(|| (0..4).filter(|_| all(&gateway, &[]).status == 200).count())
+                })
+                .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(admitted, 100, "{algorithm}");

@@ -256,6 +256,9 @@ fn openai(pieces: &[String], (tool, long): (bool, bool), usage: bool) -> Vec<Str
             "model": "m", "choices": [],
             "usage": {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}}));
     }
-    let frame = |event: Value| format!("data: {event}\n\n");
-    events.into_iter().map(frame).chain(["data: [DONE]\n\n".to_owned()]).collect()
+    events
+        .into_iter()
+        .map(|event: Value| format!("data: {event}\n\n"))
+        .chain(["data: [DONE]\n\n".to_owned()])
+        .collect()
 }

@@ -45,8 +45,10 @@ fn server() -> Provider {
                 wire.json(200, &reply(id, &json!({"supportedVersions": ["2026-07-28"]})))
             }
             "tools/list" => {
-                let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
-                let tools: Vec<Value> = TOOLS.iter().map(tool).collect();
+                let tools: Vec<Value> = TOOLS
+                    .iter()
+                    .map(|name: &&str| json!({"name": name, "inputSchema": {"type": "object"}}))
+                    .collect();
                 wire.json(200, &reply(id, &json!({"tools": tools})))
             }
             _ => misbehave(asked["params"]["name"].as_str().unwrap(), seen, wire),
@@ -135,11 +137,10 @@ fn each_broken_answer_is_an_error_in_time_and_the_next_call_works() {
         assert_eq!(text(&call(&gateway, "good", &json!({}))), "fine", "after {tool}");
     }
     assert!(started.elapsed().as_secs() < 15, "{:?}", started.elapsed());
-    let count = |outcome: &str| {
+    let counts = ["ok", "upstream_error", "upstream_timeout"].map(|outcome: &str| {
         let sample = format!("gateway_tool_calls_total{{server=\"s\",outcome=\"{outcome}\"}} ");
         metric(&gateway, &sample)
-    };
-    let counts = ["ok", "upstream_error", "upstream_timeout"].map(count);
+    });
     assert_eq!(counts, [Some(21.0), Some(17.0), Some(2.0)]);
 }
 

@@ -67,7 +67,7 @@ fn what_the_policy_redacts_counts_as_held() {
 
 /// A server without sessions whose tool `tell` answers this.
 fn telling(answer: Value) -> Provider {
-    let script = move |seen: &ReceivedRequest, wire: &mut ResponseWriter| {
+    Provider::start(move |seen: &ReceivedRequest, wire: &mut ResponseWriter| {
         let asked = seen.json();
         let mut reply = match asked["method"].as_str().unwrap() {
             "server/discover" => json!({"result": {"supportedVersions": ["2026-07-28"]}}),
@@ -78,8 +78,7 @@ fn telling(answer: Value) -> Provider {
         };
         (reply["jsonrpc"], reply["id"]) = (json!("2.0"), asked["id"].clone());
         wire.json(200, &reply)
-    };
-    Provider::start(script)
+    })
 }
 
 #[test]
