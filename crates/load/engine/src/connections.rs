@@ -29,8 +29,12 @@ impl ConnectionSet {
         rx_clock: &Rc<RxClock<WorkerClock>>,
         limits: PoolLimits,
     ) -> Self {
-        let pool = |connector| Pool::new(TargetOpener::new(connector, rx_clock), limits);
-        Self(connectors.iter().map(pool).collect())
+        Self(
+            connectors
+                .iter()
+                .map(|connector| Pool::new(TargetOpener::new(connector, rx_clock), limits))
+                .collect(),
+        )
     }
 
     /// The connections to one target.
@@ -68,8 +72,11 @@ impl WorkerConnections {
         looks: &Arc<LookTimes>,
     ) -> Result<Self, EngineError> {
         let send_queue = Rc::new(SendQueue::new(Arc::clone(looks)));
-        let through = |connector: Connector| Rc::new(connector.sending_through(&send_queue));
-        let connectors: Vec<_> = run.connectors()?.into_iter().map(through).collect();
+        let connectors: Vec<_> = run
+            .connectors()?
+            .into_iter()
+            .map(|connector: Connector| Rc::new(connector.sending_through(&send_queue)))
+            .collect();
         let rx_clock = Rc::new(RxClock::watched(clock.clone(), Arc::clone(looks)));
         let limits = limits_of_worker(&run.plan.http, part);
         let shared = Rc::new(ConnectionSet::new(&connectors, &rx_clock, limits));
@@ -104,10 +111,16 @@ pub(crate) struct OpenedAhead {
 /// requests will be in flight there at once.
 fn needed_ahead(run: &PreparedRun, stripe: Stripe, answer: Nanos) -> usize {
     let plan = &run.plan;
-    let open = |stage: &&StagePlan| !matches!(stage.load, Load::Closed { .. });
     // Where it begins later, the connections would be idle for too long.
-    let soon = |stage: &&StagePlan| stage.start <= plan.http.idle_limit;
-    let Some(stage) = run.schedule.stages().iter().find(open).filter(soon) else { return 0 };
+    let Some(stage) = run
+        .schedule
+        .stages()
+        .iter()
+        .find(|stage: &&StagePlan| !matches!(stage.load, Load::Closed { .. }))
+        .filter(|stage: &&StagePlan| stage.start <= plan.http.idle_limit)
+    else {
+        return 0;
+    };
     let length = stage.end.saturating_sub(stage.start).as_secs_f64();
     let rate = match stage.load {
         Load::Open { from, to } => from.max(to),

@@ -86,11 +86,16 @@ mod tests {
             turns.drain(|sample, at, extras| {
                 seen.push((sample.bytes_out, at.as_nanos(), extras.detail));
             });
-            let expected = |number: u64| {
-                let detail = [3, 8, 13].contains(&number).then(|| format!("{round} {number}"));
-                (number, number, detail)
-            };
-            assert_eq!(seen, (0..TOGETHER as u64).map(expected).collect::<Vec<_>>());
+            assert_eq!(
+                seen,
+                (0..TOGETHER as u64)
+                    .map(|number: u64| {
+                        let detail =
+                            [3, 8, 13].contains(&number).then(|| format!("{round} {number}"));
+                        (number, number, detail)
+                    })
+                    .collect::<Vec<_>>()
+            );
             turns.drain(|_, _, _| panic!("each once"));
         }
     }

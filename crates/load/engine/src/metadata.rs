@@ -51,11 +51,13 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
 
 /// The policy decision that each scenario expects; empty where none expects any.
 fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
-    let of = |scenario: &ScenarioSpec| Expectation {
-        policy_decision: scenario.expect.map(Into::into),
-        category: scenario.category.clone(),
-    };
-    let all: Vec<_> = scenarios.iter().map(of).collect();
+    let all: Vec<_> = scenarios
+        .iter()
+        .map(|scenario: &ScenarioSpec| Expectation {
+            policy_decision: scenario.expect.map(Into::into),
+            category: scenario.category.clone(),
+        })
+        .collect();
     if all.iter().all(|own| *own == Expectation::default()) { Vec::new() } else { all }
 }
 

@@ -76,8 +76,11 @@ impl DecisionClassifier {
         let keep = self.longest_text.saturating_sub(1);
         tail.extend_from_slice(&bytes[..bytes.len().min(keep)]);
         for (matcher, state) in self.matchers.iter().zip(states.iter_mut()) {
-            let found = |text: &Finder<'_>| text.find(bytes).or_else(|| text.find(tail)).is_some();
-            if *state == MatchState::NeedsText && matcher.text.as_ref().is_some_and(found) {
+            if *state == MatchState::NeedsText
+                && matcher.text.as_ref().is_some_and(|text: &Finder<'_>| {
+                    text.find(bytes).or_else(|| text.find(tail)).is_some()
+                })
+            {
                 *state = MatchState::Match;
             }
         }

@@ -188,8 +188,12 @@ fn pairs(plan: &Plan, schedule: &Schedule, offsets: Option<&Arc<[Nanos]>>) -> Op
 /// Refuses a shard that has arrivals and no slot.
 fn check_slots(plan: &Plan, schedule: &Schedule) -> Result<(), EngineError> {
     let (shard, max_in_flight) = (plan.shard, plan.limits.max_in_flight);
-    let is_open = |stage: &StagePlan| !matches!(stage.load, Load::Closed { .. });
-    if shard.share(max_in_flight) > 0 || !schedule.stages().iter().any(is_open) {
+    if shard.share(max_in_flight) > 0
+        || !schedule
+            .stages()
+            .iter()
+            .any(|stage: &StagePlan| !matches!(stage.load, Load::Closed { .. }))
+    {
         return Ok(());
     }
     let shards = shard.count();

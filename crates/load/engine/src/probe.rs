@@ -205,8 +205,11 @@ impl ProbeReport {
     /// Keeps the first answer of each target and scenario.
     fn note_answer(&mut self, sample: &Sample) {
         let Sample { target, scenario, status, .. } = *sample;
-        let known = |answer: &ProbeAnswer| (answer.target, answer.scenario) == (target, scenario);
-        if self.answers.iter().any(known) {
+        if self
+            .answers
+            .iter()
+            .any(|answer: &ProbeAnswer| (answer.target, answer.scenario) == (target, scenario))
+        {
             return;
         }
         let prompt = sample.usage.prompt;

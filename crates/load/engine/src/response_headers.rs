@@ -132,10 +132,9 @@ impl HeaderReader {
     }
 
     fn read_one(&self, name: &str, value: &[u8], found: &mut Found) {
-        let known = |entry: &&Entry| {
+        for entry in self.entries.iter().filter(|entry: &&Entry| {
             entry.name.len() == name.len() && entry.name.eq_ignore_ascii_case(name)
-        };
-        for entry in self.entries.iter().filter(known) {
+        }) {
             match entry.meaning {
                 Meaning::Cache => {
                     found.report.cache = worse(found.report.cache, cache_state(value));
@@ -160,12 +159,14 @@ impl HeaderReader {
 
     /// The texts to record.
     pub(crate) fn recorded(&self, head: &ResponseHead<'_>) -> Vec<RecordedHeader> {
-        let text = |name: &Arc<str>| {
-            let header = head.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name))?;
-            let value = &header.value[..header.value.len().min(MAX_TEXT)];
-            Some((Arc::clone(name), String::from_utf8_lossy(value).into_owned()))
-        };
-        self.record.iter().filter_map(text).collect()
+        self.record
+            .iter()
+            .filter_map(|name: &Arc<str>| {
+                let header = head.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name))?;
+                let value = &header.value[..header.value.len().min(MAX_TEXT)];
+                Some((Arc::clone(name), String::from_utf8_lossy(value).into_owned()))
+            })
+            .collect()
     }
 }
 

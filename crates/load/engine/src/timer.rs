@@ -203,8 +203,13 @@ impl KernelTimer {
     }
 
     fn spin_to_next(&self) {
-        let soon = |next: &Moment| next.since(self.clock.now()) <= self.lead.get();
-        let Some(next) = self.deadlines.earliest().filter(soon) else { return };
+        let Some(next) = self
+            .deadlines
+            .earliest()
+            .filter(|next: &Moment| next.since(self.clock.now()) <= self.lead.get())
+        else {
+            return;
+        };
         while self.clock.now() < next {
             std::hint::spin_loop();
         }

@@ -173,8 +173,7 @@ impl Worker {
 
     /// Ends what targets get that were taken out of the comparison.
     pub(crate) fn end_taken_out(&self, now: Moment) {
-        let out = |index: &usize| self.run.is_taken_out(*index);
-        for index in (0..self.sources.len()).filter(out) {
+        for index in (0..self.sources.len()).filter(|index: &usize| self.run.is_taken_out(*index)) {
             let end = &self.sources[index].end;
             end.set(end.get().min(now));
         }
@@ -335,12 +334,12 @@ impl Worker {
     /// Whether everything is recorded that was to be started before the run's end.
     pub(crate) fn is_quiet(&self) -> bool {
         let end = self.end.get();
-        let is_over = |source: &ArrivalSource| {
-            let end = end.min(source.end.get());
-            self.next_arrival(source).is_none_or(|at| at >= end)
-        };
         let is_idle = self.stats().in_flight() == 0 && !self.has_open_tasks();
-        is_idle && self.sources.iter().all(is_over)
+        is_idle
+            && self.sources.iter().all(|source: &ArrivalSource| {
+                let end = end.min(source.end.get());
+                self.next_arrival(source).is_none_or(|at| at >= end)
+            })
     }
 }
 
@@ -352,11 +351,13 @@ fn sources(run: &PreparedRun, part: LoadPart) -> Vec<ArrivalSource> {
         let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe));
         return vec![ArrivalSource::new(arrivals.map(ArrivalStream::Single), limit())];
     };
-    let of_target = |target| {
-        let arrivals = part.arrivals.map(|stripe| Box::new(pairs.arrivals(stripe, target)));
-        ArrivalSource::new(arrivals.map(ArrivalStream::Paired), limit())
-    };
-    (0..pairs.targets()).map(TargetId).map(of_target).collect()
+    (0..pairs.targets())
+        .map(TargetId)
+        .map(|target| {
+            let arrivals = part.arrivals.map(|stripe| Box::new(pairs.arrivals(stripe, target)));
+            ArrivalSource::new(arrivals.map(ArrivalStream::Paired), limit())
+        })
+        .collect()
 }
 
 /// Whether an id with this rank among all ids belongs to the first `one_in`-th of them.

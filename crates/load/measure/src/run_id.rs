@@ -40,8 +40,8 @@ impl FromStr for RunId {
     type Err = ParseRunIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let fits = (1..=Self::MAX_LEN).contains(&text.len()) && text.bytes().all(plain);
+        let fits = (1..=Self::MAX_LEN).contains(&text.len())
+            && text.bytes().all(|byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         if fits { Ok(Self(text.to_owned())) } else { Err(ParseRunIdError(text.to_owned())) }
     }
 }

@@ -133,12 +133,15 @@ impl fmt::Display for Nanos {
             return f.write_str("0s");
         }
         // Whole minutes and hours only: "90s" reads better than "1.5m".
-        let fits = |&&(unit, size): &&(&str, u64)| match unit {
-            "h" | "m" => self.0.is_multiple_of(size),
-            "ns" => true,
-            _ => self.0 >= size && self.0.is_multiple_of(size / 1_000),
-        };
-        let (unit, size) = UNITS.iter().find(fits).copied().unwrap_or(("ns", 1));
+        let (unit, size) = UNITS
+            .iter()
+            .find(|&&(unit, size): &&(&str, u64)| match unit {
+                "h" | "m" => self.0.is_multiple_of(size),
+                "ns" => true,
+                _ => self.0 >= size && self.0.is_multiple_of(size / 1_000),
+            })
+            .copied()
+            .unwrap_or(("ns", 1));
         write!(f, "{}{unit}", self.0 as f64 / size as f64)
     }
 }

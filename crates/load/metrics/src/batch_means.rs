@@ -82,12 +82,13 @@ impl BatchMeans {
         let stages = self.stages.values().map(|stage| stage.counts(index, limit, filter));
         let stages: Vec<_> = stages.filter(|counts| LimitCount::sum(counts).all > 0).collect();
         let all: u64 = stages.iter().map(|counts| LimitCount::sum(counts).all).sum();
-        let weighted = |counts: &Vec<LimitCount>| {
-            let weight = LimitCount::sum(counts).all as f64 / all as f64;
-            Ok((weight, BatchVariance::of_shares(counts)?))
-        };
-        let variances =
-            stages.iter().map(weighted).collect::<Result<Vec<_>, NoIntervalReason>>()?;
+        let variances = stages
+            .iter()
+            .map(|counts: &Vec<LimitCount>| {
+                let weight = LimitCount::sum(counts).all as f64 / all as f64;
+                Ok((weight, BatchVariance::of_shares(counts)?))
+            })
+            .collect::<Result<Vec<_>, NoIntervalReason>>()?;
         if variances.is_empty() {
             Err(NoIntervalReason::UnknownOrder)
         } else {
@@ -152,13 +153,15 @@ impl StageBatches {
         limit: u32,
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Vec<LimitCount> {
-        let count = |batch: &Batch| {
-            let chosen = batch.iter().filter(|(key, _)| filter(**key));
-            let counts: Vec<_> =
-                chosen.map(|(_, values)| values[index].count_within(limit)).collect();
-            LimitCount::sum(&counts)
-        };
-        self.batches.iter().map(count).collect()
+        self.batches
+            .iter()
+            .map(|batch: &Batch| {
+                let chosen = batch.iter().filter(|(key, _)| filter(**key));
+                let counts: Vec<_> =
+                    chosen.map(|(_, values)| values[index].count_within(limit)).collect();
+                LimitCount::sum(&counts)
+            })
+            .collect()
     }
 }
 

@@ -155,11 +155,17 @@ impl ExemplarKeeper {
 
     #[cfg(test)]
     fn bytes(&self) -> usize {
-        let reads = |kept: &Kept| kept.exemplar.reads_us.capacity() * size_of::<u32>();
-        let of_list = |list: &List| {
-            list.kept.capacity() * size_of::<Kept>() + list.kept.iter().map(reads).sum::<usize>()
-        };
-        self.lists.iter().map(of_list).sum()
+        self.lists
+            .iter()
+            .map(|list: &List| {
+                list.kept.capacity() * size_of::<Kept>()
+                    + list
+                        .kept
+                        .iter()
+                        .map(|kept: &Kept| kept.exemplar.reads_us.capacity() * size_of::<u32>())
+                        .sum::<usize>()
+            })
+            .sum()
     }
 }
 

@@ -133,11 +133,6 @@ impl RunExemplars {
         request_id: impl Fn(&Sample) -> String,
     ) -> Self {
         let origin_s = metadata.stages.first().map_or(0.0, |stage| stage.start_s);
-        let request = |of: &Exemplar| ExemplarRequest {
-            request_id: request_id(&of.sample),
-            intended_s: of.sample.timeline.intended.since(Moment::EPOCH).as_secs_f64() - origin_s,
-            ..request(of, metadata)
-        };
         Self {
             schema: SCHEMA.to_owned(),
             name: metadata.run.name.clone(),
@@ -148,7 +143,16 @@ impl RunExemplars {
                 .saturating_add(Nanos::from_secs_f64(origin_s).as_u64()),
             offered: exemplars.offered,
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
-            requests: exemplars.requests.iter().map(request).collect(),
+            requests: exemplars
+                .requests
+                .iter()
+                .map(|of: &Exemplar| ExemplarRequest {
+                    request_id: request_id(&of.sample),
+                    intended_s: of.sample.timeline.intended.since(Moment::EPOCH).as_secs_f64()
+                        - origin_s,
+                    ..request(of, metadata)
+                })
+                .collect(),
         }
     }
 

@@ -231,12 +231,14 @@ mod tests {
     fn recorded(record: impl FnOnce(&mut MovedValues)) -> Vec<(Metric, [(u64, u128); 2])> {
         let mut moved = MovedValues::default();
         record(&mut moved);
-        let found = |metric: &Metric| {
-            let values = moved.0[*metric as usize].as_ref()?;
-            let sums = [&values.measured, &values.without].map(|d| (d.count(), d.sum()));
-            Some((*metric, sums))
-        };
-        Metric::ALL.iter().filter_map(found).collect()
+        Metric::ALL
+            .iter()
+            .filter_map(|metric: &Metric| {
+                let values = moved.0[*metric as usize].as_ref()?;
+                let sums = [&values.measured, &values.without].map(|d| (d.count(), d.sum()));
+                Some((*metric, sums))
+            })
+            .collect()
     }
 
     proptest! {

@@ -262,23 +262,24 @@ impl TaskTally {
         let mut keys: Vec<_> = self.measured.keys().chain(self.warmup.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let group = |key: &(ScenarioId, TargetId)| {
-            let stats = self.measured.get(key).unwrap_or(&nothing);
-            let name = metadata.scenarios.get(key.0.index());
-            let target = metadata.targets.get(key.1.index()).map(|target| target.name.clone());
-            let failed_in = stats.failed_in.iter();
-            Ok(TaskGroup {
-                scenario: name.cloned().unwrap_or_default(),
-                target: target.filter(|_| metadata.targets.len() > 1),
-                warmup: self.warmup.get(key).copied().unwrap_or_default(),
-                totals: stats.counts,
-                failed_in: failed_in.map(|(part, n)| (part.name().to_owned(), *n)).collect(),
-                steps_per_task: CountFigures::of(&stats.steps),
-                tool_calls_per_task: CountFigures::of(&stats.tool_calls),
-                distributions: stats.distributions()?,
+        keys.into_iter()
+            .map(|key: &(ScenarioId, TargetId)| {
+                let stats = self.measured.get(key).unwrap_or(&nothing);
+                let name = metadata.scenarios.get(key.0.index());
+                let target = metadata.targets.get(key.1.index()).map(|target| target.name.clone());
+                let failed_in = stats.failed_in.iter();
+                Ok(TaskGroup {
+                    scenario: name.cloned().unwrap_or_default(),
+                    target: target.filter(|_| metadata.targets.len() > 1),
+                    warmup: self.warmup.get(key).copied().unwrap_or_default(),
+                    totals: stats.counts,
+                    failed_in: failed_in.map(|(part, n)| (part.name().to_owned(), *n)).collect(),
+                    steps_per_task: CountFigures::of(&stats.steps),
+                    tool_calls_per_task: CountFigures::of(&stats.tool_calls),
+                    distributions: stats.distributions()?,
+                })
             })
-        };
-        keys.into_iter().map(group).collect()
+            .collect()
     }
 }
 

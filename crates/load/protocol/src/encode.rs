@@ -62,8 +62,11 @@ impl Encoder {
                 _ => {}
             }
         }
-        let reserved = |name: &&String| dialect.reserved().contains(&name.as_str());
-        if let Some(name) = options.parameters.keys().find(reserved) {
+        if let Some(name) = options
+            .parameters
+            .keys()
+            .find(|name: &&String| dialect.reserved().contains(&name.as_str()))
+        {
             return Err(ProtocolError::ReservedParameter { name: name.clone(), dialect });
         }
         let opening = match dialect {

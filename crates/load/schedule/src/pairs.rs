@@ -131,8 +131,8 @@ impl PairSchedule {
         trace_offsets: Option<&Arc<[Nanos]>>,
         spec: &PairSpec,
     ) -> Self {
-        let arrivals = |stage: StageId| schedule.planned(stage);
-        let (layout, stages) = Layout::new(schedule.stages(), arrivals, spec);
+        let (layout, stages) =
+            Layout::new(schedule.stages(), |stage: StageId| schedule.planned(stage), spec);
         let offsets = trace_offsets.cloned().unwrap_or_default();
         let axis = Arc::new(StageTable::new(&stages.0, process, seed, &offsets));
         let orders = Orders::new(spec.targets, spec.order, seed);
@@ -207,11 +207,12 @@ impl PairSchedule {
     /// together, nor in the first part of a window.
     pub fn compared_blocks(&self, stage: StageId) -> u64 {
         let turns = self.gap(stage).is_none();
-        let compared = |arrival: &Arrival| {
-            let spot = self.spot(ConversationKey::arrival(arrival.seq), arrival.at);
-            spot.counts && spot.window.is_some() == turns
-        };
-        self.of_stage(stage).filter(compared).count() as u64
+        self.of_stage(stage)
+            .filter(|arrival: &Arrival| {
+                let spot = self.spot(ConversationKey::arrival(arrival.seq), arrival.at);
+                spot.counts && spot.window.is_some() == turns
+            })
+            .count() as u64
     }
 
     fn of_stage(&self, stage: StageId) -> impl Iterator<Item = Arrival> {

@@ -37,11 +37,14 @@ pub(crate) fn windows(stages: &[StagePlan], vu: u32) -> Vec<ActiveWindow> {
 
 /// The largest number of virtual users that are active at once.
 pub(crate) fn peak(stages: &[StagePlan]) -> u32 {
-    let highest = |stage: &StagePlan| match stage.load {
-        Load::Closed { from, to } => from.max(to),
-        Load::Open { .. } | Load::Trace => 0,
-    };
-    stages.iter().map(highest).max().unwrap_or(0)
+    stages
+        .iter()
+        .map(|stage: &StagePlan| match stage.load {
+            Load::Closed { from, to } => from.max(to),
+            Load::Open { .. } | Load::Trace => 0,
+        })
+        .max()
+        .unwrap_or(0)
 }
 
 fn active(stage: &StagePlan, vu: u32) -> Option<ActiveWindow> {

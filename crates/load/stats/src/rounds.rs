@@ -35,8 +35,11 @@ pub struct OverRounds {
 /// (2001) with t of one less than the rounds, and never narrower than the rounds' own errors allow
 /// (Knapp and Hartung, 2003).
 pub fn hartung_knapp(rounds: &[Round]) -> Option<OverRounds> {
-    let finite = |round: &Round| round.value.is_finite() && round.standard_error.is_finite();
-    if rounds.len() < 2 || !rounds.iter().all(finite) {
+    if rounds.len() < 2
+        || !rounds
+            .iter()
+            .all(|round: &Round| round.value.is_finite() && round.standard_error.is_finite())
+    {
         return None;
     }
     let freedom = (rounds.len() - 1) as f64;

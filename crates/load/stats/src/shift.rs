@@ -43,10 +43,16 @@ impl Shift {
     /// Values by stage and batch, the batches in their order in time. Batches without a value on
     /// either side are left out.
     pub fn new(stages: Vec<Vec<BatchPair>>) -> Self {
-        let whole = |batch: &BatchPair| !batch.target.is_empty() && !batch.reference.is_empty();
         let mut stages: Vec<Vec<BatchPair>> = stages
             .into_iter()
-            .map(|stage| stage.into_iter().filter(whole).collect())
+            .map(|stage| {
+                stage
+                    .into_iter()
+                    .filter(|batch: &BatchPair| {
+                        !batch.target.is_empty() && !batch.reference.is_empty()
+                    })
+                    .collect()
+            })
             .filter(|stage: &Vec<BatchPair>| !stage.is_empty())
             .collect();
         for batch in stages.iter_mut().flatten() {
@@ -198,13 +204,16 @@ impl StageShares {
         let (targets, references) = (size(|b| b.target.len()), size(|b| b.reference.len()));
         let target_share = counts.iter().map(|count| count.0).sum::<f64>() / targets;
         let reference_share = counts.iter().map(|count| count.1).sum::<f64>() / references;
-        let residual = |(batch, count): (&BatchPair, &(f64, f64))| {
-            (count.0 - target_share * batch.target.len() as f64) / targets
-                - (count.1 - reference_share * batch.reference.len() as f64) / references
-        };
         Self {
             difference: target_share - reference_share,
-            residuals: stage.iter().zip(&counts).map(residual).collect(),
+            residuals: stage
+                .iter()
+                .zip(&counts)
+                .map(|(batch, count): (&BatchPair, &(f64, f64))| {
+                    (count.0 - target_share * batch.target.len() as f64) / targets
+                        - (count.1 - reference_share * batch.reference.len() as f64) / references
+                })
+                .collect(),
             sizes: stage.iter().map(|b| (b.target.len() + b.reference.len()) as f64).collect(),
         }
     }

@@ -154,16 +154,21 @@ impl Batched {
     }
 
     fn variance(&self, within: impl Fn(f64) -> bool) -> Result<BatchVariance, NoIntervalReason> {
-        let count = |batch: &Vec<f64>| LimitCount {
-            within: batch.iter().filter(|value| within(**value)).count() as u64,
-            all: batch.len() as u64,
-        };
-        let weighted = |stage: &Stage| {
-            let counts: Vec<_> = stage.iter().map(count).collect();
-            let weight = LimitCount::sum(&counts).all as f64 / self.count() as f64;
-            Ok((weight, BatchVariance::of_shares(&counts)?))
-        };
-        let stages = self.stages.iter().map(weighted).collect::<Result<Vec<_>, _>>()?;
+        let stages = self
+            .stages
+            .iter()
+            .map(|stage: &Stage| {
+                let counts: Vec<_> = stage
+                    .iter()
+                    .map(|batch: &Vec<f64>| LimitCount {
+                        within: batch.iter().filter(|value| within(**value)).count() as u64,
+                        all: batch.len() as u64,
+                    })
+                    .collect();
+                let weight = LimitCount::sum(&counts).all as f64 / self.count() as f64;
+                Ok((weight, BatchVariance::of_shares(&counts)?))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         if stages.is_empty() {
             return Err(NoIntervalReason::TooFewBatches);
         }

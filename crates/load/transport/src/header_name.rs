@@ -26,8 +26,9 @@ mod tests {
 
     #[test]
     fn no_other_character_of_a_name_passes_for_one_of_ours() {
-        let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
-        for byte in (0..=255).filter(token) {
+        for byte in
+            (0..=255).filter(|b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b))
+        {
             for lower in (b'a'..=b'z').chain(b'0'..=b'9').chain([b'-']) {
                 let name = char::from(byte).to_string();
                 let same = byte.to_ascii_lowercase() == lower;

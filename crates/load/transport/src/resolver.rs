@@ -94,14 +94,13 @@ impl Resolver {
         }
         let (sender, receiver) = watch::channel(None);
         let (lookup, host, port) = (self.lookup, endpoint.host().to_owned(), endpoint.port());
-        let ask = move || {
-            let answer = lookup(&host, port).map_err(|error| error.to_string());
-            // Nobody may be interested any more.
-            let _ = sender.send(Some(answer));
-        };
         std::thread::Builder::new()
             .name("plimsoll-dns".to_owned())
-            .spawn(ask)
+            .spawn(move || {
+                let answer = lookup(&host, port).map_err(|error| error.to_string());
+                // Nobody may be interested any more.
+                let _ = sender.send(Some(answer));
+            })
             .map_err(|error| Failure::new(ErrorClass::LocalIo, error.to_string()))?;
         self.pending.replace(Some(receiver.clone()));
         Ok(receiver)

@@ -31,15 +31,19 @@ impl HttpRequest {
     pub(crate) fn new(spec: &HttpSpec) -> Result<Self, Vec<(String, ScenarioFault)>> {
         let mut faults = Vec::new();
         let mut parse = |field: String, text: &str| {
-            let fault = |fault: TemplateFault| faults.push((field, fault.into()));
-            Template::parse(text).map_err(fault).ok()
+            Template::parse(text)
+                .map_err(|fault: TemplateFault| faults.push((field, fault.into())))
+                .ok()
         };
         let path = parse("http.path".to_owned(), &spec.path);
         let body = parse("http.body".to_owned(), &spec.body);
-        let header = |(name, value): (&String, &String)| {
-            Some((name.clone(), parse(format!("http.headers.{name}"), value)?))
-        };
-        let headers: Vec<_> = spec.headers.iter().filter_map(header).collect();
+        let headers: Vec<_> = spec
+            .headers
+            .iter()
+            .filter_map(|(name, value): (&String, &String)| {
+                Some((name.clone(), parse(format!("http.headers.{name}"), value)?))
+            })
+            .collect();
         let (Some(path), Some(body), true) = (path, body, faults.is_empty()) else {
             return Err(faults);
         };
@@ -74,10 +78,13 @@ impl HttpTemplates {
 
     pub(crate) fn fill(&self, mut values: PlaceholderValues<'_>) -> HttpContent {
         let path = self.path.fill(&mut values, PromptEncoding::Path);
-        let header = |(name, value): &(String, Template)| {
-            (name.clone(), value.fill(&mut values, PromptEncoding::Header))
-        };
-        let headers = self.headers.iter().map(header).collect();
+        let headers = self
+            .headers
+            .iter()
+            .map(|(name, value): &(String, Template)| {
+                (name.clone(), value.fill(&mut values, PromptEncoding::Header))
+            })
+            .collect();
         let body = self.body.fill(&mut values, self.body_encoding).into_bytes();
         HttpContent { method: self.method.clone(), path, headers, body }
     }

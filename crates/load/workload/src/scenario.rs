@@ -198,12 +198,13 @@ impl ScenarioCheck<'_> {
             self.report("http", ScenarioFault::NoRequest);
             return None;
         };
-        let faults = |faults: Vec<(String, ScenarioFault)>| {
-            for (field, fault) in faults {
-                self.report(field, fault);
-            }
-        };
-        HttpRequest::new(http).map_err(faults).ok()
+        HttpRequest::new(http)
+            .map_err(|faults: Vec<(String, ScenarioFault)>| {
+                for (field, fault) in faults {
+                    self.report(field, fault);
+                }
+            })
+            .ok()
     }
 
     fn content(&mut self, kind: Option<&RequestKind>) -> TextSource {

@@ -45,12 +45,13 @@ impl TextGenerator {
         let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok());
         let count = list.iter_mut().zip(words).map(|(place, word)| *place = word).count() as u64;
         let mut generator = Self { words: list, count, blocks: Vec::new() };
-        let block = |index| {
-            let mut text = String::new();
-            generator.write(&mut seed.rng("block", index), BLOCK, &mut text);
-            text.into()
-        };
-        generator.blocks = (0..BLOCKS).map(block).collect();
+        generator.blocks = (0..BLOCKS)
+            .map(|index| {
+                let mut text = String::new();
+                generator.write(&mut seed.rng("block", index), BLOCK, &mut text);
+                text.into()
+            })
+            .collect();
         generator
     }
 

@@ -93,9 +93,11 @@ impl Template {
             let opening = text.len() - after.len() - 2;
             let position = text[..opening].chars().count() + 1;
             let (name, tail) = after.split_once("}}").ok_or(TemplateFault::Open { position })?;
-            let unknown = || TemplateFault::Unknown { position, name: name.to_owned() };
             segments.push(Segment::Literal(before.to_owned()));
-            segments.push(placeholder(name.trim()).ok_or_else(unknown)?);
+            segments.push(
+                placeholder(name.trim())
+                    .ok_or_else(|| TemplateFault::Unknown { position, name: name.to_owned() })?,
+            );
             rest = tail;
         }
         segments.push(Segment::Literal(rest.to_owned()));

@@ -63,8 +63,9 @@ impl Workload {
     #[must_use]
     pub fn for_targets(mut self, targets: u16, canned: bool) -> Self {
         if let Some(prepared) = Arc::get_mut(&mut self.0) {
-            let marker = |target| run_marker(prepared.ids, TargetId(target));
-            prepared.run_markers = (0..targets.max(1)).map(marker).collect();
+            prepared.run_markers = (0..targets.max(1))
+                .map(|target| run_marker(prepared.ids, TargetId(target)))
+                .collect();
             (prepared.targets, prepared.canned) = (targets.max(1), canned);
         }
         self

@@ -79,13 +79,15 @@ struct Compared {
 
 impl Case {
     fn compare(&self, fixed: &[usize]) -> Compared {
-        let of = |&most| {
-            let expected = self.load.ahead.map_or(Nanos::ZERO, |(_, answer)| answer);
-            let ahead = Some((most / self.load.workers, expected));
-            let load = PoolLoad { most: Some(most), ahead, ..self.load.clone() };
-            (most, run(&load, self.target.script()))
-        };
-        let fixed: Vec<_> = fixed.iter().map(of).collect();
+        let fixed: Vec<_> = fixed
+            .iter()
+            .map(|&most| {
+                let expected = self.load.ahead.map_or(Nanos::ZERO, |(_, answer)| answer);
+                let ahead = Some((most / self.load.workers, expected));
+                let load = PoolLoad { most: Some(most), ahead, ..self.load.clone() };
+                (most, run(&load, self.target.script()))
+            })
+            .collect();
         let best = [50, 99].map(|percentile| {
             fixed.iter().map(|(_, run)| run.response_us(percentile)).min().unwrap()
         });
@@ -156,12 +158,14 @@ fn serial(seed: u64) -> Vec<Case> {
         Case { load: PoolLoad { pauses, ..case.load }, ..case }
     };
     // So that they meet every phase of the looks at a queue.
-    let often = |n| (at(f64::from(n) * 251.3), at(f64::from(n) * 251.3 + 30.0));
     let noise = |rate, mean| pauses(seed, 3.0 * SECOND, rate, mean);
     vec![
         greedy("greedy", Vec::new()),
         greedy("greedy, one pause of 30 ms", vec![(at(1_500.0), at(1_530.0))]),
-        greedy("greedy, 4 pauses/s of 30 ms", (1..12).map(often).collect()),
+        greedy(
+            "greedy, 4 pauses/s of 30 ms",
+            (1..12).map(|n| (at(f64::from(n) * 251.3), at(f64::from(n) * 251.3 + 30.0))).collect(),
+        ),
         greedy("greedy, 5 pauses/s of 4 ms", noise(5.0, 4.0)),
         tls("tls", Vec::new()),
         tls("tls, 5 pauses/s of 4 ms", noise(5.0, 4.0)),
@@ -187,22 +191,34 @@ const STEADY: [(&str, f64, f64, f64, usize); 8] = [
 /// Targets that work on any number of requests at once, with equal answer times or exponential
 /// ones.
 fn parallel(seed: u64, equal: bool) -> Vec<Case> {
-    let case = |(name, rate, mean, seconds, ahead)| {
-        let time = |rng: &mut Rng| ms(if equal { mean } else { exponential(rng, mean) });
-        let arrivals = poisson(seed, (rate, seconds), |_| rate, time);
-        Case { name, load: load(arrivals, ahead, mean), target: Target::Parallel }
-    };
-    STEADY.map(case).into()
+    STEADY
+        .map(|(name, rate, mean, seconds, ahead)| {
+            let arrivals = poisson(
+                seed,
+                (rate, seconds),
+                |_| rate,
+                |rng: &mut Rng| ms(if equal { mean } else { exponential(rng, mean) }),
+            );
+            Case { name, load: load(arrivals, ahead, mean), target: Target::Parallel }
+        })
+        .into()
 }
 
 /// Rates that change.
 fn changing(seed: u64) -> Vec<Case> {
     let case =
         |name, arrivals| Case { name, load: load(arrivals, 1, 1.0), target: Target::Parallel };
-    let step = |at: f64| if at < 1.0 { 100.0 } else { 5_000.0 };
     let burst = |gap: f64| (0..1_000).map(|n| (at(f64::from(n / 20) * gap), ms(1.0))).collect();
     vec![
-        case("100/s, then 5,000/s", poisson(seed, (5_000.0, 3.0), step, |_| ms(1.0))),
+        case(
+            "100/s, then 5,000/s",
+            poisson(
+                seed,
+                (5_000.0, 3.0),
+                |at: f64| if at < 1.0 { 100.0 } else { 5_000.0 },
+                |_| ms(1.0),
+            ),
+        ),
         case("0 to 6,000/s", poisson(seed, (6_000.0, 3.0), |at| at * 2_000.0, |_| ms(1.0))),
         case("20 at once every 50 ms", burst(50.0)),
         case("20 at once every 500 ms", burst(500.0)),
@@ -215,13 +231,18 @@ fn slow(seed: u64) -> Vec<Case> {
         let arrivals = poisson(seed, (rate, 6.0), |_| rate, |rng| ms(time(rng)));
         Case { name, load: load(arrivals, ahead, 0.1), target: Target::Parallel }
     };
-    let mixed = |rng: &mut Rng| if rng.uniform() < 0.1 { 2.0 * SECOND } else { 1.0 };
     let always = |_: &mut Rng| 2.0 * SECOND;
     let mut turns = case("200/s, 0.1 ms, then 2 s", 200.0, 1, |_| 0.1);
-    let later = |(start, _): &&mut Arrival| *start > at(SECOND);
-    turns.load.arrivals.iter_mut().filter(later).for_each(|(_, time)| *time = ms(2.0 * SECOND));
+    turns
+        .load
+        .arrivals
+        .iter_mut()
+        .filter(|(start, _): &&mut Arrival| *start > at(SECOND))
+        .for_each(|(_, time)| *time = ms(2.0 * SECOND));
     vec![
-        case("500/s, 1 ms, one in ten 2 s", 500.0, 1, mixed),
+        case("500/s, 1 ms, one in ten 2 s", 500.0, 1, |rng: &mut Rng| {
+            if rng.uniform() < 0.1 { 2.0 * SECOND } else { 1.0 }
+        }),
         turns,
         case("200/s of 2 s, 0.1 ms expected", 200.0, 1, always),
         case("200/s of 2 s, nothing expected", 200.0, 0, always),

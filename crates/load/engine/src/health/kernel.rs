@@ -113,11 +113,14 @@ fn ephemeral_ports_in(range: &str) -> Option<u64> {
 
 /// A list of CPUs like `0-3,8`.
 pub(super) fn cpu_list(text: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?)
-    };
-    text.split(',').filter_map(range).flatten().take(MOST_CPUS).collect()
+    text.split(',')
+        .filter_map(|part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?)
+        })
+        .flatten()
+        .take(MOST_CPUS)
+        .collect()
 }
 
 /// Descriptors that the process has open.

@@ -88,14 +88,17 @@ fn is_forwarder(name: &str) -> bool {
 /// The inodes of the sockets that listen on a port, from a table of `proc_net(5)`.
 fn listening(table: &str, port: u16) -> Vec<String> {
     const LISTEN: &str = "0A";
-    let inode = |line: &str| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-        let matches =
-            u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
-        matches.then(|| fields.get(9).map(|inode| (*inode).to_owned()))?
-    };
-    table.lines().skip(1).filter_map(inode).collect()
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line: &str| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+            let matches =
+                u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+            matches.then(|| fields.get(9).map(|inode| (*inode).to_owned()))?
+        })
+        .collect()
 }
 
 /// Whether a process holds one of these sockets. False if its descriptors may not be read.
@@ -142,8 +145,13 @@ mod tests {
     #[test]
     fn of_a_master_and_its_workers_the_master_is_found() {
         let holders = BTreeMap::from([(10, 1), (11, 10), (13, 12)]);
-        let parent_of = |pid| [(12, 10), (10, 1)].iter().find(|(p, _)| *p == pid).map(|(_, p)| *p);
-        assert_eq!(topmost(&holders, parent_of), [10]);
+        assert_eq!(
+            topmost(&holders, |pid| [(12, 10), (10, 1)]
+                .iter()
+                .find(|(p, _)| *p == pid)
+                .map(|(_, p)| *p)),
+            [10]
+        );
         assert_eq!(topmost(&BTreeMap::from([(10, 1), (20, 1)]), |_| None), [10, 20]);
     }
 

@@ -78,20 +78,21 @@ impl NetworkReading {
 /// virtual ones (`veth`, bridges) says nothing.
 fn links() -> BTreeMap<String, Link> {
     let interfaces = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-    let link = |entry: fs::DirEntry| {
-        let folder = entry.path();
-        if !folder.join("device").exists() {
-            return None;
-        }
-        let number =
-            |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-        let mbit_per_s =
-            number("speed").filter(|speed| (1..u64::from(u32::MAX)).contains(speed))?;
-        let received = number("statistics/rx_bytes")?;
-        let sent = number("statistics/tx_bytes")?;
-        Some((entry.file_name().to_str()?.to_owned(), Link { mbit_per_s, received, sent }))
-    };
-    interfaces.filter_map(link).collect()
+    interfaces
+        .filter_map(|entry: fs::DirEntry| {
+            let folder = entry.path();
+            if !folder.join("device").exists() {
+                return None;
+            }
+            let number =
+                |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+            let mbit_per_s =
+                number("speed").filter(|speed| (1..u64::from(u32::MAX)).contains(speed))?;
+            let received = number("statistics/rx_bytes")?;
+            let sent = number("statistics/tx_bytes")?;
+            Some((entry.file_name().to_str()?.to_owned(), Link { mbit_per_s, received, sent }))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -59,21 +59,27 @@ impl PageWatch {
     /// Reads these pages about once a second from now on. A page whose thread or reader cannot be
     /// made is one that is never read.
     pub(crate) fn start(pages: &[WatchedPage], clock: MonotonicClock) -> Self {
-        let watch = |page: &WatchedPage| {
-            let readings = Readings::default();
-            let (until, over) = channel::<()>();
-            let (url, into) = (page.page.clone(), Arc::clone(&readings));
-            let thread = thread::Builder::new().name("metrics page".to_owned());
-            let _ = thread.spawn(move || poll(&url, &into, &clock, &over));
-            Watching { page: page.clone(), readings, _until: until }
-        };
-        Self(pages.iter().map(watch).collect())
+        Self(
+            pages
+                .iter()
+                .map(|page: &WatchedPage| {
+                    let readings = Readings::default();
+                    let (until, over) = channel::<()>();
+                    let (url, into) = (page.page.clone(), Arc::clone(&readings));
+                    let thread = thread::Builder::new().name("metrics page".to_owned());
+                    let _ = thread.spawn(move || poll(&url, &into, &clock, &over));
+                    Watching { page: page.clone(), readings, _until: until }
+                })
+                .collect(),
+        )
     }
 
     /// What each process used between two moments.
     pub(crate) fn loads(&self, from: Moment, to: Moment) -> Vec<ProcessLoad> {
-        let load = |watching: &Watching| load(&watching.page, &watching.readings(), from, to);
-        self.0.iter().map(load).collect()
+        self.0
+            .iter()
+            .map(|watching: &Watching| load(&watching.page, &watching.readings(), from, to))
+            .collect()
     }
 
     /// The CPU time of each process at every reading since `origin`.
@@ -81,8 +87,12 @@ impl PageWatch {
         let track = |watching: &Watching| {
             let all = watching.readings();
             let since = all.iter().filter(|(at, _)| *at >= origin);
-            let cpu = |(at, reading): &(Moment, PageReading)| (at.since(origin), reading.cpu);
-            ProcessTrack { name: watching.page.name.clone(), readings: since.map(cpu).collect() }
+            ProcessTrack {
+                name: watching.page.name.clone(),
+                readings: since
+                    .map(|(at, reading): &(Moment, PageReading)| (at.since(origin), reading.cpu))
+                    .collect(),
+            }
         };
         self.0.iter().map(track).filter(|track| track.readings.len() > 1).collect()
     }
@@ -235,18 +245,20 @@ mod tests {
     }
 
     fn readings(metric: CpuMetric, cpu: &[f64]) -> Vec<(Moment, PageReading)> {
-        let reading = |(second, &cpu_s): (usize, &f64)| {
-            (
-                at(second as f64),
-                PageReading {
-                    metric,
-                    cpu: Nanos::from_secs_f64(cpu_s),
-                    cpus: Some(2.0),
-                    quota: None,
-                },
-            )
-        };
-        cpu.iter().enumerate().map(reading).collect()
+        cpu.iter()
+            .enumerate()
+            .map(|(second, &cpu_s): (usize, &f64)| {
+                (
+                    at(second as f64),
+                    PageReading {
+                        metric,
+                        cpu: Nanos::from_secs_f64(cpu_s),
+                        cpus: Some(2.0),
+                        quota: None,
+                    },
+                )
+            })
+            .collect()
     }
 
     /// 0.5 s of CPU time a second; between seconds 2 and 8 there are 3 s.

@@ -50,9 +50,12 @@ impl Processes {
             return Self::default();
         }
         let own = WatchedProcess { name: "plimsoll".to_owned(), pid: std::process::id() };
-        let tree = |process: &WatchedProcess| (process.clone(), ProcessTree::of(process.pid, true));
         let own = (own.clone(), ProcessTree::of(own.pid, false));
-        let watched = watched.iter().map(tree).chain([own]).collect();
+        let watched = watched
+            .iter()
+            .map(|process: &WatchedProcess| (process.clone(), ProcessTree::of(process.pid, true)))
+            .chain([own])
+            .collect();
         Self { watched, due: due.rev().collect(), ..Self::default() }
     }
 
@@ -72,31 +75,37 @@ impl Processes {
         let last = self.looks.len().checked_sub(2).and_then(|first| self.looks.get(first..));
         let Some([(from, before), (to, after)]) = last else { return Vec::new() };
         let seconds = to.since(*from).as_secs_f64();
-        let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
-            let now = *after.get(index)?;
-            let used = now
-                .zip(*before.get(index)?)
-                .map(|(now, before)| now.cpu.saturating_sub(before.cpu));
-            Some(ProcessNow {
-                name: process.name.clone(),
-                cores: used.filter(|_| seconds > 0.0).map(|used| used.as_secs_f64() / seconds),
-                rss_bytes: now.map(|now| now.rss_bytes),
+        self.watched
+            .iter()
+            .enumerate()
+            .filter_map(|(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
+                let now = *after.get(index)?;
+                let used = now
+                    .zip(*before.get(index)?)
+                    .map(|(now, before)| now.cpu.saturating_sub(before.cpu));
+                Some(ProcessNow {
+                    name: process.name.clone(),
+                    cores: used.filter(|_| seconds > 0.0).map(|used| used.as_secs_f64() / seconds),
+                    rss_bytes: now.map(|now| now.rss_bytes),
+                })
             })
-        };
-        self.watched.iter().enumerate().filter_map(of_process).collect()
+            .collect()
     }
 
     /// The CPU time of each watched process at every reading and look since `origin`.
     pub(crate) fn tracks(&self, origin: Moment) -> Vec<ProcessTrack> {
         let mut track: Vec<_> = self.readings.iter().chain(&self.looks).collect();
         track.sort_by_key(|(at, _)| *at);
-        let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
-            let cpu =
-                |(at, all): &&Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
-            let readings = track.iter().filter_map(cpu).collect();
-            ProcessTrack { name: process.name.clone(), readings }
-        };
-        self.watched.iter().enumerate().map(of_process).collect()
+        self.watched
+            .iter()
+            .enumerate()
+            .map(|(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
+                let cpu =
+                    |(at, all): &&Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
+                let readings = track.iter().filter_map(cpu).collect();
+                ProcessTrack { name: process.name.clone(), readings }
+            })
+            .collect()
     }
 
     fn read(&mut self, now: Moment) {

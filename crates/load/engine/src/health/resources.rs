@@ -70,19 +70,6 @@ impl Resources {
         let own = std::process::id();
         let folder = |groups: &CpuGroups| groups.narrowest().map(|(_, folder)| folder.to_owned());
         let own_quota = folder(&CpuGroups::own());
-        let observe = |process: WatchedProcess| {
-            let WatchedProcess { pid, .. } = process;
-            let groups = CpuGroups::of(pid);
-            let quota = folder(&groups);
-            let with_generator = quota.is_some() && quota == own_quota;
-            let place = match pid {
-                pid if pid == own => ProcessPlace::Plimsoll,
-                pid if at_target == Some(pid) => ProcessPlace::Target,
-                _ => ProcessPlace::Elsewhere,
-            };
-            let tree = ProcessTree::of(pid, pid != own);
-            Observed { process, place, tree, groups, quota, with_generator }
-        };
         let mut all: Vec<WatchedProcess> = watched.to_vec();
         let unnamed = at_target.filter(|pid| *pid != own && all.iter().all(|p| p.pid != *pid));
         if let Some(pid) = unnamed {
@@ -92,7 +79,22 @@ impl Resources {
         }
         all.push(WatchedProcess { name: "plimsoll".to_owned(), pid: own });
         Self {
-            observed: all.into_iter().map(observe).collect(),
+            observed: all
+                .into_iter()
+                .map(|process: WatchedProcess| {
+                    let WatchedProcess { pid, .. } = process;
+                    let groups = CpuGroups::of(pid);
+                    let quota = folder(&groups);
+                    let with_generator = quota.is_some() && quota == own_quota;
+                    let place = match pid {
+                        pid if pid == own => ProcessPlace::Plimsoll,
+                        pid if at_target == Some(pid) => ProcessPlace::Target,
+                        _ => ProcessPlace::Elsewhere,
+                    };
+                    let tree = ProcessTree::of(pid, pid != own);
+                    Observed { process, place, tree, groups, quota, with_generator }
+                })
+                .collect(),
             due: due.rev().collect(),
             readings: Vec::new(),
         }

@@ -47,8 +47,10 @@ fn at_the_limit_arrivals_wait_and_response_time_counts_from_their_intended_start
         times(&run.samples),
         expected.map(|(start, sent, end)| (start, Some(sent), Some(end)))
     );
-    let response_time = |n: usize| millis(run.samples[n].timeline.response_time().unwrap());
-    assert_eq!([0, 1, 2, 3, 4].map(response_time), [30, 50, 70, 90, 110]);
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(|n: usize| millis(run.samples[n].timeline.response_time().unwrap())),
+        [30, 50, 70, 90, 110]
+    );
     // Waiting for the target is not the generator's lateness.
     assert_eq!(run.arrivals, [5, 2, 0]);
     assert_eq!(run.pacing_lag, Some(Nanos::ZERO));

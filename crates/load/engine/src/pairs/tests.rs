@@ -144,8 +144,14 @@ fn a_target_that_is_full_holds_up_no_other() {
     }
     assert_eq!(run.samples.len(), 60);
     assert_eq!(run.output.blocks.len(), 20);
-    let lost = |block: &&Block| block.turns[stuck.index()].unwrap().response.is_none();
-    assert_eq!(run.output.blocks.iter().filter(lost).count(), 20);
+    assert_eq!(
+        run.output
+            .blocks
+            .iter()
+            .filter(|block: &&Block| block.turns[stuck.index()].unwrap().response.is_none())
+            .count(),
+        20
+    );
 }
 
 #[test]

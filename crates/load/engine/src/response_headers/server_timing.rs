@@ -37,8 +37,11 @@ impl PartNames {
 
     /// The number of a name, which gets the next free one if there is any.
     fn number(&self, name: &str) -> usize {
-        let is_it = |place: &OnceLock<Arc<str>>| **place.get_or_init(|| name.into()) == *name;
-        let named = (name != OTHER_PARTS).then(|| self.0.iter().position(is_it));
+        let named = (name != OTHER_PARTS).then(|| {
+            self.0
+                .iter()
+                .position(|place: &OnceLock<Arc<str>>| **place.get_or_init(|| name.into()) == *name)
+        });
         named.flatten().unwrap_or(NAMED_PARTS)
     }
 
@@ -111,8 +114,10 @@ fn part(entry: Entry<'_>) -> Option<Result<(&str, Nanos), Untrue>> {
 
 /// A token of HTTP (RFC 9110, 5.6.2), and not too long.
 fn is_name(name: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_token)
+    (1..=MAX_NAME).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 fn millis(dur: &str) -> Option<Nanos> {

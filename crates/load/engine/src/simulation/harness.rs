@@ -42,11 +42,13 @@ pub(crate) fn millis(time: Nanos) -> u64 {
 /// the run's start.
 pub(crate) fn times(samples: &[Sample]) -> Vec<(u64, Option<u64>, Option<u64>)> {
     let offset = |moment: Moment| millis(moment.since(Moment::EPOCH));
-    let times = |sample: &Sample| {
-        let line = sample.timeline;
-        (offset(line.intended), line.dispatched.map(offset), line.finished.map(offset))
-    };
-    samples.iter().map(times).collect()
+    samples
+        .iter()
+        .map(|sample: &Sample| {
+            let line = sample.timeline;
+            (offset(line.intended), line.dispatched.map(offset), line.finished.map(offset))
+        })
+        .collect()
 }
 
 /// A worker whose run starts at the epoch of virtual time.
@@ -158,8 +160,8 @@ pub(crate) fn plan(profile: &str) -> Plan {
 
 /// The plan of a comparison of so many targets.
 pub(crate) fn comparison(profile: &str, targets: u16) -> Plan {
-    let target = |n| format!("{{name: t{n}, url: 'http://t{n}.test'}}");
-    let targets: Vec<_> = (0..targets).map(target).collect();
+    let targets: Vec<_> =
+        (0..targets).map(|n| format!("{{name: t{n}, url: 'http://t{n}.test'}}")).collect();
     plan_for(&format!("targets: [{}]\n{profile}", targets.join(", ")), Purpose::Versus)
 }
 

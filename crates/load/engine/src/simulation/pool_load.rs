@@ -116,9 +116,10 @@ pub(crate) fn run(load: &PoolLoad, target: ScriptedTarget) -> PoolRun {
 }
 
 fn pool(load: &PoolLoad, worker: usize, clock: &WorkerClock) -> Pool {
-    let share = |all: usize| (all + load.workers - 1 - worker) / load.workers;
     let limits = PoolLimits::default();
-    let max_connections = load.most.map_or(limits.max_connections, share);
+    let max_connections = load.most.map_or(limits.max_connections, |all: usize| {
+        (all + load.workers - 1 - worker) / load.workers
+    });
     Pool::new(ScriptedOpener::of_clock(clock), PoolLimits { max_connections, ..limits })
 }
 

@@ -40,10 +40,9 @@ impl SampleSink for FakeWriter {
         if self.full.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let row = |sample: &Sample| {
+        self.rows.lock().unwrap().extend(batch.samples.iter().map(|sample: &Sample| {
             (sample.conversation.0, sample.turn, batch.sampling_rate.weight(sample))
-        };
-        self.rows.lock().unwrap().extend(batch.samples.iter().map(row));
+        }));
         Ok(())
     }
 }
@@ -128,9 +127,8 @@ fn with_a_stalled_writer_rows_are_left_out_by_the_sampling_rule_and_none_is_lost
         let id = conversation_id(ids(), ConversationKey::arrival(seq));
         u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
     };
-    let below = |seq: &u64| rank(*seq) * u64::from(one_in) < 1 << 32;
     let complete: std::collections::HashSet<_> = rows.iter().map(|row| (row.0, row.1)).collect();
-    for seq in (0..1_500_000).filter(below) {
+    for seq in (0..1_500_000).filter(|seq: &u64| rank(*seq) * u64::from(one_in) < 1 << 32) {
         assert!(complete.contains(&(seq, 0)) && complete.contains(&(seq, 1)), "{seq}");
     }
 }

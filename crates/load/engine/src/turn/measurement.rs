@@ -226,11 +226,13 @@ impl TurnMeasurement {
     /// by which a read was late, at most so many events arrived as fit in at the pace of the
     /// stream.
     fn late_together(&self, pace: Nanos) -> u32 {
-        let explained = |read: &LateRead| {
-            let fit = read.earlier_by.as_u64().div_ceil(pace.as_u64().max(1));
-            u32::try_from(fit).unwrap_or(u32::MAX).min(read.events - 1)
-        };
-        self.late_reads.iter().map(explained).sum()
+        self.late_reads
+            .iter()
+            .map(|read: &LateRead| {
+                let fit = read.earlier_by.as_u64().div_ceil(pace.as_u64().max(1));
+                u32::try_from(fit).unwrap_or(u32::MAX).min(read.events - 1)
+            })
+            .sum()
     }
 }
 

@@ -28,24 +28,27 @@ fn offset(moment: Option<Moment>) -> u64 {
 
 /// When each turn was to start, was sent and ended, without the generator's part.
 fn without_generator(samples: &[Sample]) -> Vec<(u64, u64, u64)> {
-    let times = |sample: &Sample| {
-        let line = sample.timeline_without_generator();
-        (offset(Some(line.intended)), offset(line.dispatched), offset(line.finished))
-    };
-    samples.iter().map(times).collect()
+    samples
+        .iter()
+        .map(|sample: &Sample| {
+            let line = sample.timeline_without_generator();
+            (offset(Some(line.intended)), offset(line.dispatched), offset(line.finished))
+        })
+        .collect()
 }
 
 /// Start and end of requests of `service` that are due every `gap`, in so many slots: each takes
 /// the slot that is free first.
 fn queue(requests: u64, gap: u64, service: u64, slots: usize) -> Vec<(u64, u64, u64)> {
     let mut free = vec![0; slots];
-    let start = |n| {
-        free.sort_unstable();
-        let start = free[0].max(n * gap);
-        free[0] = start + service;
-        (n * gap, start, start + service)
-    };
-    (0..requests).map(start).collect()
+    (0..requests)
+        .map(|n| {
+            free.sort_unstable();
+            let start = free[0].max(n * gap);
+            free[0] = start + service;
+            (n * gap, start, start + service)
+        })
+        .collect()
 }
 
 /// Every request in flight has one, so what few of them need is boxed.

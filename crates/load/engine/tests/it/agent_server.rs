@@ -165,16 +165,18 @@ fn chat(request: &Logged, options: &Options) -> (&'static str, String) {
         "completions" => {
             let is_over = body.matches(r#""role":"assistant""#).count() >= rounds;
             let kind = if stream { "delta" } else { "message" };
-            let call = |name: &str| {
-                let index = usize::from(name == "second");
-                format!(
-                    r#"{{"index":{index},"id":"{name}","type":"function","function":{{"name":"{name}","arguments":"{{\"n\":1}}"}}}}"#
-                )
-            };
             let content = if is_over {
                 r#""content":"done""#.to_owned()
             } else {
-                format!(r#""content":null,"tool_calls":[{}]"#, calls(names, &call))
+                format!(
+                    r#""content":null,"tool_calls":[{}]"#,
+                    calls(names, &|name: &str| {
+                        let index = usize::from(name == "second");
+                        format!(
+                            r#"{{"index":{index},"id":"{name}","type":"function","function":{{"name":"{name}","arguments":"{{\"n\":1}}"}}}}"#
+                        )
+                    })
+                )
             };
             let reason = if is_over { "stop" } else { "tool_calls" };
             let choice = format!(
@@ -188,22 +190,28 @@ fn chat(request: &Logged, options: &Options) -> (&'static str, String) {
         }
         "responses" => {
             let is_over = body.matches(r#""type":"function_call","#).count() / 2 >= rounds;
-            let call = |name: &str| {
-                format!(
-                    r#"{{"type":"function_call","call_id":"{name}","name":"{name}","arguments":"{{}}"}}"#
-                )
-            };
             let text = r#"{"type":"message","content":[{"type":"output_text","text":"done"}]}"#;
-            let output = if is_over { text.to_owned() } else { calls(names, &call) };
+            let output = if is_over {
+                text.to_owned()
+            } else {
+                calls(names, &|name: &str| {
+                    format!(
+                        r#"{{"type":"function_call","call_id":"{name}","name":"{name}","arguments":"{{}}"}}"#
+                    )
+                })
+            };
             ("application/json", format!(r#"{{"status":"completed","output":[{output}]}}"#))
         }
         _ => {
             let is_over = body.matches(r#""type":"tool_use""#).count() / 2 >= rounds;
-            let call = |name: &str| {
-                format!(r#"{{"type":"tool_use","id":"{name}","name":"{name}","input":{{}}}}"#)
-            };
             let text = r#"{"type":"text","text":"done"}"#;
-            let content = if is_over { text.to_owned() } else { calls(names, &call) };
+            let content = if is_over {
+                text.to_owned()
+            } else {
+                calls(names, &|name: &str| {
+                    format!(r#"{{"type":"tool_use","id":"{name}","name":"{name}","input":{{}}}}"#)
+                })
+            };
             ("application/json", format!(r#"{{"type":"message","content":[{content}]}}"#))
         }
     }

@@ -143,11 +143,13 @@ fn a_request_that_never_ends_is_among_the_slowest() {
     let early =
         open.iter().filter(|s| s.timeline.intended.since(Moment::EPOCH) < Nanos::from_millis(600));
     // Others may be slower yet, where the host paused.
-    let took = |of: &Exemplar| {
-        let timeline = &of.sample.timeline;
-        timeline.response_time().unwrap_or_else(|| of.recorded.since(timeline.intended))
-    };
-    let least = chosen(&ran, Chosen::ResponseTime).map(took).min().unwrap();
+    let least = chosen(&ran, Chosen::ResponseTime)
+        .map(|of: &Exemplar| {
+            let timeline = &of.sample.timeline;
+            timeline.response_time().unwrap_or_else(|| of.recorded.since(timeline.intended))
+        })
+        .min()
+        .unwrap();
     for hangs in early {
         let open = Moment::from_nanos(1_000_000_000).since(hangs.timeline.intended);
         assert!(slowest.contains(&hangs.conversation.0) || least >= open, "{least} {hangs:?}");

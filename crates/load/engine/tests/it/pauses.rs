@@ -74,11 +74,13 @@ fn stopped_once(mock: &Mock) -> Vec<String> {
 }
 
 fn numbers(lines: &[String], word: &str) -> Vec<Vec<f64>> {
-    let of = |line: &String| {
-        let rest = line.strip_prefix(word)?.split_whitespace();
-        rest.map(|number| number.parse().ok()).collect()
-    };
-    lines.iter().filter_map(of).collect()
+    lines
+        .iter()
+        .filter_map(|line: &String| {
+            let rest = line.strip_prefix(word)?.split_whitespace();
+            rest.map(|number| number.parse().ok()).collect()
+        })
+        .collect()
 }
 
 #[test]

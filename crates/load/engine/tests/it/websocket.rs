@@ -17,10 +17,11 @@ const CHAT: &str = "protocol: websocket\nturns: 3\nthink_time: 2ms\ndrain: 5s\n\
                     content: {mode: sized, approx_input_tokens: 64}\n";
 
 fn of(log: &[LogRecord], event: WebSocketEvent) -> Vec<&LogRecord> {
-    let is = |record: &&LogRecord| {
-        record.websocket.as_ref().is_some_and(|websocket| websocket.event == event)
-    };
-    log.iter().filter(is).collect()
+    log.iter()
+        .filter(|record: &&LogRecord| {
+            record.websocket.as_ref().is_some_and(|websocket| websocket.event == event)
+        })
+        .collect()
 }
 
 /// The log, once no connection is open any more.

@@ -71,11 +71,13 @@ fn distribution(times: &[f64]) -> Distribution {
 /// Batches of `size` requests.
 fn ours(times: &[f64], whole: &Distribution, q: f64, size: usize) -> Option<(f64, f64)> {
     let limit = whole.nearest_rank(q)?.as_millis_f64();
-    let count = |batch: &[f64]| LimitCount {
-        within: batch.iter().filter(|ms| **ms <= limit).count() as u64,
-        all: batch.len() as u64,
-    };
-    let counts: Vec<_> = times.chunks(size).map(count).collect();
+    let counts: Vec<_> = times
+        .chunks(size)
+        .map(|batch: &[f64]| LimitCount {
+            within: batch.iter().filter(|ms| **ms <= limit).count() as u64,
+            all: batch.len() as u64,
+        })
+        .collect();
     let interval = interval(whole, q, &BatchVariance::of_shares(&counts).ok()?).ok()?;
     Some((interval.low, interval.high))
 }

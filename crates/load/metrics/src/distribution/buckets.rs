@@ -78,11 +78,13 @@ impl<C: Counter> Buckets<C> {
     /// last value.
     pub(super) fn of_rank(&self, rank: u64) -> Option<u32> {
         let mut up_to = 0;
-        let reaches = |count: &C| {
-            up_to += (*count).into();
-            up_to >= rank
-        };
-        self.0.iter().position(reaches).and_then(|index| u32::try_from(index).ok())
+        self.0
+            .iter()
+            .position(|count: &C| {
+                up_to += (*count).into();
+                up_to >= rank
+            })
+            .and_then(|index| u32::try_from(index).ok())
     }
 
     /// The buckets that hold values, ascending: index and count.

@@ -167,15 +167,17 @@ impl DistributionSummary {
             return Ok(quantiles.iter().map(|q| self.figure(printed(*q)?)).collect());
         }
         let (whole, without) = (self.restore()?, self.undisturbed()?);
-        let at = |q: &f64| {
-            if let Some(known) = printed(*q) {
-                return self.figure(known);
-            }
-            let value = whole.quantile(*q)?;
-            let interval = HalfInterval::independent(&whole, *q);
-            Some(percentile(&whole, without.as_ref(), (*q, value), &interval, self.unfinished))
-        };
-        Ok(quantiles.iter().map(at).collect())
+        Ok(quantiles
+            .iter()
+            .map(|q: &f64| {
+                if let Some(known) = printed(*q) {
+                    return self.figure(known);
+                }
+                let value = whole.quantile(*q)?;
+                let interval = HalfInterval::independent(&whole, *q);
+                Some(percentile(&whole, without.as_ref(), (*q, value), &interval, self.unfinished))
+            })
+            .collect())
     }
 
     fn bounded(&self, key: &str, value: f64) -> BoundedFigure {
@@ -293,8 +295,8 @@ impl DistributionSummary {
                 None => {}
                 Some(Ok(interval)) => drop(self.ci.insert(quantile.key.to_owned(), interval)),
                 Some(Err(reason)) => {
-                    let why = || format!("{}: {}", quantile.label, reason.words());
-                    self.ci_note.get_or_insert_with(why);
+                    self.ci_note
+                        .get_or_insert_with(|| format!("{}: {}", quantile.label, reason.words()));
                 }
             }
         }

@@ -130,9 +130,11 @@ fn numeric_keys<'de, D: Deserializer<'de>, K: FromStr + Ord>(
     from: D,
 ) -> Result<BTreeMap<K, u64>, D::Error> {
     let texts: BTreeMap<String, u64> = Deserialize::deserialize(from)?;
-    let number = |(key, count): (String, u64)| match key.parse() {
-        Ok(number) => Ok((number, count)),
-        Err(_) => Err(serde::de::Error::custom(format!("`{key}` is not a status or code"))),
-    };
-    texts.into_iter().map(number).collect()
+    texts
+        .into_iter()
+        .map(|(key, count): (String, u64)| match key.parse() {
+            Ok(number) => Ok((number, count)),
+            Err(_) => Err(serde::de::Error::custom(format!("`{key}` is not a status or code"))),
+        })
+        .collect()
 }

@@ -45,10 +45,12 @@ fn lost_rates(metadata: &RunMetadata, snapshot: &Snapshot) -> BTreeMap<StageId, 
     for (key, cell) in snapshot.cells() {
         totals.entry(key.stage).or_default().add_time(cell);
     }
-    let lost = |(id, stats): (StageId, GroupStats)| {
-        Some((id, LostRate::of(metadata.stages.get(id.index())?, &stats)))
-    };
-    totals.into_iter().filter_map(lost).collect()
+    totals
+        .into_iter()
+        .filter_map(|(id, stats): (StageId, GroupStats)| {
+            Some((id, LostRate::of(metadata.stages.get(id.index())?, &stats)))
+        })
+        .collect()
 }
 
 impl Rollup<'_> {
@@ -103,49 +105,65 @@ impl Rollup<'_> {
     }
 
     fn stages(&self) -> Result<Vec<Group>, MetricsError> {
-        let group = |(index, stage): (usize, &StageInfo)| {
-            let group = self.group(stage.duration_s, &|key| key.stage.index() == index)?;
-            Ok(Group { stage: Some(stage.name.clone()), warmup: stage.warmup, ..group })
-        };
-        self.metadata.stages.iter().enumerate().map(group).collect()
+        self.metadata
+            .stages
+            .iter()
+            .enumerate()
+            .map(|(index, stage): (usize, &StageInfo)| {
+                let group = self.group(stage.duration_s, &|key| key.stage.index() == index)?;
+                Ok(Group { stage: Some(stage.name.clone()), warmup: stage.warmup, ..group })
+            })
+            .collect()
     }
 
     fn scenarios(&self) -> Result<Vec<Group>, MetricsError> {
-        let group = |(index, name): (usize, &String)| {
-            let group = self.measured(|key| key.scenario.index() == index)?;
-            Ok(Group { scenario: Some(name.clone()), ..group })
-        };
-        self.metadata.scenarios.iter().enumerate().map(group).collect()
+        self.metadata
+            .scenarios
+            .iter()
+            .enumerate()
+            .map(|(index, name): (usize, &String)| {
+                let group = self.measured(|key| key.scenario.index() == index)?;
+                Ok(Group { scenario: Some(name.clone()), ..group })
+            })
+            .collect()
     }
 
     /// By name; empty if no scenario has a category.
     fn categories(&self) -> Result<Vec<Group>, MetricsError> {
         let expectations = &self.metadata.expectations;
         let names: BTreeSet<_> = expectations.iter().filter_map(|e| e.category.as_ref()).collect();
-        let group = |name: &String| {
-            let group = self.measured(|key| self.category(key) == Some(name))?;
-            Ok(Group { category: Some(name.clone()), ..group })
-        };
-        names.into_iter().map(group).collect()
+        names
+            .into_iter()
+            .map(|name: &String| {
+                let group = self.measured(|key| self.category(key) == Some(name))?;
+                Ok(Group { category: Some(name.clone()), ..group })
+            })
+            .collect()
     }
 
     fn targets(&self) -> Result<Vec<Group>, MetricsError> {
-        let group = |(index, target): (usize, &TargetInfo)| {
-            let group = self.measured(|key| key.target.index() == index)?;
-            Ok(Group { target: Some(target.name.clone()), ..group })
-        };
-        self.metadata.targets.iter().enumerate().map(group).collect()
+        self.metadata
+            .targets
+            .iter()
+            .enumerate()
+            .map(|(index, target): (usize, &TargetInfo)| {
+                let group = self.measured(|key| key.target.index() == index)?;
+                Ok(Group { target: Some(target.name.clone()), ..group })
+            })
+            .collect()
     }
 
     /// In the order in which sessions have them; empty if there are none.
     fn operations(&self) -> Result<Vec<Group>, MetricsError> {
         let measured = self.snapshot.cells().filter(|(key, _)| !self.is_warmup(*key));
         let operations: BTreeSet<_> = measured.filter_map(|(key, _)| key.operation).collect();
-        let group = |operation: Operation| {
-            let group = self.measured(|key| key.operation == Some(operation))?;
-            Ok(Group { operation: Some(operation.name().to_owned()), ..group })
-        };
-        operations.into_iter().map(group).collect()
+        operations
+            .into_iter()
+            .map(|operation: Operation| {
+                let group = self.measured(|key| key.operation == Some(operation))?;
+                Ok(Group { operation: Some(operation.name().to_owned()), ..group })
+            })
+            .collect()
     }
 
     fn cells(&self) -> Result<Vec<Group>, MetricsError> {

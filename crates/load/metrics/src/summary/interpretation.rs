@@ -25,14 +25,14 @@ pub(super) fn of(metadata: &RunMetadata, results: &Results, bands: &[BandResult]
     if !signs.is_empty() {
         return signs;
     }
-    let unsure = |band: &BandResult| matches!(band.level, BandLevel::Inconclusive(_));
-    let healthy = if bands.iter().any(unsure) {
-        "No warning sign, but not every band could be judged."
-    } else if medians.is_none() {
-        "No warning sign, but not every median may be used."
-    } else {
-        "Healthy: no warning sign."
-    };
+    let healthy =
+        if bands.iter().any(|band: &BandResult| matches!(band.level, BandLevel::Inconclusive(_))) {
+            "No warning sign, but not every band could be judged."
+        } else if medians.is_none() {
+            "No warning sign, but not every median may be used."
+        } else {
+            "Healthy: no warning sign."
+        };
     vec![healthy.to_owned()]
 }
 

@@ -43,8 +43,10 @@ impl RunSummary {
 
     /// The thresholds that failed and the bands beyond both bounds, in words.
     fn broken(&self) -> Vec<String> {
-        let failed = |found: &&ThresholdResult| found.judgement == Judgement::Fail;
-        let thresholds = self.thresholds.iter().filter(failed);
+        let thresholds = self
+            .thresholds
+            .iter()
+            .filter(|found: &&ThresholdResult| found.judgement == Judgement::Fail);
         let thresholds = thresholds.map(|found| format!("{} {}", found.metric, found.expression));
         let critical = |found: &&BandResult| found.level == BandLevel::Critical;
         let bands = self.bands.iter().filter(critical);
@@ -58,18 +60,22 @@ impl RunSummary {
         if counters.completed == 0 && counters.as_expected == 0 {
             return Some("no request was completed outside of warm-up".to_owned());
         }
-        let open = |found: &ThresholdResult| match &found.judgement {
-            Judgement::Inconclusive(why) => {
-                Some(format!("{} {} could not be judged: {why}", found.metric, found.expression))
-            }
-            Judgement::Pass | Judgement::Fail => None,
-        };
-        let unknown = |found: &BandResult| match &found.level {
-            BandLevel::Inconclusive(why) => {
-                Some(format!("the band of {} could not be judged: {why}", found.metric))
-            }
-            BandLevel::Target | BandLevel::Degraded | BandLevel::Critical => None,
-        };
-        self.thresholds.iter().find_map(open).or_else(|| self.bands.iter().find_map(unknown))
+        self.thresholds
+            .iter()
+            .find_map(|found: &ThresholdResult| match &found.judgement {
+                Judgement::Inconclusive(why) => Some(format!(
+                    "{} {} could not be judged: {why}",
+                    found.metric, found.expression
+                )),
+                Judgement::Pass | Judgement::Fail => None,
+            })
+            .or_else(|| {
+                self.bands.iter().find_map(|found: &BandResult| match &found.level {
+                    BandLevel::Inconclusive(why) => {
+                        Some(format!("the band of {} could not be judged: {why}", found.metric))
+                    }
+                    BandLevel::Target | BandLevel::Degraded | BandLevel::Critical => None,
+                })
+            })
     }
 }

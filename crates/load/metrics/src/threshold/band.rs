@@ -148,9 +148,12 @@ mod tests {
             ("block_rate", "rate>=10%|>0%", [0.1, 0.01, 0.0]),
         ] {
             let band = Band::parse(metric, expression).unwrap();
-            let kept = |value| (band.target.holds(value), band.degraded.holds(value));
             let expected = [(true, true), (false, true), (false, false)];
-            assert_eq!(values.map(kept), expected, "{metric} {expression}");
+            assert_eq!(
+                values.map(|value| (band.target.holds(value), band.degraded.holds(value))),
+                expected,
+                "{metric} {expression}"
+            );
         }
     }
 

@@ -143,11 +143,10 @@ impl Gate {
     pub fn trials(&self, run: &RunSummary) -> Option<u64> {
         match &self.subject {
             Subject::Figure(figure, _, scope) if figure.unit() == Unit::Share => {
-                let counters = |group: &Group| match figure.name() {
+                run.results.group(scope).map(|group: &Group| match figure.name() {
                     "policy_correctness" => group.counters.judged,
                     _ => group.counters.scheduled,
-                };
-                run.results.group(scope).map(counters)
+                })
             }
             _ => None,
         }

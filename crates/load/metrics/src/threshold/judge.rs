@@ -66,8 +66,8 @@ impl Threshold {
     /// Why a figure cannot be judged: it is refused, or what the generator may have done to it
     /// decides.
     pub(super) fn doubt(&self, figure: &BoundedFigure) -> Option<String> {
-        let words = |value| self.unit().value_words(value);
-        let [value, bound] = [figure.value, figure.bound].map(words);
+        let [value, bound] =
+            [figure.value, figure.bound].map(|value| self.unit().value_words(value));
         let did = if self.unit() == Unit::Time { "added" } else { "prevented" };
         let decides =
             self.without_generator(figure).any(|w| self.keeps(w) != self.keeps(figure.value));

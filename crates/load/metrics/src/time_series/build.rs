@@ -156,23 +156,24 @@ fn empty_intervals(
 ) -> Vec<TimelineInterval> {
     let width = series.width().as_secs_f64();
     let end = series.end.map_or(f64::MAX, |end| end.since(series.origin).as_secs_f64());
-    let interval = |index: u32| {
-        let start_s = f64::from(index) * width;
-        let end_s = (start_s + width).min(end);
-        // The last requests may be counted a moment after the run was over.
-        let length_s = if end_s > start_s { end_s - start_s } else { width };
-        let cores = |track: &ProcessTrack| {
-            Some((track.name.clone(), track.cores(start_s, start_s + length_s)?))
-        };
-        TimelineInterval {
-            start_s,
-            length_s,
-            disturbed_s: disturbed.iter().map(|window| overlap(window, start_s, end_s)).sum(),
-            cores: tracks.iter().filter_map(cores).collect(),
-            ..TimelineInterval::default()
-        }
-    };
-    (0..series.intervals()).map(interval).collect()
+    (0..series.intervals())
+        .map(|index: u32| {
+            let start_s = f64::from(index) * width;
+            let end_s = (start_s + width).min(end);
+            // The last requests may be counted a moment after the run was over.
+            let length_s = if end_s > start_s { end_s - start_s } else { width };
+            let cores = |track: &ProcessTrack| {
+                Some((track.name.clone(), track.cores(start_s, start_s + length_s)?))
+            };
+            TimelineInterval {
+                start_s,
+                length_s,
+                disturbed_s: disturbed.iter().map(|window| overlap(window, start_s, end_s)).sum(),
+                cores: tracks.iter().filter_map(cores).collect(),
+                ..TimelineInterval::default()
+            }
+        })
+        .collect()
 }
 
 /// For how long a window lies in an interval, in seconds.

@@ -87,16 +87,18 @@ fn each_broken_bound_is_named() {
 /// T-21: on virtual machines the host is busy at times; what counts is whether it mattered.
 #[test]
 fn causes_without_effect_are_no_violation() {
-    let busy_host = |h: &mut InstrumentHealth, _: &mut Evidence| {
-        h.steal_share = Some(0.22);
-        h.throttled_share = Some(0.1);
-        h.worker_cpu_shares = vec![0.99];
-        h.worker_wait_shares = vec![0.9];
-        h.kernel_timestamps = Some(false);
-        h.pacing_lag_ms = Some(Lag { p50: 5.0, p99: 500.0, max: 900.0, mean: 9.0 });
-        h.achieved_arrivals = Some(500);
-    };
-    assert!(warnings(sound(), busy_host).is_empty());
+    assert!(
+        warnings(sound(), |h: &mut InstrumentHealth, _: &mut Evidence| {
+            h.steal_share = Some(0.22);
+            h.throttled_share = Some(0.1);
+            h.worker_cpu_shares = vec![0.99];
+            h.worker_wait_shares = vec![0.9];
+            h.kernel_timestamps = Some(false);
+            h.pacing_lag_ms = Some(Lag { p50: 5.0, p99: 500.0, max: 900.0, mean: 9.0 });
+            h.achieved_arrivals = Some(500);
+        })
+        .is_empty()
+    );
 }
 
 /// A measured stage with a median response time of 300 ms.
@@ -178,11 +180,13 @@ fn sampled_rows_give_a_warning_and_unaccounted_rows_a_violation() {
     assert_eq!(warnings(sound(), rows(400, 600, 0)), ["results.jsonl is a sample"]);
     assert_eq!(violations(sound(), rows(400, 599, 1)), ["results.jsonl"]);
     assert_eq!(violations(sound(), rows(400, 599, 0)), ["accounting of results.jsonl"]);
-    let more_than_planned = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
-        rows(1_000, 0, 0)(health, evidence);
-        evidence.scheduled = Some(999);
-    };
-    assert_eq!(violations(sound(), more_than_planned), ["accounting of results.jsonl"]);
+    assert_eq!(
+        violations(sound(), |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+            rows(1_000, 0, 0)(health, evidence);
+            evidence.scheduled = Some(999);
+        }),
+        ["accounting of results.jsonl"]
+    );
 }
 
 #[test]

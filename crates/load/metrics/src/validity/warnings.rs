@@ -53,13 +53,12 @@ fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
         return None;
     }
     let share = |stage: &StageOpenings| stage.opened as f64 / stage.requests.max(1) as f64;
-    let many = |stage: &&StageOpenings| {
-        stage.opened as f64 > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
-    };
     let worst = evidence
         .openings
         .iter()
-        .filter(many)
+        .filter(|stage: &&StageOpenings| {
+            stage.opened as f64 > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
+        })
         .max_by(|one, other| share(one).total_cmp(&share(other)))?;
     let StageOpenings { name, requests, opened, .. } = worst;
     let measured = format!("{opened} of {requests} requests of {name} ({})", percent(share(worst)));

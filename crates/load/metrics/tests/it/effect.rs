@@ -29,10 +29,14 @@ fn us(us: u64) -> Moment {
 
 impl Run {
     fn new(stages: Vec<StageInfo>) -> Self {
-        let end = |stage: &StageInfo| {
-            Moment::EPOCH + Nanos::from_secs_f64(stage.start_s + stage.duration_s)
-        };
-        let recorder = Recorder::new(stages.iter().map(end).collect());
+        let recorder = Recorder::new(
+            stages
+                .iter()
+                .map(|stage: &StageInfo| {
+                    Moment::EPOCH + Nanos::from_secs_f64(stage.start_s + stage.duration_s)
+                })
+                .collect(),
+        );
         Self { stages, recorder, snapshot: Snapshot::new(), second: 0 }
     }
 
@@ -48,7 +52,6 @@ impl Run {
 
     fn judge(mut self, thresholds: &[(&str, &str)]) -> RunSummary {
         self.snapshot.append(self.recorder.take());
-        let parse = |(metric, bound): &(&str, &str)| Threshold::parse(metric, bound).unwrap();
         let metadata = RunMetadata {
             stages: self.stages,
             scenarios: vec!["simple".to_owned()],
@@ -59,7 +62,10 @@ impl Run {
             run: plimsoll_metrics::RunInfo { ended: RunEnd::Complete, ..metadata.run },
             ..metadata
         };
-        let thresholds: Vec<_> = thresholds.iter().map(parse).collect();
+        let thresholds: Vec<_> = thresholds
+            .iter()
+            .map(|(metric, bound): &(&str, &str)| Threshold::parse(metric, bound).unwrap())
+            .collect();
         RunSummary::build(metadata, InstrumentHealth::default(), &self.snapshot, &thresholds)
             .unwrap()
     }

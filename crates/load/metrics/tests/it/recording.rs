@@ -126,20 +126,23 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 
 /// Everything that is visible of a snapshot.
 fn visible(snapshot: &Snapshot) -> String {
-    let cell = |(key, stats): (GroupKey, &GroupStats)| {
-        let mut canonical = GroupStats::default();
-        canonical.merge(stats);
-        let times = Metric::ALL.map(|metric| {
-            canonical.distribution(metric).map(|d| (d.count(), d.sum(), d.encode().unwrap()))
-        });
-        format!(
-            "{key:?} {:?} {:?} {:?} {times:?}",
-            stats.counters(),
-            stats.errors(),
-            stats.statuses()
-        )
-    };
-    snapshot.cells().map(cell).collect::<Vec<_>>().join("\n")
+    snapshot
+        .cells()
+        .map(|(key, stats): (GroupKey, &GroupStats)| {
+            let mut canonical = GroupStats::default();
+            canonical.merge(stats);
+            let times = Metric::ALL.map(|metric| {
+                canonical.distribution(metric).map(|d| (d.count(), d.sum(), d.encode().unwrap()))
+            });
+            format!(
+                "{key:?} {:?} {:?} {:?} {times:?}",
+                stats.counters(),
+                stats.errors(),
+                stats.statuses()
+            )
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 proptest! {

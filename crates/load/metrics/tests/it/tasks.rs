@@ -29,10 +29,11 @@ fn task(chat: u64, tools: u64, end: TaskEnd) -> TaskSample {
 }
 
 fn metadata(targets: usize) -> RunMetadata {
-    let target = |n: usize| TargetInfo { name: format!("t{n}"), ..TargetInfo::default() };
     RunMetadata {
         scenarios: vec!["agent".to_owned(), "other".to_owned()],
-        targets: (0..targets).map(target).collect(),
+        targets: (0..targets)
+            .map(|n: usize| TargetInfo { name: format!("t{n}"), ..TargetInfo::default() })
+            .collect(),
         ..RunMetadata::default()
     }
 }

@@ -76,11 +76,15 @@ fn percentiles_of_merged_seconds_are_those_of_all_their_values() {
 /// The seconds in which requests ended, with their number.
 fn ended(series: &TimeSeries) -> Vec<(u64, u64)> {
     let timeline = timeline(series);
-    let of = |interval: &plimsoll_metrics::TimelineInterval| {
-        let ended: u64 = interval.groups.iter().map(|group| group.counters.completed).sum();
-        (interval.start_s as u64, ended)
-    };
-    timeline.intervals.iter().map(of).filter(|(_, ended)| *ended > 0).collect()
+    timeline
+        .intervals
+        .iter()
+        .map(|interval: &plimsoll_metrics::TimelineInterval| {
+            let ended: u64 = interval.groups.iter().map(|group| group.counters.completed).sum();
+            (interval.start_s as u64, ended)
+        })
+        .filter(|(_, ended)| *ended > 0)
+        .collect()
 }
 
 #[test]

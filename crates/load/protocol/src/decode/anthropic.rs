@@ -133,8 +133,11 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     if let Some(error) = message.error {
         return Err(DecodeError::from_error_member(error));
     }
-    let missing = || DecodeError::new(ErrorClass::MalformedBody, "there is no `content`");
-    for block in message.content.as_ref().ok_or_else(missing)? {
+    for block in message
+        .content
+        .as_ref()
+        .ok_or_else(|| DecodeError::new(ErrorClass::MalformedBody, "there is no `content`"))?
+    {
         state.push_text(&block.text);
         if &*block.kind == "tool_use" {
             let input = block.input.map_or("", |input| input.0);

@@ -139,8 +139,12 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     if let Some(error) = response.error {
         return Err(DecodeError::from_error_member(error));
     }
-    let missing = || DecodeError::new(ErrorClass::MalformedBody, "there is no `output`");
-    let output: Vec<OutputItem<'_>> = from_str(response.output.ok_or_else(missing)?.0)?;
+    let output: Vec<OutputItem<'_>> = from_str(
+        response
+            .output
+            .ok_or_else(|| DecodeError::new(ErrorClass::MalformedBody, "there is no `output`"))?
+            .0,
+    )?;
     let messages = output.iter().filter(|item| &*item.kind == "message");
     for part in messages.flat_map(|item| item.content.iter().flatten()) {
         state.push_text(&part.text);

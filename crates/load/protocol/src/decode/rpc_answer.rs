@@ -55,8 +55,7 @@ impl Decoder {
     /// The code of the JSON-RPC error in the answer, whatever its status.
     pub fn rpc_code(&self) -> Option<i64> {
         let answer = self.rpc_answer()?;
-        let in_body = || self.error_detail()?.code.as_ref()?.parse().ok();
-        answer.code.or_else(in_body)
+        answer.code.or_else(|| self.error_detail()?.code.as_ref()?.parse().ok())
     }
 
     /// Forgets the answer so far.
@@ -83,8 +82,10 @@ impl Decoder {
 
     pub(super) fn feed_rpc(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
         let Some(rpc) = &mut self.rpc else { return };
-        let mut on_text = |text: &str| on_delta(Delta { kind: DeltaKind::Text, text });
-        if let Err(fault) = rpc.reader.feed(bytes, &mut on_text) {
+        if let Err(fault) = rpc
+            .reader
+            .feed(bytes, &mut |text: &str| on_delta(Delta { kind: DeltaKind::Text, text }))
+        {
             self.state.fail(fault.into());
         }
     }

@@ -389,10 +389,9 @@ mod tests {
         let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
         let stream = format!("data: {note}\n\ndata: {result}\n\ndata: {note}\n\n");
         let mut keeps = Reader::keeping_results();
-        let mut ignored = |_: &str| {};
         let mut read = |body: &str, is_stream| {
             keeps.begin(expected, is_stream);
-            let fed = body.bytes().try_for_each(|byte| keeps.feed(&[byte], &mut ignored));
+            let fed = body.bytes().try_for_each(|byte| keeps.feed(&[byte], &mut |_: &str| {}));
             assert_eq!(fed, Ok(()));
             let _ = keeps.finish();
             String::from_utf8(keeps.take_result_message()).unwrap()

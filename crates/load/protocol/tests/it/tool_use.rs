@@ -125,17 +125,19 @@ fn tool_calls_of_whole_responses_are_kept() {
         {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Ulm"}},
         {"type": "tool_use", "id": "", "name": "time", "input": {}},
     ]});
-    let read = |call: &ToolCall| -> (String, String, Value) {
-        let arguments = serde_json::from_str(&call.arguments).unwrap();
-        (call.id.clone(), call.name.clone(), arguments)
-    };
     for (dialect, body) in [
         (Dialect::OpenaiChat, chat),
         (Dialect::OpenaiResponses, responses),
         (Dialect::AnthropicMessages, messages),
     ] {
         let kept = decoded(dialect, false, keep(true), &body.to_string());
-        let kept: Vec<_> = kept.iter().map(read).collect();
+        let kept: Vec<_> = kept
+            .iter()
+            .map(|call: &ToolCall| -> (String, String, Value) {
+                let arguments = serde_json::from_str(&call.arguments).unwrap();
+                (call.id.clone(), call.name.clone(), arguments)
+            })
+            .collect();
         let weather = ("c1".to_owned(), "weather".to_owned(), json!({"city": "Ulm"}));
         assert_eq!(kept, [weather, (String::new(), "time".to_owned(), json!({}))], "{dialect:?}");
         assert!(decoded(dialect, false, keep(false), &body.to_string()).is_empty(), "not kept");

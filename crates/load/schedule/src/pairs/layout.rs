@@ -97,11 +97,14 @@ impl Segment {
     pub(super) fn target_windows(&self, orders: &Orders) -> Vec<TargetWindow> {
         let Some(Windows { round, length }) = self.windows else { return Vec::new() };
         let mut from = self.start;
-        let window = |target: TargetId| {
-            let to = from + length;
-            TargetWindow { round, target, from: std::mem::replace(&mut from, to), to }
-        };
-        orders.order(round.into()).into_iter().map(window).collect()
+        orders
+            .order(round.into())
+            .into_iter()
+            .map(|target: TargetId| {
+                let to = from + length;
+                TargetWindow { round, target, from: std::mem::replace(&mut from, to), to }
+            })
+            .collect()
     }
 }
 

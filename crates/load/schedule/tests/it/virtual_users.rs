@@ -43,8 +43,11 @@ fn the_peak_of_virtual_users_is_the_highest_end() {
 }
 
 fn active(windows: &[Vec<ActiveWindow>], at: Nanos) -> usize {
-    let inside = |window: &&ActiveWindow| window.from <= at && at < window.to;
-    windows.iter().flatten().filter(inside).count()
+    windows
+        .iter()
+        .flatten()
+        .filter(|window: &&ActiveWindow| window.from <= at && at < window.to)
+        .count()
 }
 
 proptest! {

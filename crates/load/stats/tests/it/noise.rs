@@ -87,18 +87,28 @@ impl Pairs {
     }
 
     pub(crate) fn added(&self) -> Batched {
-        let differences = |(target, reference): (&[f64], &[f64])| {
-            target.iter().zip(reference).map(|(target, reference)| target - reference).collect()
-        };
-        Batched::new(vec![self.chunks().map(differences).collect()])
+        Batched::new(vec![
+            self.chunks()
+                .map(|(target, reference): (&[f64], &[f64])| {
+                    target
+                        .iter()
+                        .zip(reference)
+                        .map(|(target, reference)| target - reference)
+                        .collect()
+                })
+                .collect(),
+        ])
     }
 
     pub(crate) fn shift(&self) -> Shift {
-        let batch = |(target, reference): (&[f64], &[f64])| BatchPair {
-            target: target.to_vec(),
-            reference: reference.to_vec(),
-        };
-        Shift::new(vec![self.chunks().map(batch).collect()])
+        Shift::new(vec![
+            self.chunks()
+                .map(|(target, reference): (&[f64], &[f64])| BatchPair {
+                    target: target.to_vec(),
+                    reference: reference.to_vec(),
+                })
+                .collect(),
+        ])
     }
 }
 

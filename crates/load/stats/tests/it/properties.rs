@@ -12,16 +12,24 @@ fn batches() -> impl Strategy<Value = Vec<Vec<(f64, f64)>>> {
 }
 
 fn shift(batches: &[Vec<(f64, f64)>], by: f64) -> Shift {
-    let batch = |pairs: &Vec<(f64, f64)>| BatchPair {
-        target: pairs.iter().map(|pair| pair.0 + by).collect(),
-        reference: pairs.iter().map(|pair| pair.1).collect(),
-    };
-    Shift::new(vec![batches.iter().map(batch).collect()])
+    Shift::new(vec![
+        batches
+            .iter()
+            .map(|pairs: &Vec<(f64, f64)>| BatchPair {
+                target: pairs.iter().map(|pair| pair.0 + by).collect(),
+                reference: pairs.iter().map(|pair| pair.1).collect(),
+            })
+            .collect(),
+    ])
 }
 
 fn added(batches: &[Vec<(f64, f64)>], by: f64) -> Batched {
-    let batch = |pairs: &Vec<(f64, f64)>| pairs.iter().map(|pair| pair.0 + by - pair.1).collect();
-    Batched::new(vec![batches.iter().map(batch).collect()])
+    Batched::new(vec![
+        batches
+            .iter()
+            .map(|pairs: &Vec<(f64, f64)>| pairs.iter().map(|pair| pair.0 + by - pair.1).collect())
+            .collect(),
+    ])
 }
 
 proptest! {

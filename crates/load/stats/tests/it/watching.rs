@@ -33,11 +33,13 @@ fn differences(rng: &mut Rng, added: f64) -> Vec<f64> {
 }
 
 fn below_zero(differences: &[f64]) -> Vec<LimitCount> {
-    let count = |second: &[f64]| LimitCount {
-        within: second.iter().filter(|d| **d <= 0.0).count() as u64,
-        all: second.len() as u64,
-    };
-    differences.chunks(PER_SECOND).map(count).collect()
+    differences
+        .chunks(PER_SECOND)
+        .map(|second: &[f64]| LimitCount {
+            within: second.iter().filter(|d| **d <= 0.0).count() as u64,
+            all: second.len() as u64,
+        })
+        .collect()
 }
 
 /// The second of the first look at which the median is found to differ from 0.

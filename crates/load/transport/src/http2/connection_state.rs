@@ -197,11 +197,12 @@ impl ConnectionState {
 
     /// Why no stream can be opened any more, if so.
     pub(super) fn open_failure(&self) -> Option<Failure> {
-        let closing = || {
-            let detail = "the target closes the connection before the request was sent";
-            Failure::new(ErrorClass::ClosedEarly, detail)
-        };
-        self.ended.clone().or_else(|| (!self.session.accepts_streams()).then(closing))
+        self.ended.clone().or_else(|| {
+            (!self.session.accepts_streams()).then(|| {
+                let detail = "the target closes the connection before the request was sent";
+                Failure::new(ErrorClass::ClosedEarly, detail)
+            })
+        })
     }
 }
 

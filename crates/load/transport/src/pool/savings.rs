@@ -83,11 +83,12 @@ mod tests {
 
     /// How many waits of so long buy a connection.
     fn waits(savings: &Savings, wait: Nanos, usual: Nanos) -> usize {
-        let suffices = |_: &usize| {
-            savings.waited(wait, usual);
-            savings.suffice(usual)
-        };
-        (1..100_000).find(suffices).unwrap()
+        (1..100_000)
+            .find(|_: &usize| {
+                savings.waited(wait, usual);
+                savings.suffice(usual)
+            })
+            .unwrap()
     }
 
     #[test]

@@ -95,11 +95,19 @@ fn bodies_are_whole_however_large_and_however_split() {
 #[test]
 fn each_of_many_exchanges_at_once_gets_its_own_response() {
     run(async {
-        let answer = |number: usize| {
-            let body = "x".repeat(number);
-            vec![send(format!("HTTP/1.1 200 OK\r\ncontent-length: {number}\r\n\r\n{body}"))]
-        };
-        let client = Rc::new(busy_client(serve((0..MANY).map(answer).collect())).await);
+        let client = Rc::new(
+            busy_client(serve(
+                (0..MANY)
+                    .map(|number: usize| {
+                        let body = "x".repeat(number);
+                        vec![send(format!(
+                            "HTTP/1.1 200 OK\r\ncontent-length: {number}\r\n\r\n{body}"
+                        ))]
+                    })
+                    .collect(),
+            ))
+            .await,
+        );
         let mut connections = Vec::new();
         for _ in 0..MANY {
             // One after the other, so that they get the scripts in this order.

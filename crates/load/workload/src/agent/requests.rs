@@ -75,8 +75,9 @@ pub(super) fn decide(rules: &ApprovalRules, id: &str, approves: bool) -> PartReq
 }
 
 fn post(path: String, body: String) -> PartRequest {
-    let json = |name: &str| (name.to_owned(), "application/json".to_owned());
-    let headers = ["content-type", "accept"].map(json).to_vec();
+    let headers = ["content-type", "accept"]
+        .map(|name: &str| (name.to_owned(), "application/json".to_owned()))
+        .to_vec();
     let method = "POST".to_owned();
     PartRequest::Http(HttpContent { method, path, headers, body: body.into_bytes() })
 }

@@ -112,8 +112,10 @@ fn faults(scenario: &ScenarioSpec, agent: &AgentSpec) -> Vec<(&'static str, Scen
     );
     let steps = (1..=MOST_STEPS).contains(&agent.max_steps);
     // A query may be a credential, and this path is shown.
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'?' && byte != b'#';
-    let is_path = |path: &str| path.starts_with('/') && path.bytes().all(is_plain);
+    let is_path = |path: &str| {
+        path.starts_with('/')
+            && path.bytes().all(|byte: u8| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
+    };
     let approve = agent.approve.as_ref();
     let wrong = |is_wrong: &dyn Fn(&ApproveSpec) -> bool| approve.is_some_and(is_wrong);
     let found = [

@@ -142,8 +142,11 @@ impl Task {
             self.phase = Phase::Over(TaskEnd::Done);
             return;
         }
-        let of_call = |call: &ToolCall| call.name.len() + call.arguments.len();
-        self.dialogue += text.len() + calls.iter().map(of_call).sum::<usize>();
+        self.dialogue += text.len()
+            + calls
+                .iter()
+                .map(|call: &ToolCall| call.name.len() + call.arguments.len())
+                .sum::<usize>();
         // Of the most calls that are kept there may have been more.
         let is_bound = self.counts.steps >= rules.max_steps || calls.len() >= MAX_TOOL_CALLS;
         if is_bound || self.is_too_long() {

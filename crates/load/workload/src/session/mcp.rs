@@ -49,12 +49,11 @@ impl McpPlan {
 impl Step {
     fn new(spec: &McpStep) -> Self {
         let sized = spec.argument_bytes.map(|bytes| (spec.argument.clone(), bytes));
-        let written = || Value::Object(spec.arguments.clone()).to_string();
         Self {
             method: spec.method,
             name: spec.name.as_deref().unwrap_or_default().into(),
             arguments: spec.arguments.clone(),
-            fixed: sized.is_none().then(written),
+            fixed: sized.is_none().then(|| Value::Object(spec.arguments.clone()).to_string()),
             sized,
             progress: spec.progress,
             cancel_after: spec.cancel_after,

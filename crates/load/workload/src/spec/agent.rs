@@ -182,8 +182,10 @@ fn calls_at(path: &str) -> McpSpec {
 
 /// Requests with a body and an answer in JSON.
 fn post_to(path: &str) -> HttpSpec {
-    let json = |name: &str| (name.to_owned(), "application/json".to_owned());
-    let headers = BTreeMap::from(["accept", "content-type"].map(json));
+    let headers = BTreeMap::from(
+        ["accept", "content-type"]
+            .map(|name: &str| (name.to_owned(), "application/json".to_owned())),
+    );
     HttpSpec { method: "POST".to_owned(), path: path.to_owned(), headers, body: String::new() }
 }
 

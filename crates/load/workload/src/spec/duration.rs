@@ -176,8 +176,9 @@ mod tests {
     #[test]
     fn durations_have_the_moments_and_quantiles_of_their_distribution() {
         let sample = |spec: DurationSpec| {
-            let value = |i| spec.sample(&mut Seed(3).rng("think", i)).as_secs_f64();
-            let mut lengths: Vec<_> = (0..40_000).map(value).collect();
+            let mut lengths: Vec<_> = (0..40_000)
+                .map(|i| spec.sample(&mut Seed(3).rng("think", i)).as_secs_f64())
+                .collect();
             lengths.sort_by(f64::total_cmp);
             let mean = lengths.iter().sum::<f64>() / 40_000.0;
             [mean, lengths[0], lengths[20_000], lengths[38_000], lengths[39_999]]

@@ -51,11 +51,12 @@ impl MeasuredTokenizer {
         // Most words agree on the tokens beyond their own; the others are left out.
         let trailing_tokens =
             all_words().map(|word| count(word).saturating_sub(1)).min().ok_or_else(too_few)?;
-        let is_one_token = |word: &&str| {
-            count(word) == 1 + trailing_tokens
-                && count(&format!("{word}{word}{word}")) == 3 + trailing_tokens
-        };
-        let words: Vec<_> = all_words().filter(is_one_token).collect();
+        let words: Vec<_> = all_words()
+            .filter(|word: &&str| {
+                count(word) == 1 + trailing_tokens
+                    && count(&format!("{word}{word}{word}")) == 3 + trailing_tokens
+            })
+            .collect();
         let probe =
             words.first().copied().filter(|_| words.len() >= MIN_WORDS).ok_or_else(too_few)?;
         let mut sample = Text::new();

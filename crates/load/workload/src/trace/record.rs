@@ -34,6 +34,7 @@ pub(crate) fn check_tokens(
     count: Option<u64>,
 ) -> Result<u32, TraceFault> {
     let count = count.and_then(|count| u32::try_from(count).ok());
-    let fault = || TraceFault::Tokens { column, text: text.to_owned() };
-    count.filter(|count| *count <= MAX_TOKENS).ok_or_else(fault)
+    count
+        .filter(|count| *count <= MAX_TOKENS)
+        .ok_or_else(|| TraceFault::Tokens { column, text: text.to_owned() })
 }

@@ -27,8 +27,10 @@ impl Recording {
         let mut problems = Problems::default();
         let mut lines = LineReader::new(reader);
         let mut header = spec.format == TraceFormat::Azure;
-        let read_error = |source| WorkloadError::Read { file: spec.file.clone(), source };
-        while let Some((line, text)) = lines.next().map_err(read_error)? {
+        while let Some((line, text)) = lines
+            .next()
+            .map_err(|source| WorkloadError::Read { file: spec.file.clone(), source })?
+        {
             let result = match text {
                 Err(fault) => Err(fault),
                 Ok(text) if std::mem::take(&mut header) => azure::check_header(text),

@@ -20,12 +20,11 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
 fn is_exact(text: &str) -> bool {
     let (time, fraction) =
         text.split_once('.').map_or((text, None), |(time, digits)| (time, Some(digits)));
-    let matches = |(byte, known): (u8, &u8)| match known {
-        b'0' => byte.is_ascii_digit(),
-        separator => byte == *separator,
-    };
     time.len() == DATE_AND_TIME.len()
-        && time.bytes().zip(DATE_AND_TIME).all(matches)
+        && time.bytes().zip(DATE_AND_TIME).all(|(byte, known): (u8, &u8)| match known {
+            b'0' => byte.is_ascii_digit(),
+            separator => byte == *separator,
+        })
         && !time.ends_with(":60")
         && fraction.is_none_or(|digits| {
             (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -210,12 +210,14 @@ fn the_share_of_approvals_is_kept_and_repeats_with_the_seed() {
         ApproveSpec { tools: vec![all], share: 0.7, think_time: None, path: "/h".to_owned() };
     let spec = AgentSpec { approve: Some(approve), ..AgentSpec::default() };
     let decisions = || -> Vec<bool> {
-        let decide = |mut task: Conversation| {
-            task.advance_with("", vec![call("c", "x", "{}")]);
-            task.advance_by(approval("1", ""));
-            plain(&task).path.ends_with("/approve")
-        };
-        tasks(spec.clone(), 4_000).into_iter().map(decide).collect()
+        tasks(spec.clone(), 4_000)
+            .into_iter()
+            .map(|mut task: Conversation| {
+                task.advance_with("", vec![call("c", "x", "{}")]);
+                task.advance_by(approval("1", ""));
+                plain(&task).path.ends_with("/approve")
+            })
+            .collect()
     };
     let first = decisions();
     let approved = first.iter().filter(|approved| **approved).count() as f64;

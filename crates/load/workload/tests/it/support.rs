@@ -72,8 +72,10 @@ pub(crate) fn chat(conversation: &Conversation) -> (Option<String>, Vec<(Role, S
     let RequestContent::Chat { system, messages } = conversation.turn().unwrap().content else {
         panic!("not a chat");
     };
-    let text = |message: &Message| (message.role, message.text.to_string());
-    (system.map(ToString::to_string), messages.iter().map(text).collect())
+    (
+        system.map(ToString::to_string),
+        messages.iter().map(|message: &Message| (message.role, message.text.to_string())).collect(),
+    )
 }
 
 /// The user's last text.

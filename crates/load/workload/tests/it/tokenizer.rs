@@ -57,8 +57,9 @@ fn count(file: &Path, text: &str) -> usize {
 fn prompts(file: &Path, spec: &ScenarioSpec, count: u64) -> Vec<String> {
     let specs = std::slice::from_ref(spec);
     let workload = Workload::new(specs, None, Some(file), Seed(42), IdSeed::default()).unwrap();
-    let prompt = |seq| last_text(&workload.conversation(ConversationKey::arrival(seq), None));
-    (0..count).map(prompt).collect()
+    (0..count)
+        .map(|seq| last_text(&workload.conversation(ConversationKey::arrival(seq), None)))
+        .collect()
 }
 
 #[test]

@@ -160,14 +160,16 @@ fn arguments_are_fixed_or_have_a_text_of_a_drawn_length() {
     };
     let of = |step: McpStep, cache_mode| {
         let spec = ScenarioSpec { cache_mode, ..spec(Revision::V20260728, vec![step], 1) };
-        let arguments = |talk: &Conversation| match call(talk).ask {
-            Ask::Tool { name, arguments, progress } => {
-                assert_eq!((&*name, progress), ("x", false));
-                serde_json::from_str::<Value>(&arguments).unwrap()
-            }
-            other => panic!("{other:?}"),
-        };
-        conversations(&spec, 300).iter().map(arguments).collect::<Vec<_>>()
+        conversations(&spec, 300)
+            .iter()
+            .map(|talk: &Conversation| match call(talk).ask {
+                Ask::Tool { name, arguments, progress } => {
+                    assert_eq!((&*name, progress), ("x", false));
+                    serde_json::from_str::<Value>(&arguments).unwrap()
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
     };
     for arguments in of(fixed.clone(), CacheMode::Allow) {
         assert_eq!(arguments, json!({"a": null, "b": [1]}));

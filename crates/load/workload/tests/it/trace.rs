@@ -30,8 +30,7 @@ fn offsets(trace: &Trace) -> Vec<u64> {
 }
 
 fn lengths(trace: &Trace) -> Vec<(u32, u32)> {
-    let row = |row| trace.row(row).map(|row| (row.input_tokens, row.output_tokens));
-    (0..).map_while(row).collect()
+    (0..).map_while(|row| trace.row(row).map(|row| (row.input_tokens, row.output_tokens))).collect()
 }
 
 #[test]
@@ -329,11 +328,10 @@ proptest! {
     fn any_order_of_the_rows_gives_the_same_trace(
         rows in Just((0..40u32).collect::<Vec<_>>()).prop_shuffle(),
     ) {
-        let line = |n: &u32| {
+        let lines: Vec<_> = rows.iter().map(|n: &u32| {
             format!("{{\"timestamp\": {}, \"input_length\": {n}, \"output_length\": 1, \"hash_ids\": {:?}}}",
                 n * 3, vec![n; n.div_ceil(512) as usize])
-        };
-        let lines: Vec<_> = rows.iter().map(line).collect();
+        }).collect();
         let trace = mooncake(&lines.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
         prop_assert!(lengths(&trace).iter().map(|(input, _)| *input).eq(0..40));
         prop_assert!(offsets(&trace).iter().copied().eq((0..40).map(|n| n * 3_000_000)));

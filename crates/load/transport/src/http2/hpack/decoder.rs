@@ -109,8 +109,10 @@ fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
 /// Whether HTTP/2 allows the name (RFC 9113, section 8.2.1). A pseudo-header begins with a colon.
 fn is_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(b":").unwrap_or(name);
-    let allowed = |&byte: &u8| matches!(byte, 0x21..=0x7e) && !matches!(byte, b'A'..=b'Z' | b':');
-    !name.is_empty() && name.iter().all(allowed)
+    !name.is_empty()
+        && name
+            .iter()
+            .all(|&byte: &u8| matches!(byte, 0x21..=0x7e) && !matches!(byte, b'A'..=b'Z' | b':'))
 }
 
 /// Whether HTTP/2 allows the value (RFC 9113, section 8.2.1).
