@@ -1,4 +1,4 @@
-//! Several s of the same plan.
+//! Combines several rounds of the same plan.
 //!
 //! The interval of one round speaks of its window of time only. Over rounds, differences are means
 //! whose intervals contain what differs between windows (Hartung and Knapp).

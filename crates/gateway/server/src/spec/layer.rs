@@ -139,7 +139,7 @@ pub enum Per {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AlgorithmSpec {
-    /// sliding window, estimated from the counts of this window and the one before
+    /// sliding window, counted in 31 slices, of which only the oldest is estimated
     #[default]
     Sliding,
     /// exact log of the last window
