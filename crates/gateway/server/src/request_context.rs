@@ -22,7 +22,7 @@ use crate::router::Route;
 use crate::worker::Worker;
 
 /// A request with its route and context. Both are large, and move from function to function: they
-/// stay where they are, so that the futures of these are small (`docs/adr/0091`).
+/// stay where they are, so that the futures of these are small (`docs/experiments.md`).
 pub(crate) struct RoutedRequest {
     pub(crate) request: Box<Request<Incoming>>,
     pub(crate) context: Box<RequestContext>,

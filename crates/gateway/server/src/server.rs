@@ -26,7 +26,7 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Task polls before a worker looks at its sockets and timers again, even if tasks are ready. With
-/// tokio's default of 61, a batch of requests is cut in the middle (ADR 0093).
+/// tokio's default of 61, a batch of requests is cut in the middle (docs/experiments.md).
 const POLLS_PER_EVENT_CHECK: u32 = 128;
 
 /// A single-threaded runtime.

@@ -38,7 +38,7 @@ const DRAIN_POLL: Nanos = Nanos::from_millis(2);
 const END_POLL: Nanos = Nanos::from_millis(50);
 
 /// Task polls before a worker looks at its sockets and timers again, even if tasks are ready. With
-/// tokio's default of 61, a batch of requests is cut in the middle (ADR 0093).
+/// tokio's default of 61, a batch of requests is cut in the middle (docs/experiments.md).
 const POLLS_PER_EVENT_CHECK: u32 = 128;
 
 /// The context that all workers of a run share.

@@ -134,8 +134,8 @@ fn the_simulation_has_the_knee_of_the_textbook() {
     assert!((knee / 1_769.7 - 1.0).abs() < 0.01, "{knee}");
 }
 
-/// ADR 0085: a share that is measured for five minutes at the knee itself, with the slope known,
-/// scatters too much for 3 % in 90 of 100 cases. Other loads are not examined.
+/// `docs/experiments.md`: a share that is measured for five minutes at the knee itself, with the
+/// slope known, scatters too much for 3 % in 90 of 100 cases. Other loads are not examined.
 #[test]
 fn five_minutes_do_not_show_an_uneven_knee_to_three_percent() {
     const PROBES: usize = 60;
