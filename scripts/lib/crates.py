@@ -57,7 +57,7 @@ def package_of_folder(folder):
     """The name that a crate's folder demands."""
     if folder == "cli":
         return "plimsoll"
-    group, _, leaf = folder.rpartition("/")
+    group, _, leaf = folder.replace("_", "-").rpartition("/")
     return f"plimsoll-gateway-{leaf}" if group == "gateway" else f"plimsoll-{leaf}"
 
 

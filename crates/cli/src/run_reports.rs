@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use plimsoll_metrics::TimeRecord;
-use plimsoll_report::{Style, csv, exemplars_json, interval_log, json, prometheus, timeline_json};
+use plimsoll_report::{Style, csv, prometheus};
+use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};
 use plimsoll_runner::folder::{RunDir, file};
 
 /// Columns of report.txt.
@@ -25,7 +26,7 @@ impl RunReports<'_> {
     /// Writes every file.
     pub(crate) fn write(&self, folder: &RunDir) -> Result<()> {
         let summary = self.page.summary;
-        let contents = json(summary)?;
+        let contents = summary_json(summary)?;
         folder.release_space();
         folder.write(file::SUMMARY, contents.as_bytes())?;
         folder.write(file::TEXT, self.text.as_bytes())?;

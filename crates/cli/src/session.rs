@@ -9,7 +9,7 @@ use plimsoll_metrics::{
     Band, CalibrationQuote, ProcessTrack, RunExemplars, RunSummary, Threshold, TimeRecord,
 };
 use plimsoll_page as page;
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{prometheus, run_screen, text};

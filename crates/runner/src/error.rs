@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plimsoll_engine::EngineError;
 use plimsoll_metrics::MetricsError;
-use plimsoll_report::ReportError;
+use plimsoll_run_files::RunFileError;
 
 /// Why a run could not be carried out, or its results could not be stored. What the target does is
 /// part of the result.
@@ -61,7 +61,7 @@ pub enum RunnerError {
         /// The file.
         path: PathBuf,
         /// The reason.
-        source: ReportError,
+        source: RunFileError,
     },
     /// `plan.json` is not one of this version: use the version that wrote it.
     #[error("{0}")]

@@ -3,7 +3,7 @@
 use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{ProcessTrack, ProcessUse, RunSummary, StageInfo, Validity};
-use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
+use plimsoll_plan::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
     AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, TakenOut, TargetFacts,

@@ -7,7 +7,7 @@ use plimsoll_engine::{Control, Progress, SampleBatch, SampleSink};
 use plimsoll_knee::{Counts, Load, Measured, Objective, Planned, ProbeFigures, Search};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome};
 use plimsoll_metrics::{BoundedFigure, Group, Metric, MetricsError, QUANTILES};
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
 
 use crate::error::RunnerError;

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::{Cause, ProbeFinding, ProbeReport, REFUSED_USAGE};
 use plimsoll_measure::Stripe;
-use plimsoll_profile::{Plan, Scheme};
+use plimsoll_plan::{Plan, Scheme};
 
 use crate::secrets::Secrets;
 

@@ -10,7 +10,7 @@ use plimsoll_metrics::{
     Accounting, Distribution, GroupStats, Metric, MetricsError, RunExemplars, RunMetadata,
     RunSummary, Threshold, TimeRecord,
 };
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_workload::{conversation_id, request_id};
 
 use crate::error::RunnerError;
@@ -24,7 +24,7 @@ use crate::watcher::RunWatcher;
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let plan: plimsoll_profile::Plan = todo!();
+/// # let plan: plimsoll_plan::Plan = todo!();
 /// use plimsoll_engine::Control;
 /// use plimsoll_runner::Runner;
 ///

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use plimsoll_profile::{
+use plimsoll_plan::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
 

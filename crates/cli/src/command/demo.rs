@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use plimsoll_gateway_server::{Gateway, Preset, Spec};
 use plimsoll_mock::Mock;
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_report::run_screen;
 
 use super::{mock, versus};

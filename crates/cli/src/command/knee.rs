@@ -12,9 +12,8 @@ use plimsoll_knee::{
     Search, Settings, State, TargetKnee, in_turns,
 };
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{
-    EnvVars, Overrides, Plan, Profile, Purpose, Target, TargetRole, load, redacted_path,
-};
+use plimsoll_plan::{Plan, Target, TargetRole, redacted_path};
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_runner::RunWatcher as _;

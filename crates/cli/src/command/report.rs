@@ -11,7 +11,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
 use plimsoll_report::screen::{Rest, Screen};
-use plimsoll_report::{csv, json, prometheus, run_screen, text, timeline_json};
+use plimsoll_report::{csv, prometheus, run_screen, text};
+use plimsoll_run_files::{summary_json, timeline_json};
 use plimsoll_runner::folder::file;
 use plimsoll_suite::Report;
 
@@ -125,7 +126,7 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
             let input = plimsoll_page::Input { summary, timeline, exemplars, versus, server };
             console::print(&plimsoll_page::page(&input))?;
         }
-        Output::Data(Format::Json) => console::print(&json(&summary)?)?,
+        Output::Data(Format::Json) => console::print(&summary_json(&summary)?)?,
         Output::Data(Format::Csv) => console::print(&csv(&summary)?)?,
         Output::Data(Format::Prometheus) => console::print(&prometheus(&summary))?,
         Output::Data(Format::Timeline) => {

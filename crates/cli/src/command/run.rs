@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
-use plimsoll_profile::REDACTED;
+use plimsoll_plan::REDACTED;
 use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
 use plimsoll_report::screen::Rest;
 use plimsoll_runner::Secrets;

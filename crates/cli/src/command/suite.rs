@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
-use plimsoll_profile::redacted_path;
+use plimsoll_plan::redacted_path;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};

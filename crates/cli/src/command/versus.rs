@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_report::screen::Screen;
 
 use crate::exit::Exit;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_compare::{Comparison, Verdict};
 use plimsoll_metrics::{Metric, QUANTILES, RunSummary, Validity};
-use plimsoll_report::json;
+use plimsoll_run_files::summary_json;
 
 use crate::support::{Fixture, ProcessOutput, attempt, summary};
 
@@ -51,7 +51,7 @@ impl Runs {
         });
         let run = made.unwrap();
         let stored = RunSummary { validity: Validity::Valid, ..summary(&run) };
-        fs::write(run.join("summary.json"), json(&stored).unwrap()).unwrap();
+        fs::write(run.join("summary.json"), summary_json(&stored).unwrap()).unwrap();
         run
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plimsoll_report::pairs::read_pairs;
+use plimsoll_run_files::pairs::read_pairs;
 
 use crate::support::{FAST, Fixture, summary};
 

@@ -6,7 +6,7 @@ use std::process::Child;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_metrics::{RunEnd, Validity};
-use plimsoll_report::{parse_row, read_json};
+use plimsoll_run_files::{parse_row, read_summary};
 
 use crate::support::{FAST, Fixture, ProcessOutput, wait_until};
 
@@ -85,7 +85,7 @@ fn a_killed_run_leaves_whole_rows_for_a_report() {
     assert!(run.join(".reserved").exists());
     let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(3).stdout;
     assert!(!run.join(".reserved").exists());
-    let summary = read_json(json.as_bytes()).unwrap();
+    let summary = read_summary(json.as_bytes()).unwrap();
     assert_eq!(summary.results.accounting().scheduled, rows);
     assert_eq!(summary.metadata.run.ended, RunEnd::Unfinished);
     assert!(matches!(summary.validity, Validity::Invalid(_)));

@@ -442,7 +442,9 @@ fn a_suite_serves_the_present_measurement_and_its_outcome_at_the_end() {
     assert_eq!(last.sum("plimsoll_live_outcome", &[("outcome", word)]), 1, "{after}");
     let files = fs::read_dir(run.join("measurements")).unwrap();
     let completed: u64 = files
-        .map(|file| plimsoll_report::read_json(&fs::read(file.unwrap().path()).unwrap()).unwrap())
+        .map(|file| {
+            plimsoll_run_files::read_summary(&fs::read(file.unwrap().path()).unwrap()).unwrap()
+        })
         .map(|summary| summary.results.accounting().completed)
         .sum();
     let served = last.sum("plimsoll_live_requests_total", &[("outcome", "completed")]);

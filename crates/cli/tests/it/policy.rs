@@ -6,7 +6,7 @@ use std::fs;
 
 use plimsoll_metrics::{BandLevel, Judgement, RunSummary};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
-use plimsoll_report::{parse_row, read_json};
+use plimsoll_run_files::{parse_row, read_summary};
 use plimsoll_workload::{Content, ExpectedDecision};
 
 use crate::policy_server::{PolicyServer, ReplyStyle};
@@ -180,7 +180,7 @@ fn decisions_are_read_from_the_body_and_survive_a_rebuild_of_the_report() {
     fs::remove_file(folder.join("summary.json")).unwrap();
     let path = folder.to_str().unwrap();
     let shown = fixture.plimsoll(&["report", path, "--format", "json"]).expect(3).stdout;
-    let rebuilt = read_json(shown.as_bytes()).unwrap();
+    let rebuilt = read_summary(shown.as_bytes()).unwrap();
     assert_eq!(measured(&rebuilt), truth);
     assert_eq!(rebuilt.bands.len(), 2);
 }

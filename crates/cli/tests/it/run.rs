@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunEnd};
-use plimsoll_report::{parse_row, read_exemplars};
+use plimsoll_run_files::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 

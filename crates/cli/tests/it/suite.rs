@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use plimsoll_report::pairs::read_pairs;
+use plimsoll_run_files::pairs::read_pairs;
 use serde_json::Value;
 
 use crate::gateway::Gateway;

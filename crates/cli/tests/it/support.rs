@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_metrics::{Judgement, RunSummary, ThresholdResult};
 use plimsoll_mock::{Mock, MockConfig};
-use plimsoll_report::read_json;
+use plimsoll_run_files::read_summary;
 use tempfile::TempDir;
 
 /// Configuration of a mock that responds at once.
@@ -141,7 +141,7 @@ impl Fixture {
 }
 
 pub(crate) fn summary(run: &Path) -> RunSummary {
-    read_json(&fs::read(run.join("summary.json")).unwrap()).unwrap()
+    read_summary(&fs::read(run.join("summary.json")).unwrap()).unwrap()
 }
 
 /// The binary, run in a folder, without the variables that override profiles.

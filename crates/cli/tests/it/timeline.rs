@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_metrics::{Counters, RunTimeline, TimelineGroup, TimelineInterval};
-use plimsoll_report::read_timeline;
+use plimsoll_run_files::read_timeline;
 
 use crate::support::{Fixture, attempt, command, pause, wait_until};
 

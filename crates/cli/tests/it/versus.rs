@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use plimsoll_report::pairs::read_pairs;
-use plimsoll_report::parse_row;
+use plimsoll_run_files::pairs::read_pairs;
+use plimsoll_run_files::parse_row;
 use serde_json::Value;
 
 use crate::gateway::Gateway;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_metrics::MetricsError;
-use plimsoll_report::ReportError;
+use plimsoll_run_files::RunFileError;
 
 /// Why runs could not be compared at all. What makes a comparison worthless, such as another
 /// machine, is part of the [`Comparison`](crate::Comparison) instead.
@@ -42,7 +42,7 @@ pub enum CompareError {
         /// The file.
         path: PathBuf,
         /// The cause.
-        error: ReportError,
+        error: RunFileError,
     },
     /// A plan is damaged.
     #[error("{}: this is not a plan.json that this version of plimsoll can read: {error}", path.display())]

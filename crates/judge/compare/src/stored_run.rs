@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use plimsoll_metrics::RunSummary;
-use plimsoll_report::read_json;
+use plimsoll_run_files::read_summary;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ impl StoredRun {
         let Some(bytes) = read(&summary_path)? else {
             return Err(missing(path, &plan_path));
         };
-        let summary = read_json(&bytes)
+        let summary = read_summary(&bytes)
             .map_err(|error| CompareError::Summary { path: summary_path, error })?;
         let plan = read(&plan_path)?.map(|bytes| serde_json::from_slice::<PlanFile>(&bytes));
         let plan =

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use plimsoll_report::MAX_LINE;
+use plimsoll_run_files::MAX_LINE;
 
 use crate::error::JoinError;
 

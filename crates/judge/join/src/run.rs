@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
-use plimsoll_report::{ParsedRow, parse_row};
+use plimsoll_run_files::{ParsedRow, parse_row};
 use serde::Deserialize;
 
 use crate::error::{JoinError, quoted};

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, Stripe, TargetId};
-use plimsoll_profile::{HttpPlan, HttpVersion};
+use plimsoll_plan::{HttpPlan, HttpVersion};
 use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_transport::{Connector, LookTimes, PoolLimits, RxClock, SendQueue};
 

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
-use plimsoll_profile::Overflow;
+use plimsoll_plan::Overflow;
 use tokio::sync::Semaphore;
 
 /// One worker's part of `max_in_flight`.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use plimsoll_measure::{ConversationKey, Moment, Nanos};
-use plimsoll_profile::Overflow;
+use plimsoll_plan::Overflow;
 use plimsoll_schedule::Arrival;
 use plimsoll_transport::BEAT;
 

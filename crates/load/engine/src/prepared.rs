@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
-use plimsoll_profile::{HttpVersion, Plan, Replies, Scheme, Target};
+use plimsoll_plan::{HttpVersion, Plan, Replies, Scheme, Target};
 use plimsoll_schedule::{Load, PairSchedule, Schedule, StagePlan, TargetWindow};
 use plimsoll_transport::{
     Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,

@@ -8,7 +8,7 @@ use plimsoll_measure::{
     Clock as _, ConversationKey, ErrorClass, MonotonicClock, Nanos, Outcome, Sample, ScenarioId,
     TargetId, Timeline, TokenSource,
 };
-use plimsoll_profile::{HttpVersion, Scheme};
+use plimsoll_plan::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::PairSchedule;
 use plimsoll_workload::AgentRole;

@@ -10,7 +10,7 @@ mod server_timing;
 use std::sync::Arc;
 
 use plimsoll_measure::{CacheState, Nanos, ServerParts, ServerReport};
-use plimsoll_profile::ResponseHeaders;
+use plimsoll_plan::ResponseHeaders;
 use plimsoll_transport::ResponseHead;
 
 pub use server_timing::NamedPart;

@@ -5,7 +5,7 @@ use plimsoll_metrics::{
     Conversations, Counters, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag,
     ProcessTrack, ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
 };
-use plimsoll_profile::Instrument;
+use plimsoll_plan::Instrument;
 use plimsoll_transport::ReadCounts;
 
 use crate::disturbed;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use plimsoll_measure::PolicyDecision;
-use plimsoll_profile::Target;
+use plimsoll_plan::Target;
 use plimsoll_protocol::{
     Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpContent, PlainReading,
     RequestContent, Turn,
@@ -193,7 +193,7 @@ const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 /// Headers of every request: ours and the dialect's; the profile's and then the scenario's replace
 /// those or join them.
 fn headers(encoder: &Encoder, scenario: &ScenarioSpec, target: &Target) -> Vec<(String, String)> {
-    let key = target.key.as_ref().map(plimsoll_profile::Secret::reveal);
+    let key = target.key.as_ref().map(plimsoll_plan::Secret::reveal);
     let mut headers = vec![("user-agent".to_owned(), USER_AGENT.to_owned())];
     headers.extend(encoder.static_headers(scenario.stream, key));
     if encoder.dialect() == Dialect::Websocket {

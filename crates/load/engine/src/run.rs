@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_measure::MonotonicClock;
 use plimsoll_metrics::{RunEnd, RunMetadata};
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_schedule::{PairSchedule, Schedule};
 
 use crate::control::{Control, Stop};

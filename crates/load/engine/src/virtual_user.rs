@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{ConversationKey, Moment, Nanos};
-use plimsoll_profile::HttpVersion;
+use plimsoll_plan::HttpVersion;
 use plimsoll_schedule::{ActiveWindow, TargetWindow};
 
 use crate::connections::ConnectionSet;

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::thread;
 
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 
 /// As many workers as configured, else one for each core that this process may use.
 pub(crate) fn worker_count(plan: &Plan) -> u16 {

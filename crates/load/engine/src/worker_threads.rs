@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 
 use crate::affinity;
 use crate::control::Control;

@@ -1,7 +1,5 @@
 //! The resolved plan of a run: immutable, with every default filled in.
 
-mod versus;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -16,10 +14,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
-use crate::source;
+use crate::trace_file;
 use crate::url::TargetUrl;
-pub(crate) use versus::ADDED;
-pub use versus::{Replies, TargetRole, VersusPlan};
+use crate::versus::{TargetRole, VersusPlan};
 
 /// The treatment of an arrival when `max_in_flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -231,17 +228,12 @@ pub struct Plan {
     pub gate: BTreeMap<String, String>,
     /// Labels of the run.
     pub labels: BTreeMap<String, String>,
-    /// Notes for the user on how the profile was read, like keys written by an old name.
+    /// Notes for the user, like bounds that this command does not judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// The plan as YAML, with every default, and with credentials redacted.
-    pub fn show(&self) -> String {
-        serde_saphyr::to_string(self).unwrap_or_default()
-    }
-
     /// The seed of the ids of this run's requests. Without a run id it is the same for every run.
     pub fn id_seed(&self) -> IdSeed {
         IdSeed::new(self.seed, self.run_id.as_ref().map_or("", RunId::as_str))
@@ -281,13 +273,13 @@ impl Plan {
     /// # Errors
     /// As [`Trace::load`].
     pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
-        self.trace.as_ref().map(source::read_trace).transpose()
+        self.trace.as_ref().map(trace_file::read_trace).transpose()
     }
 }
 
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.show())
+        f.write_str(&serde_json::to_string_pretty(self).unwrap_or_default())
     }
 }
 

@@ -45,7 +45,7 @@ impl Default for ResponseHeaders {
 
 impl ResponseHeaders {
     /// Every list, by its key.
-    pub(crate) fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
         [
             ("cache", &self.cache),
             ("retries", &self.retries),

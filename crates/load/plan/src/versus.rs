@@ -89,4 +89,4 @@ const fn is_false(value: &bool) -> bool {
 }
 
 /// The start of the keys of bounds on what targets add.
-pub(crate) const ADDED: &str = "added.";
+pub const ADDED: &str = "added.";

@@ -1,6 +1,6 @@
 //! The built-in profiles, to run as they are or to start from.
 
-/// Name and text of a built-in file.
+/// Name and text of a built-in profile.
 type Builtin = (&'static str, &'static str);
 
 macro_rules! shipped {
@@ -28,27 +28,12 @@ const PROFILES: &[Builtin] = shipped![
     "mooncake-trace": "mooncake-trace.yaml",
 ];
 
-/// Files that the built-in profiles name, by what follows `builtin:` there.
-const FILES: &[Builtin] = shipped![
-    "traces/azure-example.csv": "traces/azure-example.csv",
-    "traces/mooncake-example.jsonl": "traces/mooncake-example.jsonl",
-];
-
 /// The text of the built-in profile `name`.
 pub fn profile(name: &str) -> Option<&'static str> {
-    find(PROFILES, name)
+    PROFILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// The names of the built-in profiles, the most general one first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name)
-}
-
-/// The text of a file that a built-in profile names.
-pub(crate) fn file(path: &str) -> Option<&'static str> {
-    find(FILES, path)
-}
-
-fn find(list: &[Builtin], name: &str) -> Option<&'static str> {
-    list.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

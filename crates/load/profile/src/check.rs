@@ -21,7 +21,7 @@ use crate::scenario::scenario_names;
 use crate::source::{self, Profile, is_plain};
 use crate::spec::{ProfileFile, TargetFile};
 use crate::suggest;
-use crate::url::TargetUrl;
+use plimsoll_plan::TargetUrl;
 pub(crate) use targets::{CheckedTargets, reference};
 
 /// The purpose of a plan.
@@ -168,7 +168,7 @@ impl ProfileCheck<'_> {
         let Some(trace) = &self.file.trace else { return };
         let path = top("trace").key("file");
         let file = resolve_path(self.profile, self.layers, &path, &trace.file);
-        match source::read_trace(&TraceSpec { file, ..trace.clone() }) {
+        match plimsoll_plan::read_trace(&TraceSpec { file, ..trace.clone() }) {
             Ok(_) => {}
             Err(WorkloadError::Read { file, source }) => {
                 self.report_unreadable(path, &file, &source);

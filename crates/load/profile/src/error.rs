@@ -17,13 +17,6 @@ pub enum ValueSource {
     Flag(String),
 }
 
-impl ValueSource {
-    /// Whether `other` is in the same layer: file, environment or flags.
-    pub(crate) fn same_layer(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-}
-
 impl fmt::Display for ValueSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,11 +8,11 @@ use plimsoll_workload::{A2aAction, AgentSpec, ToolProtocol};
 
 use crate::error::Fault;
 use crate::path::ConfigPath;
-use crate::plan::HttpVersion;
 use crate::scenario::scenario_name;
 use crate::spec::{Behaviour, ProfileFile, ScenarioFile};
 use crate::suggest;
-use crate::url::{Scheme, TargetUrl};
+use plimsoll_plan::HttpVersion;
+use plimsoll_plan::{Scheme, TargetUrl};
 
 /// The bounds that no run of the profile can judge, with the path of each.
 pub(crate) fn faults(file: &ProfileFile, target: &TargetUrl) -> Vec<(ConfigPath, Fault)> {

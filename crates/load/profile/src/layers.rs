@@ -13,7 +13,6 @@ use crate::overrides::Overrides;
 use crate::parser::parse_scalar;
 use crate::path::{ConfigPath, Step};
 use crate::problem_collector::ProblemCollector;
-use crate::renamed_keys::{self, RenamedKeyLog};
 use crate::schema::{self, Kind, Node};
 use crate::schema_check;
 pub(crate) use inherit::drop_nulls;
@@ -32,30 +31,21 @@ pub(crate) struct LayeredValues {
     problems: Vec<Problem>,
     /// Paths with an invalid value.
     invalid: Vec<ConfigPath>,
-    renamed: RenamedKeyLog,
     notes: Vec<String>,
 }
 
 impl LayeredValues {
     /// The values of a file.
-    pub(crate) fn new((mut root, lines): (Value, Lines), file: ValueSource) -> Self {
-        let mut renamed = RenamedKeyLog::default();
-        let faults = renamed.rename_in(&mut root, &file);
-        let (written, invalid) = (Vec::new(), Vec::new());
-        let mut layers = Self {
+    pub(crate) const fn new(root: Value, lines: Lines, file: ValueSource) -> Self {
+        Self {
             root,
             file,
             lines,
-            written,
+            written: Vec::new(),
             problems: Vec::new(),
-            invalid,
-            renamed,
+            invalid: Vec::new(),
             notes: Vec::new(),
-        };
-        for (path, fault) in faults {
-            layers.report(path, fault);
         }
-        layers
     }
 
     /// The problems with the lines of what stands in the file.
@@ -99,8 +89,7 @@ impl LayeredValues {
             // Other variables with that prefix, like PLIMSOLL_SHARD_INDEX, are not keys of the
             // profile.
             let first = path.split('.').next().unwrap_or_default();
-            let is_key = known.iter().any(|(key, _)| *key == first);
-            if is_key || renamed_keys::spelling(&ConfigPath::root(), first).is_some() {
+            if known.iter().any(|(key, _)| *key == first) {
                 self.set(&path, text, ValueSource::Environment(name.to_owned()));
             }
         }
@@ -195,14 +184,7 @@ impl LayeredValues {
     }
 
     fn set(&mut self, path: &str, text: &str, source: ValueSource) {
-        let located = locate(&self.root, path).and_then(|located| {
-            let spelling = located.spelling.as_ref();
-            match spelling.map_or(Ok(()), |spelling| self.renamed.record(spelling, &source)) {
-                Ok(()) => Ok(located.path),
-                Err(fault) => Err((located.path, fault)),
-            }
-        });
-        match located {
+        match locate(&self.root, path) {
             Ok(path) => self.write(path, text, source),
             Err((path, fault)) => {
                 self.problems.push(Problem::new(source, path, fault));
@@ -262,9 +244,9 @@ impl LayeredValues {
         inherit(&self.root)
     }
 
-    /// Notes on keys that are written by an old name, and on flags that some scenarios do not take.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.renamed.notes().iter().chain(&self.notes).cloned().collect()
+    /// Notes on flags that some scenarios do not take.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
 

@@ -1,5 +1,5 @@
 //! Profiles: parse, merge (file < environment < flags), check, and resolve to an immutable
-//! [`Plan`].
+//! [`Plan`](plimsoll_plan::Plan).
 //!
 //! ```text
 //! bytes --parser--> values --layers--> values of file, environment and flags, each with its source
@@ -11,10 +11,8 @@
 //! - [`load`]: all of the above; all problems come at once, each with its source, path, cause and
 //!   fix
 //! - [`schema`](fn@schema): the JSON Schema of [`ProfileFile`], for editors
-//! - [`Plan::read_trace`]: the trace that a plan names, from a file or built in
 //!
-//! Keys that were renamed go on working by their old names; [`Plan::notes`] then names the new
-//! ones. There are no sockets, results or terminal here.
+//! There are no sockets, results or terminal here.
 
 mod builtin;
 mod byte_size;
@@ -27,20 +25,15 @@ mod lines;
 mod overrides;
 mod parser;
 mod path;
-mod plan;
 mod problem_collector;
-mod renamed_keys;
 mod resolve;
-mod response_headers;
 mod scenario;
 mod schema;
 mod schema_check;
-mod secret;
 mod shown_profile;
 mod source;
 mod spec;
 mod suggest;
-mod url;
 
 pub use builtin::{names as builtin_names, profile as builtin};
 pub use byte_size::{ByteSize, ParseSizeError};
@@ -49,17 +42,7 @@ pub use env_vars::EnvVars;
 pub use error::{Fault, Problem, Problems, ValueSource};
 pub use overrides::Overrides;
 pub use path::{ConfigPath, Step};
-pub use plan::{
-    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Replies,
-    RetryAfter, Target, TargetRole, TlsPlan, VersusPlan,
-};
 pub use resolve::{load, parse, show};
-pub use response_headers::ResponseHeaders;
 pub use schema::schema;
-pub use secret::{
-    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,
-    secrets_of_query,
-};
 pub use source::Profile;
 pub use spec::{Behaviour, ProfileFile, RoleFile, ScenarioFile, TargetFile, VersusFile};
-pub use url::{Scheme, TargetUrl, UrlFault};

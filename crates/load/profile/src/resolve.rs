@@ -16,12 +16,12 @@ use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
 use crate::path::ConfigPath;
-use crate::plan::{HttpPlan, Instrument, Limits, Plan, RetryAfter, TlsPlan};
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario;
 use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
+use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, RetryAfter, TlsPlan};
 
 /// Resolves a profile to a plan: file, then environment, then flags; every default filled in.
 ///
@@ -105,7 +105,7 @@ pub fn parse(bytes: &[u8]) -> Result<ProfileFile, Problems> {
 fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     let source_name = profile.source().clone();
     match parse_values(profile.text()) {
-        Ok(values) => Ok(LayeredValues::new(values, source_name)),
+        Ok((root, lines)) => Ok(LayeredValues::new(root, lines, source_name)),
         Err(fault) => Err(Problem::new(source_name, ConfigPath::root(), fault).into()),
     }
 }
@@ -199,7 +199,7 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
 fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let Resolved { mut file, targets, run } = resolved;
     let versus = targets::versus(&mut file);
-    let mut notes = layers.notes();
+    let mut notes = layers.notes().to_vec();
     if targets.compared.is_empty() && !versus.thresholds.is_empty() {
         notes.push("bounds on what targets add are judged by `plimsoll versus` alone".to_owned());
     }

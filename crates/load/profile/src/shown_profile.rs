@@ -6,11 +6,10 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::layers::drop_nulls;
-use crate::plan::Plan;
 use crate::scenario::scenario_name;
-use crate::secret::{REDACTED, is_shown_header, redacted_path};
-use crate::source::is_builtin;
 use crate::spec::ProfileFile;
+use plimsoll_plan::{Plan, is_builtin};
+use plimsoll_plan::{REDACTED, is_shown_header, redacted_path};
 
 /// The keys that a reader looks for first, in this order.
 const FIRST: [&str; 13] = [

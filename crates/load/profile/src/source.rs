@@ -1,18 +1,15 @@
-//! The text of a profile, from a file or built in, and the files that it names.
+//! The text of a profile, from a file or built in.
 
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
+use plimsoll_plan::is_builtin;
 
 use crate::builtin;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::path::ConfigPath;
 use crate::suggest;
-
-/// The start of the paths of built-in files.
-const BUILTIN: &str = "builtin:";
 
 /// The text of a profile, with its source.
 #[derive(Clone)]
@@ -71,7 +68,7 @@ impl Profile {
 
     /// The path of a file that the profile names.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
-        if builtin_path(path).is_some() { path.to_path_buf() } else { self.folder.join(path) }
+        if is_builtin(path) { path.to_path_buf() } else { self.folder.join(path) }
     }
 }
 
@@ -81,29 +78,12 @@ impl std::fmt::Debug for Profile {
     }
 }
 
-/// Reads a trace, from a file or built in.
-pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
-    let Some(name) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
-    let missing =
-        || WorkloadError::Read { file: spec.file.clone(), source: io::ErrorKind::NotFound.into() };
-    Trace::parse(spec, builtin::file(name).ok_or_else(missing)?.as_bytes())
-}
-
-/// Whether a path names a built-in file.
-pub(crate) fn is_builtin(path: &Path) -> bool {
-    builtin_path(path).is_some()
-}
-
 /// Opens a file, to see whether it can be read.
 pub(crate) fn try_open(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     std::fs::File::open(path).map(drop)
-}
-
-fn builtin_path(path: &Path) -> Option<&str> {
-    path.to_str()?.strip_prefix(BUILTIN)
 }
 
 /// Replaces characters that are not allowed in the name of a run.

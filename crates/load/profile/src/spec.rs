@@ -19,8 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
-use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
-use crate::response_headers::ResponseHeaders;
+use plimsoll_plan::ResponseHeaders;
+use plimsoll_plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
 pub use versus::{RoleFile, TargetFile, VersusFile};
 
 /// A Plimsoll profile: the load, its content and the target.

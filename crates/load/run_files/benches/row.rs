@@ -8,7 +8,7 @@ use plimsoll_measure::{
     PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline,
     TokenCount, Usage,
 };
-use plimsoll_report::{RowContext, RowNames, write_row};
+use plimsoll_run_files::{RowContext, RowNames, write_row};
 
 fn main() {
     divan::main();

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read as _};
 
-use crate::error::ReportError;
+use crate::error::RunFileError;
 
 /// The longest line that is read: far above any row, even with the times of all events of a stream.
 pub const MAX_LINE: usize = 16 << 20;
@@ -26,10 +26,10 @@ impl<R: BufRead> BoundedLines<R> {
     /// Whether all lines were short enough.
     ///
     /// # Errors
-    /// [`ReportError::LongLine`] if one was not. The file is damaged or not one of rows.
-    pub const fn check(&self) -> Result<(), ReportError> {
+    /// [`RunFileError::LongLine`] if one was not. The file is damaged or not one of rows.
+    pub const fn check(&self) -> Result<(), RunFileError> {
         if self.too_long {
-            return Err(ReportError::LongLine { line: self.number, limit: self.limit });
+            return Err(RunFileError::LongLine { line: self.number, limit: self.limit });
         }
         Ok(())
     }

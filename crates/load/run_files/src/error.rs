@@ -2,15 +2,14 @@
 
 use plimsoll_metrics::MetricsError;
 
-/// An error of writing or reading a report.
+/// An error of writing or reading a file of a run's folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReportError {
-    /// A summary is not JSON of the expected layout. Remedy: use the file as Plimsoll
-    /// wrote it.
+pub enum RunFileError {
+    /// A file is not JSON of the expected layout. Remedy: use the file as Plimsoll wrote it.
     #[error("this is not a summary that this version can read: {0}")]
-    Summary(serde_json::Error),
-    /// A summary has an unknown layout. Remedy: render it with the version that wrote it.
+    Read(serde_json::Error),
+    /// A file has an unknown layout. Remedy: read it with the version that wrote it.
     #[error(
         "the summary's layout is `{found}`, and this version reads `{known}`: use the version of plimsoll that wrote it"
     )]
@@ -20,13 +19,10 @@ pub enum ReportError {
         /// The layout of this version.
         known: &'static str,
     },
-    /// A summary could not be written as JSON. Remedy: none; it does not happen with summaries that
-    /// Plimsoll built.
+    /// A value could not be written as JSON. Remedy: none; it does not happen with what Plimsoll
+    /// built.
     #[error("the summary cannot be written as JSON: {0}")]
-    Json(serde_json::Error),
-    /// A summary could not be written as CSV. Remedy: as for JSON.
-    #[error("the summary cannot be written as CSV: {0}")]
-    Csv(String),
+    Write(serde_json::Error),
     /// A line is not a row of `results.jsonl`. Remedy: none; the last line of a killed run may
     /// be cut, any other was changed.
     #[error("this is not a row of results.jsonl: {0}")]

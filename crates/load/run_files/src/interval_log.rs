@@ -4,10 +4,9 @@
 //! milliseconds, and the histogram in nanoseconds.
 
 use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
 
 use plimsoll_metrics::{IntervalHistogram, TimeRecord};
-
-use crate::format::utc;
 
 /// The log of a run. Stages that share an interval have a line each.
 ///
@@ -24,7 +23,7 @@ pub fn interval_log(record: &TimeRecord) -> String {
          #[StartTime: {seconds} (seconds since epoch), {date}]\n\
          #[BaseTime: {seconds} (seconds since epoch)]\n\
          \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
-        date = utc(started),
+        date = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(started)),
     );
     let several = record.timeline.targets.len() > 1;
     for interval in &record.histograms {

@@ -6,7 +6,7 @@ use plimsoll_metrics::{
     Threshold, TimeRecord, TimeSeries,
 };
 
-use crate::error::ReportError;
+use crate::error::RunFileError;
 use crate::row::{ParsedRow, parse_row};
 
 const REBUILT: &str = "rebuilt from results.jsonl (the run did not finish)";
@@ -30,12 +30,12 @@ pub struct Rebuilt {
 /// counted in the notes. Instrument health is unknown, so the summary is never valid.
 ///
 /// # Errors
-/// [`ReportError::UnknownName`] if the metadata is that of another run.
+/// [`RunFileError::UnknownName`] if the metadata is that of another run.
 pub fn rebuild<L: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
     mut metadata: RunMetadata,
     thresholds: &[Threshold],
-) -> Result<Rebuilt, ReportError> {
+) -> Result<Rebuilt, RunFileError> {
     let mut rows = RowCounter::new(&metadata);
     for line in lines {
         rows.add(line.as_ref(), &metadata)?;
@@ -95,7 +95,7 @@ impl RowCounter {
         }
     }
 
-    fn add(&mut self, line: &[u8], metadata: &RunMetadata) -> Result<(), ReportError> {
+    fn add(&mut self, line: &[u8], metadata: &RunMetadata) -> Result<(), RunFileError> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }

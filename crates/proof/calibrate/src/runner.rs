@@ -6,7 +6,8 @@ use std::thread;
 
 use plimsoll_engine::Control;
 use plimsoll_mock::MockConfig;
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_runner::{Finished, RunWatcher};
 
 use crate::cores::{Cores, stay_on};

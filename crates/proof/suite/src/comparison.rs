@@ -1,7 +1,7 @@
 //! A comparison to be made: the same requests on several targets, close together.
 
 use plimsoll_engine::WatchedProcess;
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
@@ -71,7 +71,7 @@ pub(crate) fn slug(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use plimsoll_measure::Nanos;
-    use plimsoll_profile::TargetRole;
+    use plimsoll_plan::TargetRole;
 
     use super::*;
     use crate::measurement::Length;

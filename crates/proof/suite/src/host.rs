@@ -8,7 +8,7 @@ use plimsoll_engine::{Control, WatchedProcess};
 use plimsoll_knee::{Load, Measured, Objective, Planned, Search};
 use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_runner::facts::{self, After};
 use plimsoll_runner::knee::Prober;
 use plimsoll_runner::{RunWatcher, Runner};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use crate::error::SuiteError;
@@ -369,7 +370,7 @@ mod tests {
             let text = format!("{plan:?}");
             assert!(text.contains(&format!("path: {path}")), "{path} is not in {text}");
             assert!(!text.contains("path: /api/request"), "a scenario has another path: {text}");
-            assert_eq!(plan.http.version, plimsoll_profile::HttpVersion::Http2);
+            assert_eq!(plan.http.version, plimsoll_plan::HttpVersion::Http2);
         }
     }
 

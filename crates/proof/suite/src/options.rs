@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, Environment};
-use plimsoll_profile::redacted_path;
+use plimsoll_plan::redacted_path;
 
 /// The user's gateway.
 #[derive(Clone, Default)]

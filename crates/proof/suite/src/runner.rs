@@ -9,7 +9,7 @@ mod processes;
 use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
 use plimsoll_metrics::RunSummary;
-use plimsoll_profile::{Plan, redacted_path};
+use plimsoll_plan::{Plan, redacted_path};
 use plimsoll_report::format::count;
 
 use crate::compared::ComparisonResult;

@@ -7,7 +7,7 @@ use std::path::Path;
 use plimsoll_engine::BlockSink;
 use plimsoll_measure::Block;
 use plimsoll_metrics::RunMetadata;
-use plimsoll_report::pairs::{Pairs, PairsHeader, PairsWriter, read_pairs};
+use plimsoll_run_files::pairs::{Pairs, PairsHeader, PairsWriter, read_pairs};
 
 use super::{RunDir, file};
 use crate::error::RunnerError;

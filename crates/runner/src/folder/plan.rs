@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_engine::Run;
 use plimsoll_metrics::{Band, RunMetadata, Threshold};
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use serde::{Deserialize, Serialize};
 
 use super::{RunDir, file};

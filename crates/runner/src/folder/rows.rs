@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use plimsoll_engine::{SampleBatch, SampleSink, WrittenExtras};
 use plimsoll_measure::{IdSeed, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
-use plimsoll_report::{RowContext, RowNames, write_row, write_task_row};
+use plimsoll_run_files::{RowContext, RowNames, write_row, write_task_row};
 use plimsoll_workload::{conversation_id, request_id};
 
 use super::{RunDir, file};

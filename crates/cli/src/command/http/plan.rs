@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use super::{Arrivals, Flags, Load, Request};

@@ -1,7 +1,7 @@
 //! The comparison of several endpoints.
 
 use plimsoll_metrics::{BoundedFigure, DistributionSummary, Metric, QUANTILES};
-use plimsoll_profile::redacted_path;
+use plimsoll_plan::redacted_path;
 use plimsoll_report::format::{self, DASH};
 use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
 use plimsoll_report::table::Table;

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_page::ServerParts;
-use plimsoll_report::{
-    BoundedLines, Rebuilt, RebuiltTasks, read_exemplars, read_json, read_timeline, rebuild,
+use plimsoll_run_files::{
+    BoundedLines, Rebuilt, RebuiltTasks, read_exemplars, read_summary, read_timeline, rebuild,
     rebuild_tasks,
 };
 use plimsoll_runner::folder::{StoredPlan, file, release_of_killed};
@@ -28,7 +28,7 @@ pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
     let path = run.join(file::SUMMARY);
     match fs::read(&path) {
         Ok(bytes) => {
-            let summary = read_json(&bytes).with_context(|| path.display().to_string())?;
+            let summary = read_summary(&bytes).with_context(|| path.display().to_string())?;
             Ok(Stored { summary, timeline: stored_timeline(run)? })
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {

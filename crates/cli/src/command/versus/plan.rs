@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, TargetUrl, load};
+use plimsoll_plan::{Plan, TargetUrl};
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_runner::facts;
 use plimsoll_schedule::Stages;
 use plimsoll_versus::AddedThreshold;

@@ -8,7 +8,7 @@ use plimsoll_engine::Control;
 use plimsoll_live::{Difference, View};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
 use plimsoll_metrics::{Judgement, RunEnd};
-use plimsoll_profile::{Plan, VersusPlan};
+use plimsoll_plan::{Plan, VersusPlan};
 use plimsoll_report::screen::Screen;
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_runner::facts::{self, After};

@@ -1,6 +1,6 @@
 //! The targets of the command line: `NAME=URL,key=ENV,model=M,watch=:8080`.
 
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use serde_json::{Map, Value};
 
 use crate::exit::UsageError;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use plimsoll_compare::{CompareError, StoredRun};
-use plimsoll_report::json;
+use plimsoll_run_files::summary_json;
 
 use crate::support::{PLAIN, plan, run};
 
@@ -15,7 +15,7 @@ fn what_is_no_run_gets_one_clear_message() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
-    let whole = json(&run(1, PLAIN).summary).unwrap();
+    let whole = summary_json(&run(1, PLAIN).summary).unwrap();
     write("torn/summary.json", &whole[..whole.len() / 2]);
     write("later/summary.json", r#"{"schema": "plimsoll.summary/99"}"#);
     write("plan/summary.json", &whole);
@@ -45,7 +45,7 @@ fn what_is_no_run_gets_one_clear_message() {
 fn a_run_is_read_with_its_plan_or_without() {
     let folder = tempfile::tempdir().unwrap();
     let stored = run(1, PLAIN);
-    fs::write(folder.path().join("summary.json"), json(&stored.summary).unwrap()).unwrap();
+    fs::write(folder.path().join("summary.json"), summary_json(&stored.summary).unwrap()).unwrap();
     let alone = StoredRun::read(folder.path()).unwrap();
     assert_eq!((alone.plan_hash(), alone.summary == stored.summary), (None, true));
     let mut plan = plan();

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use plimsoll_measure::Moment;
-use plimsoll_report::MAX_LINE;
+use plimsoll_run_files::MAX_LINE;
 use plimsoll_transport::{
     EncodedRequest, Endpoint, ResponseHandler, ResponseHead, RxTime, SingleClient, SingleRequest,
 };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use plimsoll_report::MAX_LINE;
+use plimsoll_run_files::MAX_LINE;
 use serde_json::{Map as Object, Value};
 
 use crate::books::Joiner;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_measure::{Moment, Nanos, Sample, TaskSample};
 use plimsoll_metrics::{Distribution, Recorder};
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
 use super::executor::run_simulated;

@@ -8,7 +8,8 @@ use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink
 use plimsoll_measure::{Outcome, Sample, TaskSample};
 use plimsoll_metrics::Accounting;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 
 /// A chat of one turn.
 pub const CHAT: &str =

@@ -8,7 +8,8 @@ use plimsoll_engine::{BlockSink, Control, Run, SampleBatch, SampleSink};
 use plimsoll_measure::{Block, Outcome, Sample, TargetId};
 use plimsoll_metrics::RunEnd;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_workload::{conversation_id, request_id};
 
 use crate::support::CHAT;

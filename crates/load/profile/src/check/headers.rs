@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ProfileCheck, top};
 use crate::path::ConfigPath;
-use crate::secret::names_credential;
+use plimsoll_plan::names_credential;
 
 /// Headers that frame the message. A wrong one makes the target wait for bytes that never come.
 const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];

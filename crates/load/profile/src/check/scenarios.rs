@@ -9,9 +9,9 @@ use plimsoll_workload::{
 use super::{ProfileCheck, headers, targets, top};
 use crate::error::Fault;
 use crate::path::ConfigPath;
-use crate::plan::HttpVersion;
 use crate::scenario;
 use crate::spec::{Behaviour, ScenarioFile};
+use plimsoll_plan::HttpVersion;
 
 impl ProfileCheck<'_> {
     pub(super) fn check_scenarios(&mut self) {

@@ -5,11 +5,11 @@ use plimsoll_schedule::{Load, PairMode};
 
 use super::{ProfileCheck, Purpose, headers, top};
 use crate::path::ConfigPath;
-use crate::plan::ADDED;
 use crate::source::is_plain;
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
 use crate::suggest;
-use crate::url::{TargetUrl, UrlFault};
+use plimsoll_plan::ADDED;
+use plimsoll_plan::{TargetUrl, UrlFault};
 
 /// The most targets of a comparison, its control not counted.
 const MAX_TARGETS: usize = 32;

@@ -4,52 +4,39 @@ use serde_json::{Map, Value};
 
 use crate::error::Fault;
 use crate::path::{ConfigPath, Step};
-use crate::renamed_keys::{self, Spelling};
 use crate::scenario::default_name;
 use crate::schema::Kind;
 use crate::suggest;
 
-/// A path that a user has written, resolved against the values of a profile.
-pub(super) struct Located {
-    pub(super) path: ConfigPath,
-    /// The renamed key in it, if there is one, as the user wrote it.
-    pub(super) spelling: Option<Spelling>,
-}
-
-/// Resolves a path like `scenarios.simple.weight` or `scenarios[0].weight`.
+/// Resolves a path that a user has written against the values of a profile, like
+/// `scenarios.simple.weight` or `scenarios[0].weight`.
 ///
 /// # Errors
 /// The part that could be resolved, and the fault of the step after it.
-pub(super) fn locate(root: &Value, text: &str) -> Result<Located, (ConfigPath, Fault)> {
+pub(super) fn locate(root: &Value, text: &str) -> Result<ConfigPath, (ConfigPath, Fault)> {
     let text = text.replace('[', ".").replace(']', "");
-    let mut located = Located { path: ConfigPath::root(), spelling: None };
+    let mut path = ConfigPath::root();
     for name in text.split('.') {
-        let path = &located.path;
         if name.is_empty() {
             let fault = Fault::new(
                 "has an empty step in its path",
                 "write a path like `scenarios.0.weight`",
             );
-            return Err((path.clone(), fault));
+            return Err((path, fault));
         }
-        located.path = match path.find(root) {
-            None | Some(Value::Null) if *path == ConfigPath::root().key("scenarios") => {
-                only_scenario(name).map_err(|fault| (path.clone(), fault))?
+        path = match path.find(root) {
+            None | Some(Value::Null) if path == ConfigPath::root().key("scenarios") => {
+                only_scenario(name).map_err(|fault| (path, fault))?
             }
             Some(Value::Array(items)) => {
                 let index = item_index(items, name).map_err(|fault| (path.clone(), fault))?;
                 path.index(index)
             }
-            _ if *path == ConfigPath::root().key("headers") => header_path(path, root, name),
-            _ => {
-                let spelling = renamed_keys::spelling(path, name);
-                let key = spelling.as_ref().map_or_else(|| path.key(name), Spelling::path);
-                located.spelling = located.spelling.or(spelling);
-                key
-            }
+            _ if path == ConfigPath::root().key("headers") => header_path(&path, root, name),
+            _ => path.key(name),
         };
     }
-    Ok(located)
+    Ok(path)
 }
 
 /// The path of a scenario in a profile that lists none, and so has one that is described at the

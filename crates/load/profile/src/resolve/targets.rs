@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::check::{CheckedTargets, reference};
-use crate::plan::{ADDED, Target, TargetRole, VersusPlan};
-use crate::secret::{HeaderValue, Secret};
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
-use crate::url::TargetUrl;
+use plimsoll_plan::TargetUrl;
+use plimsoll_plan::{ADDED, Target, TargetRole, VersusPlan};
+use plimsoll_plan::{HeaderValue, Secret};
 
 /// The targets of a checked file: of a comparison first the reference, then its control.
 pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {

@@ -9,7 +9,7 @@ use plimsoll_schedule::{PairMode, PairOrder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Replies;
+use plimsoll_plan::Replies;
 
 /// A target that `plimsoll versus` compares with the others.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]

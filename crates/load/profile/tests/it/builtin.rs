@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use plimsoll_measure::{ConversationKey, IdSeed, Nanos};
+use plimsoll_plan::Plan;
 use plimsoll_profile::{
-    EnvVars, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
+    EnvVars, Overrides, Problems, Profile, Purpose, builtin, builtin_names, load,
 };
 use plimsoll_protocol::{Dialect, Encoder, EncoderOptions};
 use plimsoll_workload::{

@@ -7,7 +7,6 @@ mod documents;
 mod judgeable;
 mod merge;
 mod problems;
-mod renamed_keys;
 mod schema;
 mod secrets;
 mod shown;

@@ -2,7 +2,8 @@
 
 use crate::support::{base_with, resolve};
 use plimsoll_measure::{Nanos, RunId};
-use plimsoll_profile::{Overrides, Plan, Problems};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{Overrides, Problems};
 use plimsoll_protocol::Dialect;
 
 const MIX: &str =

@@ -1,6 +1,7 @@
 //! Keys of version 0.1.0 by their old names.
 
-use plimsoll_profile::{Overrides, Plan, Problems};
+use plimsoll_plan::{Plan};
+use plimsoll_profile::{Overrides, Problems};
 
 use crate::support::{base_with, resolve};
 

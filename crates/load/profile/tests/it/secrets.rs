@@ -32,7 +32,6 @@ proptest! {
         prop_assert_eq!(plan.targets[0].headers["apikey"].reveal(), secret.as_str());
         prop_assert_eq!(&plan.scenarios[0].headers["x-auth-token"], &secret);
         let outputs = [
-            plan.show(),
             format!("{plan:?} {plan:#?} {:?}", plan.targets),
             serde_json::to_string(&plan).unwrap(),
             format!("{flags:?}"),

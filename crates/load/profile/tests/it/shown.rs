@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, builtin_names, load, show};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, builtin_names, load, show};
 
 use crate::support::base_with;
 

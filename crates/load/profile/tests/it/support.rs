@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_profile::{EnvVars, Overrides, Plan, Problems, Profile, Purpose, load};
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Problems, Profile, Purpose, load};
 
 /// A small valid profile.
 const BASE: &str = "\

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{
-    EnvVars, Overrides, Plan, Problems, Profile, Purpose, Replies, TargetRole, load, show,
-};
+use plimsoll_plan::{Plan, Replies, TargetRole};
+use plimsoll_profile::{EnvVars, Overrides, Problems, Profile, Purpose, load, show};
 use plimsoll_schedule::PairMode;
 
 use crate::support::base_with;

@@ -1,22 +1,23 @@
 //! JSON and CSV.
 
-use plimsoll_report::{ReportError, csv, json, read_json};
+use plimsoll_report::csv;
+use plimsoll_run_files::{RunFileError, read_summary, summary_json};
 
 use crate::support::{golden, health, metadata, summary};
 
 #[test]
 fn a_summary_reads_back_from_its_json() {
     let summary = summary(metadata(), health());
-    let text = json(&summary).unwrap();
-    assert_eq!(read_json(text.as_bytes()).unwrap(), summary);
+    let text = summary_json(&summary).unwrap();
+    assert_eq!(read_summary(text.as_bytes()).unwrap(), summary);
     assert!(text.contains("\"response_time_ms\": {"));
 }
 
 #[test]
 fn the_json_of_another_layout_is_refused_by_name() {
     let other = br#"{"schema":"plimsoll.summary/9"}"#;
-    assert!(matches!(read_json(other), Err(ReportError::Layout { .. })));
-    assert!(matches!(read_json(b"{}"), Err(ReportError::Summary(_))));
+    assert!(matches!(read_summary(other), Err(RunFileError::Layout { .. })));
+    assert!(matches!(read_summary(b"{}"), Err(RunFileError::Read(_))));
 }
 
 #[test]

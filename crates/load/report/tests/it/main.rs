@@ -3,15 +3,9 @@
 
 mod exposition;
 mod formats;
-mod pairs;
 mod policy;
-mod rebuilding;
-mod reference;
-mod rows;
 mod screens;
 mod server_timing;
 mod support;
 mod tasks;
 mod texts;
-mod timelines;
-mod version_0_1_0;

@@ -4,7 +4,8 @@ use plimsoll_measure::{Outcome, PolicyDecision, Sample};
 use plimsoll_metrics::{
     Band, Expectation, ProcessUse, Recorder, RunMetadata, RunSummary, Validity,
 };
-use plimsoll_report::{Style, csv, json, prometheus, read_json, text};
+use plimsoll_report::{Style, csv, prometheus, text};
+use plimsoll_run_files::{read_summary, summary_json};
 
 use crate::support::{ended, health, metadata, sample, stage_ends};
 
@@ -125,7 +126,7 @@ fn prometheus_has_the_labels_on_every_line_and_the_second_family() {
 #[test]
 fn json_and_csv_keep_the_matrix() {
     let summary = policy();
-    assert_eq!(read_json(json(&summary).unwrap().as_bytes()).unwrap(), summary);
+    assert_eq!(read_summary(summary_json(&summary).unwrap().as_bytes()).unwrap(), summary);
     let table = csv(&summary).unwrap();
     let (head, rows) = table.split_once('\n').unwrap();
     let column = |name: &str| head.split(',').position(|title| title == name).unwrap();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_measure::{NAMED_PARTS, Nanos, Outcome, PartTimes, Sample, ServerParts};
 use plimsoll_metrics::{InstrumentHealth, Recorder, RunMetadata, RunSummary, Snapshot};
-use plimsoll_report::{RowContext, RowNames, Style, rebuild, text, write_row};
+use plimsoll_report::{Style, text};
+use plimsoll_run_files::{RowContext, RowNames, rebuild, write_row};
 
 use crate::support::{metadata, samples, stage_ends};
 

@@ -6,7 +6,8 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::TaskTally;
 use plimsoll_report::screen::Rest;
-use plimsoll_report::{Style, read_json, rebuild_tasks, run_screen, text, write_task_row};
+use plimsoll_report::{Style, run_screen, text};
+use plimsoll_run_files::{read_summary, rebuild_tasks, write_task_row};
 use serde_json::{Value, json};
 
 use crate::support::{health, metadata, summary};
@@ -133,8 +134,9 @@ fn report_and_screen_show_tasks_and_a_summary_keeps_them() {
     let screen = run_screen(&summary, Rest::Flag).text(Style { width: 80, color: false });
     assert!(screen.contains(&format!("{name}: loop p50 525ms")), "{screen}");
     assert!(screen.contains("100 done, 1 at the bound"), "{screen}");
-    let stored = plimsoll_report::json(&summary).unwrap();
-    assert_eq!(read_json(stored.as_bytes()).unwrap().agent_tasks, summary.agent_tasks);
-    let plain = plimsoll_report::json(&crate::support::summary(metadata(), health())).unwrap();
+    let stored = plimsoll_run_files::summary_json(&summary).unwrap();
+    assert_eq!(read_summary(stored.as_bytes()).unwrap().agent_tasks, summary.agent_tasks);
+    let plain =
+        plimsoll_run_files::summary_json(&crate::support::summary(metadata(), health())).unwrap();
     assert!(!plain.contains("agent_tasks"), "a run without agents has no key for them");
 }

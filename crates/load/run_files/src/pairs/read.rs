@@ -11,7 +11,7 @@ use super::{
     BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, PairsHeader, REUSED, TURN_BYTES, VERSION,
     keeps,
 };
-use crate::error::ReportError;
+use crate::error::RunFileError;
 
 /// The blocks of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub struct Pairs {
 /// Reads a whole file.
 ///
 /// # Errors
-/// [`ReportError::Pairs`] if it cannot be read, or has another layout.
-pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, ReportError> {
+/// [`RunFileError::Pairs`] if it cannot be read, or has another layout.
+pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, RunFileError> {
     let mut bytes = Vec::new();
-    from.read_to_end(&mut bytes).map_err(|error| ReportError::Pairs(error.to_string()))?;
+    from.read_to_end(&mut bytes).map_err(|error| RunFileError::Pairs(error.to_string()))?;
     let mut rest = Bytes(&bytes);
     let (header, record, classes) = header(&mut rest).ok_or_else(|| match bytes.get(..8) {
         Some(start) if start == MAGIC => {
-            ReportError::Pairs("its header is cut, or of another version".to_owned())
+            RunFileError::Pairs("its header is cut, or of another version".to_owned())
         }
-        _ => ReportError::Pairs("it is not such a file".to_owned()),
+        _ => RunFileError::Pairs("it is not such a file".to_owned()),
     })?;
     let records = rest.0.chunks_exact(record);
     let truncated = !records.remainder().is_empty();
@@ -46,7 +46,7 @@ pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, ReportError> {
     let read = |bytes| block(&mut Bytes(bytes), targets, &classes);
     let blocks: Option<Vec<_>> = records.map(read).collect();
     let mut blocks =
-        blocks.ok_or_else(|| ReportError::Pairs("it has a record that is no block".to_owned()))?;
+        blocks.ok_or_else(|| RunFileError::Pairs("it has a record that is no block".to_owned()))?;
     let halvings = blocks.iter().map(|(_, halvings)| *halvings).max().unwrap_or(0);
     blocks.retain(|(block, _)| keeps(header.seed, block.start, halvings));
     let mut blocks: Vec<_> = blocks.into_iter().map(|(block, _)| block).collect();

@@ -11,7 +11,7 @@ use plimsoll_measure::{
 use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
 
-use crate::error::ReportError;
+use crate::error::RunFileError;
 
 /// One line of `results.jsonl`, as [`crate::write_row`] wrote it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -168,10 +168,10 @@ fn finish_reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FinishReas
 /// Parses one line. Unknown keys, of later versions, are ignored.
 ///
 /// # Errors
-/// [`ReportError::Row`] for anything that is not a whole row.
-pub fn parse_row(line: &[u8]) -> Result<ParsedRow, ReportError> {
+/// [`RunFileError::Row`] for anything that is not a whole row.
+pub fn parse_row(line: &[u8]) -> Result<ParsedRow, RunFileError> {
     let row: ParsedRow =
-        serde_json::from_slice(line).map_err(|error| ReportError::Row(error.to_string()))?;
+        serde_json::from_slice(line).map_err(|error| RunFileError::Row(error.to_string()))?;
     row.outcome()?;
     Ok(row)
 }
@@ -180,8 +180,8 @@ impl ParsedRow {
     /// How the turn ended.
     ///
     /// # Errors
-    /// [`ReportError::Row`] for an outcome that no version of Plimsoll writes.
-    pub fn outcome(&self) -> Result<Outcome, ReportError> {
+    /// [`RunFileError::Row`] for an outcome that no version of Plimsoll writes.
+    pub fn outcome(&self) -> Result<Outcome, RunFileError> {
         let plain = [
             Outcome::Completed,
             Outcome::Rejected(self.status),
@@ -194,15 +194,15 @@ impl ParsedRow {
         let failed = self.error.as_ref().and_then(class).map(Outcome::Failed);
         let found = plain.into_iter().chain(failed).find(|o| o.name() == self.outcome);
         found.ok_or_else(|| {
-            ReportError::Row(format!("outcome `{}` with error {:?}", self.outcome, self.error))
+            RunFileError::Row(format!("outcome `{}` with error {:?}", self.outcome, self.error))
         })
     }
 
     /// The sample of the row, without the single gaps and the conversation's number.
     ///
     /// # Errors
-    /// [`ReportError::UnknownName`] if the metadata is that of another run.
-    pub fn sample(&self, metadata: &RunMetadata) -> Result<Sample, ReportError> {
+    /// [`RunFileError::UnknownName`] if the metadata is that of another run.
+    pub fn sample(&self, metadata: &RunMetadata) -> Result<Sample, RunFileError> {
         let stages = metadata.stages.iter().map(|stage| stage.name.as_str());
         let scenarios = metadata.scenarios.iter().map(String::as_str);
         let targets = metadata.targets.iter().map(|target| target.name.as_str());
@@ -317,7 +317,7 @@ fn position<'a>(
     kind: &'static str,
     mut names: impl Iterator<Item = &'a str>,
     name: &str,
-) -> Result<u16, ReportError> {
+) -> Result<u16, RunFileError> {
     let index = names.position(|known| known == name).and_then(|index| u16::try_from(index).ok());
-    index.ok_or_else(|| ReportError::UnknownName { kind, name: name.to_owned() })
+    index.ok_or_else(|| RunFileError::UnknownName { kind, name: name.to_owned() })
 }

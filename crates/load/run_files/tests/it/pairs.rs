@@ -4,7 +4,7 @@ use plimsoll_measure::{
     Block, ErrorClass, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId,
     StageId,
 };
-use plimsoll_report::pairs::{PairsHeader, PairsWriter, read_pairs};
+use plimsoll_run_files::pairs::{PairsHeader, PairsWriter, read_pairs};
 use proptest::option::of;
 use proptest::prelude::*;
 

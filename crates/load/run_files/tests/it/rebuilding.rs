@@ -1,7 +1,7 @@
 //! A summary from the rows of a killed run.
 
 use plimsoll_metrics::{InstrumentHealth, Metric, RunEnd, RunSummary};
-use plimsoll_report::{ReportError, RowContext, RowNames, Style, rebuild, text, write_row};
+use plimsoll_run_files::{RowContext, RowNames, RunFileError, rebuild, write_row};
 
 use crate::support::{health, metadata, samples, summary};
 
@@ -60,9 +60,9 @@ fn a_rebuilt_summary_has_a_note_and_is_never_valid() {
     let rebuilt = rebuilt(&file());
     assert_eq!(rebuilt.metadata.run.ended, RunEnd::Unfinished);
     assert!(!rebuilt.validity.is_valid());
-    let report = text(&rebuilt, Style::default());
-    assert!(report.contains("rebuilt from results.jsonl (the run did not finish)"), "{report}");
-    assert!(report.contains("ITL is not available"), "{report}");
+    let notes = rebuilt.metadata.notes.join("\n");
+    assert!(notes.contains("rebuilt from results.jsonl (the run did not finish)"), "{notes}");
+    assert!(notes.contains("ITL is not available"), "{notes}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn rows_of_another_run_are_refused() {
     other.scenarios[0] = "other".to_owned();
     let bytes = file();
     let error = rebuild(bytes.split(|byte| *byte == b'\n'), other, &[]).unwrap_err();
-    assert!(matches!(error, ReportError::UnknownName { kind: "scenario", .. }), "{error}");
+    assert!(matches!(error, RunFileError::UnknownName { kind: "scenario", .. }), "{error}");
 }
 
 #[test]

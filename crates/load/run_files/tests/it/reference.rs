@@ -1,15 +1,15 @@
 //! The reference pages of `results.jsonl` and `summary.json` are up to date.
 
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
-use plimsoll_report::row::COLUMNS;
+use plimsoll_run_files::row::COLUMNS;
 use serde_json::Value;
 
 use crate::support::path;
 
 const ROWS: &str = "# results.jsonl
 
-Generated from `crates/load/report/src/row/columns.rs`; do not edit. To refresh it:
-`UPDATE_EXPECT=1 cargo test -p plimsoll-report`.
+Generated from `crates/load/run_files/src/row/columns.rs`; do not edit. To refresh it:
+`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`.
 
 One line of JSON per turn, in the order in which turns end. Times are in milliseconds with up to six decimals, exact to
 the nanosecond. A key that does not apply is left out. If the writer cannot keep up, the file is a sample: count each row
@@ -22,7 +22,7 @@ the nanosecond. A key that does not apply is left out. If the writer cannot keep
 const SUMMARY: &str = "# summary.json
 
 Generated from the type `RunSummary` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_EXPECT=1 cargo test -p plimsoll-report`. [summary.schema.json](summary.schema.json) is the same as a JSON Schema.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`. [summary.schema.json](summary.schema.json) is the same as a JSON Schema.
 
 Names of metrics, counters and rates are defined in [metrics](metrics.md).
 ";
@@ -30,7 +30,7 @@ Names of metrics, counters and rates are defined in [metrics](metrics.md).
 const TIMELINE: &str = "# timeline.json
 
 Generated from the type `RunTimeline` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_EXPECT=1 cargo test -p plimsoll-report`. [timeline.schema.json](timeline.schema.json) is the same as a JSON
+`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`. [timeline.schema.json](timeline.schema.json) is the same as a JSON
 Schema.
 
 What happened when in a run. The intervals follow one another without gaps, from the start of the load to the end of the
@@ -47,7 +47,7 @@ with several targets the name of the target follows (`response_time.direct`), an
 const EXEMPLARS: &str = "# exemplars.json
 
 Generated from the type `RunExemplars` of `crates/load/metrics`; do not edit. To refresh it:
-`UPDATE_EXPECT=1 cargo test -p plimsoll-report`. [exemplars.schema.json](exemplars.schema.json) is the same as a JSON
+`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`. [exemplars.schema.json](exemplars.schema.json) is the same as a JSON
 Schema.
 
 Single requests of a run with all their times: the slowest, and random ones. They are chosen when a request ends, from

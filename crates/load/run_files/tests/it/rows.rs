@@ -5,8 +5,8 @@ use plimsoll_measure::{
     GeneratorShare, Moment, Nanos, Operation, Outcome, PolicyDecision, RpcReport, Sample,
     ScenarioId, ServerReport, StageId, StreamShape, Timeline, TokenCount, Usage,
 };
-use plimsoll_report::row::COLUMNS;
-use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
+use plimsoll_run_files::row::COLUMNS;
+use plimsoll_run_files::{RowContext, RowNames, parse_row, write_row};
 use proptest::option::of;
 use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_measure::{Moment, Nanos, Outcome, Sample};
 use plimsoll_metrics::{Recorder, RunTimeline, TargetInfo, TimeRecord, TimeSeries};
-use plimsoll_report::{interval_log, read_timeline, timeline_json};
+use plimsoll_run_files::{interval_log, read_timeline, timeline_json};
 
 use crate::support::{health, metadata, samples, stage_ends};
 

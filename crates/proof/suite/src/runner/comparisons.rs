@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 
 use plimsoll_report::format::count;
-use plimsoll_report::pairs::{PairsHeader, PairsWriter};
+use plimsoll_run_files::pairs::{PairsHeader, PairsWriter};
 use plimsoll_runner::facts;
 use plimsoll_versus::{Versus, judge};
 

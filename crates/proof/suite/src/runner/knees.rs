@@ -5,7 +5,7 @@ use std::fs;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_knee::{FORMAT, KneeReport, Load, Objective, Search, Settings, TargetKnee, in_turns};
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{Plan, redacted_path};
+use plimsoll_plan::{Plan, redacted_path};
 
 use super::SuiteRunner;
 use crate::comparison::slug;

@@ -10,7 +10,7 @@ use plimsoll_measure::{
 use plimsoll_metrics::{
     InstrumentHealth, LoadModel, ProcessUse, Recorder, RunMetadata, RunSummary,
 };
-use plimsoll_profile::Plan;
+use plimsoll_plan::Plan;
 use plimsoll_runner::{RunnerError, facts};
 
 use crate::child::{Child, ChildSpec};

@@ -1,0 +1,25 @@
+//! The [`Plan`] of a run: immutable, with every default filled in.
+//!
+//! The engine carries it out, whoever wrote it: a profile is resolved to one.
+//!
+//! There are no sockets, files of profiles, results or terminal here.
+
+mod plan;
+mod response_headers;
+mod secret;
+mod trace_file;
+mod url;
+mod versus;
+
+pub use plan::{
+    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, RetryAfter,
+    Target, TlsPlan,
+};
+pub use response_headers::ResponseHeaders;
+pub use secret::{
+    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,
+    secrets_of_query,
+};
+pub use trace_file::{is_builtin, read_trace};
+pub use url::{Scheme, TargetUrl, UrlFault};
+pub use versus::{ADDED, Replies, TargetRole, VersusPlan};
