@@ -22,7 +22,7 @@ mod overrides;
 mod process_metrics;
 mod prometheus;
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 mod request;
 mod responder;
 mod response_body;

@@ -32,8 +32,8 @@ use crate::signal::{self, RunSignal};
 
 const AFTER: &str = "\
 Examples:
-  plimsoll suite quick --quick
-  plimsoll suite baseline --baseline runs/20260102T030405Z-suite-baseline/suite.json
+  plimsoll suite quick --short
+  plimsoll suite baseline --against runs/20260102T030405Z-suite-baseline/suite.json
   plimsoll suite policy --target https://gateway.example --key \"$KEY\"
   plimsoll suite tiers --direct http://127.0.0.1:9000 \\
       --target a=http://127.0.0.1:8080 --target b=http://127.0.0.1:8081
@@ -122,7 +122,7 @@ pub(crate) struct Flags {
     port: Option<u16>,
     /// Make short measurements: the whole suite takes at most two minutes
     #[arg(long, help_heading = "Load")]
-    quick: bool,
+    short: bool,
     /// Duration of each measurement, like 30s; a bare number is in seconds [default: the suite's]
     #[arg(long, short, value_name = "TIME", value_parser = parse_duration, help_heading = "Load")]
     duration: Option<Nanos>,
@@ -130,7 +130,7 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
-    /// With `tiers`: time for the search of each knee; 0s for none [default: 150s; with --quick
+    /// With `tiers`: time for the search of each knee; 0s for none [default: 150s; with --short
     /// none]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     knee_budget: Option<Nanos>,
@@ -142,7 +142,7 @@ pub(crate) struct Flags {
     /// hardware
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
-    baseline: Option<PathBuf>,
+    against: Option<PathBuf>,
     /// Also compute the number of instances for this many requests per second
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Output")]
     size_for: Option<f64>,
@@ -304,7 +304,7 @@ impl Flags {
                 .map(|target| self.target(target))
                 .collect::<Result<_>>()?,
             direct: self.direct.as_ref().map(|direct| self.target(direct)).transpose()?,
-            quick: self.quick,
+            short: self.short,
             duration: self.duration.or(variables.duration),
             clients: self.concurrency.or(variables.clients),
             passes: self.passes,
@@ -313,7 +313,7 @@ impl Flags {
             folder: std::path::absolute(run_dir.path())?,
             environment: environment::read(fd_limit),
             calibration: last_calibration(),
-            baseline: self.baseline.clone(),
+            against: self.against.clone(),
             knee_budget: self.knee_budget,
             size_for: self.size_for,
             command: shown_command(env::args()),
@@ -496,7 +496,7 @@ mod tests {
             ("quick|--key=sk-2|--header=a: sk-3", "quick --key=... --header=..."),
             ("quick|-Hauthorization: Bearer sk-4", "quick -H..."),
             ("quick|-H=authorization: Bearer sk-5", "quick -H..."),
-            ("quick|-qHauthorization:sk-6|--quick", "quick -qH... --quick"),
+            ("quick|-qHauthorization:sk-6|--short", "quick -qH... --short"),
             ("quick|-H|-H|-c|5", "quick -H ... -c 5"),
             (
                 "quick|--target|http://h/v1?api-version=1&key=sk-3",

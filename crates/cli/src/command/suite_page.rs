@@ -45,7 +45,7 @@ fn doubts(report: &Report) -> Vec<String> {
 
 fn remarks(report: &Report) -> Vec<String> {
     let debug = "DEBUG BUILD: every figure below is many times too slow. Build with --release.";
-    let quick = "--quick: measurements of about a second each; the figures are rough.";
+    let quick = "--short: measurements of about a second each; the figures are rough.";
     let remarks = [(report.debug_build, debug), (report.quick, quick)];
     remarks.into_iter().filter(|(is, _)| *is).map(|(_, text)| text.to_owned()).collect()
 }

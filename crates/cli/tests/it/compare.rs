@@ -243,7 +243,7 @@ fn what_is_no_run_is_refused(runs: &Runs) {
     }
     for (name, code, part) in [
         ("absent", 2, "is not the folder of a run"),
-        ("suite", 2, "--baseline"),
+        ("suite", 2, "--against"),
         ("killed", 3, "did not finish"),
         ("torn", 3, "torn/summary.json"),
     ] {

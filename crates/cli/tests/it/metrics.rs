@@ -420,7 +420,7 @@ fn a_search_serves_the_present_probe_and_its_knee_at_the_end() {
 
 #[test]
 fn a_suite_serves_the_present_measurement_and_its_outcome_at_the_end() {
-    let quick = ["suite", "quick", "--quick", "--duration", "2s", "-c", "4"];
+    let quick = ["suite", "quick", "--short", "--duration", "2s", "-c", "4"];
     let Scraped { fixture, during, after, code } =
         scraped(&[&quick[..], &["--no-html", "--target", "TARGET"]].concat());
     let (earlier, last) = (Page::read(&during), Page::read(&after));
@@ -458,7 +458,7 @@ fn a_suite_serves_the_present_measurement_and_its_outcome_at_the_end() {
 #[ignore = "needs promtool, of the package prometheus"]
 fn promtool_reads_every_page() {
     let Exported { fixture, during, after, pushed: (_, pushed) } = export();
-    let quick = ["suite", "quick", "--quick", "--duration", "300ms", "--passes", "1"];
+    let quick = ["suite", "quick", "--short", "--duration", "300ms", "--passes", "1"];
     let target = fixture.target();
     fixture.plimsoll(&[&quick[..], &["--target", &target]].concat());
     let suite = fixture.runs().into_iter().find(|run| run.join("suite.json").exists()).unwrap();

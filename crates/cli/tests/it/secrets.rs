@@ -98,7 +98,7 @@ fn queries_of_targets_are_not_shown_beside_figures() {
     let output = fixture.plimsoll(&args);
     assert!(output.stdout.contains("/health?api-version=<redacted>&key=<redacted>"));
     assert_no_credentials(&output, fixture.folder.path());
-    let args = ["suite", "quick", "--full", "--quick", "--target", &url(""), "--duration", "200ms"];
+    let args = ["suite", "quick", "--full", "--short", "--target", &url(""), "--duration", "200ms"];
     let output = fixture.plimsoll(&[&args[..], &["--out", "runs"]].concat());
     assert!(output.stdout.contains("?api-version=<redacted>&key=<redacted>"), "{}", output.stdout);
     assert_no_credentials(&output, fixture.folder.path());

@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::support::{FAST, Fixture, ProcessOutput, command, wait_until};
 
 /// Measurements as short as possible. Their validity is not tested: tests share the machine.
-const SHORT: [&str; 6] = ["--quick", "--duration", "600ms", "--passes", "1", "--allow-invalid"];
+const SHORT: [&str; 6] = ["--short", "--duration", "600ms", "--passes", "1", "--allow-invalid"];
 
 fn suite(fixture: &Fixture, name: &str, args: &[&str]) -> ProcessOutput {
     fixture.plimsoll(&[&["suite", name, "--full"], &SHORT[..], args].concat())
@@ -222,7 +222,7 @@ fn a_result_is_compared_with_an_earlier_one() {
     json["measurements"][0]["passes"][0]["requests_per_s"] = 1e8.into();
     fs::write(&path, json.to_string()).unwrap();
     let path = path.to_string_lossy();
-    let output = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--baseline", &path]);
+    let output = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--against", &path]);
     // On a host that others use, a drop is theirs as well as the gateway's, or the generator's.
     let doubts = [
         "the host was busy: ",
@@ -236,7 +236,7 @@ fn a_result_is_compared_with_an_earlier_one() {
     } else {
         assert!(output.expect(1).stdout.contains("FAIL"));
     }
-    let output = suite(&fixture, "baseline", &["--target", &target, "--baseline", &path]).expect(2);
+    let output = suite(&fixture, "baseline", &["--target", &target, "--against", &path]).expect(2);
     assert!(output.stderr.contains("the result of `quick`"), "{}", output.stderr);
 }
 
@@ -274,7 +274,7 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
     let direct = fixture.target();
     let args = ["suite", "tiers", "--direct", &direct, "--target", &targets[0], "--target"];
-    let load = [&*targets[1], "--quick", "-d", "200ms", "-c", "8", "--full"];
+    let load = [&*targets[1], "--short", "-d", "200ms", "-c", "8", "--full"];
     let mut child = command(fixture.folder.path(), &[&args[..], &load].concat())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -359,11 +359,11 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
         (&["--concurrency", "0"], 2, "concurrency"),
     ] {
         let output =
-            fixture.plimsoll(&[&["suite", "quick", "--quick"], args].concat()).expect(code);
+            fixture.plimsoll(&[&["suite", "quick", "--short"], args].concat()).expect(code);
         let output = format!("{}{}", output.stdout, output.stderr);
         assert!(output.contains(part), "{args:?}: {output}");
     }
-    let mut command = command(fixture.folder.path(), &["suite", "baseline", "--quick"]);
+    let mut command = command(fixture.folder.path(), &["suite", "baseline", "--short"]);
     command.env("AZ_LOAD_CONCURRENCY", "many");
     let output = ProcessOutput::from(command.output().unwrap()).expect(2);
     assert!(output.stderr.contains("AZ_LOAD_CONCURRENCY"), "{}", output.stderr);

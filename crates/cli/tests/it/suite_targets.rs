@@ -88,7 +88,7 @@ fn request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> {
 fn suite(name: &str, server: &Server, more: &[&str]) -> ProcessOutput {
     let fixture = Fixture::with(FAST);
     let target = format!("http://{}/team", server.address);
-    let short = ["--quick", "--duration", "300ms", "--passes", "1", "-c", "4", "--allow-invalid"];
+    let short = ["--short", "--duration", "300ms", "--passes", "1", "-c", "4", "--allow-invalid"];
     let args = [&["suite", name, "--full", "--target", &target], &short[..], more].concat();
     fixture.plimsoll(&args)
 }

@@ -16,9 +16,9 @@ pub enum CompareError {
         .0.display()
     )]
     NotARun(PathBuf),
-    /// The folder is that of a suite. Remedy: `suite --baseline`.
+    /// The folder is that of a suite. Remedy: `suite --against`.
     #[error(
-        "{} is the folder of a suite, not of a run; `plimsoll suite NAME --baseline {}/suite.json` compares suites",
+        "{} is the folder of a suite, not of a run; `plimsoll suite NAME --against {}/suite.json` compares suites",
         .0.display(), .0.display()
     )]
     Suite(PathBuf),

@@ -51,7 +51,7 @@ pub struct SuiteOptions {
     /// What is behind them, which they are measured against.
     pub direct: Option<ExternalTarget>,
     /// Short measurements: the whole suite within two minutes on two cores.
-    pub quick: bool,
+    pub short: bool,
     /// Length of each measurement, in place of the suite's own.
     pub duration: Option<Nanos>,
     /// Clients of each measurement, in place of the suite's own.
@@ -67,7 +67,7 @@ pub struct SuiteOptions {
     /// The last calibration on this host.
     pub calibration: Option<CalibrationQuote>,
     /// An earlier `suite.json` to compare with.
-    pub baseline: Option<PathBuf>,
+    pub against: Option<PathBuf>,
     /// Time for the search of each knee, in place of the suite's own; zero for no search.
     pub knee_budget: Option<Nanos>,
     /// A further rate for which the report sizes the number of instances.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use plimsoll_metrics::{BoundedFigure, Judgement};
 use plimsoll_report::exposition::{Exposition, Kind, Labels};
 
-use crate::compared::ComparisonResult;
+use crate::comparison_result::ComparisonResult;
 use crate::report::{Accepted, Report, SuiteOutcome};
 use crate::result::{Figures, MeasurementResult, Unusable};
 

@@ -9,15 +9,15 @@ use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
-use crate::compared::ComparisonResult;
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding, Tone};
 use crate::knee_result::KneeResult;
-use crate::probed::{self, Probed};
 use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::DIRECT;
+use crate::target_routes::{self, TriedRoute};
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -135,7 +135,7 @@ impl Report {
             title: title.to_owned(),
             started: options.started.clone(),
             command: options.command.clone(),
-            quick: options.quick,
+            quick: options.short,
             debug_build: cfg!(debug_assertions),
             interrupted: runner.is_interrupted(),
             setup: setup(runner),
@@ -143,7 +143,7 @@ impl Report {
             measurements: runner.results.clone(),
             comparisons: runner.comparisons.clone(),
             knees: runner.knees.clone(),
-            sections: Vec::from_iter(probed(&runner.probed)),
+            sections: Vec::from_iter(tried_routes(&runner.tried_routes)),
             findings: Vec::new(),
             bounds: Vec::new(),
             sizing: None,
@@ -300,9 +300,9 @@ impl Report {
 }
 
 /// What the user's gateway has.
-fn probed(rows: &[Probed]) -> Option<Section> {
+fn tried_routes(rows: &[TriedRoute]) -> Option<Section> {
     (!rows.is_empty()).then(|| {
-        Section::new("What the target has", probed::table(rows)).note(
+        Section::new("What the target has", target_routes::table(rows)).note(
             "found by single requests before the load; what is left out has its reason under \"Left out\"",
         )
     })

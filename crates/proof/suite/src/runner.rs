@@ -12,7 +12,7 @@ use plimsoll_metrics::RunSummary;
 use plimsoll_plan::{Plan, redacted_path};
 use plimsoll_report::format::count;
 
-use crate::compared::ComparisonResult;
+use crate::comparison_result::ComparisonResult;
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
@@ -20,9 +20,9 @@ use crate::host::Host;
 use crate::knee_result::KneeResult;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::{ExternalTarget, SuiteOptions};
-use crate::probed::Probed;
 use crate::result::{Figures, MeasurementResult};
 use crate::target::{DIRECT, MODEL, SuiteTarget};
+use crate::target_routes::TriedRoute;
 
 pub(crate) use knees::Sought;
 pub(crate) use parts::Part;
@@ -46,7 +46,7 @@ pub(crate) struct SuiteRunner<'a> {
     /// The commands of the gateways, for the report.
     pub(crate) commands: Vec<String>,
     /// What the user's gateway has.
-    pub(crate) probed: Vec<Probed>,
+    pub(crate) tried_routes: Vec<TriedRoute>,
     host: &'a mut dyn Host,
     control: &'a Control,
     observe: &'a mut dyn FnMut(&str),
@@ -81,7 +81,7 @@ impl<'a> SuiteRunner<'a> {
             knees: Vec::new(),
             version: None,
             commands: Vec::new(),
-            probed: Vec::new(),
+            tried_routes: Vec::new(),
             host,
             control,
             observe,

@@ -81,7 +81,7 @@ impl Suite {
         observe: &mut dyn FnMut(&str),
     ) -> Result<Report, SuiteError> {
         // First: a wrong file must be reported before minutes of load.
-        let old = options.baseline.as_deref().map(|path| baseline_diff::read(path, self.name()));
+        let old = options.against.as_deref().map(|path| baseline_diff::read(path, self.name()));
         let old = old.transpose()?;
         self.check_targets(options)?;
         let mut runner = SuiteRunner::new(options, host, control, observe);
@@ -167,12 +167,12 @@ fn remove_rows(folder: &Path) {
     }
 }
 
-/// The length of a suite's measurements: the user's, or a second with `--quick`, or `usual`
+/// The length of a suite's measurements: the user's, or a second with `--short`, or `usual`
 /// seconds.
 fn length(options: &SuiteOptions, usual: u64) -> Length {
-    let own = if options.quick { Nanos::from_millis(1_000) } else { Nanos::from_secs(usual) };
+    let own = if options.short { Nanos::from_millis(1_000) } else { Nanos::from_secs(usual) };
     let measured = options.duration.unwrap_or(own);
-    let warmup = if options.quick { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
+    let warmup = if options.short { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
     Length::new(warmup, measured)
 }
 
@@ -180,81 +180,21 @@ fn length(options: &SuiteOptions, usual: u64) -> Length {
 /// nobody anything.
 const PAIRS_PER_S: f64 = 100.0;
 
-/// With `--quick`, seconds of a comparison of times: an interval needs eight.
-const TIMES_QUICK: u64 = 9;
+/// With `--short`, seconds of a comparison of times: an interval needs eight.
+const TIMES_SHORT: u64 = 9;
 /// The same of a comparison of CPU times, too, whose first and last second are not whole.
-const CPU_QUICK: u64 = 12;
+const CPU_SHORT: u64 = 12;
 
-/// The length of a comparison: the user's, or `usual` seconds, with `--quick` `quick` seconds.
-fn comparison_length(options: &SuiteOptions, usual: u64, quick: u64) -> Length {
-    let own = Nanos::from_secs(if options.quick { quick } else { usual });
+/// The length of a comparison: the user's, or `usual` seconds, with `--short` `short` seconds.
+fn comparison_length(options: &SuiteOptions, usual: u64, short: u64) -> Length {
+    let own = Nanos::from_secs(if options.short { short } else { usual });
     Length { measured: options.duration.unwrap_or(own), ..length(options, usual) }
 }
 
 /// The number of passes, unless the user sets one.
-const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
-    if options.quick { quick } else { usual }
+const fn passes(options: &SuiteOptions, usual: u32, short: u32) -> u32 {
+    if options.short { short } else { usual }
 }
 
 #[cfg(test)]
-mod false_verdicts;
-#[cfg(test)]
-mod planned_host;
-#[cfg(test)]
-mod planted;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_metrics::Environment;
-
-    fn options(quick: bool, duration: Option<Nanos>) -> SuiteOptions {
-        SuiteOptions {
-            exe: "plimsoll".into(),
-            targets: Vec::new(),
-            direct: None,
-            quick,
-            duration,
-            clients: None,
-            passes: None,
-            port: None,
-            folder: ".".into(),
-            environment: Environment::default(),
-            calibration: None,
-            baseline: None,
-            knee_budget: None,
-            size_for: None,
-            command: String::new(),
-            started: String::new(),
-        }
-    }
-
-    #[test]
-    fn the_users_duration_wins_over_quick_and_quick_over_the_suites_own() {
-        for (quick, duration, warmup, measured) in [
-            (false, None, 2_000, 30_000),
-            (true, None, 300, 1_000),
-            (true, Some(7_000), 300, 7_000),
-            (false, Some(7_000), 2_000, 7_000),
-        ] {
-            let options = options(quick, duration.map(Nanos::from_millis));
-            let expected = Length::new(Nanos::from_millis(warmup), Nanos::from_millis(measured));
-            assert_eq!(length(&options, 30), expected, "{quick} {duration:?}");
-        }
-        assert_eq!(passes(&options(false, None), 3, 2), 3);
-        assert_eq!(passes(&options(true, None), 3, 2), 2);
-    }
-
-    #[test]
-    fn only_request_logs_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["audit.jsonl", "suite.json", "process-1.log"] {
-            std::fs::write(folder.path().join(name), "x").unwrap();
-        }
-        remove_rows(folder.path());
-        let left = std::fs::read_dir(folder.path()).unwrap();
-        let mut left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["process-1.log", "suite.json"]);
-    }
-}
+mod tests;

@@ -26,7 +26,7 @@ fn what_is_no_run_gets_one_clear_message() {
     for (name, is_usage, says) in [
         ("absent", true, "is not the folder of a run"),
         (".", true, "is not the folder of a run"),
-        ("suite", true, "--baseline"),
+        ("suite", true, "--against"),
         ("killed", false, "did not finish"),
         ("torn", false, "torn/summary.json"),
         ("later", false, "plimsoll.summary/99"),

@@ -30,7 +30,7 @@ const REPEAT: &str = "repeat the suite on an idle host, or with --duration and -
 pub(super) fn of(report: &Report, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
     let build = if report.debug_build { DEBUG_BUILD } else { "" };
-    let quick = if report.quick { " (--quick: rough figures)" } else { "" };
+    let quick = if report.quick { " (--short: rough figures)" } else { "" };
     screen.title(&format!("suite {}: {}{quick}{build}", report.suite, report.title));
     bounds(&mut screen, &report.bounds);
     tables(&mut screen, &report.sections);

@@ -77,7 +77,7 @@ fn write_conclusion(page: &mut Page, report: &Report) {
         }
     }
     if report.quick {
-        page.hanging("", "--quick: measurements of about a second each; the figures are rough");
+        page.hanging("", "--short: measurements of about a second each; the figures are rough");
     }
     page.hanging("", MARKS);
 }

@@ -8,8 +8,8 @@ use plimsoll_runner::facts;
 use plimsoll_versus::{Versus, judge};
 
 use super::SuiteRunner;
-use crate::compared::ComparisonResult;
-use crate::comparison::{Comparison, slug};
+use crate::comparison_plan::{ComparisonPlan, slug};
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::host::Compared;
 
@@ -18,7 +18,7 @@ pub(super) type Judged = (Versus, Vec<String>);
 
 impl SuiteRunner<'_> {
     /// Carries a comparison out and judges it; nothing once the user has ended the suite.
-    pub(crate) fn compare(&mut self, comparison: &Comparison) -> ComparisonResult {
+    pub(crate) fn compare(&mut self, comparison: &ComparisonPlan) -> ComparisonResult {
         let label = comparison.label.as_str();
         if self.is_interrupted() {
             return ComparisonResult { label: label.to_owned(), ..ComparisonResult::default() };
@@ -62,7 +62,10 @@ impl SuiteRunner<'_> {
     }
 
     /// Loads the targets of a comparison.
-    pub(super) fn carry_out(&mut self, comparison: &Comparison) -> Result<Compared, SuiteError> {
+    pub(super) fn carry_out(
+        &mut self,
+        comparison: &ComparisonPlan,
+    ) -> Result<Compared, SuiteError> {
         let plan = comparison.plan()?;
         self.host.announce(&comparison.label);
         let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;

@@ -8,7 +8,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, redacted_path};
 
 use super::SuiteRunner;
-use crate::comparison::slug;
+use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::knee_result::KneeResult;
 use crate::measurement::Measurement;
@@ -34,7 +34,7 @@ pub(crate) struct Sought {
 impl SuiteRunner<'_> {
     /// Time for the search of each knee; `None` for no search.
     pub(crate) fn knee_budget(&self) -> Option<Nanos> {
-        let own = if self.options.quick { Nanos::ZERO } else { BUDGET };
+        let own = if self.options.short { Nanos::ZERO } else { BUDGET };
         Some(self.options.knee_budget.unwrap_or(own)).filter(|budget| *budget >= LEAST)
     }
 

@@ -3,8 +3,8 @@
 use plimsoll_measure::Block;
 
 use super::{Pass, SuiteRunner};
-use crate::compared::ComparisonResult;
-use crate::comparison::Comparison;
+use crate::comparison_plan::ComparisonPlan;
+use crate::comparison_result::ComparisonResult;
 use crate::figures::TimedResponses;
 use crate::host::Compared;
 use crate::measurement::Measurement;
@@ -49,7 +49,7 @@ impl SuiteRunner<'_> {
     /// which were sent beside those of the others. Nothing once the user has ended the suite.
     pub(crate) fn compare_parts(
         &mut self,
-        comparison: &Comparison,
+        comparison: &ComparisonPlan,
         parts: &[Part],
     ) -> Vec<ComparisonResult> {
         if self.is_interrupted() {

@@ -6,7 +6,7 @@ use plimsoll_metrics::{Band, RunSummary};
 use plimsoll_report::format::{figure, or_dash, rate_figure};
 
 use super::{Pass, SuiteRunner};
-use crate::comparison::slug;
+use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::measurement::Measurement;

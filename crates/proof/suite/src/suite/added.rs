@@ -2,7 +2,7 @@
 
 use plimsoll_report::table::Table;
 
-use crate::compared::ComparisonResult;
+use crate::comparison_result::ComparisonResult;
 use crate::report::Section;
 use crate::target::DIRECT;
 

@@ -9,10 +9,10 @@ use plimsoll_metrics::RunSummary;
 use plimsoll_report::format::{digits, percent, time};
 
 use super::redis_server::RedisServer;
-use super::{PAIRS_PER_S, TIMES_QUICK, added, agent_gateway, comparison_length};
+use super::{PAIRS_PER_S, TIMES_SHORT, added, agent_gateway, comparison_length};
 use crate::bound::{BoundResult, Requirement};
-use crate::compared::ComparisonResult;
-use crate::comparison::Comparison;
+use crate::comparison_plan::ComparisonPlan;
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Report;
@@ -26,7 +26,7 @@ use mock_log::MockLog;
 const PER_S: f64 = 400.0;
 /// The same at the user's gateway, which may have a real model behind it.
 const PER_S_OF_TARGET: f64 = 100.0;
-/// Seconds of a day, and with `--quick`: enough for a p99 of the rarest kind.
+/// Seconds of a day, and with `--short`: enough for a p99 of the rarest kind.
 const SECONDS: u64 = 60;
 const SECONDS_QUICK: u64 = 28;
 
@@ -261,12 +261,12 @@ fn compare(
         rate: PAIRS_PER_S * f64::from(kind.percent) / f64::from(all),
     };
     let parts: Vec<_> = kinds.iter().map(part).collect();
-    let length = comparison_length(runner.options, SECONDS, TIMES_QUICK);
+    let length = comparison_length(runner.options, SECONDS, TIMES_SHORT);
     let (label, direct) = (named("mixed day", store), &ways[0].1);
     let request = Measurement::scenarios(&label, direct, &scenarios(&kinds, direct));
     let request = request.rate(PAIRS_PER_S, length);
     let targets = ways.map(|(name, target)| (name.to_owned(), target)).into();
-    let comparison = Comparison::new(&label, request, targets).short(runner.options.quick);
+    let comparison = ComparisonPlan::new(&label, request, targets).short(runner.options.short);
     runner.compare_parts(&comparison, &parts)
 }
 

@@ -6,9 +6,9 @@ mod agent_rows;
 use plimsoll_report::format::count;
 use plimsoll_report::table::Table;
 
-use super::{CPU_QUICK, columns, comparison_length, length, passes};
-use crate::compared::ComparisonResult;
-use crate::comparison::{Comparison, slug};
+use super::{CPU_SHORT, columns, comparison_length, length, passes};
+use crate::comparison_plan::{ComparisonPlan, slug};
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
@@ -73,7 +73,7 @@ fn off() -> Vec<String> {
 }
 
 fn clients(runner: &SuiteRunner<'_>) -> Vec<u32> {
-    match (runner.options.clients, runner.options.quick) {
+    match (runner.options.clients, runner.options.short) {
         (Some(asked), _) => vec![asked],
         (None, true) => vec![FEW, MANY],
         (None, false) => vec![FEW, USUAL, MANY],
@@ -154,9 +154,9 @@ fn variants(
     // All get the same bytes, a key that the plain gateway does not read included.
     let request = Measurement::get_base("keys and limits", &targets[0].1)
         .header("authorization", &format!("Bearer {KEY}"))
-        .rate(GUARDED_PER_S, comparison_length(options, 30, CPU_QUICK));
-    let comparison = Comparison::new("keys and limits", request, targets).of_variants();
-    Ok((results, Some(runner.compare(&comparison.short(options.quick)))))
+        .rate(GUARDED_PER_S, comparison_length(options, 30, CPU_SHORT));
+    let comparison = ComparisonPlan::new("keys and limits", request, targets).of_variants();
+    Ok((results, Some(runner.compare(&comparison.short(options.short)))))
 }
 
 /// Requests per second and target that compare the variants.

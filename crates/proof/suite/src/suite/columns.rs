@@ -4,8 +4,8 @@ use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{self, DASH, count, digits, or_dash, percent, rate_figure, time_us};
 use plimsoll_report::table::Table;
 
-use crate::compared::ComparisonResult;
-use crate::comparison::slug;
+use crate::comparison_plan::slug;
+use crate::comparison_result::ComparisonResult;
 use crate::finding;
 use crate::result::{Figures, MeasurementResult};
 

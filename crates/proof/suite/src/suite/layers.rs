@@ -14,7 +14,7 @@ use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{digits, percent, time};
 
 use crate::bound::{BoundResult, Requirement};
-use crate::comparison::slug;
+use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::finding;
 use crate::report::Report;

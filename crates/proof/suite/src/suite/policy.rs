@@ -21,12 +21,12 @@ use crate::sizing;
 use crate::target::{Gateway, Provider, SuiteTarget};
 
 /// The profiles of the published policy benchmark: name, requests per second, seconds; and the
-/// seconds with `--quick`, long enough for a p99 of the allowed requests at the highest rate.
+/// seconds with `--short`, long enough for a p99 of the allowed requests at the highest rate.
 const PROFILES: [(&str, f64, u64, u64); 3] =
     [("light", 20.0, 30, 6), ("hourly", 50.0, 60, 6), ("capacity", 100.0, 120, 14)];
 /// The ladder of rates, and its short form.
 const LADDER: &str = "@10:30s,@50:60s,@100:120s,@200:60s,@100..0:30s";
-const LADDER_QUICK: &str = "@10:2s,@50:3s,@100:4s,@200:6s,@100..0:2s";
+const LADDER_SHORT: &str = "@10:2s,@50:3s,@100:4s,@200:6s,@100..0:2s";
 /// Requests that reach the model if the policy allows them.
 const WITH_LLM: &str = r#"http.body={"query": "{{prompt}}", "client_id": "load-test", "request_type": "llm_chat", "user_token": "load-test-token", "skip_llm": false}"#;
 /// Every violation is blocked, as in the published benchmark.
@@ -130,7 +130,7 @@ fn pair(
     provider: Option<&Provider>,
     (name, rate, usual, quick): (&'static str, f64, u64, u64),
 ) -> Result<ColdWarm, SuiteError> {
-    let seconds = if runner.options.quick { quick } else { usual };
+    let seconds = if runner.options.short { quick } else { usual };
     let measured = runner.options.duration.unwrap_or_else(|| Nanos::from_secs(seconds));
     let length = Length::new(Nanos::ZERO, measured);
     // In a new process caches, pools and the branch predictor are as cold as after a deployment.
@@ -166,7 +166,7 @@ fn ladder(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
 ) -> (MeasurementResult, Vec<(String, Figures, RunSummary)>) {
-    let stages = if runner.options.quick { LADDER_QUICK } else { LADDER };
+    let stages = if runner.options.short { LADDER_SHORT } else { LADDER };
     let label = format!("ladder {stages}");
     let measurement =
         Measurement::policy(&label, target, "policy", &[]).stages(LoadShape::Rate(100.0), stages);
@@ -196,7 +196,7 @@ fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
 
 fn with_llm(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, mode: &'static str) -> PolicyRow {
     let usual = runner.options.duration.unwrap_or(Nanos::from_secs(60));
-    let measured = if runner.options.quick { Nanos::from_secs(5) } else { usual };
+    let measured = if runner.options.short { Nanos::from_secs(5) } else { usual };
     let length = Length::new(Nanos::ZERO, measured);
     let label = format!("20/s, {mode}");
     let measurement =
@@ -242,7 +242,7 @@ fn secure(
     let tls = certificate::make(&runner.options.folder)?;
     let gateway = start(runner, provider, &[tls])?;
     let target = gateway.https();
-    let measured = if runner.options.quick { Nanos::from_secs(5) } else { Nanos::from_secs(60) };
+    let measured = if runner.options.short { Nanos::from_secs(5) } else { Nanos::from_secs(60) };
     let length = Length::new(Nanos::from_millis(500), runner.options.duration.unwrap_or(measured));
     let sets = ["http_version=http2", "tls.insecure=true"];
     let measurement = Measurement::policy("100/s, HTTP/2 and TLS 1.3", &target, "policy", &sets);

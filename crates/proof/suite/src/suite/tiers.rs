@@ -44,7 +44,7 @@ const TIERS: [Tier; 6] = [
 /// The rates of the sweep, as shares of what the closed loop carries, which is clients / response
 /// time. What lies above is the search's; a quick suite has none, and looks there itself.
 const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
-const STEPS_QUICK: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 4.0];
+const STEPS_SHORT: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 4.0];
 /// Turns off every layer that the preset turns on: the raw path.
 const RAW: [&str; 5] =
     ["request_id=null", "metrics=null", "tenant=null", "cache=null", "budgets=null"];
@@ -152,8 +152,8 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
 
 fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
     let own =
-        if runner.options.quick { Nanos::from_millis(1_200) } else { Nanos::from_secs(usual) };
-    let warmup = if runner.options.quick { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
+        if runner.options.short { Nanos::from_millis(1_200) } else { Nanos::from_secs(usual) };
+    let warmup = if runner.options.short { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
     Length::new(warmup, runner.options.duration.unwrap_or(own))
 }
 
@@ -168,7 +168,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
     let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
     // To choose loads by, a lower bound is good enough.
     let highest = ceiling.bounded(|f| f.requests_per_s).ok().map(|rate| rate.value);
-    let shares: &[f64] = if runner.options.quick { &STEPS_QUICK } else { &STEPS };
+    let shares: &[f64] = if runner.options.short { &STEPS_SHORT } else { &STEPS };
     let mut steps = Vec::new();
     for share in shares {
         let Some(highest) = highest.filter(|_| !runner.is_interrupted()) else { break };

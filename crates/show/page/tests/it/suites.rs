@@ -25,7 +25,7 @@ fn page_of(comparisons: Vec<(&str, &Versus)>) -> String {
         bounds: Some(("Bounds".to_owned(), table.clone(), vec!["p99: too few".to_owned()])),
         comparisons,
         sections: vec![Section { title: "Raw path", table: &table, notes: &notes }],
-        command: "plimsoll suite tiers --quick",
+        command: "plimsoll suite tiers --short",
         ..Suite::default()
     })
 }

@@ -68,7 +68,7 @@ const CLIENTS: [u32; 2] = [10, 50];
 pub(super) struct OperationResult {
     pub(super) operation: &'static Operation,
     pub(super) store: &'static str,
-    /// With few clients, each of which waits for its answer; not with `--quick`.
+    /// With few clients, each of which waits for its answer; not with `--short`.
     pub(super) few: Option<MeasurementResult>,
     /// With many: its throughput is the capacity.
     pub(super) many: Option<MeasurementResult>,
@@ -175,7 +175,7 @@ impl Operation {
         store: &'static str,
         length: Length,
     ) -> OperationResult {
-        let ([few, many], quick) = (CLIENTS, runner.options.quick);
+        let ([few, many], quick) = (CLIENTS, runner.options.short);
         let mut closed = |clients: u32| {
             let how = format!("{clients} clients, {store}");
             let request = self.request(target, &how).clients(clients, length);

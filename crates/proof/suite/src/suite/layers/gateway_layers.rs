@@ -2,10 +2,10 @@
 //!
 //! What a layer adds comes from the same requests to the gateway with it and without.
 
-use super::super::{CPU_QUICK, PAIRS_PER_S, TIMES_QUICK, comparison_length, length, passes};
+use super::super::{CPU_SHORT, PAIRS_PER_S, TIMES_SHORT, comparison_length, length, passes};
 use super::{KEY, TENANT};
-use crate::compared::ComparisonResult;
-use crate::comparison::{Comparison, slug};
+use crate::comparison_plan::{ComparisonPlan, slug};
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
@@ -139,9 +139,9 @@ fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Variants, SuiteEr
     let targets: Vec<_> =
         gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.below("/"))).collect();
     let request = with_identity(Measurement::get_base("each layer", &targets[0].1));
-    let request = request.rate(GETS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
-    let comparison = Comparison::new("each layer", request, targets).of_variants();
-    let added = runner.compare(&comparison.short(runner.options.quick));
+    let request = request.rate(GETS_PER_S, comparison_length(runner.options, 60, CPU_SHORT));
+    let comparison = ComparisonPlan::new("each layer", request, targets).of_variants();
+    let added = runner.compare(&comparison.short(runner.options.short));
     Ok((results, Some(added)))
 }
 
@@ -176,10 +176,10 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     let results = runner.measure(&measurements, passes(runner.options, 3, 1));
     let label = "chat of 128 tokens";
     let request = chat(label, &bare.target)
-        .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
+        .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_SHORT));
     let targets = vec![("bare".to_owned(), bare.target), (slug(ALL_CHAT), full.target)];
-    let comparison = Comparison::new(label, request, targets).of_variants();
-    let added = runner.compare(&comparison.short(runner.options.quick));
+    let comparison = ComparisonPlan::new(label, request, targets).of_variants();
+    let added = runner.compare(&comparison.short(runner.options.short));
     Ok((results, Some(added)))
 }
 
@@ -229,8 +229,8 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
         ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/health")),
     ];
     let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
-        .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
-    let comparison = Comparison::new("full stack", request, targets);
-    let added = runner.compare(&comparison.short(runner.options.quick));
+        .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
+    let comparison = ComparisonPlan::new("full stack", request, targets);
+    let added = runner.compare(&comparison.short(runner.options.short));
     Ok(FullStack { results, added: Some(added) })
 }

@@ -5,11 +5,11 @@ mod cache_hits;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, percent, time};
 
-use super::super::{TIMES_QUICK, comparison_length};
+use super::super::{TIMES_SHORT, comparison_length};
 use super::gateway_layers::{bare_with, with_identity};
 use crate::bound::{BoundResult, Requirement};
-use crate::compared::ComparisonResult;
-use crate::comparison::Comparison;
+use crate::comparison_plan::ComparisonPlan;
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
@@ -91,9 +91,9 @@ fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, Suit
         vec![("provider".to_owned(), provider.target()), (GATEWAY.to_owned(), gateway.target)];
     let chat = Measurement::chat("cache miss", &targets[0].1, false, (128, 64));
     let request =
-        with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
-    let comparison = Comparison::new("cache miss", request, targets);
-    Ok(Some(runner.compare(&comparison.short(runner.options.quick))))
+        with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
+    let comparison = ComparisonPlan::new("cache miss", request, targets);
+    Ok(Some(runner.compare(&comparison.short(runner.options.short))))
 }
 
 /// Cache misses per second.
@@ -112,7 +112,7 @@ fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, Su
         return Ok(None);
     }
     let (wanted, warmup, measured) =
-        if runner.options.quick { (1_000, 3, 4) } else { (10_000, 15, 30) };
+        if runner.options.short { (1_000, 3, 4) } else { (10_000, 15, 30) };
     let provider = runner.provider(&["--ttft", "100ms", "--gap", "200ms", "--tokens", "20"])?;
     let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
     let length = Length::new(Nanos::from_secs(warmup), Nanos::from_secs(measured));

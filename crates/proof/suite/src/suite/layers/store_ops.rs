@@ -43,7 +43,7 @@ impl StoreOps {
     }
 }
 
-/// Measured rounds of all operations; a quarter with `--quick`.
+/// Measured rounds of all operations; a quarter with `--short`.
 const ROUNDS: usize = 20_000;
 /// Rounds before the measured ones.
 const WARM_UP_ROUNDS: usize = 500;
@@ -54,7 +54,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
     if runner.is_interrupted() {
         return ops;
     }
-    let count = if runner.options.quick { ROUNDS / 4 } else { ROUNDS };
+    let count = if runner.options.short { ROUNDS / 4 } else { ROUNDS };
     runner.log("store operations, in memory");
     match measure_store("memory", &Backend::memory(Sizes::default()), count) {
         Ok(rows) => ops.rows.extend(rows),

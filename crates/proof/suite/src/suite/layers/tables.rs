@@ -10,8 +10,8 @@ use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
 use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
 use super::request_log::RequestLog;
 use super::store_ops::StoreOps;
-use crate::compared::ComparisonResult;
-use crate::comparison::slug;
+use crate::comparison_plan::slug;
+use crate::comparison_result::ComparisonResult;
 use crate::finding;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
@@ -212,7 +212,7 @@ fn streams(result: &MeasurementResult) -> Section {
         columns::load_busy(result),
     ]);
     Section::new("Layer 2 - concurrent SSE streams through the gateway", table)
-        .note("the provider sends a first token after 100 ms and 19 more, one every 200 ms; the published benchmark has 10,000 at once, --quick runs 1,000")
+        .note("the provider sends a first token after 100 ms and 19 more, one every 200 ms; the published benchmark has 10,000 at once, --short runs 1,000")
 }
 
 /// Operations of the third layer.

@@ -1,11 +1,11 @@
 //! What each tier costs: every request of it on each target, close together.
 
 use super::{Subject, Tier, TierResult};
-use crate::compared::ComparisonResult;
-use crate::comparison::Comparison;
+use crate::comparison_plan::ComparisonPlan;
+use crate::comparison_result::ComparisonResult;
 use crate::measurement::Measurement;
 use crate::runner::SuiteRunner;
-use crate::suite::{PAIRS_PER_S, TIMES_QUICK, comparison_length};
+use crate::suite::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
 use crate::target::{DIRECT, SuiteTarget};
 
 /// The share of the lowest throughput in the closed loop that all targets together are asked for:
@@ -37,7 +37,7 @@ pub(super) fn compare(
     };
     let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
     let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
-    let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_QUICK));
-    let comparison = Comparison::new(tier.name, request, targets).short(runner.options.quick);
+    let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_SHORT));
+    let comparison = ComparisonPlan::new(tier.name, request, targets).short(runner.options.short);
     Some(runner.compare(&comparison))
 }

@@ -1,14 +1,14 @@
 //! What each feature adds to the raw path: the same request on the gateway with it and without.
 
 use super::{RAW, length};
-use crate::compared::ComparisonResult;
-use crate::comparison::{Comparison, slug};
+use crate::comparison_plan::{ComparisonPlan, slug};
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use crate::suite::{CPU_QUICK, PAIRS_PER_S, columns, comparison_length, passes};
+use crate::suite::{CPU_SHORT, PAIRS_PER_S, columns, comparison_length, passes};
 use crate::target::{Gateway, Provider, SuiteTarget};
 
 /// The features, measured: first the raw path.
@@ -49,10 +49,10 @@ pub(super) fn features(
     let alone = runner.measure(&alone, passes(runner.options, 3, 1));
     let targets: Vec<_> =
         gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.clone())).collect();
-    let load = comparison_length(runner.options, 60, CPU_QUICK);
+    let load = comparison_length(runner.options, 60, CPU_SHORT);
     let request = request("features", &targets[0].1).rate(PAIRS_PER_S, load);
-    let comparison = Comparison::new("each feature", request, targets).of_variants();
-    let compared = runner.compare(&comparison.short(runner.options.quick));
+    let comparison = ComparisonPlan::new("each feature", request, targets).of_variants();
+    let compared = runner.compare(&comparison.short(runner.options.short));
     Ok(Some(Features { alone, compared }))
 }
 

@@ -4,7 +4,7 @@ use plimsoll_report::table::Table;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Probed {
+pub(crate) struct TriedRoute {
     /// The request.
     pub(crate) what: String,
     /// Its status, or how it ended.
@@ -16,7 +16,7 @@ pub(crate) struct Probed {
 }
 
 /// The rows as a table.
-pub(crate) fn table(rows: &[Probed]) -> Table {
+pub(crate) fn table(rows: &[TriedRoute]) -> Table {
     let mut table = Table::new(["The target, when tried once", "answer", "time", "conclusion"]);
     for row in rows {
         table.row([&*row.what, &*row.answer, &*row.time, &*row.conclusion]);

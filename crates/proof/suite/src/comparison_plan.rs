@@ -9,7 +9,7 @@ use crate::target::SuiteTarget;
 
 /// A comparison to be made.
 #[derive(Clone, Debug)]
-pub(crate) struct Comparison {
+pub(crate) struct ComparisonPlan {
     /// Its name in the report, unique in its suite.
     pub(crate) label: String,
     /// Whether the targets are variants of the first one: then each is compared with it alone.
@@ -21,7 +21,7 @@ pub(crate) struct Comparison {
     settings: Vec<&'static str>,
 }
 
-impl Comparison {
+impl ComparisonPlan {
     /// The requests and the load of a measurement on each of the targets, the first of which is
     /// what the others are compared with.
     pub(crate) fn new(
@@ -108,7 +108,7 @@ mod tests {
         let builtin = Measurement::builtin("c", &targets[0].1, "perf-550-nonstream", &[]);
         for request in [chat, builtin] {
             let request = request.rate(100.0, length);
-            let comparison = Comparison::new("c", request, targets.clone()).short(true);
+            let comparison = ComparisonPlan::new("c", request, targets.clone()).short(true);
             let plan = comparison.plan().unwrap();
             let names: Vec<_> =
                 plan.targets.iter().map(|target| (&*target.name, target.role)).collect();
@@ -134,7 +134,7 @@ mod tests {
             vec![("direct".to_owned(), of(1, "/health")), ("a".to_owned(), of(2, "/smoke"))];
         let length = Length::new(Nanos::ZERO, Nanos::from_secs(9));
         let request = Measurement::get_base("g", &targets[0].1).rate(100.0, length);
-        let plan = Comparison::new("g", request, targets).plan().unwrap();
+        let plan = ComparisonPlan::new("g", request, targets).plan().unwrap();
         let urls: Vec<_> = plan.targets.iter().map(|target| target.url.to_string()).collect();
         assert!(urls[0].ends_with("/health") && urls[2].ends_with("/smoke"), "{urls:?}");
         assert!(!format!("{plan:?}").contains("path: /\n"), "{plan:?}");

@@ -7,7 +7,7 @@ use plimsoll_engine::Control;
 use plimsoll_measure::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::Environment;
 
-use super::Suite;
+use super::super::Suite;
 use super::planned_host::{Answer, PlannedHost};
 use crate::bound::BoundResult;
 use crate::error::SuiteError;
@@ -54,7 +54,7 @@ fn options(folder: &Path, target: bool) -> SuiteOptions {
         exe: "plimsoll".into(),
         targets: Vec::from_iter(target),
         direct: None,
-        quick: true,
+        short: true,
         duration: None,
         clients: None,
         passes: None,
@@ -62,7 +62,7 @@ fn options(folder: &Path, target: bool) -> SuiteOptions {
         folder: folder.to_owned(),
         environment: Environment::default(),
         calibration: None,
-        baseline: None,
+        against: None,
         knee_budget: None,
         size_for: None,
         command: "plimsoll suite".to_owned(),
@@ -78,9 +78,9 @@ fn run_with(
     passes: Option<u32>,
 ) -> Result<Report, SuiteError> {
     let folder = tempfile::tempdir().unwrap();
-    // A quick suite searches no knee.
-    let quick = suite != Suite::Tiers;
-    let options = SuiteOptions { quick, passes, ..options(folder.path(), target) };
+    // A short suite searches no knee.
+    let short = suite != Suite::Tiers;
+    let options = SuiteOptions { short, passes, ..options(folder.path(), target) };
     suite.run_on(host, &options, &Control::new(), &mut |_| {})
 }
 

@@ -8,10 +8,10 @@ use plimsoll_knee::KneeReport;
 use plimsoll_measure::{Nanos, Outcome};
 use plimsoll_metrics::Environment;
 
-use super::Suite;
+use super::super::Suite;
 use super::planned_host::PlannedHost;
 use crate::bound::BoundResult;
-use crate::compared::ComparisonResult;
+use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::options::{ExternalTarget, SuiteOptions};
 use crate::report::{Accepted, Report, SuiteOutcome};
@@ -31,7 +31,7 @@ fn options(folder: &Path, (targets, direct): (&[&str], bool)) -> SuiteOptions {
         exe: "plimsoll".into(),
         targets: targets.iter().map(|name| user(name)).collect(),
         direct: direct.then(|| user("direct")),
-        quick: true,
+        short: true,
         duration: None,
         clients: None,
         passes: Some(1),
@@ -39,7 +39,7 @@ fn options(folder: &Path, (targets, direct): (&[&str], bool)) -> SuiteOptions {
         folder: folder.to_owned(),
         environment: Environment::default(),
         calibration: None,
-        baseline: None,
+        against: None,
         knee_budget: None,
         size_for: None,
         command: "plimsoll suite".to_owned(),
@@ -47,7 +47,7 @@ fn options(folder: &Path, (targets, direct): (&[&str], bool)) -> SuiteOptions {
     }
 }
 
-/// A quick suite; with targets those of the user.
+/// A short suite; with targets those of the user.
 fn run(
     suite: Suite,
     delays: &[(&'static str, u64)],
@@ -224,9 +224,9 @@ fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
     // Nothing shows a limit but the search.
     host.gateway_cpu = Some(0.2);
     // The planned host's thousand requests in ten seconds are the rate of the last step.
-    let (quick, duration) = (false, Some(Nanos::from_secs(10)));
+    let (short, duration) = (false, Some(Nanos::from_secs(10)));
     let targets = options(folder.path(), (&["x", "y"], true));
-    let options = SuiteOptions { quick, duration, ..targets };
+    let options = SuiteOptions { short, duration, ..targets };
     let report = Suite::Tiers.run_on(&mut host, &options, &Control::new(), &mut |_| {}).unwrap();
     assert_eq!(report.knees.len(), 12);
     for found in &report.knees {
@@ -258,7 +258,7 @@ fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
 }
 
 #[test]
-fn a_quick_suite_says_nothing_of_knees() {
+fn a_short_suite_says_nothing_of_knees() {
     let report = run(Suite::Tiers, &[], OURS).unwrap();
     assert_eq!(report.knees, []);
     let text = report.text(200);
