@@ -15,7 +15,7 @@ use crate::buffers::ReadBuffers;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
-use crate::http1::{Http1Connection, KnownHead};
+use crate::http1::Http1Connection;
 use crate::http2::SharedConnection;
 use crate::opened::Opened;
 use crate::resolver::Resolver;
@@ -60,8 +60,6 @@ pub struct Connector {
     started: Cell<u64>,
     /// Read buffers of shared connections.
     buffers: OnceCell<Rc<RefCell<ReadBuffers>>>,
-    /// The last head of a response in HTTP/1.1.
-    known_head: Rc<RefCell<KnownHead>>,
     /// Where the requests of a busy worker wait.
     send_queue: Option<Rc<SendQueue>>,
 }
@@ -84,9 +82,8 @@ impl Connector {
             }
         };
         let (resolver, started) = (Resolver::default(), Cell::new(0));
-        let (buffers, known_head) = (OnceCell::new(), Rc::default());
-        let send_queue = None;
-        Ok(Self { endpoint, tls, options, resolver, started, buffers, known_head, send_queue })
+        let (buffers, send_queue) = (OnceCell::new(), None);
+        Ok(Self { endpoint, tls, options, resolver, started, buffers, send_queue })
     }
 
     /// The same, with connections that send their requests through this queue.
@@ -169,9 +166,8 @@ impl Connector {
         phases: &mut ConnectPhases,
     ) -> Result<Connection, Failure> {
         let socket = self.open_socket(clock, phases).await?;
-        let known = Rc::clone(&self.known_head);
         let queue = self.send_queue.clone();
-        Ok(Connection::http1(Http1Connection::new(socket, self.lifetime(), known, queue)))
+        Ok(Connection::http1(Http1Connection::new(socket, self.lifetime(), queue)))
     }
 
     /// Opens a TCP connection, with TLS if configured.

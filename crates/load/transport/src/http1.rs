@@ -6,12 +6,10 @@ mod chunked;
 mod exchange;
 mod exchange_state;
 mod framing;
-mod known_head;
 mod outgoing_request;
 mod response_parser;
 
 pub(crate) use exchange::Http1Connection;
 pub use exchange_state::ExchangeState;
-pub(crate) use known_head::KnownHead;
 pub use outgoing_request::OutgoingRequest;
 pub use response_parser::{Progress, ResponseParser, ResponsePart};

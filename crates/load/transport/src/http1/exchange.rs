@@ -8,7 +8,6 @@ use std::task::{Context, Poll, Waker, ready};
 use plimsoll_measure::Clock;
 
 use super::exchange_state::ExchangeState;
-use super::known_head::KnownHead;
 use crate::buffers::{KeptRead, ReadBuffers};
 use crate::failure::Failure;
 use crate::message::{Request, ResponseHandler};
@@ -38,15 +37,10 @@ pub(crate) struct Http1Connection {
 
 impl Http1Connection {
     /// A connection that is closed after `lifetime` requests.
-    pub(crate) fn new(
-        socket: Socket,
-        lifetime: u32,
-        known: Rc<RefCell<KnownHead>>,
-        queue: Option<Rc<SendQueue>>,
-    ) -> Self {
+    pub(crate) fn new(socket: Socket, lifetime: u32, queue: Option<Rc<SendQueue>>) -> Self {
         let place = queue.zip(socket.without_tls().cloned());
         let place = place.map(|(queue, tcp)| SendPlace::new(queue, tcp));
-        let state = ExchangeState::knowing(known);
+        let state = ExchangeState::default();
         Self { socket, state, used: false, lifetime, place, may_wait: false, unhandled: None }
     }
 

@@ -2,13 +2,10 @@
 //! come. Whoever owns the socket calls it, whatever wakes them, so it is tested without a network
 //! and in virtual time.
 
-use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::rc::Rc;
 
 use plimsoll_measure::Moment;
 
-use super::known_head::KnownHead;
 use super::outgoing_request::OutgoingRequest;
 use super::response_parser::{Progress, ResponseParser, ResponsePart};
 use crate::failure::Failure;
@@ -29,12 +26,6 @@ pub struct ExchangeState {
 }
 
 impl ExchangeState {
-    /// Exchanges of one of several connections of a target, which share what they know of its
-    /// heads.
-    pub(crate) fn knowing(known: Rc<RefCell<KnownHead>>) -> Self {
-        Self { parser: ResponseParser::knowing(known), ..Self::default() }
-    }
-
     /// Begins the exchange of a request.
     pub fn start(&mut self, request: Request<'_>) {
         self.parser.start(request.head.is_head());

@@ -1,15 +1,12 @@
 //! An incremental parser of responses.
 
-use std::cell::RefCell;
 use std::mem::MaybeUninit;
-use std::rc::Rc;
 
 use httparse::{ParserConfig, Status};
 use plimsoll_measure::ErrorClass;
 
 use super::chunked::ChunkedDecoder;
 use super::framing::{BodyFraming, MessageFraming};
-use super::known_head::{KnownHead, ReadHead, no_lines};
 use crate::failure::Failure;
 use crate::message::ResponseHead;
 
@@ -58,8 +55,6 @@ pub struct ResponseParser {
     /// The start of a head that arrives in several reads.
     partial_head: Vec<u8>,
     any_byte: bool,
-    /// The last head from the target, on any of its connections.
-    known: Rc<RefCell<KnownHead>>,
 }
 
 impl Default for ResponseParser {
@@ -70,20 +65,13 @@ impl Default for ResponseParser {
 
 impl ResponseParser {
     /// A parser at the start of a response.
-    pub fn new() -> Self {
-        Self::knowing(Rc::default())
-    }
-
-    /// The same for one of several connections of a target, which share what they know of its
-    /// heads.
-    pub(crate) const fn knowing(known: Rc<RefCell<KnownHead>>) -> Self {
+    pub const fn new() -> Self {
         Self {
             state: ParserState::Head,
             to_head: false,
             keep_alive: true,
             partial_head: Vec::new(),
             any_byte: false,
-            known,
         }
     }
 
@@ -170,24 +158,6 @@ impl ResponseParser {
         bytes: &[u8],
         on: &mut impl FnMut(ResponsePart<'_>),
     ) -> Result<Option<usize>, Failure> {
-        let known = Rc::clone(&self.known);
-        let mut lines = no_lines();
-        let read = known.borrow();
-        if let Some(head) = read.read(bytes, self.to_head, &mut lines).filter(is_short) {
-            let ReadHead { status, framing, lines: count, length } = head;
-            self.begin(ResponseHead { status, headers: &lines[..count] }, framing, on);
-            return Ok(Some(length));
-        }
-        drop(read);
-        self.parse_unknown_head(bytes, &known, on)
-    }
-
-    fn parse_unknown_head(
-        &mut self,
-        bytes: &[u8],
-        known: &RefCell<KnownHead>,
-        on: &mut impl FnMut(ResponsePart<'_>),
-    ) -> Result<Option<usize>, Failure> {
         let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut []);
         let parsed = ParserConfig::default().parse_response_with_uninit_headers(
@@ -221,8 +191,6 @@ impl ResponseParser {
                     "the content-length headers are not one number",
                 )
             })?;
-        let learnt = (self.to_head, framing);
-        known.borrow_mut().learn(&bytes[..used], head.headers, (status, minor), learnt);
         self.begin(head, framing, on);
         Ok(Some(used))
     }
@@ -288,10 +256,6 @@ impl ResponseParser {
             _ => Progress::Partial,
         })
     }
-}
-
-const fn is_short(head: &ReadHead) -> bool {
-    head.length <= MAX_HEAD
 }
 
 fn emit_body(data: &[u8], on: &mut impl FnMut(ResponsePart<'_>)) {
