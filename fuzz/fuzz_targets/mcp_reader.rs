@@ -7,10 +7,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_gateway_agents::client::{Answer, AnswerReader, Fault, Head};
-use plimsoll_gateway_agents::face::{self, Headers};
-use plimsoll_gateway_agents::rpc::{Message, read_message};
-use plimsoll_gateway_agents::{LocalTool, ToolResult, ToolTable, is_too_deep};
+use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Fault, Head};
+use plimsoll_gateway_mcp::mcp_server::{self, Headers};
+use plimsoll_gateway_mcp::rpc::{Message, read_message};
+use plimsoll_gateway_mcp::{LocalTool, ToolResult, ToolTable, is_too_deep};
 use serde_json::Value;
 
 fuzz_target!(|input: &[u8]| {
@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         let id: Value = serde_json::from_str(request.id).unwrap();
         assert!(id.is_string() || id.is_number());
         assert_eq!((&value["id"], value["method"].as_str()), (&id, Some(request.method.as_str())));
-        if let Ok((name, arguments)) = face::read_call(request.params) {
+        if let Ok((name, arguments)) = mcp_server::read_call(request.params) {
             assert_eq!(value["params"]["name"].as_str(), Some(name.as_str()));
             if !is_too_deep(arguments) {
                 for tool in LocalTool::ALL {
@@ -31,10 +31,10 @@ fuzz_target!(|input: &[u8]| {
                 }
             }
         }
-        let _ = face::negotiate(request.params);
+        let _ = mcp_server::negotiate(request.params);
     }
     for version in [None, Some("2025-11-25"), Some("2026-07-28")] {
-        let _ = face::read(&Headers { version, ..Headers::default() }, bytes);
+        let _ = mcp_server::read(&Headers { version, ..Headers::default() }, bytes);
     }
     let pieces = usize::from(*size).max(1);
     for kind in ["application/json", "text/event-stream"] {

@@ -8,7 +8,7 @@ mod layer;
 mod link;
 mod running_calls;
 
-use plimsoll_gateway_agents::Registry;
+use plimsoll_gateway_mcp::Registry;
 use std::sync::Arc;
 
 pub(crate) use connection::{Connection, ToolConnections};

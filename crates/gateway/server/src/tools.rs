@@ -11,7 +11,7 @@ mod trace;
 use std::sync::Arc;
 
 use hyper::Response;
-use plimsoll_gateway_agents::{RegisteredTool, read_object};
+use plimsoll_gateway_mcp::{RegisteredTool, read_object};
 
 pub(crate) use call::{CallError, ToolCall, call};
 pub(crate) use refresh::refresh;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
-use plimsoll_gateway_agents::read_object;
 use plimsoll_gateway_inspect::Source;
+use plimsoll_gateway_mcp::read_object;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_gateway_agents::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
-use plimsoll_gateway_agents::{Tool, ToolResult, ToolTable};
+use plimsoll_gateway_mcp::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
+use plimsoll_gateway_mcp::{Tool, ToolResult, ToolTable};
 use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use plimsoll_gateway_agents::{
+use plimsoll_gateway_mcp::{
     Collision, LocalTool, ServerState, SessionLimits, Sessions, Tool, ToolServer,
 };
 

@@ -11,9 +11,9 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
 };
-use plimsoll_gateway_agents::client::{Answer, AnswerReader, Head, Outgoing, Progress};
-use plimsoll_gateway_agents::notification::CallProgress;
-use plimsoll_gateway_agents::version::SESSION_HEADER;
+use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Head, Outgoing, Progress};
+use plimsoll_gateway_mcp::notification::CallProgress;
+use plimsoll_gateway_mcp::version::SESSION_HEADER;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 

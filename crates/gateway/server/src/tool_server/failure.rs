@@ -1,8 +1,8 @@
 //! Why there is no answer of a tool server.
 
-use plimsoll_gateway_agents::ListError;
-use plimsoll_gateway_agents::client::Fault;
-use plimsoll_gateway_agents::rpc::RpcError;
+use plimsoll_gateway_mcp::ListError;
+use plimsoll_gateway_mcp::client::Fault;
+use plimsoll_gateway_mcp::rpc::RpcError;
 
 use crate::error_response::ErrorResponse;
 use crate::request_body::no_memory;

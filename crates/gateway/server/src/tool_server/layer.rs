@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_gateway_agents::{AllowLists, LocalTool, SessionLimits};
+use plimsoll_gateway_mcp::{AllowLists, LocalTool, SessionLimits};
 
 use super::link::{ServerLink, ServerSettings};
 use crate::spec::ToolsSpec;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
-use plimsoll_gateway_agents::client::Protocol;
-use plimsoll_gateway_agents::is_server_name;
+use plimsoll_gateway_mcp::client::Protocol;
+use plimsoll_gateway_mcp::is_server_name;
 
 use crate::spec::{Balance, DialectSpec, Secret, ToolProtocolSpec, ToolServerSpec, UpstreamSpec};
 use crate::units::{ByteSize, HumanDuration};

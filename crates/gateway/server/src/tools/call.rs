@@ -6,10 +6,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use plimsoll_gateway_agents::client::Call;
-use plimsoll_gateway_agents::rpc::{REQUEST_CANCELLED, RpcError};
-use plimsoll_gateway_agents::{Provider, RegisteredTool, SessionError, ToolResult, is_too_deep};
 use plimsoll_gateway_inspect::Source;
+use plimsoll_gateway_mcp::client::Call;
+use plimsoll_gateway_mcp::rpc::{REQUEST_CANCELLED, RpcError};
+use plimsoll_gateway_mcp::{Provider, RegisteredTool, SessionError, ToolResult, is_too_deep};
 use plimsoll_gateway_store::{RecordId, SessionRules};
 use tokio::time::timeout;
 

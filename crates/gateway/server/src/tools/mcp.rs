@@ -8,9 +8,9 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
-use plimsoll_gateway_agents::face::{self, Era, Refusal};
-use plimsoll_gateway_agents::notification::{self, CANCELLED, CallProgress};
-use plimsoll_gateway_agents::rpc::{
+use plimsoll_gateway_mcp::mcp_server::{self, Era, Refusal};
+use plimsoll_gateway_mcp::notification::{self, CANCELLED, CallProgress};
+use plimsoll_gateway_mcp::rpc::{
     self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
 };
 use serde_json::json;
@@ -78,7 +78,7 @@ async fn handle(
     expect_plain(&parts.headers)?;
     let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
-    let admitted = face::read(&head.headers, &body).and_then(|(era, message)| {
+    let admitted = mcp_server::read(&head.headers, &body).and_then(|(era, message)| {
         let session = session_of(context, (era, needs_session), (&head, &message))?;
         Ok((era, session, message))
     });
@@ -169,7 +169,9 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
     }
     let result = match request.method.as_str() {
         "ping" if era != Era::Stateless => Ok("{}".to_owned()),
-        "server/discover" if era == Era::Stateless => Ok(face::discovered(&context.config.name)),
+        "server/discover" if era == Era::Stateless => {
+            Ok(mcp_server::discovered(&context.config.name))
+        }
         "tools/list" => list(context, request),
         "tools/call" => call(context, &asked).await?,
         _ => Err(RpcError::new(METHOD_NOT_FOUND, "Method not found")),
@@ -187,7 +189,7 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
 /// Opens a session.
 fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
     let Asked { head, request, events, .. } = asked;
-    let version = match face::negotiate(request.params) {
+    let version = match mcp_server::negotiate(request.params) {
         Ok(version) => version,
         Err(error) => {
             let message = rpc::failure(Some(request.id), &error);
@@ -201,7 +203,7 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
         let id = Some(request.id.to_owned());
         return Ok(refuse(context, &Refusal { status: 503, id, error }));
     };
-    let result = face::initialized(version, &context.config.name);
+    let result = mcp_server::initialized(version, &context.config.name);
     let message = rpc::success(request.id, &result);
     let response = head.answer(context, (200, message), events)?;
     Ok(with_session(response, &session))
@@ -213,7 +215,7 @@ fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, Rp
     };
     let registry = registry(context);
     let tools = allowed(layer, &registry, context.identity.tenant.as_deref());
-    face::list(tools.map(|tool| &tool.tool), request.params)
+    mcp_server::list(tools.map(|tool| &tool.tool), request.params)
 }
 
 /// Calls a tool.
@@ -224,7 +226,7 @@ async fn call(
     context: &mut RequestContext,
     asked: &Asked<'_>,
 ) -> Result<Result<String, RpcError>, ErrorResponse> {
-    let (name, arguments) = match face::read_call(asked.request.params) {
+    let (name, arguments) = match mcp_server::read_call(asked.request.params) {
         Ok(call) => call,
         Err(error) => return Ok(Err(error)),
     };

@@ -5,11 +5,9 @@ use hyper::header::{ACCEPT, ALLOW, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Response, StatusCode, Uri};
-use plimsoll_gateway_agents::face::{Headers, Refusal};
-use plimsoll_gateway_agents::rpc;
-use plimsoll_gateway_agents::version::{
-    METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER,
-};
+use plimsoll_gateway_mcp::mcp_server::{Headers, Refusal};
+use plimsoll_gateway_mcp::rpc;
+use plimsoll_gateway_mcp::version::{METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER};
 
 use super::event_stream::{self, Events};
 use crate::error_response::ErrorResponse;

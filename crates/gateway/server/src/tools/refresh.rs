@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_gateway_agents::ServerState;
+use plimsoll_gateway_mcp::ServerState;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 

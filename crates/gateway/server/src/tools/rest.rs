@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
-use plimsoll_gateway_agents::{RegisteredTool, ServerState};
+use plimsoll_gateway_mcp::{RegisteredTool, ServerState};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The readers of foreign bytes: whatever comes, in whatever pieces.
 
-use plimsoll_gateway_agents::client::{Answer, AnswerReader, Fault, Head};
-use plimsoll_gateway_agents::rpc::{Message, read_message, read_reply};
-use plimsoll_gateway_agents::{ToolResult, is_too_deep};
+use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Fault, Head};
+use plimsoll_gateway_mcp::rpc::{Message, read_message, read_reply};
+use plimsoll_gateway_mcp::{ToolResult, is_too_deep};
 use proptest::prelude::*;
 use serde_json::Value;
 

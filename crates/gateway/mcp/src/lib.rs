@@ -6,7 +6,7 @@
 //! | read a JSON-RPC message, write its answer | [`rpc`] |
 //! | talk to a tool server | [`client`] |
 //! | say that a call is given up, or how far it is | [`notification`] |
-//! | serve clients as a tool server | [`face`] |
+//! | serve clients as a tool server | [`mcp_server`] |
 //! | know all servers and tools | [`Registry`] |
 //! | decide who may call what | [`AllowLists`] |
 //! | run a tool without I/O | [`LocalTool`] |
@@ -20,9 +20,9 @@
 mod allow;
 pub mod client;
 mod depth;
-pub mod face;
 mod header_value;
 mod local;
+pub mod mcp_server;
 mod name;
 pub mod notification;
 mod object;
