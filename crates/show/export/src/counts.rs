@@ -183,10 +183,9 @@ fn add_times<const N: usize>(times: &mut [Times; N], metrics: [Metric; N], stats
 /// The keys of all cells of a run.
 fn keys(run: &RunMetadata) -> impl Iterator<Item = [usize; 3]> {
     let (scenarios, targets) = (run.scenarios.len(), run.targets.len());
-    let of_stage = move |stage| {
+    (0..run.stages.len()).flat_map(move |stage| {
         (0..scenarios).flat_map(move |s| (0..targets).map(move |target| [stage, s, target]))
-    };
-    (0..run.stages.len()).flat_map(of_stage)
+    })
 }
 
 /// The cell of a key: stages are one after another, and not told apart.

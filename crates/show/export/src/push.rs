@@ -124,10 +124,10 @@ impl PushTarget {
 
 /// A label's value in a path: as it is where it can be, else in base64, as Pushgateways read it.
 fn segment(value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     // A client may take these for steps in the path.
     let is_step = matches!(value, "" | "." | "..");
-    if !is_step && value.bytes().all(plain) {
+    if !is_step && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+    {
         return format!("/{value}");
     }
     let encoded = URL_SAFE_NO_PAD.encode(value);

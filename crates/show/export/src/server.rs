@@ -61,8 +61,9 @@ impl MetricsServer {
         let stop = Arc::new(Semaphore::new(0));
         let page = Page { live, final_page_was_read: Arc::clone(&read) };
         let stopped = Arc::clone(&stop);
-        let serve = move || serve(&runtime, &listener, &page, &stopped);
-        thread::Builder::new().name("plimsoll-metrics".to_owned()).spawn(serve)?;
+        thread::Builder::new()
+            .name("plimsoll-metrics".to_owned())
+            .spawn(move || serve(&runtime, &listener, &page, &stopped))?;
         Ok(Self { address, final_page_was_read: read, stop })
     }
 

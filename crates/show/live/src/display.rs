@@ -66,8 +66,9 @@ impl View {
         let Ok((stop, stopper)) = std::io::pipe() else { return };
         let keys = self.0.enter(&state);
         let shared = Arc::clone(&self.0);
-        let body = move || Drawing { shared, keys, stop, end: Box::new(end) }.go_on();
-        let thread = thread::Builder::new().name("plimsoll-view".to_owned()).spawn(body);
+        let thread = thread::Builder::new()
+            .name("plimsoll-view".to_owned())
+            .spawn(move || Drawing { shared, keys, stop, end: Box::new(end) }.go_on());
         state.thread = thread.ok().map(|thread| (thread, stopper));
     }
 

@@ -89,9 +89,10 @@ impl Model {
         names.chain([&mut facts.name]).for_each(|name| *name = harmless(name));
         let part = |title: String, which| Part { title, which, history: History::default() };
         let several = |names: &[String], what: &str, which: fn(usize) -> Which| {
-            let of = |(index, name): (usize, &String)| part(format!("{what} {name}"), which(index));
             let named = names.iter().enumerate().filter(|_| names.len() > 1);
-            named.map(of).collect::<Vec<_>>()
+            named
+                .map(|(index, name)| part(format!("{what} {name}"), which(index)))
+                .collect::<Vec<_>>()
         };
         let mut parts = vec![part(String::new(), Which::All)];
         parts.extend(several(&facts.scenarios, "scenario", Which::Scenario));

@@ -159,8 +159,8 @@ impl Axis {
         let mut ticks: Vec<f64> = ends.into_iter().flatten().collect();
         let tails = (1..=MOST_NINES).map(|n| 10f64.powi(-n));
         let finer = tails.clone().flat_map(|tail| [tail * 2.0, tail * 5.0]);
-        let around = |tail: f64| [tail, 1.0 - tail];
-        let candidates = std::iter::once(0.5).chain(tails.chain(finer).flat_map(around));
+        let candidates =
+            std::iter::once(0.5).chain(tails.chain(finer).flat_map(|tail| [tail, 1.0 - tail]));
         for value in candidates.filter(|value| *value > self.low && *value < self.high) {
             if ticks.iter().all(|tick| (self.at(*tick) - self.at(value)).abs() >= ODDS_GAP) {
                 ticks.push(value);
@@ -233,8 +233,10 @@ mod tests {
         ] {
             let found = axis.ticks();
             assert_eq!(found.len(), ticks.len(), "{found:?}");
-            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= b.abs() * 1e-9 + 1e-9;
-            assert!(found.iter().zip(&ticks).all(near), "{found:?}");
+            assert!(
+                found.iter().zip(&ticks).all(|(a, b)| (a - b).abs() <= b.abs() * 1e-9 + 1e-9),
+                "{found:?}"
+            );
         }
     }
 

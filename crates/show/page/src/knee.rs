@@ -61,13 +61,16 @@ fn verdict(report: &KneeReport) -> Markup {
 /// What limits each finding, and what else was found.
 fn sentences(report: &KneeReport) -> Vec<String> {
     let several = report.knees.len() > 1;
-    let of = |knee: &TargetKnee| {
-        let name = if several { format!("{}: ", name_of(knee)) } else { String::new() };
-        let said = knee.knee.why.iter().cloned();
-        let said = said.chain(knee.provider_sentence(report.load)).chain(knee.usl_sentence());
-        said.map(|text| format!("{name}{text}")).collect::<Vec<_>>()
-    };
-    report.knees.iter().flat_map(of).collect()
+    report
+        .knees
+        .iter()
+        .flat_map(|knee| {
+            let name = if several { format!("{}: ", name_of(knee)) } else { String::new() };
+            let said = knee.knee.why.iter().cloned();
+            let said = said.chain(knee.provider_sentence(report.load)).chain(knee.usl_sentence());
+            said.map(|text| format!("{name}{text}")).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn list(items: &[String]) -> Markup {

@@ -61,14 +61,18 @@ pub(crate) fn generator_stood(interval: &TimelineInterval) -> bool {
 
 /// Requests were in flight and were sent, and none ended.
 pub(crate) fn targets_stood(interval: &TimelineInterval) -> bool {
-    let ended = |group: &TimelineGroup| {
-        let c = &group.counters;
-        c.completed + c.rejected + c.failed + c.timed_out
-    };
     let sent: u64 = interval.groups.iter().map(|group| group.sent).sum();
     sent > 0
         && interval.in_flight.iter().sum::<u64>() > 0
-        && interval.groups.iter().map(ended).sum::<u64>() == 0
+        && interval
+            .groups
+            .iter()
+            .map(|group| {
+                let c = &group.counters;
+                c.completed + c.rejected + c.failed + c.timed_out
+            })
+            .sum::<u64>()
+            == 0
 }
 
 /// Whether an interval is long enough to divide by its length: the last one may be cut off.

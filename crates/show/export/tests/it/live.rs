@@ -80,10 +80,9 @@ fn a_histogram_counts_up_to_fixed_limits() {
     let requests = times.map(|took| request(1, 0, Ok(took)));
     update(&live, 1, &snapshot(&requests));
     let name = "plimsoll_live_response_time_seconds";
-    let up_to = |le: &str| {
+    let found = ["0.0001", "0.001", "0.0015", "100", "+Inf"].map(|le| {
         value(&live, &format!("{name}_bucket"), &format!("{SHORT},le=\"{le}\"")).unwrap()
-    };
-    let found = ["0.0001", "0.001", "0.0015", "100", "+Inf"].map(up_to);
+    });
     assert_eq!(found.map(Some), [1.0, 1.0, 2.0, 2.0, 3.0].map(Some));
     assert_eq!(value(&live, &format!("{name}_count"), SHORT), Some(3.0));
     let sum = value(&live, &format!("{name}_sum"), SHORT).unwrap();

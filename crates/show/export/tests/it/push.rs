@@ -23,13 +23,15 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = thread::spawn(move || {
-            let answer = |answer: &&str| {
-                let (mut stream, _) = listener.accept().unwrap();
-                let request = request(&mut stream);
-                stream.write_all(answer.as_bytes()).unwrap();
-                request
-            };
-            answers.iter().map(answer).collect()
+            answers
+                .iter()
+                .map(|answer| {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let request = request(&mut stream);
+                    stream.write_all(answer.as_bytes()).unwrap();
+                    request
+                })
+                .collect()
         });
         Self { address, requests }
     }

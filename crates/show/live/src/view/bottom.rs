@@ -64,13 +64,19 @@ fn processes<'a>(model: &Model, width: usize) -> Vec<Line<'a>> {
             .into();
     }
     let name = width.saturating_sub(4 + 18).max(4);
-    let line = |process: &crate::facts::ProcessNow| {
-        let cores = process.cores.map_or_else(|| "gone".to_owned(), cores);
-        let memory = process.rss_bytes.map(|memory| bytes(memory as f64)).unwrap_or_default();
-        let style = if process.cores.is_some() { Style::new() } else { BAD };
-        Line::styled(format!("{:<name$} {cores:>8} {memory:>8}", cut(&process.name, name)), style)
-    };
-    model.processes.iter().map(line).collect()
+    model
+        .processes
+        .iter()
+        .map(|process| {
+            let cores = process.cores.map_or_else(|| "gone".to_owned(), cores);
+            let memory = process.rss_bytes.map(|memory| bytes(memory as f64)).unwrap_or_default();
+            let style = if process.cores.is_some() { Style::new() } else { BAD };
+            Line::styled(
+                format!("{:<name$} {cores:>8} {memory:>8}", cut(&process.name, name)),
+                style,
+            )
+        })
+        .collect()
 }
 
 fn cores(cores: f64) -> String {

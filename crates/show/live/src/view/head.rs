@@ -62,16 +62,20 @@ fn bar<'a>(model: &Model, width: usize) -> Line<'a> {
     };
     let done = column(model.elapsed.min(model.duration()));
     let ends: Vec<_> = model.facts.stages.iter().map(|stage| column(stage.end)).collect();
-    let cell = |index: usize| {
-        let gap = index + 1 < width && ends.contains(&(index + 1));
-        match (gap, index < done) {
-            (true, _) => ' ',
-            (false, true) => '━',
-            (false, false) => '╌',
-        }
-    };
     let (over, left): (Vec<_>, Vec<_>) = (0..width).partition(|index| *index < done);
-    let text = |cells: Vec<usize>| cells.into_iter().map(cell).collect::<String>();
+    let text = |cells: Vec<usize>| {
+        cells
+            .into_iter()
+            .map(|index| {
+                let gap = index + 1 < width && ends.contains(&(index + 1));
+                match (gap, index < done) {
+                    (true, _) => ' ',
+                    (false, true) => '━',
+                    (false, false) => '╌',
+                }
+            })
+            .collect::<String>()
+    };
     Line::from(vec![
         Span::raw(" "),
         Span::styled(text(over), super::panel::P50),

@@ -36,8 +36,8 @@ fn draw_stages(model: &Model, area: Rect, buf: &mut Buffer) {
     // The present stage is always shown, with the one before it.
     let first = model.stage.saturating_sub(1).min(stages.len().saturating_sub(room));
     let shown = stages.iter().enumerate().skip(first).take(room);
-    let of = |(index, stage)| stage_line(model, index, stage, width);
-    let content: Vec<_> = shown.map(of).collect();
+    let content: Vec<_> =
+        shown.map(|(index, stage)| stage_line(model, index, stage, width)).collect();
     let title = match stages.len() {
         count if count > room => format!("stages ({count})"),
         _ => "stages".to_owned(),
@@ -123,8 +123,10 @@ fn percentile_spans<'a>(name: &str, values: Option<[f64; 2]>) -> [Span<'a>; 4] {
 fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
     let line = |which: fn([f64; 2]) -> f64| -> Vec<(f64, f64)> {
-        let value = |point: &Point| Some((point.at_s - end, which(point.time?).max(1e-6).log10()));
-        points.iter().filter_map(value).collect()
+        points
+            .iter()
+            .filter_map(|point| Some((point.at_s - end, which(point.time?).max(1e-6).log10())))
+            .collect()
     };
     let (p50, p99) = (line(|[p50, _]| p50), line(|[_, p99]| p99));
     let values = || p50.iter().chain(&p99).map(|(_, value)| *value);

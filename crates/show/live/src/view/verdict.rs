@@ -80,22 +80,24 @@ fn counts(thresholds: &[ThresholdResult]) -> Counts {
 
 /// The threshold that matters most, with what was measured.
 fn why(so_far: &SoFar) -> String {
-    let of = |threshold: &ThresholdResult| {
-        let measured = threshold.measured.map(|value| threshold.unit.value_words(value));
-        let measured = match (&threshold.judgement, measured) {
-            (Judgement::Inconclusive(why), _) => why.clone(),
-            (_, Some(measured)) => format!("{measured} so far"),
-            (_, None) => "-".to_owned(),
-        };
-        format!("{} {}: {measured}", threshold.metric, threshold.expression)
-    };
-    let rank = |threshold: &&ThresholdResult| match threshold.judgement {
+    let mut sorted: Vec<_> = so_far.thresholds.iter().collect();
+    sorted.sort_by_key(|threshold| match threshold.judgement {
         Judgement::Fail => 0,
         Judgement::Inconclusive(_) => 1,
         Judgement::Pass => 2,
-    };
-    let mut sorted: Vec<_> = so_far.thresholds.iter().collect();
-    sorted.sort_by_key(rank);
-    let words: Vec<_> = sorted.into_iter().take(3).map(of).collect();
+    });
+    let words: Vec<_> = sorted
+        .into_iter()
+        .take(3)
+        .map(|threshold| {
+            let measured = threshold.measured.map(|value| threshold.unit.value_words(value));
+            let measured = match (&threshold.judgement, measured) {
+                (Judgement::Inconclusive(why), _) => why.clone(),
+                (_, Some(measured)) => format!("{measured} so far"),
+                (_, None) => "-".to_owned(),
+            };
+            format!("{} {}: {measured}", threshold.metric, threshold.expression)
+        })
+        .collect();
     crate::model::harmless(&words.join("   "))
 }

@@ -172,9 +172,10 @@ pub(crate) fn comparison() -> Model {
 pub(crate) fn shown(model: &Model, look: Look, width: u16, height: u16) -> String {
     let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
     draw(model, look, &mut buf);
-    let row = |y: u16| {
-        let row: String = (0..width).map(|x| buf[(x, y)].symbol()).collect();
-        row.trim_end().to_owned() + "\n"
-    };
-    (0..height).map(row).collect()
+    (0..height)
+        .map(|y| {
+            let row: String = (0..width).map(|x| buf[(x, y)].symbol()).collect();
+            row.trim_end().to_owned() + "\n"
+        })
+        .collect()
 }

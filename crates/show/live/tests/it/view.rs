@@ -136,8 +136,10 @@ fn hostile_names_are_harmless() {
         model.judge(so_far);
         for (width, height) in SIZES {
             let text = shown(&model, Look::default(), width, height);
-            let hostile = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
-            assert!(!text.contains(hostile), "{text:?}");
+            assert!(
+                !text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
+                "{text:?}"
+            );
         }
     }
 }

@@ -30,10 +30,9 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
     let steps: Vec<_> = shown.iter().map(|found| Steps::of(found, first, width)).collect();
     let highest = steps.iter().flat_map(|s| &s.shares).copied().fold(0.0, f64::max);
     let plot = Plot { x: axis(&steps), y: Axis::from_zero(highest * 100.0) };
-    let is_control = |found: &AddedDistribution| {
+    let classes = classes(&shown, |found: &AddedDistribution| {
         versus.targets.iter().any(|t| t.name == found.target && t.role == Role::Control)
-    };
-    let classes = classes(&shown, is_control);
+    });
     let entries: Vec<_> = classes
         .iter()
         .zip(&shown)
@@ -70,12 +69,14 @@ fn classes(
     shown: &[&AddedDistribution],
     is_control: impl Fn(&AddedDistribution) -> bool,
 ) -> Vec<String> {
-    let mut lines = (0..).map(|nth: usize| format!("l{}", nth % 6));
-    let mut class = |found: &&AddedDistribution| {
-        let line = (!is_control(found)).then(|| lines.next()).flatten();
-        line.unwrap_or_else(|| "pale".to_owned())
-    };
-    shown.iter().map(&mut class).collect()
+    let mut lines = (0..).map(|nth| format!("l{}", nth % 6));
+    shown
+        .iter()
+        .map(|found| {
+            let line = (!is_control(found)).then(|| lines.next()).flatten();
+            line.unwrap_or_else(|| "pale".to_owned())
+        })
+        .collect()
 }
 
 fn axis(steps: &[Steps]) -> Axis {

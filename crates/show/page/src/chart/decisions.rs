@@ -20,8 +20,12 @@ const ROW: f64 = 34.0;
 
 /// A matrix for each target, where scenarios expect policy decisions.
 pub(super) fn chart(summary: &RunSummary) -> Option<Chart> {
-    let has = |group: &&Group| !group.policy_decisions.is_empty();
-    let groups: Vec<&Group> = summary.results.by_target.iter().filter(has).collect();
+    let groups: Vec<&Group> = summary
+        .results
+        .by_target
+        .iter()
+        .filter(|group| !group.policy_decisions.is_empty())
+        .collect();
     if groups.is_empty() {
         return None;
     }
@@ -60,12 +64,14 @@ impl<'a> Field<'a> {
             matrix.values().flat_map(|row| row.keys().map(String::as_str)).collect();
         let names = || PolicyDecision::ALL.map(PolicyDecision::name).into_iter();
         // A decision that is expected has a column, also where nobody made it.
-        let has = |name: &&str| seen.contains(name) || matrix.contains_key(*name);
         Self {
             target: group.target.as_deref().unwrap_or_default(),
             matrix,
             expected: names().filter(|name| matrix.contains_key(*name)).collect(),
-            actual: names().chain([UNANSWERED]).filter(has).collect(),
+            actual: names()
+                .chain([UNANSWERED])
+                .filter(|name| seen.contains(name) || matrix.contains_key(*name))
+                .collect(),
         }
     }
 

@@ -27,13 +27,11 @@ fn of(id: String, title: String, versus: &Versus) -> Option<Chart> {
     if !versus.invalid.is_empty() {
         return None;
     }
-    let panel = |(caption, rows): (String, Vec<Row>)| Panel {
-        caption,
-        rows,
-        label: &signed_time,
-        axis: "added time",
-    };
-    let panels: Vec<_> = groups(versus).into_iter().map(panel).filter(Panel::has_value).collect();
+    let panels: Vec<_> = groups(versus)
+        .into_iter()
+        .map(|(caption, rows)| Panel { caption, rows, label: &signed_time, axis: "added time" })
+        .filter(Panel::has_value)
+        .collect();
     if panels.is_empty() {
         return None;
     }
@@ -78,10 +76,12 @@ fn row(versus: &Versus, found: &Difference) -> Row {
     let is_control =
         versus.targets.iter().any(|t| t.name == found.target && t.role == Role::Control);
     let measured = found.measured().map(|(v, low, high)| (v / NANOS, low / NANOS, high / NANOS));
-    let refused = || format!("{DASH} ({})", found.refused.as_deref().unwrap_or("not known"));
     Row {
         name: found.target.clone(),
-        words: measured.map_or_else(refused, |(value, low, high)| difference(value, low, high)),
+        words: measured.map_or_else(
+            || format!("{DASH} ({})", found.refused.as_deref().unwrap_or("not known")),
+            |(value, low, high)| difference(value, low, high),
+        ),
         mark: if is_control { Mark::Control } else { Mark::Disc },
         value: measured.map(|(value, ..)| value),
         interval: measured.map(|(_, low, high)| (low, high)),
@@ -90,12 +90,14 @@ fn row(versus: &Versus, found: &Difference) -> Row {
 }
 
 fn text(versus: &Versus) -> String {
-    let of = |found: &Difference| {
-        let (value, low, high) = found.measured()?;
-        let words = in_words((value, low, high));
-        Some(format!("{} {words}", printable(&found.target)))
-    };
-    let shown: Vec<_> = versus.headline_added().filter_map(of).collect();
+    let shown: Vec<_> = versus
+        .headline_added()
+        .filter_map(|found| {
+            let (value, low, high) = found.measured()?;
+            let words = in_words((value, low, high));
+            Some(format!("{} {words}", printable(&found.target)))
+        })
+        .collect();
     format!(
         "{}: {}. Against {}, request by request, with 95 % intervals; one that holds 0 shows no difference.",
         versus.headline.title(),

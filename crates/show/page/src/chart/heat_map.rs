@@ -24,8 +24,12 @@ const SHADES: usize = 6;
 /// A map for each target.
 pub(super) fn charts(summary: &RunSummary, timeline: &RunTimeline) -> Vec<Chart> {
     let metric = summary.metadata.headline_time();
-    let of = |(index, target): (usize, &String)| chart(timeline, metric, index, target);
-    timeline.targets.iter().enumerate().filter_map(of).collect()
+    timeline
+        .targets
+        .iter()
+        .enumerate()
+        .filter_map(|(index, target)| chart(timeline, metric, index, target))
+        .collect()
 }
 
 /// The times of a target in an interval, by stage.
@@ -47,12 +51,15 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
     let cells = Cells::of(timeline, metric, target, (lowest, highest));
     let shades = cells.paths(&plot);
     let line = |of: fn(&TimelineTimes) -> Option<f64>| -> Vec<_> {
-        let point = |interval: &TimelineInterval| {
-            let (_, times) =
-                times(interval, metric, target).max_by_key(|(_, times)| times.count)?;
-            Some((over_time::middle(interval), of(times)?))
-        };
-        timeline.intervals.iter().map(point).collect()
+        timeline
+            .intervals
+            .iter()
+            .map(|interval| {
+                let (_, times) =
+                    times(interval, metric, target).max_by_key(|(_, times)| times.count)?;
+                Some((over_time::middle(interval), of(times)?))
+            })
+            .collect()
     };
     let (p50, p99) = (line(|times| times.p50), line(|times| times.p99));
     let mut entries = vec![("h".to_owned(), "requests: the more, the darker".to_owned())];
@@ -92,10 +99,12 @@ fn text(metric: Metric, requests: u64, timeline: &RunTimeline, target: &str) -> 
         .flat_map(|i| times(i, metric, target).map(move |(_, times)| (i.start_s, times.max)))
         .filter_map(|(at, max)| Some((at, max?)))
         .max_by(|a, b| a.1.total_cmp(&b.1));
-    let is_refused = |i: &TimelineInterval| {
-        times(i, metric, target).any(|(_, times)| times.refused.contains_key("max"))
-    };
-    let longest = longest.filter(|_| !timeline.intervals.iter().any(is_refused));
+    let longest = longest.filter(|_| {
+        !timeline
+            .intervals
+            .iter()
+            .any(|i| times(i, metric, target).any(|(_, times)| times.refused.contains_key("max")))
+    });
     let longest = longest.map_or(String::new(), |(at, max)| {
         format!(" The longest took {}, in second {}.", time(max), over_time::second(at))
     });

@@ -25,10 +25,11 @@ fn lag(timeline: &RunTimeline) -> Option<Chart> {
     let y = Axis::log(0.001, highest.max(1.0));
     let plot = Plot { x: over_time::axis(timeline), y };
     let line = |of: fn(&plimsoll_metrics::Lag) -> f64| -> Vec<_> {
-        let at = |i: &plimsoll_metrics::TimelineInterval| {
-            Some((over_time::middle(i), of(i.pacing_lag_ms.as_ref()?)))
-        };
-        timeline.intervals.iter().map(at).collect()
+        timeline
+            .intervals
+            .iter()
+            .map(|i| Some((over_time::middle(i), of(i.pacing_lag_ms.as_ref()?))))
+            .collect()
     };
     let mut table = Table::new(&["second", "p50", "p99", "max", "stood still"]);
     for interval in &timeline.intervals {
@@ -85,10 +86,11 @@ fn cpu(timeline: &RunTimeline, cpus: Option<u32>) -> Option<Chart> {
         table.rows.push([over_time::second(interval.start_s)].into_iter().chain(cells).collect());
     }
     let line = |name: &String| -> Vec<_> {
-        let at = |i: &plimsoll_metrics::TimelineInterval| {
-            Some((over_time::middle(i), *i.cores.get(name)?))
-        };
-        timeline.intervals.iter().map(at).collect()
+        timeline
+            .intervals
+            .iter()
+            .map(|i| Some((over_time::middle(i), *i.cores.get(name)?)))
+            .collect()
     };
     let mut entries: Vec<_> = names
         .iter()

@@ -23,8 +23,12 @@ const OUTCOMES: [(&str, &str, Count); 6] = [
 /// A column for each interval, with a part for each outcome.
 pub(super) fn chart(timeline: &RunTimeline) -> Chart {
     let of = |interval: &TimelineInterval, of: Count| interval.groups.iter().map(of).sum::<u64>();
-    let all = |interval: &TimelineInterval| OUTCOMES.iter().map(|o| of(interval, o.2)).sum::<u64>();
-    let highest = timeline.intervals.iter().map(all).max().unwrap_or(0);
+    let highest = timeline
+        .intervals
+        .iter()
+        .map(|interval| OUTCOMES.iter().map(|o| of(interval, o.2)).sum::<u64>())
+        .max()
+        .unwrap_or(0);
     let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(highest.max(1) as f64) };
     let mut paths = vec![String::new(); OUTCOMES.len()];
     let mut table = Table { head: vec!["second".to_owned()], rows: Vec::new() };

@@ -50,11 +50,12 @@ pub(super) fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     let metric = Metric::ALL.into_iter().find(|metric| metric.key() == times.metric)?;
     let side = |words: &'static str, class: &'static str, runs: &[Option<DistributionSummary>]| {
         let named = runs.iter().enumerate();
-        let line = move |(nth, times): (usize, &Option<DistributionSummary>)| {
-            let times = times.clone()?;
-            Some(Line { name: format!("{words} {}", nth + 1), class: class.to_owned(), times })
-        };
-        named.filter_map(line).collect::<Vec<_>>()
+        named
+            .filter_map(move |(nth, times): (usize, &Option<DistributionSummary>)| {
+                let times = times.clone()?;
+                Some(Line { name: format!("{words} {}", nth + 1), class: class.to_owned(), times })
+            })
+            .collect::<Vec<_>>()
     };
     let (old, new) = (side("old", "l0 thin", &times.base), side("new", "l1 thin", &times.new));
     let text = format!("{} {}", spread("Old", &old), spread("New", &new));
@@ -110,8 +111,7 @@ fn line(times: &DistributionSummary) -> Vec<Option<(f64, f64)>> {
     let quantiles: Vec<f64> = one_in.iter().map(|n| 1.0 - 1.0 / n).collect();
     // A histogram that cannot be read has no line.
     let figures = times.figures_at(&quantiles).unwrap_or_default();
-    let point = |(n, figure): (f64, Option<BoundedFigure>)| Some((n, figure?.usable()?));
-    one_in.into_iter().zip(figures).map(point).collect()
+    one_in.into_iter().zip(figures).map(|(n, figure)| Some((n, figure?.usable()?))).collect()
 }
 
 /// The percentiles that are said in words.
@@ -120,31 +120,41 @@ fn said() -> impl Iterator<Item = &'static Quantile> {
 }
 
 fn sentence(lines: &[Line]) -> String {
-    let of = |Line { name, times, .. }: &Line| {
-        let shown: Vec<_> =
-            said().map(|q| format!("{} {}", q.label, format::figure(times.figure(q)))).collect();
-        format!("{name}: {} of {} requests", shown.join(", "), count(times.count))
-    };
-    lines.iter().map(of).collect::<Vec<_>>().join("; ") + "."
+    lines
+        .iter()
+        .map(|Line { name, times, .. }: &Line| {
+            let shown: Vec<_> = said()
+                .map(|q| format!("{} {}", q.label, format::figure(times.figure(q))))
+                .collect();
+            format!("{name}: {} of {} requests", shown.join(", "), count(times.count))
+        })
+        .collect::<Vec<_>>()
+        .join("; ")
+        + "."
 }
 
 /// Between which values the percentiles of the runs of a side lie.
 fn spread(side: &str, lines: &[Line]) -> String {
-    let of = |quantile: &Quantile| {
-        let figures = lines.iter().map(|l| l.times.figure(quantile)?.usable());
-        let values = figures.collect::<Option<Vec<f64>>>().unwrap_or_default();
-        let (low, high) =
-            (values.iter().copied().reduce(f64::min), values.into_iter().reduce(f64::max));
-        match low.zip(high) {
-            Some((low, high)) if low < high => {
-                format!("{} {} to {}", quantile.label, format::time(low), format::time(high))
+    let shown: Vec<_> = said()
+        .map(|quantile| {
+            let figures = lines.iter().map(|l| l.times.figure(quantile)?.usable());
+            let values = figures.collect::<Option<Vec<f64>>>().unwrap_or_default();
+            let (low, high) =
+                (values.iter().copied().reduce(f64::min), values.into_iter().reduce(f64::max));
+            match low.zip(high) {
+                Some((low, high)) if low < high => {
+                    format!("{} {} to {}", quantile.label, format::time(low), format::time(high))
+                }
+                low => {
+                    format!(
+                        "{} {}",
+                        quantile.label,
+                        format::or_dash(low, |(ms, _)| format::time(ms))
+                    )
+                }
             }
-            low => {
-                format!("{} {}", quantile.label, format::or_dash(low, |(ms, _)| format::time(ms)))
-            }
-        }
-    };
-    let shown: Vec<_> = said().map(of).collect();
+        })
+        .collect();
     let s = if lines.len() == 1 { "" } else { "s" };
     format!("{side}, {} run{s}: {}.", lines.len(), shown.join(", "))
 }

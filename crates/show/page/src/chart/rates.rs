@@ -75,8 +75,7 @@ pub(super) fn in_flight(timeline: &RunTimeline) -> Chart {
     let highest = targets.clone().map(most).max().unwrap_or(0);
     let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(highest.max(1) as f64) };
     let line = |target: usize| -> Vec<_> {
-        let at = |i: &TimelineInterval| Some((over_time::end(i), of(i, target) as f64));
-        timeline.intervals.iter().map(at).collect()
+        timeline.intervals.iter().map(|i| Some((over_time::end(i), of(i, target) as f64))).collect()
     };
     let names: Vec<_> = timeline.targets.iter().map(|name| printable(name)).collect();
     let mut table = Table { head: vec!["second".to_owned()], rows: Vec::new() };

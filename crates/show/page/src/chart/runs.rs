@@ -16,9 +16,9 @@ const AXIS: f64 = 46.0;
 
 /// Every run of each gate, the old ones above the new ones.
 pub(super) fn chart(comparison: &Comparison) -> Option<Chart> {
-    let has_mean = |gate: &&GateResult| gate.base.is_some_and(|base| base > 0.0);
     let gates = comparison.gates.iter().filter(|gate| !gate.base_runs.is_empty());
-    let rows: Vec<Row<'_>> = gates.filter(has_mean).map(Row::of).collect();
+    let rows: Vec<Row<'_>> =
+        gates.filter(|gate| gate.base.is_some_and(|base| base > 0.0)).map(Row::of).collect();
     if rows.is_empty() || comparison.base.len() + comparison.new.len() < 3 {
         return None;
     }
@@ -63,16 +63,12 @@ fn draw(rows: &[Row<'_>]) -> Markup {
     let sizes = rows.iter().map(|row| row.all().map(f64::abs).fold(0.0, f64::max));
     let x = Axis::of_differences(low, high, &sizes.collect::<Vec<_>>());
     let plot = Plot { x, y: Axis::linear(0.0, 1.0) };
-    let label = |share: f64| {
-        let sign = if share > 0.0 { "+" } else { "" };
-        format!("{sign}{}%", without_zeros(&digits(share * 100.0)))
-    };
     let bottom = ROW * rows.len() as f64 + 6.0;
     let places = |shares: &[f64]| -> Vec<String> {
         shares.iter().map(|share| place(plot.x(*share))).collect()
     };
     html! {
-        (plot.upright((4.0, bottom), &label, "against the mean of the old runs"))
+        (plot.upright((4.0, bottom), &change, "against the mean of the old runs"))
         @for (nth, row) in rows.iter().enumerate() {
             @let top = 4.0 + ROW * nth as f64;
             text.over x="4" y=(place(top + 14.0)) { (printable(&row.gate.name)) }
@@ -105,4 +101,10 @@ fn value(unit: FigureUnit, value: f64) -> String {
         FigureUnit::PerS => format!("{}/s", rate(Some(value))),
         FigureUnit::Share => percent(value),
     }
+}
+
+/// A share of change with its sign.
+fn change(share: f64) -> String {
+    let sign = if share > 0.0 { "+" } else { "" };
+    format!("{sign}{}%", without_zeros(&digits(share * 100.0)))
 }

@@ -98,20 +98,28 @@ fn scenarios(summary: &RunSummary, metric: Metric) -> Vec<Scenario> {
     let named = |name: Option<&String>| name.map(|name| printable(name).into_owned());
     let times = |group: &Group| group.distribution(metric).cloned();
     if names.len() <= 1 {
-        let line = |group: &Group| Some((named(group.target.as_ref())?, times(group)?));
-        let lines = results.by_target.iter().filter_map(line).collect();
+        let lines = results
+            .by_target
+            .iter()
+            .filter_map(|group| Some((named(group.target.as_ref())?, times(group)?)))
+            .collect();
         return vec![Scenario { name: names.first().cloned().unwrap_or_default(), lines }];
     }
     if targets.len() <= 1 {
         let target = targets.first().map(|target| printable(&target.name).into_owned());
-        let of = |group: &Group| {
-            let lines = vec![(target.clone().unwrap_or_default(), times(group)?)];
-            Some(Scenario { name: group.scenario.clone()?, lines })
-        };
-        return results.by_scenario.iter().filter_map(of).collect();
+        return results
+            .by_scenario
+            .iter()
+            .filter_map(|group| {
+                let lines = vec![(target.clone().unwrap_or_default(), times(group)?)];
+                Some(Scenario { name: group.scenario.clone()?, lines })
+            })
+            .collect();
     }
-    let of = |name: &String| Scenario { name: name.clone(), lines: merged(summary, metric, name) };
-    names.iter().map(of).collect()
+    names
+        .iter()
+        .map(|name| Scenario { name: name.clone(), lines: merged(summary, metric, name) })
+        .collect()
 }
 
 /// The times of each target in a scenario, over all stages but warm-up.
@@ -145,23 +153,29 @@ fn line(times: &DistributionSummary) -> Vec<Point> {
         .collect();
     // A histogram that cannot be read has no line.
     let figures = times.figures_at(&shares).unwrap_or_default();
-    let point = |(share, figure): (f64, Option<plimsoll_metrics::BoundedFigure>)| {
-        Some((share, figure?.usable()?))
-    };
-    shares.into_iter().zip(figures).map(point).collect()
+    shares
+        .into_iter()
+        .zip(figures)
+        .map(|(share, figure)| Some((share, figure?.usable()?)))
+        .collect()
 }
 
 fn sentence(scenario: &Scenario) -> String {
-    let of = |(name, times): &(String, DistributionSummary)| {
-        let figures = [(0.5, "half"), (0.9, "90 %"), (0.99, "99 %")];
-        let shown = figures.map(|(q, words)| {
-            let figure = times.figure_at(q).ok().flatten();
-            format!("{words} within {}", or_dash(figure.and_then(|f| f.usable()), time))
-        });
-        let shown = shown.join(", ");
-        format!("{name}: {shown}, of {} requests", count(times.count))
-    };
-    scenario.lines.iter().map(of).collect::<Vec<_>>().join("; ") + "."
+    scenario
+        .lines
+        .iter()
+        .map(|(name, times)| {
+            let figures = [(0.5, "half"), (0.9, "90 %"), (0.99, "99 %")];
+            let shown = figures.map(|(q, words)| {
+                let figure = times.figure_at(q).ok().flatten();
+                format!("{words} within {}", or_dash(figure.and_then(|f| f.usable()), time))
+            });
+            let shown = shown.join(", ");
+            format!("{name}: {shown}, of {} requests", count(times.count))
+        })
+        .collect::<Vec<_>>()
+        .join("; ")
+        + "."
 }
 
 fn table(scenario: &Scenario, points: &[Vec<Point>]) -> Table {

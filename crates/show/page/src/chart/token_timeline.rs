@@ -24,14 +24,16 @@ pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
     let streams = |why| exemplars.chosen(why).filter(|request| !request.read_ms.is_empty());
     let mut slowest: Vec<&ExemplarRequest> = streams(Chosen::Ttft).collect();
     slowest.sort_by(|a, b| ms(b.ttft_ms).total_cmp(&ms(a.ttft_ms)));
-    let only_gap = |request: &&ExemplarRequest| !request.chosen.contains(&Chosen::Ttft);
-    let mut by_gap: Vec<_> = streams(Chosen::LongestGap).filter(only_gap).collect();
+    let mut by_gap: Vec<_> = streams(Chosen::LongestGap)
+        .filter(|request| !request.chosen.contains(&Chosen::Ttft))
+        .collect();
     by_gap.sort_by(|a, b| ms(b.gap_max_ms).total_cmp(&ms(a.gap_max_ms)));
     slowest.extend(by_gap);
     let mut random: Vec<_> = streams(Chosen::Random).collect();
     random.sort_by_key(|request| exemplars.targets.iter().position(|name| *name == request.target));
-    let is_slow = |request: &&&ExemplarRequest| slowest.iter().any(|slow| **request == *slow);
-    let more = random.iter().filter(is_slow).count() < random.len();
+    let more =
+        random.iter().filter(|request| slowest.iter().any(|slow| **request == *slow)).count()
+            < random.len();
     let median = median_gap(slowest.iter().chain(&random).copied());
     let slow = format!(
         "The streams with the longest time to first token, up to {}, then those with the longest gap \

@@ -29,11 +29,12 @@ fn with_added() -> Versus {
 /// Numbers that follow a letter in a path.
 fn after(path: &str, letter: char) -> Vec<f64> {
     let parts = path.split(letter).skip(1);
-    let number = |part: &str| -> f64 {
-        let end = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
-        part[..end].parse().unwrap()
-    };
-    parts.map(number).collect()
+    parts
+        .map(|part| -> f64 {
+            let end = part.find(|c| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
+            part[..end].parse().unwrap()
+        })
+        .collect()
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn steps_are_as_high_as_their_share_of_the_pairs() {
     // The bins in the table begin and end where their formula says: 1000 (2^(b/8) - 1) ns.
     let shown = rows(&html, "added-distribution");
     let near = |text: &str, ns: f64| {
-        let unit = text.find(|c: char| c.is_alphabetic()).unwrap();
+        let unit = text.find(|c| c.is_alphabetic()).unwrap();
         let size = match &text[unit..] {
             "ns" => 1.0,
             "us" => 1e3,
@@ -100,9 +101,11 @@ fn what_is_refused_or_invalid_is_not_drawn() {
 
 /// The times of [`run`], sorted: 5 + (7 s + 13 n) % 56 ms, without those of the third second.
 fn sorted_times(seconds: u64, per_second: u64) -> Vec<f64> {
-    let of = |second: u64| (0..per_second).map(move |n| 5 + (second * 7 + n * 13) % 56);
-    let mut all: Vec<f64> =
-        (0..seconds).filter(|s| *s != 2).flat_map(of).map(|ms| ms as f64).collect();
+    let mut all: Vec<f64> = (0..seconds)
+        .filter(|s| *s != 2)
+        .flat_map(|second| (0..per_second).map(move |n| 5 + (second * 7 + n * 13) % 56))
+        .map(|ms| ms as f64)
+        .collect();
     all.sort_by(f64::total_cmp);
     all
 }

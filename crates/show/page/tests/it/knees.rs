@@ -59,8 +59,6 @@ fn probes() -> Vec<Probe> {
 
 fn target(name: &str, knee: Found, probes: Vec<Probe>) -> TargetKnee {
     let whole = probes.iter().enumerate().filter(|(_, probe)| probe.state != State::Invalid);
-    let point =
-        |(probe, of): (usize, &Probe)| CurvePoint { probe, load: of.load, figures: of.figures };
     TargetKnee {
         name: name.to_owned(),
         target: format!("http://127.0.0.1/{HOSTILE}"),
@@ -71,7 +69,9 @@ fn target(name: &str, knee: Found, probes: Vec<Probe>) -> TargetKnee {
         at_least: None,
         usl: None,
         took_s: 240.0,
-        curve: whole.map(point).collect(),
+        curve: whole
+            .map(|(probe, of)| CurvePoint { probe, load: of.load, figures: of.figures })
+            .collect(),
         probes,
     }
 }
@@ -124,10 +124,10 @@ fn one(knee: Found) -> String {
 fn attributes(svg: &str, class: &str, name: &str) -> Vec<f64> {
     let drawing = svg.split("</svg>").next().unwrap();
     let tags = drawing.split('<').filter(|tag| tag.contains(&format!("class=\"{class}\"")));
-    let value = |tag: &str| -> Option<f64> {
+    tags.filter_map(|tag| -> Option<f64> {
         tag.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
-    };
-    tags.filter_map(value).collect()
+    })
+    .collect()
 }
 
 fn chart(html: &str, id: &str) -> String {
@@ -195,8 +195,9 @@ fn shares_and_loads_lie_where_their_odds_and_logarithms_put_them() {
 fn near_the_knee_marks_have_their_place_in_the_order_of_time() {
     let svg = chart(&one(found()), "kept-near-0");
     let texts = svg.split("class=\"num over\"").skip(1);
-    let number = |text: &str| text.split('>').nth(1).unwrap().split('<').next().unwrap().to_owned();
-    let numbers: Vec<_> = texts.map(number).collect();
+    let numbers: Vec<_> = texts
+        .map(|text| text.split('>').nth(1).unwrap().split('<').next().unwrap().to_owned())
+        .collect();
     // Within a quarter of 1,750: all but the floor and the largest step. The 8th shows nothing.
     assert_eq!(numbers, ["2", "4", "5", "6", "7", "8", "9"]);
 }

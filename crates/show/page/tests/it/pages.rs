@@ -94,39 +94,37 @@ fn sample(stage: u16, target: u16, due: u64, took: u64, refused: bool) -> Sample
 }
 
 fn metadata(stages: u16, stage_s: u64, targets: &[&str]) -> RunMetadata {
-    let stage = |n: u16| StageInfo {
-        name: format!("@{}:{stage_s}s", n + 1),
-        model: LoadModel::Open,
-        warmup: n == 0 && stages > 1,
-        start_s: (u64::from(n) * stage_s) as f64,
-        duration_s: stage_s as f64,
-        ..StageInfo::default()
-    };
-    let target = |name: &&str| TargetInfo {
-        name: (*name).to_owned(),
-        url: format!("http://127.0.0.1/{name}"),
-        ..TargetInfo::default()
-    };
     RunMetadata {
         run: RunInfo {
             name: HOSTILE.to_owned(),
             tool_version: "0".to_owned(),
             ..RunInfo::default()
         },
-        stages: (0..stages).map(stage).collect(),
+        stages: (0..stages)
+            .map(|n| StageInfo {
+                name: format!("@{}:{stage_s}s", n + 1),
+                model: LoadModel::Open,
+                warmup: n == 0 && stages > 1,
+                start_s: (u64::from(n) * stage_s) as f64,
+                duration_s: stage_s as f64,
+                ..StageInfo::default()
+            })
+            .collect(),
         scenarios: vec!["simple".to_owned()],
-        targets: targets.iter().map(target).collect(),
+        targets: targets
+            .iter()
+            .map(|name| TargetInfo {
+                name: (*name).to_owned(),
+                url: format!("http://127.0.0.1/{name}"),
+                ..TargetInfo::default()
+            })
+            .collect(),
         notes: vec![format!("first error: {HOSTILE}")],
         ..RunMetadata::default()
     }
 }
 
 pub(crate) fn versus(targets: &[&str]) -> Versus {
-    let target = |(index, name): (usize, &&str)| TargetResult {
-        name: (*name).to_owned(),
-        role: if index == 0 { Role::Reference } else { Role::default() },
-        ..TargetResult::default()
-    };
     let difference = |quantile: &str, value_ns: f64| Difference {
         target: targets[1].to_owned(),
         reference: targets[0].to_owned(),
@@ -140,7 +138,15 @@ pub(crate) fn versus(targets: &[&str]) -> Versus {
         ..Difference::default()
     };
     Versus {
-        targets: targets.iter().enumerate().map(target).collect(),
+        targets: targets
+            .iter()
+            .enumerate()
+            .map(|(index, name)| TargetResult {
+                name: (*name).to_owned(),
+                role: if index == 0 { Role::Reference } else { Role::default() },
+                ..TargetResult::default()
+            })
+            .collect(),
         headline: Figure::ResponseTime,
         blocks: BlockCounts::default(),
         differences: vec![difference("p50", 120_000.0), difference("p99", 900_000.0)],
@@ -226,31 +232,37 @@ fn hour(stages: &[StageInfo], targets: &[&str]) -> RunTimeline {
         times: [("response_time_ms".to_owned(), times(second % 17))].into(),
         ..TimelineGroup::default()
     };
-    let interval = |n: u32| TimelineInterval {
-        start_s: f64::from(n * 8),
-        length_s: 8.0,
-        in_flight: vec![12_345; targets.len()],
-        pacing_lag_ms: Some(plimsoll_metrics::Lag::default()),
-        groups: targets.iter().map(|target| group(n * 8, target)).collect(),
-        ..TimelineInterval::default()
-    };
     RunTimeline {
         interval_s: 8.0,
         targets: targets.iter().map(ToString::to_string).collect(),
-        intervals: (0..450).map(interval).collect(),
+        intervals: (0..450)
+            .map(|n| TimelineInterval {
+                start_s: f64::from(n * 8),
+                length_s: 8.0,
+                in_flight: vec![12_345; targets.len()],
+                pacing_lag_ms: Some(plimsoll_metrics::Lag::default()),
+                groups: targets.iter().map(|target| group(n * 8, target)).collect(),
+                ..TimelineInterval::default()
+            })
+            .collect(),
         ..RunTimeline::default()
     }
 }
 
 /// Differences of every target with as many bins as a difference between -1 s and 1 s can have.
 fn wide_versus(targets: &[&str]) -> Versus {
-    let added = |target: &&str| AddedDistribution {
-        target: (*target).to_owned(),
-        reference: targets[0].to_owned(),
-        pairs: 12_345 * 320,
-        bins: (-160..160).map(|bin| (bin, 12_345)).collect(),
-    };
-    Versus { added: targets[1..].iter().map(added).collect(), ..versus(targets) }
+    Versus {
+        added: targets[1..]
+            .iter()
+            .map(|target| AddedDistribution {
+                target: (*target).to_owned(),
+                reference: targets[0].to_owned(),
+                pairs: 12_345 * 320,
+                bins: (-160..160).map(|bin| (bin, 12_345)).collect(),
+            })
+            .collect(),
+        ..versus(targets)
+    }
 }
 
 #[test]

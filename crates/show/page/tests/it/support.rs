@@ -27,9 +27,12 @@ pub(crate) fn marks(svg: &str) -> usize {
 pub(crate) fn rows(html: &str, id: &str) -> Vec<Vec<String>> {
     let section = html.split(&format!("<section id=\"{id}\"")).nth(1).unwrap();
     let table = section.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
-    let cells = |row: &str| -> Vec<String> {
-        let cells = row.split("<td>").skip(1);
-        cells.map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect()
-    };
-    table.split("<tr>").skip(1).map(cells).collect()
+    table
+        .split("<tr>")
+        .skip(1)
+        .map(|row| -> Vec<String> {
+            let cells = row.split("<td>").skip(1);
+            cells.map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect()
+        })
+        .collect()
 }

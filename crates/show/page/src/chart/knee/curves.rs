@@ -180,10 +180,13 @@ fn area(view: &View<'_>, nth: usize, of: usize) -> String {
 
 /// The colours of several targets.
 fn names(view: &View<'_>) -> Vec<(String, String)> {
-    let entry = |(nth, knee): (usize, &TargetKnee)| {
-        (format!("f{nth}"), printable(name_of(knee)).into_owned())
-    };
-    if view.is_several() { view.targets().map(entry).collect() } else { Vec::new() }
+    if view.is_several() {
+        view.targets()
+            .map(|(nth, knee)| (format!("f{nth}"), printable(name_of(knee)).into_owned()))
+            .collect()
+    } else {
+        Vec::new()
+    }
 }
 
 fn rate(value: Option<f64>) -> String {

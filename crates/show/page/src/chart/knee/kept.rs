@@ -93,7 +93,6 @@ fn chart(
         .into_iter()
         .collect();
     entries.extend(view.band_entries(shown.only));
-    let is_shown = |probe: &Probe| shown.probes.iter().any(|(_, _, of)| std::ptr::eq(*of, probe));
     Chart {
         id,
         title,
@@ -107,7 +106,8 @@ fn chart(
         },
         height: None,
         legend: legend_with(&view.shapes(), &entries),
-        table: view.table(is_shown),
+        table: view
+            .table(|probe: &Probe| shown.probes.iter().any(|(_, _, of)| std::ptr::eq(*of, probe))),
     }
 }
 
@@ -130,13 +130,13 @@ fn numbers(shown: &Shown<'_>, plot: &Plot) -> Markup {
     let mut taken = marks.clone();
     let mut placed = Vec::new();
     for ((_, number, _), (x, y)) in shown.probes.iter().zip(marks) {
-        let free = |(at_x, at_y): &(f64, f64)| {
-            let is_apart = |(x, y): &(f64, f64)| {
-                (x - at_x).abs() > ROOM.0 * 1.4 || (y - at_y).abs() > ROOM.1 * 1.6
-            };
-            *at_y > ROOM.1 && taken.iter().all(is_apart)
-        };
-        let found = BESIDE.iter().map(|(right, down)| (x + right, y + down)).find(free);
+        let found =
+            BESIDE.iter().map(|(right, down)| (x + right, y + down)).find(|(at_x, at_y)| {
+                *at_y > ROOM.1
+                    && taken.iter().all(|(x, y)| {
+                        (x - at_x).abs() > ROOM.0 * 1.4 || (y - at_y).abs() > ROOM.1 * 1.6
+                    })
+            });
         if let Some(at) = found {
             taken.push(at);
             placed.push((number, at));

@@ -13,10 +13,6 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     let most = view.knees.iter().map(|knee| knee.probes.len()).max().unwrap_or_default();
     let plot = Plot { x: Axis::linear(0.0, most as f64 + 1.0), y: view.loads() };
     let requests: u64 = view.probes().map(|probe| probe.requests).sum();
-    let number = |at: f64| {
-        let shown = at.fract().abs() < 1e-9 && at > 0.0 && at <= most as f64;
-        if shown { format!("{at:.0}") } else { String::new() }
-    };
     Chart {
         id: "search".to_owned(),
         title: "The search, probe by probe".to_owned(),
@@ -26,22 +22,25 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
             count(requests)
         ),
         drawing: html! {
-            @for (nth, knee) in view.targets() {
-                @if let Some((from, to)) = reach(&knee.knee, &plot.y) {
-                    (plot.stripe(&band_class(nth, &knee.knee), from, to))
+                @for (nth, knee) in view.targets() {
+                    @if let Some((from, to)) = reach(&knee.knee, &plot.y) {
+                        (plot.stripe(&band_class(nth, &knee.knee), from, to))
+                    }
                 }
-            }
-            (plot.axes(&number, &short, "probe, in the order of time"))
-            @for (_, knee) in view.targets() {
-                @let points: Vec<_> = knee.probes.iter().enumerate().map(|(n, probe)| Some((n as f64 + 1.0, probe.load))).collect();
-                (plot.line("trail", &points))
-            }
-            @for (nth, knee) in view.targets() {
-                @for (n, probe) in knee.probes.iter().enumerate() {
-                    (view.mark(nth, probe, (plot.x(n as f64 + 1.0), plot.y(probe.load))))
+                (plot.axes(&|at: f64| {
+            let shown = at.fract().abs() < 1e-9 && at > 0.0 && at <= most as f64;
+            if shown { format!("{at:.0}") } else { String::new() }
+        }, &short, "probe, in the order of time"))
+                @for (_, knee) in view.targets() {
+                    @let points: Vec<_> = knee.probes.iter().enumerate().map(|(n, probe)| Some((n as f64 + 1.0, probe.load))).collect();
+                    (plot.line("trail", &points))
                 }
-            }
-        },
+                @for (nth, knee) in view.targets() {
+                    @for (n, probe) in knee.probes.iter().enumerate() {
+                        (view.mark(nth, probe, (plot.x(n as f64 + 1.0), plot.y(probe.load))))
+                    }
+                }
+            },
         height: None,
         legend: legend_with(
             &view.shapes(),
