@@ -77,7 +77,9 @@ class Mock(Server):
         port, config = free_port(), folder / f"{name}.yaml"
         self.requests = folder / f"{name}.jsonl"
         config.write_text(f"other_models: {models}\n" + (f"log: {{file: {self.requests}}}\n" if log else ""))
-        super().__init__(name, folder, [plimsoll, "mock", "--config", config, "--listen", f"{host}:{port}"], port, places)
+        super().__init__(
+            name, folder, [plimsoll, "mock", "--config", config, "--listen", f"{host}:{port}"], port, places
+        )
         self.url = f"http://{host}:{port}"
 
 
@@ -100,8 +102,21 @@ class Redis(Server):
 
     def __init__(self, folder, places=(), name="store"):
         port = free_port()
-        command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-                   "--dir", folder, "--enable-debug-command", "local"]
+        command = [
+            "redis-server",
+            "--port",
+            port,
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            folder,
+            "--enable-debug-command",
+            "local",
+        ]
         super().__init__(name, folder, command, port, places)
         self.url = f"redis://127.0.0.1:{port}"
 
@@ -121,12 +136,25 @@ class Load:
     def run(self, url, stages, *more, rows=False, allowed=(0, 3)):
         """Carries out a run; its folder."""
         out = self.folder / f"runs-{time.monotonic_ns()}"
-        command = self.command("run", "--target", url, "--stages", stages, "--out", out, "--quiet", "--no-html",
-                               *([] if rows else ["--no-jsonl"]), *more)
+        command = self.command(
+            "run",
+            "--target",
+            url,
+            "--stages",
+            stages,
+            "--out",
+            out,
+            "--quiet",
+            "--no-html",
+            *([] if rows else ["--no-jsonl"]),
+            *more,
+        )
         done = subprocess.run(command, capture_output=True, text=True, env=clean())
         run = next(iter(out.iterdir()), None) if out.exists() else None
         if run is None or done.returncode not in allowed or not (run / "summary.json").exists():
-            raise SystemExit(f"{' '.join(command)}\nleft no result (exit {done.returncode}):\n{done.stdout}{done.stderr}")
+            raise SystemExit(
+                f"{' '.join(command)}\nleft no result (exit {done.returncode}):\n{done.stdout}{done.stderr}"
+            )
         return run
 
 

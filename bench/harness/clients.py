@@ -25,11 +25,22 @@ TESTS = {
     "llm": "chat, 128 tokens in and out, LLM tools",
 }
 # Of each test, in the order of the table.
-SERVERS = {test: (servers.Constant, servers.Nginx) for test in ("get", "chat", "stream")} | {
-    "tls": (servers.Nginx,), "h2": (servers.H2o,), "h2tls": (servers.H2o,), "llm": (servers.Nginx,)}
+SERVERS = dict.fromkeys(("get", "chat", "stream"), (servers.Constant, servers.Nginx)) | {
+    "tls": (servers.Nginx,),
+    "h2": (servers.H2o,),
+    "h2tls": (servers.H2o,),
+    "llm": (servers.Nginx,),
+}
 # The client that ratios refer to.
-REFERENCE = {"get": "wrk", "chat": "wrk", "stream": "wrk", "tls": "h2load", "h2": "h2load", "h2tls": "h2load",
-             "llm": "AIPerf"}
+REFERENCE = {
+    "get": "wrk",
+    "chat": "wrk",
+    "stream": "wrk",
+    "tls": "h2load",
+    "h2": "h2load",
+    "h2tls": "h2load",
+    "llm": "AIPerf",
+}
 
 
 @dataclass
@@ -60,18 +71,26 @@ def clients(test, server, seconds, folder):
 
 def get(server, seconds, folder):
     url = server.url(servers.GET)
-    return [wrk(url, seconds), plimsoll_http(url, seconds), h2load(url, seconds, "--h1"), oha(url, seconds),
-            k6(url, seconds, folder)]
+    return [
+        wrk(url, seconds),
+        plimsoll_http(url, seconds),
+        h2load(url, seconds, "--h1"),
+        oha(url, seconds),
+        k6(url, seconds, folder),
+    ]
 
 
 def chat(server, seconds, folder):
     url = server.url(servers.CHAT)
     body = folder / "body.json"
     body.write_text(answers.request())
-    return [wrk(url, seconds, post_script(folder)), *plimsoll_run("chat", url, seconds, folder),
-            h2load(url, seconds, "--h1", "-d", body),
-            oha(url, seconds, "-m", "POST", "-D", body, "-T", "application/json"),
-            k6(url, seconds, folder, answers.request())]
+    return [
+        wrk(url, seconds, post_script(folder)),
+        *plimsoll_run("chat", url, seconds, folder),
+        h2load(url, seconds, "--h1", "-d", body),
+        oha(url, seconds, "-m", "POST", "-D", body, "-T", "application/json"),
+        k6(url, seconds, folder, answers.request()),
+    ]
 
 
 def stream(server, seconds, folder):
@@ -81,14 +100,21 @@ def stream(server, seconds, folder):
 
 def tls(server, seconds, _folder):
     url = server.url(servers.GET, "https")
-    return [h2load(url, seconds, "--h1"), plimsoll_http(url, seconds, "--insecure"), wrk(url, seconds),
-            oha(url, seconds, "--insecure", "--http-version", "1.1")]
+    return [
+        h2load(url, seconds, "--h1"),
+        plimsoll_http(url, seconds, "--insecure"),
+        wrk(url, seconds),
+        oha(url, seconds, "--insecure", "--http-version", "1.1"),
+    ]
 
 
 def h2(server, seconds, _folder, scheme="http", insecure=()):
     url = server.url(servers.GET, scheme)
-    return [h2load(url, seconds, f"-m{STREAMS}"), plimsoll_http(url, seconds, "--http2", STREAMS, *insecure),
-            oha(url, seconds, "--http2", "-p", STREAMS, *insecure)]
+    return [
+        h2load(url, seconds, f"-m{STREAMS}"),
+        plimsoll_http(url, seconds, "--http2", STREAMS, *insecure),
+        oha(url, seconds, "--http2", "-p", STREAMS, *insecure),
+    ]
 
 
 def h2tls(server, seconds, folder):
@@ -102,9 +128,11 @@ def llm(server, seconds, folder):
 
 def printed(pattern):
     """Reads a number from what was printed."""
+
     def rate(text, _folder):
         found = re.search(pattern, text)
         return float(found[1].replace(",", "")) if found else None
+
     return rate
 
 
@@ -114,25 +142,31 @@ def counted(seconds):
 
     def rate(text, folder):
         return (count(text, folder) or 0) / seconds
+
     return rate
 
 
 def wrk(url, seconds, script=None):
     more = ["-s", script] if script else []
-    return Client("wrk", ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", *more, url],
-                  printed(r"Requests/sec:\s+([\d.]+)"))
+    return Client(
+        "wrk", ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", *more, url], printed(r"Requests/sec:\s+([\d.]+)")
+    )
 
 
 def post_script(folder):
     script = folder / "post.lua"
-    script.write_text("wrk.method='POST'; wrk.headers['content-type']='application/json'; "
-                      f"wrk.body=[[{answers.request()}]]")
+    script.write_text(
+        f"wrk.method='POST'; wrk.headers['content-type']='application/json'; wrk.body=[[{answers.request()}]]"
+    )
     return script
 
 
 def h2load(url, seconds, *more):
-    return Client("h2load", ["h2load", "-t1", f"-c{CONNECTIONS}", f"-D{seconds}", *more, url],
-                  printed(r"finished in [\d.]+s, ([\d.]+) req/s"))
+    return Client(
+        "h2load",
+        ["h2load", "-t1", f"-c{CONNECTIONS}", f"-D{seconds}", *more, url],
+        printed(r"finished in [\d.]+s, ([\d.]+) req/s"),
+    )
 
 
 def oha(url, seconds, *more):
@@ -152,8 +186,21 @@ export default function () {{ {call}; }}
 
 
 def plimsoll_http(url, seconds, *more):
-    command = [PLIMSOLL, "http", url, "-c", CONNECTIONS, "-d", f"{seconds}s", "--warmup", "0s", "-q", "--no-probe",
-               "--allow-invalid", *more]
+    command = [
+        PLIMSOLL,
+        "http",
+        url,
+        "-c",
+        CONNECTIONS,
+        "-d",
+        f"{seconds}s",
+        "--warmup",
+        "0s",
+        "-q",
+        "--no-probe",
+        "--allow-invalid",
+        *more,
+    ]
     return Client("plimsoll", command, counted(seconds))
 
 
@@ -177,18 +224,47 @@ workers: 1
 
 def aiperf(server, seconds, folder):
     out = folder / "aiperf"
-    command = [PEERS / "aiperf" / "bin" / "aiperf", "profile", "--model", "m", "--url", server.url(""),
-               "--endpoint-type", "chat", "--tokenizer", PEERS / "tokenizer", "--concurrency", CONNECTIONS,
-               "--benchmark-duration", seconds, "--benchmark-grace-period", 5, "--num-prompts", 1000,
-               "--prompt-input-tokens-mean", answers.TOKENS, "--prompt-input-tokens-stddev", 0,
-               "--output-tokens-mean", answers.TOKENS, "--use-server-token-count", "--no-server-metrics",
-               "--no-gpu-telemetry", "--ui", "none", "--artifact-dir", out]
+    command = [
+        PEERS / "aiperf" / "bin" / "aiperf",
+        "profile",
+        "--model",
+        "m",
+        "--url",
+        server.url(""),
+        "--endpoint-type",
+        "chat",
+        "--tokenizer",
+        PEERS / "tokenizer",
+        "--concurrency",
+        CONNECTIONS,
+        "--benchmark-duration",
+        seconds,
+        "--benchmark-grace-period",
+        5,
+        "--num-prompts",
+        1000,
+        "--prompt-input-tokens-mean",
+        answers.TOKENS,
+        "--prompt-input-tokens-stddev",
+        0,
+        "--output-tokens-mean",
+        answers.TOKENS,
+        "--use-server-token-count",
+        "--no-server-metrics",
+        "--no-gpu-telemetry",
+        "--ui",
+        "none",
+        "--artifact-dir",
+        out,
+    ]
 
     def read(name):
         def value(_text, _folder):
             found = next(out.rglob("profile_export_aiperf.json"), None)
             return found and json.loads(found.read_text())[name]["avg"]
+
         return value
+
     # Not offline: then it would look for the tokenizer's folder in the hub's cache.
     return Client("AIPerf", command, read("request_throughput"), tree=True, requests=read("request_count"))
 
@@ -197,11 +273,23 @@ def guidellm(server, seconds, folder):
     out = folder / "guidellm.json"
     backend = f"kind=openai_http,target={server.url('')},model=m,stream=false,http2=false"
     data = f"kind=synthetic_text,prompt_tokens={answers.TOKENS},output_tokens={answers.TOKENS}"
-    command = [PEERS / "guidellm" / "bin" / "guidellm", "run", "--backend", backend,
-               "--profile", f"kind=concurrent,streams={CONNECTIONS}",
-               "--constraint", f"kind=max_duration,seconds={seconds}", "--data", data,
-               "--tokenizer", f"kind=hf_auto,model={PEERS / 'tokenizer'}", "--output", f"kind=json,path={out}",
-               "--disable-console"]
+    command = [
+        PEERS / "guidellm" / "bin" / "guidellm",
+        "run",
+        "--backend",
+        backend,
+        "--profile",
+        f"kind=concurrent,streams={CONNECTIONS}",
+        "--constraint",
+        f"kind=max_duration,seconds={seconds}",
+        "--data",
+        data,
+        "--tokenizer",
+        f"kind=hf_auto,model={PEERS / 'tokenizer'}",
+        "--output",
+        f"kind=json,path={out}",
+        "--disable-console",
+    ]
 
     def read(*way):
         def value(_text, _folder):
@@ -211,7 +299,9 @@ def guidellm(server, seconds, folder):
             for key in way:
                 at = at[key]
             return at
+
         return value
+
     rate = read("metrics", "requests_per_second", "successful", "mean")
     count = read("metrics", "request_totals", "successful")
     return Client("GuideLLM", command, rate, tree=True, requests=count, env={"HF_HUB_OFFLINE": "1"})

@@ -38,6 +38,7 @@ def stops(plan):
                 process.send_signal(signal.SIGSTOP)
                 ended.wait(length)
                 process.send_signal(signal.SIGCONT)
+
         thread = threading.Thread(target=run)
         thread.start()
         try:
@@ -45,11 +46,13 @@ def stops(plan):
         finally:
             ended.set()
             thread.join()
+
     return disturb
 
 
 def busy_loops(count, core):
     """Processes that use a core as much as the scheduler lets them, all the time."""
+
     @contextlib.contextmanager
     def disturb(_process):
         loops = [subprocess.Popen(["taskset", "-c", core, "sh", "-c", "while :; do :; done"]) for _ in range(count)]
@@ -59,6 +62,7 @@ def busy_loops(count, core):
             for loop in loops:
                 loop.kill()
                 loop.wait()
+
     return disturb
 
 
@@ -69,8 +73,13 @@ def refused_stamps():
 
 def run(command, disturb=nothing, timeout=120):
     """Runs a command while it is disturbed; gives its exit status and what it printed. Ends it after `timeout` s."""
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               env={**os.environ, "XDG_STATE_HOME": "/nonexistent"})
+    process = subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "XDG_STATE_HOME": "/nonexistent"},
+    )
     with disturb(process):
         try:
             text, _ = process.communicate(timeout=timeout)

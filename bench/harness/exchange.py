@@ -55,7 +55,7 @@ class Chunked:
         found = b""
         while self.raw and not self.done:
             if self.left:
-                part, self.raw = self.raw[:self.left], self.raw[self.left:]
+                part, self.raw = self.raw[: self.left], self.raw[self.left :]
                 self.left -= len(part)
                 found += part
                 continue
@@ -86,7 +86,12 @@ def parse_head(text):
 def ask(port, document, headers=(), leave_after=None, timeout=30, path=CHAT):
     """Posts a JSON document; leaves after so many events, if asked to. Failures are in the answer: status 0, `cut`."""
     body = json.dumps(document).encode()
-    head = [("host", f"127.0.0.1:{port}"), ("content-type", "application/json"), ("content-length", str(len(body))), *headers]
+    head = [
+        ("host", f"127.0.0.1:{port}"),
+        ("content-type", "application/json"),
+        ("content-length", str(len(body))),
+        *headers,
+    ]
     answer = Answer()
     with socket.create_connection(("127.0.0.1", port), timeout) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -82,8 +82,11 @@ class Truth:
         """Pairs of neighbouring rates of which the higher kept clearly more."""
         ordered = sorted(self.rates)
         level = {rate: self.rates[rate].logit() for rate in ordered}
-        return [(a, b) for a, b in zip(ordered, ordered[1:])
-                if level[b] - level[a] > CONTRADICTION and level[a] < logit(self.share)]
+        return [
+            (a, b)
+            for a, b in zip(ordered, ordered[1:])
+            if level[b] - level[a] > CONTRADICTION and level[a] < logit(self.share)
+        ]
 
     def measure(self, rate):
         rate = round(rate, 1)

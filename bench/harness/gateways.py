@@ -15,10 +15,17 @@ OWN = os.environ.get("PLIMSOLL_GATEWAY")
 PROXY_CORE, LOAD_CORE = "0", "1"
 PROVIDER, NGINX, CONSTANT, GATEWAY, ENVOY, MOCK = 19000, 19002, 19001, 19100, 19003, 19400
 
-ANSWER = json.dumps({
-    "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "word " * 128}, "finish_reason": "stop"}],
-    "usage": {"prompt_tokens": 128, "completion_tokens": 128, "total_tokens": 256}}, separators=(",", ":"))
+ANSWER = json.dumps(
+    {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "word " * 128}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 128, "completion_tokens": 128, "total_tokens": 256},
+    },
+    separators=(",", ":"),
+)
 PROMPT = json.dumps({"model": "m", "messages": [{"role": "user", "content": "word " * 128}]}, separators=(",", ":"))
 
 UPSTREAM = f'upstreams: {{provider: {{addresses: ["127.0.0.1:{PROVIDER}"]}}}}\n'
@@ -36,14 +43,17 @@ LAYERS = {
     "audit": "audit: {path: FOLDER/audit.jsonl}\n",
 }
 NEEDS = {"rate_limits": ["tenant"], "budgets": ["tenant"]}
-TOOLS = (f'tools: {{local: [add], servers: {{mock: {{url: "http://127.0.0.1:{MOCK}/mcp"}}}}, '
-         'allow: {retail: [local/*, mock/*]}}\n')
+TOOLS = (
+    f'tools: {{local: [add], servers: {{mock: {{url: "http://127.0.0.1:{MOCK}/mcp"}}}}, '
+    "allow: {retail: [local/*, mock/*]}}\n"
+)
 
 
 @contextlib.contextmanager
 def running(args, core, ready, **more):
-    process = subprocess.Popen(["taskset", "-c", core, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               **more)
+    process = subprocess.Popen(
+        ["taskset", "-c", core, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more
+    )
     try:
         wait_for(ready, args[0])
         yield process
@@ -63,8 +73,10 @@ http {{ access_log off; keepalive_requests 100000000; client_max_body_size 10m; 
 
 def provider(folder):
     os.chmod(folder, 0o755)
-    server = (f"server {{ listen 127.0.0.1:{PROVIDER} backlog=4096; default_type application/json; "
-              f"location / {{ return 200 '{ANSWER}'; }} }}")
+    server = (
+        f"server {{ listen 127.0.0.1:{PROVIDER} backlog=4096; default_type application/json; "
+        f"location / {{ return 200 '{ANSWER}'; }} }}"
+    )
     return running(nginx(folder, "provider", server), LOAD_CORE, PROVIDER)
 
 
@@ -94,4 +106,6 @@ def wrk(folder, port, path, seconds, post=False, headers=()):
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)", text)
     if bad:
         sys.exit(f"errors: {bad.group(0)}")
-    return int(re.search(r"(\d+) requests in", text).group(1)), float(re.search(r"Requests/sec:\s*([\d.]+)", text).group(1))
+    return int(re.search(r"(\d+) requests in", text).group(1)), float(
+        re.search(r"Requests/sec:\s*([\d.]+)", text).group(1)
+    )

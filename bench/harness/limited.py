@@ -54,8 +54,9 @@ class Nginx(Limited):
 
     def start(self, stack, mock):
         port, folder = free_port(), self.folder
-        paths = " ".join(f"{kind}_temp_path {folder}/{kind};"
-                         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        paths = " ".join(
+            f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
         config = folder / "nginx.conf"
         config.write_text(f"""daemon off; master_process off; pid {folder}/pid; error_log {folder}/err crit;
 events {{ worker_connections 4096; }}

@@ -11,9 +11,14 @@ import time
 from . import scripted
 from .exchange import ask
 
-SENT = [("authorization", "Bearer of-the-client"), ("user-agent", "probe/1"), ("accept", "*/*"),
-        ("x-request-id", "probe-1"), ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
-        ("x-custom-request", "kept")]
+SENT = [
+    ("authorization", "Bearer of-the-client"),
+    ("user-agent", "probe/1"),
+    ("accept", "*/*"),
+    ("x-request-id", "probe-1"),
+    ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    ("x-custom-request", "kept"),
+]
 # How a message is framed and which connection it takes is each hop's own business.
 OWN = {"content-length", "transfer-encoding", "connection", "keep-alive", "date"}
 LEAVE_AFTER, IN_TURN, NAMED = 4, 5, 6
@@ -33,8 +38,14 @@ class Probe:
     def send(self, case, stream=False, model="mock", leave_after=None):
         """The request's document, the answer, and the calls that the provider got for it."""
         message = {"role": "user", "content": f"case={case}"}
-        document = {"model": model, "messages": [message], "max_tokens": 20, "stream": stream, "seed": 7,
-                    "x_unknown": scripted.UNKNOWN}
+        document = {
+            "model": model,
+            "messages": [message],
+            "max_tokens": 20,
+            "stream": stream,
+            "seed": 7,
+            "x_unknown": scripted.UNKNOWN,
+        }
         before = len(self.upstream.calls)
         answer = ask(self.port, document, [*SENT, *self.headers], leave_after, timeout=60)
         return document, answer, self.upstream.calls[before:]
@@ -96,7 +107,9 @@ def headers(sent, got):
 
 
 def differences(lost, new, other):
-    parts = [f"{word} {listed(names)}" for word, names in (("lost:", lost), ("new:", new), ("changed:", other)) if names]
+    parts = [
+        f"{word} {listed(names)}" for word, names in (("lost:", lost), ("new:", new), ("changed:", other)) if names
+    ]
     return "; ".join(parts)
 
 

@@ -75,5 +75,8 @@ def run():
 
 
 def differing(what, expected, seen):
-    return [f"{what}: {row}: {seen.get(row)!r} in place of {text!r}" for row, text in expected.items()
-            if not (seen.get(row) or "").startswith(text)]
+    return [
+        f"{what}: {row}: {seen.get(row)!r} in place of {text!r}"
+        for row, text in expected.items()
+        if not (seen.get(row) or "").startswith(text)
+    ]

@@ -17,12 +17,23 @@ class Mock:
     def __init__(self, folder, gap_ms, name="mock", core=CORE, port=None):
         self.log, self.port, self.core = folder / f"{name}.jsonl", port or free_port(), core
         self.config = folder / f"{name}.yaml"
-        self.config.write_text(f"log: {{file: {self.log}}}\nother_models: {{ttft: {{uniform: {{min: 20ms, max: "
-                               f"{20 + gap_ms}ms}}}}, gap: {gap_ms}ms, output: from_request}}\n")
+        self.config.write_text(
+            f"log: {{file: {self.log}}}\nother_models: {{ttft: {{uniform: {{min: 20ms, max: "
+            f"{20 + gap_ms}ms}}}}, gap: {gap_ms}ms, output: from_request}}\n"
+        )
 
     def __enter__(self):
-        command = ["taskset", "-c", self.core, PLIMSOLL, "mock", "--config", self.config, "--listen",
-                   f"127.0.0.1:{self.port}"]
+        command = [
+            "taskset",
+            "-c",
+            self.core,
+            PLIMSOLL,
+            "mock",
+            "--config",
+            self.config,
+            "--listen",
+            f"127.0.0.1:{self.port}",
+        ]
         self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.port, "plimsoll mock")
         return self
@@ -40,8 +51,12 @@ class Mock:
         with open(self.log) as lines:
             for line in lines:
                 record = json.loads(line)
-                events = [(chunk["due"], chunk["written"]) for chunk in record["chunks"]
-                          for _ in range(chunk["tokens"]) if chunk["written"]]
+                events = [
+                    (chunk["due"], chunk["written"])
+                    for chunk in record["chunks"]
+                    for _ in range(chunk["tokens"])
+                    if chunk["written"]
+                ]
                 requests[record["request_id"]] = (record["arrived"], events)
         return requests
 
@@ -59,8 +74,9 @@ def is_measured(row):
 
 def gap_errors(seen_ms, events):
     """By how much each gap was longer or shorter for the client than for the mock, in ms."""
-    return [abs((b - a) - (y - x) / NS_PER_MS)
-            for a, b, (_, x), (_, y) in zip(seen_ms, seen_ms[1:], events, events[1:])]
+    return [
+        abs((b - a) - (y - x) / NS_PER_MS) for a, b, (_, x), (_, y) in zip(seen_ms, seen_ms[1:], events, events[1:])
+    ]
 
 
 def percentile(values, q):

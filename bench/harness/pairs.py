@@ -44,8 +44,9 @@ def place(options):
 @contextlib.contextmanager
 def server(folder, name, command):
     with open(folder / f"{name}.err", "w") as errors:
-        process = subprocess.Popen(["taskset", "-c", CORE, PLIMSOLL, *map(str, command)], stdout=subprocess.DEVNULL,
-                                   stderr=errors)
+        process = subprocess.Popen(
+            ["taskset", "-c", CORE, PLIMSOLL, *map(str, command)], stdout=subprocess.DEVNULL, stderr=errors
+        )
     try:
         yield process
     finally:
@@ -77,8 +78,19 @@ class Gateway:
     def __init__(self, folder, name, mock, delay_us=0, audit=True):
         self.folder, self.name, self.port = folder, name, free_port()
         self.url, self.log = f"http://127.0.0.1:{self.port}", folder / f"{name}.jsonl"
-        self.command = ["gateway", "--preset", "proxy", "--listen", f"127.0.0.1:{self.port}",
-                        "--upstream", f"127.0.0.1:{mock.port}", "--workers", "1", "--set", "request_id={}"]
+        self.command = [
+            "gateway",
+            "--preset",
+            "proxy",
+            "--listen",
+            f"127.0.0.1:{self.port}",
+            "--upstream",
+            f"127.0.0.1:{mock.port}",
+            "--workers",
+            "1",
+            "--set",
+            "request_id={}",
+        ]
         if audit:
             self.command += ["--set", f"audit.path={self.log}"]
         if delay_us:
@@ -115,7 +127,8 @@ class Run:
     def __init__(self, folder, targets, options, settings="", rows=False, allow_invalid=True):
         self.folder = Path(tempfile.mkdtemp(dir=folder))
         profile = self.folder / "profile.yaml"
-        profile.write_text(f"""name: bench
+        profile.write_text(
+            f"""name: bench
 model: m
 stages: "w@{options.rate}:1s,@{options.rate}:{options.seconds}s"
 content: {{mode: sized, approx_input_tokens: 64}}
@@ -124,7 +137,9 @@ cache_mode: bust
 workers: 1
 versus: {{control: false, alone: 0s{settings}}}
 targets:
-""" + "".join(targets))
+"""
+            + "".join(targets)
+        )
         command = ["versus", profile, "--quiet", "--out", self.folder / "runs"]
         command += ["--allow-invalid"] * allow_invalid + ["--no-jsonl"] * (not rows)
         self.exit, self.text, self.result, self.run = carry_out(command, self.folder / "runs")
@@ -138,8 +153,11 @@ targets:
 
     def claims(self, *names):
         """Sentences that hold on these two targets."""
-        return [claim["text"] for claim in self.result["claims"]
-                if claim["holds"] and {claim["target"], claim["reference"]} == set(names)]
+        return [
+            claim["text"]
+            for claim in self.result["claims"]
+            if claim["holds"] and {claim["target"], claim["reference"]} == set(names)
+        ]
 
     def own_difference(self, gateway, name, other, than):
         """The median over pairs, by the gateways' own clocks, of what `name` took longer than `than`, in microseconds."""
@@ -160,7 +178,9 @@ def carry_out(arguments, out):
     done = subprocess.run(command, capture_output=True, text=True)
     run = next(iter(out.iterdir()), None) if out.exists() else None
     if run is None or not (run / "versus.json").exists():
-        raise SystemExit(f"{' '.join(command)}\nleft no comparison (exit {done.returncode}):\n{done.stdout}{done.stderr}")
+        raise SystemExit(
+            f"{' '.join(command)}\nleft no comparison (exit {done.returncode}):\n{done.stdout}{done.stderr}"
+        )
     return done.returncode, done.stdout, json.loads((run / "versus.json").read_text()), run
 
 

@@ -122,8 +122,21 @@ class Link:
         try:
             for end in ends:
                 call("ip", "netns", "add", end.name)
-            call("ip", "link", "add", self.WIRE, "netns", self.client.name, "type", "veth",
-                 "peer", "name", self.WIRE, "netns", self.server.name)
+            call(
+                "ip",
+                "link",
+                "add",
+                self.WIRE,
+                "netns",
+                self.client.name,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                self.WIRE,
+                "netns",
+                self.server.name,
+            )
             for end in ends:
                 call("ip", "-n", end.name, "addr", "add", f"{end.address}/30", "dev", self.WIRE)
                 for device in ("lo", self.WIRE):
@@ -142,8 +155,24 @@ class Link:
             if tool:
                 call(*inside, tool, "-F", "INPUT")
                 if share:
-                    call(*inside, tool, "-A", "INPUT", "-i", self.WIRE, "-p", "tcp", "-m", "statistic", "--mode",
-                         "random", "--probability", str(share), "-j", "DROP")
+                    call(
+                        *inside,
+                        tool,
+                        "-A",
+                        "INPUT",
+                        "-i",
+                        self.WIRE,
+                        "-p",
+                        "tcp",
+                        "-m",
+                        "statistic",
+                        "--mode",
+                        "random",
+                        "--probability",
+                        str(share),
+                        "-j",
+                        "DROP",
+                    )
             elif shutil.which("nft"):
                 self.lose_by_nft(inside, share)
             else:
@@ -154,8 +183,12 @@ class Link:
         if share:
             call(*inside, "nft", "add", "table", "ip", "bench")
             call(*inside, "nft", "add chain ip bench input { type filter hook input priority 0; }")
-            call(*inside, "nft", f"add rule ip bench input iifname {self.WIRE} meta l4proto tcp "
-                                 f"numgen random mod 10000 < {int(share * 10_000)} drop")
+            call(
+                *inside,
+                "nft",
+                f"add rule ip bench input iifname {self.WIRE} meta l4proto tcp "
+                f"numgen random mod 10000 < {int(share * 10_000)} drop",
+            )
 
     def __exit__(self, *_):
         for end in (self.client, self.server):

@@ -60,9 +60,17 @@ class Planted:
             self.plant()
             store = self.enter(Redis(self.folder, self.at("store")))
             self.provider = self.enter(Mock(self.plimsoll, self.folder, self.models, True, self.at("provider")))
-            self.gateway = self.enter(Gateway(self.plimsoll, self.folder, self.provider.port,
-                                              self.layers.replace("STORE", store.url), self.llm, self.at("gateway"),
-                                              host=self.host))
+            self.gateway = self.enter(
+                Gateway(
+                    self.plimsoll,
+                    self.folder,
+                    self.provider.port,
+                    self.layers.replace("STORE", store.url),
+                    self.llm,
+                    self.at("gateway"),
+                    host=self.host,
+                )
+            )
             self.watched = {"gateway": self.gateway, "provider": self.provider, "store": store}
             self.generator = Load(self.plimsoll, self.folder, PROFILE.format(tokens=self.tokens), self.at("generator"))
             self.stack = stack.pop_all()

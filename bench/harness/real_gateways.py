@@ -37,8 +37,9 @@ def chat(content="hello", stream=False, model="mock"):
 def install(name):
     """Makes it available where it is missing; its name and version."""
     try:
-        done = subprocess.run([FOLDER / name / "install"], capture_output=True, text=True, timeout=INSTALL,
-                              env=environment())
+        done = subprocess.run(
+            [FOLDER / name / "install"], capture_output=True, text=True, timeout=INSTALL, env=environment()
+        )
     except subprocess.TimeoutExpired:
         raise Unavailable(f"its installation takes longer than {INSTALL} s") from None
     version = done.stdout.strip()
@@ -64,8 +65,15 @@ class Process:
 
     def __enter__(self):
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            start_new_session=True, preexec_fn=die_with_parent, **self.more)
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+                **self.more,
+            )
         try:
             self.wait_until_ready()
         except BaseException:
@@ -133,5 +141,17 @@ class Provider(Process):
     def __init__(self, folder):
         self.port = self.upstream = free_port()
         self.requests = folder / "mock.jsonl"
-        super().__init__("mock", [PLIMSOLL, "mock", "--config", FOLDER / "mock.yaml", "--log", self.requests, "--listen",
-                                  f"127.0.0.1:{self.port}"], folder / "mock.log")
+        super().__init__(
+            "mock",
+            [
+                PLIMSOLL,
+                "mock",
+                "--config",
+                FOLDER / "mock.yaml",
+                "--log",
+                self.requests,
+                "--listen",
+                f"127.0.0.1:{self.port}",
+            ],
+            folder / "mock.log",
+        )

@@ -115,8 +115,14 @@ class Handler(socketserver.BaseRequestHandler):
         if kind == "status":
             error = {"error": {"message": "asked for", "type": "server_error", "code": None}}
             return self.whole(compact(error).encode(), f"{number} Asked For")
-        return {"chat": self.chat, "stream": self.stream, "long": self.long, "cut": self.cut, "reset": self.reset,
-                "stale": self.stale}[kind](call)
+        return {
+            "chat": self.chat,
+            "stream": self.stream,
+            "long": self.long,
+            "cut": self.cut,
+            "reset": self.reset,
+            "stale": self.stale,
+        }[kind](call)
 
     def head(self, status, *headers):
         lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in [*headers, *HEADERS])]
@@ -159,6 +165,7 @@ class Handler(socketserver.BaseRequestHandler):
             return True
         self.request.sendall(b"".join(map(as_chunk, closing())) + b"0\r\n\r\n")
         call.to_the_end = True
+        return None
 
     def stream(self, call):
         self.begin(call)

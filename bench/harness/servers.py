@@ -43,8 +43,9 @@ class Server:
         command = list(map(str, self.command()))
         if not shutil.which(command[0]):
             raise SystemExit(f"{self.name} is not installed, see bench/peers")
-        self.process = subprocess.Popen(["taskset", "-c", CORE, *command],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            ["taskset", "-c", CORE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         wait_for(self.ports["http"], self.name)
         return self
 
@@ -66,8 +67,9 @@ class Nginx(Server):
 
     def config(self):
         folder, ports = self.folder, self.ports
-        temporary = " ".join(f"{kind}_temp_path {folder}/{kind};"
-                             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        temporary = " ".join(
+            f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
         chat = f"default_type application/json; return 200 '{answers.chat()}';"
         # A static file, which is too long for a constant, answers a POST when 405 is turned into 200.
         return f"""daemon off; master_process off; pid {folder}/pid; error_log {folder}/err;
@@ -92,13 +94,17 @@ class Constant(Server):
     name = "constant"
 
     def command(self):
-        answer = {GET: ("text/plain", HELLO), CHAT: ("application/json", answers.chat()),
-                  STREAM: ("text/event-stream", answers.stream())}
+        answer = {
+            GET: ("text/plain", HELLO),
+            CHAT: ("application/json", answers.chat()),
+            STREAM: ("text/event-stream", answers.stream()),
+        }
         command = [native("constant_server"), self.ports["http"]]
         for number, (path, (kind, body)) in enumerate(answer.items()):
             file = self.folder / f"answer{number}"
-            file.write_bytes(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n{body}"
-                             .encode())
+            file.write_bytes(
+                f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+            )
             command += [path, file]
         return command
 
@@ -127,9 +133,26 @@ hosts:
 
 
 def certificate(folder):
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-               "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
-               "-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        folder / "key.pem",
+        "-out",
+        folder / "cert.pem",
+    ]
     subprocess.run(command, check=True, capture_output=True)
 
 

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 
-
 REQUEST = b"GET /file HTTP/1.1\r\nhost: gateway\r\n\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 STREAMS = 100

@@ -5,8 +5,17 @@ import statistics
 from . import answers
 from .clients import REFERENCE, TESTS
 
-HEAD = ["test", "server", "client", "requests/s (best)", "CPU us/request (best)", "peak MB", "rate ratio", "CPU ratio",
-        "server busy"]
+HEAD = [
+    "test",
+    "server",
+    "client",
+    "requests/s (best)",
+    "CPU us/request (best)",
+    "peak MB",
+    "rate ratio",
+    "CPU ratio",
+    "server busy",
+]
 # A server that is busy for so much of its core may be what is measured.
 AT_ITS_LIMIT = 0.95
 
@@ -24,9 +33,18 @@ def rows(test, server, seen):
         if test == "stream" and name != "wrk":
             shown += f"; {median(rates) * answers.EVENTS:,.0f} events/s"
         busy = median(f.server_busy for f in figures)
-        yield row([TESTS[test] if number == 0 else "", server if number == 0 else "", name, shown,
-                   f"{median(cpu):,.2f} ({min(cpu):,.2f})", f"{median(f.memory_mb for f in figures):,.0f}",
-                   *ratios(figures, reference), f"{busy:.0%}" + (", the limit" if busy >= AT_ITS_LIMIT else "")])
+        yield row(
+            [
+                TESTS[test] if number == 0 else "",
+                server if number == 0 else "",
+                name,
+                shown,
+                f"{median(cpu):,.2f} ({min(cpu):,.2f})",
+                f"{median(f.memory_mb for f in figures):,.0f}",
+                *ratios(figures, reference),
+                f"{busy:.0%}" + (", the limit" if busy >= AT_ITS_LIMIT else ""),
+            ]
+        )
 
 
 def ratios(figures, reference):
@@ -34,8 +52,10 @@ def ratios(figures, reference):
     if not reference:
         return ["", ""]
     pairs = list(zip(figures, reference))
-    return [spread([mine.rate / its.rate for mine, its in pairs]),
-            spread([mine.cpu_us / its.cpu_us for mine, its in pairs])]
+    return [
+        spread([mine.rate / its.rate for mine, its in pairs]),
+        spread([mine.cpu_us / its.cpu_us for mine, its in pairs]),
+    ]
 
 
 def spread(values):

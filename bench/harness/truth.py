@@ -111,7 +111,9 @@ class Result:
         folder = next(Path(out).iterdir())
         with open(folder / "results.jsonl") as lines:
             rows = [json.loads(line) for line in lines]
-        return Result(json.loads((folder / "summary.json").read_text()), rows, (folder / "report.txt").read_text(), code)
+        return Result(
+            json.loads((folder / "summary.json").read_text()), rows, (folder / "report.txt").read_text(), code
+        )
 
     @property
     def valid(self):
@@ -160,13 +162,27 @@ def figures(result, served, cap=None, timeout_ms=30_000.0):
                 if printed is None or not low:
                     continue
                 interval = (distribution.get("ci") or {}).get(name)
-                yield Figure(stage["name"], metric, name, printed, quantile(low, q),
-                             differs(printed, low, high, q, interval), marked(result, distribution.get("refused"), name))
+                yield Figure(
+                    stage["name"],
+                    metric,
+                    name,
+                    printed,
+                    quantile(low, q),
+                    differs(printed, low, high, q, interval),
+                    marked(result, distribution.get("refused"), name),
+                )
         printed = group["rates"]["throughput_per_s"]
         truth, spread = ideal.throughput(stage)
         wrong = abs(printed - truth) > max(SHARE_OFF * truth, spread)
-        yield Figure(stage["name"], "throughput", "", printed, truth, wrong,
-                     marked(result, group.get("refused_rates"), "throughput_per_s"))
+        yield Figure(
+            stage["name"],
+            "throughput",
+            "",
+            printed,
+            truth,
+            wrong,
+            marked(result, group.get("refused_rates"), "throughput_per_s"),
+        )
 
 
 def differs(printed, low, high, q, interval):
@@ -257,6 +273,7 @@ class Ideal:
         def add(metric, least, most):
             values[metric][0].append(least)
             values[metric][1].append(most)
+
         for row in rows:
             service, ideal = self.service(row), self.waits.get(row["request_id"])
             if service:
@@ -272,7 +289,8 @@ class Ideal:
     @staticmethod
     def stream(served, row, add):
         if not served.sends:
-            return add("ttft", math.inf, math.inf)
+            add("ttft", math.inf, math.inf)
+            return
         before, after = served.sends[0]
         add("ttft", (before - served.received) / MS, (after - served.received) / MS)
         if row["outcome"] == "completed":
@@ -291,10 +309,14 @@ class Ideal:
             return done / stage["duration_s"], 2 / stage["duration_s"]
         return self.closed_throughput(stage, rows, self.epoch + start * MS, duration_ms)
 
-    @functools.cache
+    @functools.cache  # noqa: B019 - one object for each run
     def ends(self):
         """When the ideal generator would have had each answer of an open stage, in ms since the epoch of the run."""
-        at = {row["request_id"]: (row["intended_unix_ns"] - self.epoch) / MS for rows in self.rows.values() for row in rows}
+        at = {
+            row["request_id"]: (row["intended_unix_ns"] - self.epoch) / MS
+            for rows in self.rows.values()
+            for row in rows
+        }
         return [at[key] + wait + service[1] for key, (wait, service) in self.waits.items()]
 
     def closed_throughput(self, stage, rows, began, duration_ms):

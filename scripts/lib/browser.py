@@ -18,10 +18,23 @@ import time
 
 # What Chromium itself may ask for: its own services, not the page.
 OWN_SERVICES = ("google.com", "googleapis.com", "gvt1.com", "gstatic.com")
-FLAGS = ["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
-         "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-extensions", "--disable-default-apps", "--disable-features=Translate,OptimizationHints,MediaRouter",
-         "--hide-scrollbars", "--proxy-bypass-list=<-loopback>", "--allow-file-access-from-files"]
+FLAGS = [
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-default-apps",
+    "--disable-features=Translate,OptimizationHints,MediaRouter",
+    "--hide-scrollbars",
+    "--proxy-bypass-list=<-loopback>",
+    "--allow-file-access-from-files",
+]
 ANSWER_S = 180  # the longest time until the browser answers: axe-core needs some, and the machine may be busy
 
 
@@ -52,16 +65,20 @@ class Listener:
             try:
                 line = client.recv(65536).split(b"\r\n")[0].decode("latin-1")
                 self.asked.append(line)
-                client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\naccess-control-allow-origin: *\r\n"
-                               b"connection: close\r\n\r\n")
+                client.sendall(
+                    b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\naccess-control-allow-origin: *\r\n"
+                    b"connection: close\r\n\r\n"
+                )
             except OSError:
                 pass
 
     def of_pages(self):
         """What pages asked for."""
+
         def is_own(line):
             host = line.split(" ")[1].split("//")[-1].split("/")[0].split(":")[0] if " " in line else ""
             return host.endswith(OWN_SERVICES)
+
         return [line for line in self.asked if not is_own(line)]
 
 
@@ -87,8 +104,12 @@ class Browser:
         if os.geteuid() == 0:
             flags.append("--no-sandbox")
         shell = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser} {to_browser}<&- {from_browser}>&-'
-        self.process = subprocess.Popen(["bash", "-c", shell, program, *flags, "about:blank"], stderr=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, pass_fds=(to_browser, from_browser))
+        self.process = subprocess.Popen(
+            ["bash", "-c", shell, program, *flags, "about:blank"],
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(to_browser, from_browser),
+        )
         os.close(to_browser)
         os.close(from_browser)
         self.commands, self.answers = commands, answers
@@ -135,7 +156,7 @@ class Browser:
             command["sessionId"] = self.session
         left = json.dumps(command).encode() + b"\0"
         while left:
-            left = left[os.write(self.commands, left):]
+            left = left[os.write(self.commands, left) :]
         deadline = time.monotonic() + ANSWER_S
         while True:
             message = self.read(deadline)
@@ -178,18 +199,23 @@ class Browser:
         codes = {"Tab": 9, "Enter": 13}
         more = {"text": "\r"} if name == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=codes[name], **more)
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=codes[name], **more
+            )
 
     def pdf(self):
-        return base64.b64decode(self.send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)["data"])
+        return base64.b64decode(
+            self.send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)["data"]
+        )
 
     def screenshot(self, path, selector=None):
         """A picture of the page, or of one element."""
         clip = {}
         if selector:
-            box = self.run("(() => { const b = document.querySelector(%s).getBoundingClientRect();"
-                           "return {x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: b.height, scale: 1} })()"
-                           % json.dumps(selector))
+            box = self.run(
+                f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
+                "return {x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: b.height, scale: 1} })()"
+            )
             clip = {"clip": box}
         picture = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=True, **clip)["data"]
         path.write_bytes(base64.b64decode(picture))

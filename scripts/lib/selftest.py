@@ -97,7 +97,7 @@ CLEAN = {
     "pub struct Run(Pace);\n\npub fn go(run: &Run) {\n    step::walk(run);\n}\n",
     "crates/load/engine/src/run/step.rs": "use super::Run;\n\npub struct Step;\n\npub fn walk(_: &Run) {}\n",
     "crates/load/engine/tests/it/main.rs": "mod support;\n",
-    "crates/load/engine/tests/it/support.rs": f"const URL: &str = \"// {'no comment ' * 10}\";\n",
+    "crates/load/engine/tests/it/support.rs": f'const URL: &str = "// {"no comment " * 10}";\n',
     "crates/mock/Cargo.toml": manifest("mock"),
     "crates/mock/src/lib.rs": "",
     "crates/mock/tests/alone.rs": "",

@@ -14,9 +14,8 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part
-from starlette.applications import Starlette
-
 from serving import Log, listen, serve
+from starlette.applications import Starlette
 
 log = Log(sys.argv[1] if len(sys.argv) > 1 else None)
 
@@ -33,13 +32,12 @@ class Loud(AgentExecutor):
         while word == "wait":
             await asyncio.sleep(0.05)
         if word == "fail":
-            return await updater.failed()
+            await updater.failed()
+            return
         third = (len(text) + 2) // 3
         for at in range(3):
             part = Part(text=text.upper()[at * third : (at + 1) * third])
-            await updater.add_artifact(
-                [part], artifact_id="loud", append=at > 0, last_chunk=at == 2
-            )
+            await updater.add_artifact([part], artifact_id="loud", append=at > 0, last_chunk=at == 2)
         await updater.complete()
 
     async def cancel(self, context, event_queue):
@@ -50,9 +48,7 @@ class Loud(AgentExecutor):
 
 listener, port = listen()
 interfaces = [
-    AgentInterface(
-        url=f"http://127.0.0.1:{port}/rpc", protocol_binding="JSONRPC", protocol_version=version
-    )
+    AgentInterface(url=f"http://127.0.0.1:{port}/rpc", protocol_binding="JSONRPC", protocol_version=version)
     for version in ["1.0", "0.3"]
 ]
 card = AgentCard(

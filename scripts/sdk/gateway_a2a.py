@@ -25,9 +25,7 @@ TEXT = "hello to whom it may concern\n"
 
 def message(text):
     parts = [Part(text=text)]
-    return SendMessageRequest(
-        message=Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=parts)
-    )
+    return SendMessageRequest(message=Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=parts))
 
 
 def text(parts):

@@ -27,7 +27,7 @@ async def calls(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert sorted(tools) == sorted([*LOCAL, "failing", "sad", "say"]), tools
     assert tools["say"].input_schema["required"] == ["text"]
-    for text in ["héllo\n\"世界\"", "", "x" * 100_000]:
+    for text in ['héllo\n"世界"', "", "x" * 100_000]:
         for name in ["say", "echo"]:
             result = await client.call_tool(name, {"text": text})
             assert not result.is_error and result.content[0].text == text

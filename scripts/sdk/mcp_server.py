@@ -10,7 +10,6 @@ import sys
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.shared.exceptions import MCPError
-
 from serving import Log, listen, serve
 
 log = Log(sys.argv[2] if len(sys.argv) > 2 else None)

@@ -30,14 +30,12 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-TEXT = "héllo\n\"世界\""
+TEXT = 'héllo\n"世界"'
 
 
 def message(text, **ids):
     parts = [Part(text=text)]
-    return SendMessageRequest(
-        message=Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=parts, **ids)
-    )
+    return SendMessageRequest(message=Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=parts, **ids))
 
 
 def text(parts):

@@ -32,7 +32,7 @@ async def calls(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert sorted(tools) == ["echo", "failing", "slow"], tools
     assert tools["echo"].input_schema["required"] == ["text"]
-    text = "héllo\n\"世界\""
+    text = 'héllo\n"世界"'
     result = await client.call_tool("echo", {"text": text})
     assert not result.is_error and result.content[0].text == text
     progress = []

@@ -1,7 +1,7 @@
 //! The page of a search: how much each target carries, and what it comes from.
 
 use maud::{Markup, html};
-use plimsoll_knee::{KneeReport, TargetKnee};
+use plimsoll_knee::KneeReport;
 use plimsoll_report::format::{digits, or_dash};
 use plimsoll_report::printable;
 use plimsoll_report::screen::Tone;

@@ -1,7 +1,7 @@
 //! What all charts over time have in common: their axis, the stages, and what stood still.
 
 use maud::{Markup, html};
-use plimsoll_metrics::{RunTimeline, TimelineGroup, TimelineInterval};
+use plimsoll_metrics::{RunTimeline, TimelineInterval};
 use plimsoll_report::format::digits;
 
 use crate::axis::Axis;

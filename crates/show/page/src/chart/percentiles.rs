@@ -3,9 +3,7 @@
 
 use maud::html;
 use plimsoll_compare::Comparison;
-use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Quantile, RunSummary,
-};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, Quantile, RunSummary};
 use plimsoll_report::format::{self, count, range};
 use plimsoll_report::printable;
 

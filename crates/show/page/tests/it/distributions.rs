@@ -31,7 +31,7 @@ fn after(path: &str, letter: char) -> Vec<f64> {
     let parts = path.split(letter).skip(1);
     parts
         .map(|part| -> f64 {
-            let end = part.find(|c| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
+            let end = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
             part[..end].parse().unwrap()
         })
         .collect()
@@ -56,7 +56,7 @@ fn steps_are_as_high_as_their_share_of_the_pairs() {
     // The bins in the table begin and end where their formula says: 1000 (2^(b/8) - 1) ns.
     let shown = rows(&html, "added-distribution");
     let near = |text: &str, ns: f64| {
-        let unit = text.find(|c| c.is_alphabetic()).unwrap();
+        let unit = text.find(|c: char| c.is_alphabetic()).unwrap();
         let size = match &text[unit..] {
             "ns" => 1.0,
             "us" => 1e3,

@@ -2,7 +2,7 @@
 //! tokens against interactivity. Only of probes that lasted to their end and are valid.
 
 use maud::{Markup, html};
-use plimsoll_knee::{CurvePoint, ProbeFigures, TargetKnee};
+use plimsoll_knee::{CurvePoint, ProbeFigures};
 use plimsoll_report::format::{DASH, digits, or_dash, time, time_or_dash};
 use plimsoll_report::printable;
 
