@@ -76,8 +76,7 @@ fn parse(text: &str) -> Option<HumanDuration> {
 /// exactly.
 impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = |&&(_, size): &&(&str, u64)| self.0 >= size && self.0.is_multiple_of(size);
-        match UNITS.iter().find(whole) {
+        match UNITS.iter().find(|&&(_, size)| self.0 >= size && self.0.is_multiple_of(size)) {
             Some((unit, size)) => write!(f, "{}{unit}", self.0 / size),
             None => f.write_str("0s"),
         }
@@ -111,13 +110,19 @@ impl Visitor<'_> for DurationVisitor {
 
     /// Zero is the only duration without a unit.
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<HumanDuration, E> {
-        let refused = || E::invalid_value(Unexpected::Unsigned(number), &self);
-        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refused()) }
+        if number == 0 {
+            Ok(HumanDuration::ZERO)
+        } else {
+            Err(E::invalid_value(Unexpected::Unsigned(number), &self))
+        }
     }
 
     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<HumanDuration, E> {
-        let refused = || E::invalid_value(Unexpected::Signed(number), &self);
-        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refused()) }
+        if number == 0 {
+            Ok(HumanDuration::ZERO)
+        } else {
+            Err(E::invalid_value(Unexpected::Signed(number), &self))
+        }
     }
 }
 

@@ -31,10 +31,15 @@ impl EventPlan {
         stop: Option<Stop>,
     ) -> Self {
         let count = messages.len() as u64;
-        let event = |(message, number): (&Vec<u8>, u64)| {
-            (part(latency, number, count), named_event(message))
-        };
-        Self::timed(messages.iter().zip(1..).map(event).collect(), fault, stop)
+        Self::timed(
+            messages
+                .iter()
+                .zip(1..)
+                .map(|(message, number)| (part(latency, number, count), named_event(message)))
+                .collect(),
+            fault,
+            stop,
+        )
     }
 
     /// The same plan, which ends with this event if it is stopped.
@@ -60,13 +65,16 @@ impl EventPlan {
             }
             _ => (events.len(), StreamEnd::Complete, 0),
         };
-        let paused = |index: usize| if index >= place { pause } else { 0 };
         // A broken stream ends when the next event would have come.
         let next = events.get(kept).map(|(due, _)| *due);
-        let event = |(index, (due, event)): (usize, (u64, Vec<u8>))| {
-            (due.saturating_add(paused(index)), event)
-        };
-        let events: VecDeque<_> = events.into_iter().take(kept).enumerate().map(event).collect();
+        let events: VecDeque<_> = events
+            .into_iter()
+            .take(kept)
+            .enumerate()
+            .map(|(index, (due, event))| {
+                (due.saturating_add(if index >= place { pause } else { 0 }), event)
+            })
+            .collect();
         let last = events.back().map_or(0, |(due, _)| *due);
         Self { events, end: Some(end), end_due: next.unwrap_or(last), stop, farewell: Vec::new() }
     }

@@ -331,6 +331,6 @@ fn describe_prompt(record: &mut LogRecord, request: &ApiRequest<'_>, keeps_text:
     record.messages = request.messages;
     record.prompt_bytes = request.texts.iter().map(|text| text.len() as u64).sum();
     record.prompt_tokens = request.prompt_tokens();
-    let head = |text: &str| text.chars().take(60).collect();
-    record.prompt_head = request.texts.first().filter(|_| keeps_text).map(|text| head(text));
+    record.prompt_head =
+        request.texts.first().filter(|_| keeps_text).map(|text| text.chars().take(60).collect());
 }

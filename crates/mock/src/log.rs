@@ -37,11 +37,12 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn open(config: &MockConfig, clock: Clock) -> Result<Self, MockError> {
-        let open = |path: &Path| FileLog::open(path, clock).map_err(|e| log_error(path, e));
         let destination = match &config.log {
             LogTarget::None => Destination::Off,
             LogTarget::Memory => Destination::Memory(Mutex::default()),
-            LogTarget::File(path) => Destination::File(open(path)?),
+            LogTarget::File(path) => {
+                Destination::File(FileLog::open(path, clock).map_err(|e| log_error(path, e))?)
+            }
         };
         let (capacity, keeps_text) = (config.log_capacity, config.log_text);
         Ok(Self { destination, capacity, keeps_text, lost: Counter::default() })

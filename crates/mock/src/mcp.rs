@@ -240,8 +240,8 @@ fn cancellable(
     let takes_time = reply.latency > 0 || matches!(reply.fault, Some(Fault::Stall { .. }));
     let Some(session) = session.filter(|_| takes_time) else { return Ok(None) };
     let stop = worker.state().sessions.begin_call(session, &request.id);
-    let busy = || (400, RpcError::new(INVALID_REQUEST, "A request with this id is in flight"));
-    stop.map(Some).ok_or_else(busy)
+    stop.map(Some)
+        .ok_or_else(|| (400, RpcError::new(INVALID_REQUEST, "A request with this id is in flight")))
 }
 
 /// What two requests with the same random numbers have in common, with `draw: prompt`.

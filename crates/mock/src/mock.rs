@@ -167,11 +167,11 @@ fn report_error(ready: &Readiness, result: io::Result<()>) {
 }
 
 fn run_worker(params: WorkerParams, ready: &Readiness) {
-    let is_ready = || {
-        let _ = ready.send(Ok(()));
-    };
-    let result =
-        server::runtime().and_then(|runtime| runtime.block_on(server::run(params, is_ready)));
+    let result = server::runtime().and_then(|runtime| {
+        runtime.block_on(server::run(params, || {
+            let _ = ready.send(Ok(()));
+        }))
+    });
     report_error(ready, result);
 }
 

@@ -167,10 +167,14 @@ mod tests {
     use hyper::header::{HeaderName, HeaderValue};
 
     fn read(headers: &[(&str, &str)]) -> Result<RequestOverrides, String> {
-        let pair = |(name, value): &(&str, &str)| {
-            (HeaderName::from_str(name).unwrap(), HeaderValue::from_str(value).unwrap())
-        };
-        RequestOverrides::from_headers(&headers.iter().map(pair).collect())
+        RequestOverrides::from_headers(
+            &headers
+                .iter()
+                .map(|(name, value)| {
+                    (HeaderName::from_str(name).unwrap(), HeaderValue::from_str(value).unwrap())
+                })
+                .collect(),
+        )
     }
 
     #[test]

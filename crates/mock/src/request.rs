@@ -90,8 +90,7 @@ impl<'a> ApiRequest<'a> {
 
     /// Input tokens: the UTF-8 bytes of each text divided by four, rounded up, plus the token ids.
     pub(crate) fn prompt_tokens(&self) -> u64 {
-        let tokens = |text: &Cow<'_, str>| text.len().div_ceil(4) as u64;
-        self.texts.iter().map(tokens).sum::<u64>() + self.token_ids
+        self.texts.iter().map(|text| text.len().div_ceil(4) as u64).sum::<u64>() + self.token_ids
     }
 }
 
@@ -101,11 +100,11 @@ pub(crate) fn behind_id(text: &str) -> &str {
     let is_id = |end: &usize| {
         let Some(start) = end.checked_sub(UUID) else { return false };
         let opened = start.checked_sub(1).is_some_and(|at| text.as_bytes()[at] == b'[');
-        let hex = |(at, byte): (usize, &u8)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        };
-        opened && text.as_bytes()[start..*end].iter().enumerate().all(hex)
+        opened
+            && text.as_bytes()[start..*end].iter().enumerate().all(|(at, byte)| match at {
+                8 | 13 | 18 | 23 => *byte == b'-',
+                _ => byte.is_ascii_hexdigit(),
+            })
     };
     let ends = text.bytes().enumerate().rev().filter(|(_, byte)| *byte == b']');
     let end = ends.map(|(end, _)| end).find(is_id);
@@ -299,11 +298,13 @@ mod tests {
 
     #[test]
     fn more_inputs_than_the_limit_are_refused() {
-        let body =
-            |count| format!(r#"{{"model":"m","input":[{}]}}"#, vec!["\"x\""; count].join(","));
         for (count, accepted) in [(2_048, true), (2_049, false)] {
-            let found =
-                ApiRequest::parse(Dialect::OpenaiEmbeddings, body(count).as_bytes()).is_ok();
+            let found = ApiRequest::parse(
+                Dialect::OpenaiEmbeddings,
+                (format!(r#"{{"model":"m","input":[{}]}}"#, vec!["\"x\""; count].join(",")))
+                    .as_bytes(),
+            )
+            .is_ok();
             assert_eq!(found, accepted, "{count}");
         }
     }

@@ -65,10 +65,12 @@ fn plan_output(
     } else if request.dialect == Dialect::OpenaiEmbeddings {
         (Vec::new(), Vec::new(), finish_reason)
     } else {
-        let drawn = || rng.fork(Purpose::ToolCall).uniform() < model.tool_call_share;
         // The messages of a WebSocket have no form for a tool call.
         let may_call = request.dialect != Dialect::Websocket;
-        let tool_call = may_call && overrides.tool_call.unwrap_or_else(drawn);
+        let tool_call = may_call
+            && overrides
+                .tool_call
+                .unwrap_or_else(|| rng.fork(Purpose::ToolCall).uniform() < model.tool_call_share);
         let calls = tool_call.then(|| ToolCall::lookup(rng)).into_iter().collect();
         (sections(tokens, reasoning, tool_call), calls, finish_reason)
     };
@@ -126,8 +128,10 @@ pub(crate) fn sample_fault(faults: &[FaultShare], rng: RequestRng) -> Option<Fau
 }
 
 fn plan_preamble(model: &ModelSpec, overrides: &RequestOverrides, rng: RequestRng) -> u64 {
-    let sampled = || sample_time(&model.preamble, &mut rng.fork(Purpose::Preamble), 1.0);
-    overrides.preamble.map_or_else(sampled, HumanDuration::as_nanos)
+    overrides.preamble.map_or_else(
+        || sample_time(&model.preamble, &mut rng.fork(Purpose::Preamble), 1.0),
+        HumanDuration::as_nanos,
+    )
 }
 
 fn plan_ttft(
@@ -172,8 +176,9 @@ impl Gaps {
 
     /// The next gap in nanoseconds, while `in_flight` API requests are in flight.
     pub(crate) fn next(&mut self, in_flight: u64) -> u64 {
-        let factor = || self.model.slowdown.factor(in_flight);
-        self.exact.unwrap_or_else(|| sample_time(&self.model.gap, &mut self.rng, factor()))
+        self.exact.unwrap_or_else(|| {
+            sample_time(&self.model.gap, &mut self.rng, self.model.slowdown.factor(in_flight))
+        })
     }
 }
 

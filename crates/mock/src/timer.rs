@@ -250,14 +250,13 @@ mod tests {
     async fn sleep_all(timer: Rc<Timer>, clock: Clock, millis: [u64; 4]) -> Vec<(u64, u64)> {
         let start = clock.now();
         let woken = Rc::new(RefCell::new(Vec::new()));
-        let sleeper = |ms: u64| {
+        for task in millis.map(|ms| {
             let (timer, woken) = (Rc::clone(&timer), Rc::clone(&woken));
             tokio::task::spawn_local(async move {
                 timer.sleep_until(start + ms * MS).await;
                 woken.borrow_mut().push((ms, clock.now().checked_sub(start + ms * MS).unwrap()));
             })
-        };
-        for task in millis.map(sleeper) {
+        }) {
             task.await.unwrap();
         }
         woken.take()

@@ -125,8 +125,8 @@ fn error_of(status: u16, body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let error = &body["error"];
     let kind = error["type"].as_str().map(str::to_owned);
-    let code = || error["code"].as_i64().map(|code| code.to_string());
-    kind.or_else(code).or_else(|| (status != 200).then(|| status.to_string()))
+    kind.or_else(|| error["code"].as_i64().map(|code| code.to_string()))
+        .or_else(|| (status != 200).then(|| status.to_string()))
 }
 
 #[cfg(test)]

@@ -88,11 +88,6 @@ fn read_parts(version: Version, message: &Object) -> Result<String, RpcError> {
 
 /// The kind of a part, if its content is there: 0.3 names it in `kind`, 1.0 has one member for it.
 fn kind_of(version: Version, part: &Value) -> Option<&'static str> {
-    let fits = |kind: &str| match kind {
-        "text" | "raw" | "url" => part[kind].is_string(),
-        "file" => part[kind].is_object(),
-        _ => part.get(kind).is_some(),
-    };
     let known: &[&'static str] = match version {
         Version::V03 => &["text", "file", "data"],
         Version::V1 => &["text", "raw", "url", "data"],
@@ -101,7 +96,11 @@ fn kind_of(version: Version, part: &Value) -> Option<&'static str> {
         Version::V03 => part["kind"] == **kind,
         Version::V1 => part.get(kind).is_some(),
     });
-    let kind = present.next().filter(|kind| fits(kind))?;
+    let kind = present.next().filter(|kind| match *kind {
+        "text" | "raw" | "url" => part[kind].is_string(),
+        "file" => part[kind].is_object(),
+        _ => part.get(kind).is_some(),
+    })?;
     present.next().is_none().then_some(kind)
 }
 
@@ -121,9 +120,12 @@ fn read_configuration(version: Version, params: &Object) -> Result<bool, RpcErro
         return Err(RpcError::new(PUSH_NOT_SUPPORTED, "Push notifications are not supported"));
     }
     let modes = configuration.get("acceptedOutputModes").and_then(Value::as_array);
-    let accepted =
-        |mode: &Value| matches!(mode.as_str(), Some("text" | "text/plain" | "text/*" | "*/*"));
-    if modes.is_some_and(|modes| !modes.is_empty() && !modes.iter().any(accepted)) {
+    if modes.is_some_and(|modes| {
+        !modes.is_empty()
+            && !modes
+                .iter()
+                .any(|mode| matches!(mode.as_str(), Some("text" | "text/plain" | "text/*" | "*/*")))
+    }) {
         return Err(RpcError::new(CONTENT_NOT_SUPPORTED, "The agent answers with text/plain only"));
     }
     let flag = |key: &str| match configuration.get(key) {

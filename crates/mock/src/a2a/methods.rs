@@ -232,11 +232,13 @@ impl Asked<'_> {
         let next = page.last().filter(|_| more).map(|id| token::text(**id)).unwrap_or_default();
         let with_results = params.get("includeArtifacts") == Some(&Value::Bool(true));
         let now = self.now();
-        let show = |id: &&u128| {
-            let task = self.tasks().get(self.name, &token::text(**id))?;
-            Some(self.shape.listed(&task, now, with_results))
-        };
-        let tasks: Vec<Value> = page.iter().filter_map(show).collect();
+        let tasks: Vec<Value> = page
+            .iter()
+            .filter_map(|id| {
+                let task = self.tasks().get(self.name, &token::text(**id))?;
+                Some(self.shape.listed(&task, now, with_results))
+            })
+            .collect();
         Ok(Reply::new(Content::Once(Ok(json!({
             "tasks": tasks, "nextPageToken": next, "pageSize": size, "totalSize": all.len(),
         })))))
@@ -298,8 +300,10 @@ impl Asked<'_> {
             (called, started) = (Some(record), self.now());
         }
         let rng = responder.exchange.rng();
-        let drawn = || round(self.agent.latency.sample(&mut rng.fork(Purpose::Ttft)));
-        let latency = self.overrides.ttft.map_or_else(drawn, HumanDuration::as_nanos);
+        let latency = self.overrides.ttft.map_or_else(
+            || round(self.agent.latency.sample(&mut rng.fork(Purpose::Ttft))),
+            HumanDuration::as_nanos,
+        );
         Plan { rng, started, latency, fault: sample_fault(&self.agent.faults, rng), called }
     }
 
@@ -310,8 +314,11 @@ impl Asked<'_> {
 
     /// The agent's answer as a message.
     fn message(&self, incoming: &Incoming, context: &str, plan: &Plan, streams: bool) -> Reply {
-        let words = || word_text(plan.rng, self.result_bytes(plan.rng));
-        let text = if self.agent.echo { incoming.text.clone() } else { words() };
+        let text = if self.agent.echo {
+            incoming.text.clone()
+        } else {
+            word_text(plan.rng, self.result_bytes(plan.rng))
+        };
         let mut message = self.shape.message(self.tasks().token(), context, None, &text);
         note_call(&mut message, plan);
         let message = self.shape.named("message", message);
@@ -324,8 +331,9 @@ impl Asked<'_> {
     }
 
     fn work(&self, incoming: &Incoming, plan: &Plan, (is_new, fails): (bool, bool)) -> Work {
-        let asks = || plan.rng.fork(Purpose::Input).uniform() < self.agent.input_required_share;
-        let end = if is_new && asks() {
+        let end = if is_new
+            && (plan.rng.fork(Purpose::Input).uniform() < self.agent.input_required_share)
+        {
             State::InputRequired
         } else if fails {
             State::Failed

@@ -163,9 +163,10 @@ impl Shape {
             _ => return events,
         }
         if work.end == State::Completed {
-            let is_past = |due: u64| matches!(begin, Begin::Watched(now) if due <= now);
             let pieces = self.pieces(task).into_iter();
-            events.extend(pieces.filter(|(due, _)| !is_past(*due)));
+            events.extend(
+                pieces.filter(|(due, _)| !(matches!(begin, Begin::Watched(now) if *due <= now))),
+            );
         }
         events.push((work.due, self.status_event(task, work.end, Some(work.due))));
         events
@@ -178,11 +179,12 @@ impl Shape {
             let at = usize::try_from(part(text.len() as u64, number, count)).unwrap_or(0);
             (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
         };
-        let piece = |number: u64| {
-            let due = part(work.due - work.started, number, count).saturating_add(work.started);
-            let text = &text[place(number - 1)..place(number)];
-            (due, self.piece_event(task, text, (number == 1, number == count)))
-        };
-        (1..=count).map(piece).collect()
+        (1..=count)
+            .map(|number| {
+                let due = part(work.due - work.started, number, count).saturating_add(work.started);
+                let text = &text[place(number - 1)..place(number)];
+                (due, self.piece_event(task, text, (number == 1, number == count)))
+            })
+            .collect()
     }
 }

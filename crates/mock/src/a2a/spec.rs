@@ -196,8 +196,10 @@ impl A2aSpec {
         }
         for (name, agent) in &self.agents {
             let path = format!("a2a.agents.{name}");
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-            if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+            if name.is_empty()
+                || name.starts_with('.')
+                || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+            {
                 problems.push(format!("{path}: letters, digits, `-`, `_` and `.` make a name"));
             }
             agent.check(&path, problems);

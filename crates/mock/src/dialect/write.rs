@@ -23,8 +23,9 @@ impl WriteExt for Vec<u8> {
     }
 
     fn hex(&mut self, number: u64) -> &mut Self {
-        let digit = |shift: u32| b"0123456789abcdef"[(number >> shift & 15) as usize];
-        self.extend((0..16).rev().map(|place| digit(4 * place)));
+        self.extend(
+            (0..16).rev().map(|place| b"0123456789abcdef"[((number >> (4 * place)) & 15) as usize]),
+        );
         self
     }
 }

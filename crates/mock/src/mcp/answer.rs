@@ -99,13 +99,14 @@ impl Answer {
             return Vec::new();
         };
         let total = self.reply.progress;
-        let notification = |done: u32| {
-            rpc::bytes(&json!({
-                "jsonrpc": "2.0", "method": "notifications/progress",
-                "params": {"progressToken": token, "progress": done, "total": total},
-            }))
-        };
-        (1..=total).map(notification).collect()
+        (1..=total)
+            .map(|done| {
+                rpc::bytes(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/progress",
+                    "params": {"progressToken": token, "progress": done, "total": total},
+                }))
+            })
+            .collect()
     }
 
     fn message(&mut self) -> Vec<u8> {

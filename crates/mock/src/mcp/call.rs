@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn shares_of_both_errors_are_kept_and_the_length_of_results() {
         let tool = ToolSpec { tool_error_share: 0.3, rpc_error_share: 0.1, ..ToolSpec::default() };
-        let run = |n| run(&tool, &Object::new(), RequestRng::new(3, None, n));
-        let replies: Vec<Reply> = (0..20_000).map(run).collect();
+        let replies: Vec<Reply> =
+            (0..20_000).map(|n| run(&tool, &Object::new(), RequestRng::new(3, None, n))).collect();
         let share = |outcome| {
             replies.iter().filter(|reply| reply.outcome == outcome).count() as f64 / 20_000.0
         };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::era::Era;
-use super::{LATEST_WITH_SESSIONS, PromptSpec, ResourceSpec, VERSIONS, WITH_SESSIONS, call};
+use super::{LATEST_WITH_SESSIONS, VERSIONS, WITH_SESSIONS, call};
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::fault::Fault;
@@ -111,8 +111,7 @@ fn list(key: &str, entries: Vec<Value>, params: &Object, page: u32) -> Result<Va
 }
 
 fn resources(state: &MockState) -> Vec<Value> {
-    let entry = |(uri, spec): (&String, &ResourceSpec)| json!({"uri": uri, "name": uri, "mimeType": spec.mime_type, "size": spec.bytes});
-    state.mcp.resources.iter().map(entry).collect()
+    state.mcp.resources.iter().map(|(uri, spec)| json!({"uri": uri, "name": uri, "mimeType": spec.mime_type, "size": spec.bytes})).collect()
 }
 
 fn read(state: &MockState, era: Era, params: &Object, rng: RequestRng) -> Reply {
@@ -136,12 +135,16 @@ fn read(state: &MockState, era: Era, params: &Object, rng: RequestRng) -> Reply 
 }
 
 fn prompts(state: &MockState) -> Vec<Value> {
-    let entry = |(name, spec): (&String, &PromptSpec)| {
-        let argument = |name: &String| json!({"name": name, "required": true});
-        let arguments: Vec<Value> = spec.arguments.iter().map(argument).collect();
-        json!({"name": name, "description": spec.description, "arguments": arguments})
-    };
-    state.mcp.prompts.iter().map(entry).collect()
+    state
+        .mcp
+        .prompts
+        .iter()
+        .map(|(name, spec)| {
+            let arguments: Vec<Value> =
+                spec.arguments.iter().map(|name| json!({"name": name, "required": true})).collect();
+            json!({"name": name, "description": spec.description, "arguments": arguments})
+        })
+        .collect()
 }
 
 fn prompt(state: &MockState, params: &Object) -> Result<Value, RpcError> {
@@ -152,8 +155,11 @@ fn prompt(state: &MockState, params: &Object) -> Result<Value, RpcError> {
     let mut text = spec.text.clone();
     for argument in &spec.arguments {
         let value = arguments.and_then(|given| given.get(argument)).and_then(Value::as_str);
-        let missing = || RpcError::invalid_params(format!("Missing argument: {argument}"));
-        text = text.replace(&format!("{{{argument}}}"), value.ok_or_else(missing)?);
+        text = text.replace(
+            &format!("{{{argument}}}"),
+            value
+                .ok_or_else(|| RpcError::invalid_params(format!("Missing argument: {argument}")))?,
+        );
     }
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     Ok(json!({"description": spec.description, "messages": [message]}))

@@ -34,16 +34,18 @@ impl Conversation {
             Dialect::AnthropicMessages => rounds.read_messages(&body)?,
             Dialect::OpenaiEmbeddings | Dialect::Websocket => {}
         }
-        let name = |tool: &Value| {
-            let name = tool.get("name").or_else(|| tool["function"].get("name"));
-            name.and_then(Value::as_str).map(str::to_owned)
-        };
         let choice = &body["tool_choice"];
         let choice = choice.as_str().or_else(|| choice["type"].as_str());
         Ok(Self {
             rounds: rounds.count,
             task: rounds.task,
-            offered: list(&body["tools"]).iter().filter_map(name).collect(),
+            offered: list(&body["tools"])
+                .iter()
+                .filter_map(|tool| {
+                    let name = tool.get("name").or_else(|| tool["function"].get("name"));
+                    name.and_then(Value::as_str).map(str::to_owned)
+                })
+                .collect(),
             may_call: choice != Some("none"),
         })
     }

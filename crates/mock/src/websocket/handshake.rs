@@ -77,8 +77,8 @@ fn check(head: &Parts) -> Result<&str, (u16, &'static str)> {
         return Err((426, "The version of WebSocket must be 13"));
     }
     let key = head.headers.get(SEC_WEBSOCKET_KEY).and_then(|key| key.to_str().ok());
-    let is_key = |key: &&str| STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == KEY_BYTES);
-    key.filter(is_key).ok_or((400, "Sec-WebSocket-Key must be 16 bytes in Base64"))
+    key.filter(|key| STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == KEY_BYTES))
+        .ok_or((400, "Sec-WebSocket-Key must be 16 bytes in Base64"))
 }
 
 /// The words of a list in a header, which may have several lines.

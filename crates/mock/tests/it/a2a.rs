@@ -69,8 +69,11 @@ impl Names {
     }
 
     fn state(&self, name: &str) -> String {
-        let upper = || name.to_uppercase().replace('-', "_");
-        if self.is_v1() { format!("TASK_STATE_{}", upper()) } else { name.to_owned() }
+        if self.is_v1() {
+            format!("TASK_STATE_{}", name.to_uppercase().replace('-', "_"))
+        } else {
+            name.to_owned()
+        }
     }
 
     /// What stands in a result that may be of several kinds.

@@ -106,16 +106,21 @@ fn look_at_messages(counted: &[(String, usize)], log: &[LogRecord]) {
         assert_eq!(of(&cancelled), 2, "{version}");
         // The asking agent, streamed and not: asked, answered, refused.
         for (state, count) in [("input-required", 2), ("completed", 2)] {
-            let state = |rpc: &RpcRecord| {
-                rpc.agent.as_deref() == Some("asking") && rpc.state.as_deref() == Some(state)
-            };
-            assert_eq!(of(&state), count, "{version}");
+            assert_eq!(
+                of(&|rpc: &RpcRecord| {
+                    rpc.agent.as_deref() == Some("asking") && rpc.state.as_deref() == Some(state)
+                }),
+                count,
+                "{version}"
+            );
         }
         assert_eq!(of(&|rpc| rpc.code == Some(-32_004)), 3, "{version}");
         assert_eq!(of(&|rpc| rpc.code == Some(-32_001)), 1, "{version}");
     }
     let lists = rpc.iter().filter(|rpc| rpc.method.as_deref() == Some("ListTasks")).count();
     assert_eq!(lists, 2);
-    let ended = |record: &&LogRecord| record.end == Some(RequestEnd::Completed);
-    assert_eq!(log.iter().filter(ended).count(), total);
+    assert_eq!(
+        log.iter().filter(|record| record.end == Some(RequestEnd::Completed)).count(),
+        total
+    );
 }

@@ -130,8 +130,7 @@ fn events_without_gaps_share_writes_and_late_events_do_not() {
     let one_by_one: Vec<u32> = log[1].chunks.iter().map(|chunk| chunk.tokens).collect();
     // The preamble is due together with the first token.
     assert_eq!(one_by_one, vec![1; 2_000]);
-    let in_order = |pair: &[plimsoll_mock::ChunkRecord]| pair[0].written <= pair[1].handed;
-    assert!(log[1].chunks.windows(2).all(in_order));
+    assert!(log[1].chunks.windows(2).all(|pair| pair[0].written <= pair[1].handed));
 }
 
 #[test]
@@ -175,8 +174,10 @@ other_models:
     let ttft: Vec<u64> = log.iter().map(|r| r.chunks[1].due - r.body_complete).collect();
     assert!((share(&ttft, 2 * MS) - 0.5).abs() < 0.1, "{}", share(&ttft, 2 * MS));
     assert!((share(&ttft, 6 * MS) - 0.95).abs() < 0.05, "{}", share(&ttft, 6 * MS));
-    let gap = |pair: &[plimsoll_mock::ChunkRecord]| pair[1].due - pair[0].due;
-    let gaps: Vec<u64> = log.iter().flat_map(|r| r.chunks[1..].windows(2).map(gap)).collect();
+    let gaps: Vec<u64> = log
+        .iter()
+        .flat_map(|r| r.chunks[1..].windows(2).map(|pair| pair[1].due - pair[0].due))
+        .collect();
     assert_eq!(gaps.len(), 3_000);
     assert!((share(&gaps, 100_000) - 0.5).abs() < 0.04, "{}", share(&gaps, 100_000));
     assert!((share(&gaps, 200_000) - 0.7).abs() < 0.04, "{}", share(&gaps, 200_000));

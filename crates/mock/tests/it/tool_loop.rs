@@ -51,20 +51,21 @@ fn go_on(path: &str, conversation: &mut Value, answer: &Value, ids: &[String]) {
     match path {
         "/v1/chat/completions" => {
             list.push(answer["choices"][0]["message"].clone());
-            let result = |id| json!({"role": "tool", "tool_call_id": id, "content": "found"});
-            list.extend(ids.iter().map(result));
+            list.extend(
+                ids.iter()
+                    .map(|id| json!({"role": "tool", "tool_call_id": id, "content": "found"})),
+            );
         }
         "/v1/responses" => {
             list.extend(answer["output"].as_array().unwrap().iter().cloned());
-            let result =
-                |id| json!({"type": "function_call_output", "call_id": id, "output": "found"});
-            list.extend(ids.iter().map(result));
+            list.extend(ids.iter().map(
+                |id| json!({"type": "function_call_output", "call_id": id, "output": "found"}),
+            ));
         }
         _ => {
             list.push(json!({"role": "assistant", "content": answer["content"]}));
-            let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": "found"});
             list.push(
-                json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()}),
+                json!({"role": "user", "content": ids.iter().map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "found"})).collect::<Vec<_>>()}),
             );
         }
     }

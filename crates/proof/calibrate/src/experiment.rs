@@ -194,7 +194,6 @@ mod tests {
 
     #[test]
     fn no_figure_is_never_a_pass() {
-        let named = |id| Experiment::named(id).unwrap();
         let figures = |kept: &[bool]| {
             let checks: Vec<_> = kept.iter().map(|&kept| Check::holds("x", kept)).collect();
             Ok(checks.into())
@@ -209,7 +208,7 @@ mod tests {
             // Where tools to compare with are missing, nothing is wrong with the host.
             ("T20", missing(), ExperimentResult::Elsewhere("a tool".to_owned())),
         ] {
-            assert_eq!(named(id).judge(observed).0, expected, "{id}");
+            assert_eq!(Experiment::named(id).unwrap().judge(observed).0, expected, "{id}");
         }
     }
 }

@@ -17,8 +17,10 @@ pub(crate) fn join<'r, 'l>(
         let conversation = plimsoll_workload::conversation_id(run.ids, sample.conversation);
         format!("{}-{}", conversation.as_str(), sample.turn)
     };
-    let pair = |sample| Some((sample, *by_id.get(id(sample).as_str())?));
-    run.samples.iter().filter_map(pair).collect()
+    run.samples
+        .iter()
+        .filter_map(|sample| Some((sample, *by_id.get(id(sample).as_str())?)))
+        .collect()
 }
 
 /// The time that the mock took for a request, in microseconds: from its arrival, by the kernel's

@@ -115,14 +115,13 @@ impl Record {
     /// # Errors
     /// Where the file cannot be written.
     pub fn store(&self, path: &Path) -> Result<(), CalibrateError> {
-        let refuse = |source| CalibrateError::Record { path: path.to_owned(), source };
         let text = serde_json::to_string_pretty(self)?;
         let fresh = path.with_extension("json.new");
         path.parent()
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| fs::write(&fresh, text + "\n"))
             .and_then(|()| fs::rename(&fresh, path))
-            .map_err(refuse)
+            .map_err(|source| CalibrateError::Record { path: path.to_owned(), source })
     }
 
     /// Whether every experiment that is meant for a host passed. One that could not be carried out
@@ -130,10 +129,10 @@ impl Record {
     pub fn passed(&self) -> bool {
         let any_passed =
             self.findings.iter().any(|finding| finding.result == ExperimentResult::Pass);
-        let bad = |finding: &Finding| {
-            matches!(finding.result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
-        };
-        any_passed && !self.findings.iter().any(bad)
+        any_passed
+            && !self.findings.iter().any(|finding| {
+                matches!(finding.result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
+            })
     }
 
     /// The number of experiments that passed, and of those that failed or could not be carried out.

@@ -172,12 +172,15 @@ fn on_core<T: Send>(
     core: Option<usize>,
     work: impl FnOnce() -> Result<T, CalibrateError> + Send,
 ) -> Result<T, CalibrateError> {
-    let body = move || {
-        core.map_or(Ok(()), stay_on)?;
-        work()
-    };
-    thread::scope(|scope| scope.spawn(body).join())
-        .unwrap_or_else(|_| Err(CalibrateError::panicked()))
+    thread::scope(|scope| {
+        scope
+            .spawn(move || {
+                core.map_or(Ok(()), stay_on)?;
+                work()
+            })
+            .join()
+    })
+    .unwrap_or_else(|_| Err(CalibrateError::panicked()))
 }
 
 /// The plan of an experiment. One worker, unless the profile says otherwise.
@@ -208,8 +211,9 @@ mod tests {
 
     #[test]
     fn what_panics_on_a_core_is_an_error() {
-        let work = || -> Result<(), CalibrateError> { std::panic::panic_any(0) };
-        let error = on_core(None, work).unwrap_err().to_string();
+        let error = on_core(None, || -> Result<(), CalibrateError> { std::panic::panic_any(0) })
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("panicked"), "{error}");
         assert_eq!(on_core(None, || Ok(7)).unwrap(), 7);
     }

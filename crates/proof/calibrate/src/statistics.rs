@@ -28,11 +28,13 @@ fn kolmogorov_tail(x: f64) -> f64 {
         // The series converges slowly here, and the sum differs from 1 by less than 1e-12.
         return 1.0;
     }
-    let term = |j: i32| {
-        let sign = if j % 2 == 1 { 2.0 } else { -2.0 };
-        sign * (-2.0 * f64::from(j * j) * x * x).exp()
-    };
-    (1..=100).map(term).sum::<f64>().clamp(0.0, 1.0)
+    (1..=100)
+        .map(|j| {
+            let sign = if j % 2 == 1 { 2.0 } else { -2.0 };
+            sign * (-2.0 * f64::from(j * j) * x * x).exp()
+        })
+        .sum::<f64>()
+        .clamp(0.0, 1.0)
 }
 
 /// Variance over mean of the counts in windows of equal length: 1 for a Poisson process, 0 for an

@@ -205,11 +205,13 @@ mod tests {
     fn passes(rates: &[f64]) -> Report {
         let mut report = report(1.0, "a");
         let one = report.measurements[0].passes[0].clone();
-        let pass = |rate: &f64| Figures {
-            requests_per_s: Some(BoundedFigure::exact(*rate)),
-            ..one.clone()
-        };
-        report.measurements[0].passes = rates.iter().map(pass).collect();
+        report.measurements[0].passes = rates
+            .iter()
+            .map(|rate| Figures {
+                requests_per_s: Some(BoundedFigure::exact(*rate)),
+                ..one.clone()
+            })
+            .collect();
         report
     }
 

@@ -133,9 +133,6 @@ impl BoundResult {
         measured: Result<[f64; 3], String>,
         requirement: Requirement,
     ) -> Self {
-        let shown = |[value, low, high]: [f64; 3]| {
-            [value, low, high].map(|value| (requirement.format)(value))
-        };
         let judgement = match &measured {
             Err(why) => Judgement::Inconclusive(why.clone()),
             Ok([_, low, high]) => {
@@ -148,9 +145,12 @@ impl BoundResult {
         };
         Self {
             what: what.to_owned(),
-            measured: or_dash(measured.ok().map(shown), |[value, low, high]| {
-                format!("{value} [{low}, {high}]")
-            }),
+            measured: or_dash(
+                measured.ok().map(|[value, low, high]| {
+                    [value, low, high].map(|value| (requirement.format)(value))
+                }),
+                |[value, low, high]| format!("{value} [{low}, {high}]"),
+            ),
             bound: requirement.text(),
             judgement,
             decides: true,
@@ -262,9 +262,13 @@ mod tests {
             (Requirement::at_most(2.0, percent), "<= 200%", true, true, false),
             (Requirement::at_least(2.0, time), ">= 2.00ms", false, true, true),
         ] {
-            let passes =
-                |value| requirement.judge(Ok(BoundedFigure::exact(value))) == Judgement::Pass;
-            assert_eq!([1.0, 2.0, 3.0].map(passes), [below, on, above], "{text}");
+            assert_eq!(
+                [1.0, 2.0, 3.0]
+                    .map(|value| requirement.judge(Ok(BoundedFigure::exact(value)))
+                        == Judgement::Pass),
+                [below, on, above],
+                "{text}"
+            );
             assert_eq!(requirement.text(), text);
         }
     }

@@ -135,8 +135,10 @@ pub fn become_child(core: Option<usize>, program: Option<&Path>, args: &[String]
     let cannot = |source| SuiteError::Start { what: args.join(" "), source };
     let prepared = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .and_then(|()| core.map_or(Ok(()), |core| pin_current_thread(&[core])));
-    let program = || program.map_or_else(std::env::current_exe, |program| Ok(program.to_owned()));
-    match prepared.map_err(std::io::Error::from).and_then(|()| program()) {
+    match prepared
+        .map_err(std::io::Error::from)
+        .and_then(|()| program.map_or_else(std::env::current_exe, |program| Ok(program.to_owned())))
+    {
         Ok(exe) => cannot(Command::new(exe).args(args).exec()),
         Err(error) => cannot(error),
     }

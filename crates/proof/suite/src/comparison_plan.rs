@@ -54,17 +54,21 @@ impl ComparisonPlan {
 
     /// The processes of the targets that are known, each by the name of its target.
     pub(crate) fn watched(&self) -> Vec<WatchedProcess> {
-        let watched = |(name, target): &(String, SuiteTarget)| {
-            Some(WatchedProcess { name: name.clone(), pid: target.gateway_pid? })
-        };
-        self.targets.iter().filter_map(watched).collect()
+        self.targets
+            .iter()
+            .filter_map(|(name, target)| {
+                Some(WatchedProcess { name: name.clone(), pid: target.gateway_pid? })
+            })
+            .collect()
     }
 }
 
 /// A label as the name of a target, or as part of a file name.
 pub(crate) fn slug(label: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let text: String = label.chars().map(plain).collect();
+    let text: String = label
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect();
     text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 

@@ -69,11 +69,13 @@ impl ComparisonResult {
 
     /// A target's own median.
     pub(crate) fn p50(&self, target: &str) -> String {
-        let own = |versus: &Versus| {
-            let found = versus.targets.iter().find(|known| known.name == target)?;
-            found.own(versus.headline)?.p50_ns
-        };
-        or_dash(self.versus.as_ref().and_then(own), |nanos| format::time(nanos / 1e6))
+        or_dash(
+            self.versus.as_ref().and_then(|versus: &Versus| {
+                let found = versus.targets.iter().find(|known| known.name == target)?;
+                found.own(versus.headline)?.p50_ns
+            }),
+            |nanos| format::time(nanos / 1e6),
+        )
     }
 
     fn difference(&self, target: &str, kind: Kind, quantile: &str) -> Option<&Difference> {
@@ -83,10 +85,10 @@ impl ComparisonResult {
 
     fn cpu_difference(&self, target: &str) -> Option<&CpuDifference> {
         let versus = self.versus.as_ref()?;
-        let of = |found: &&CpuDifference| {
-            found.target == target && found.reference == versus.reference()
-        };
-        versus.cpu.iter().find(of)
+        versus
+            .cpu
+            .iter()
+            .find(|found| found.target == target && found.reference == versus.reference())
     }
 
     /// The median of what a target adds to a request, in milliseconds.

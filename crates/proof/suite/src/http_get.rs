@@ -70,12 +70,16 @@ fn parse(text: &str) -> HttpResponse {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
     let status = head.strip_prefix("HTTP/").and_then(|rest| rest.split(' ').nth(1));
     let status = status.and_then(|status| status.parse().ok()).unwrap_or(0);
-    let header = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        Some((name.to_ascii_lowercase(), value.trim().to_owned()))
-    };
     let whole = text.contains("\r\n\r\n");
-    let headers = head.lines().skip(1).filter(|_| whole).filter_map(header).collect();
+    let headers = head
+        .lines()
+        .skip(1)
+        .filter(|_| whole)
+        .filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.to_ascii_lowercase(), value.trim().to_owned()))
+        })
+        .collect();
     HttpResponse { status, headers, body: body.to_owned() }
 }
 

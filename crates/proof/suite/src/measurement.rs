@@ -224,11 +224,13 @@ impl Measurement {
     /// # Errors
     /// If the target's address or a header cannot be used.
     pub(crate) fn plan(&self, pass: u32) -> Result<Plan, SuiteError> {
-        let own = || {
-            let text = Value::Object(self.profile.clone()).to_string().into_bytes();
-            Ok(Profile::new(Path::new("suite"), text))
-        };
-        let profile = self.builtin.as_deref().map_or_else(own, Profile::open)?;
+        let profile = self.builtin.as_deref().map_or_else(
+            || {
+                let text = Value::Object(self.profile.clone()).to_string().into_bytes();
+                Ok(Profile::new(Path::new("suite"), text))
+            },
+            Profile::open,
+        )?;
         let seed = Some((pass + 1).to_string());
         let overrides = Overrides { seed, ..self.overrides.clone() };
         // Environment variables are meant for the user's profiles.
@@ -293,11 +295,14 @@ impl Measurement {
 
 /// The headers of a target as a profile has them.
 fn headers(target: &SuiteTarget) -> Map<String, Value> {
-    let split = |header: &String| {
-        let (name, value) = header.split_once(':')?;
-        Some((name.trim().to_owned(), value.trim().into()))
-    };
-    target.headers.iter().filter_map(split).collect()
+    target
+        .headers
+        .iter()
+        .filter_map(|header| {
+            let (name, value) = header.split_once(':')?;
+            Some((name.trim().to_owned(), value.trim().into()))
+        })
+        .collect()
 }
 
 /// Whether requests carry a key: the user's gateway gets none that the user did not give.

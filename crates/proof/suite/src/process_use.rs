@@ -54,9 +54,9 @@ pub(crate) fn busy_host(
     let waited = busy.waited? - if busy.shared { own } else { 0.0 };
     let ran = busy.busiest_worker.or(busy.generator).unwrap_or(0.0);
     let is_busy = waited > MOST_WAITING || (waited > MOST_OF_ITS_TIME && waited > ran);
-    let text =
-        || format!("the load waited {} of the time for a core that others used", percent(waited));
-    is_busy.then(text)
+    is_busy.then(|| {
+        format!("the load waited {} of the time for a core that others used", percent(waited))
+    })
 }
 
 pub(crate) const GATEWAY: &str = "gateway";
@@ -67,10 +67,10 @@ pub(crate) const STORE: &str = "store";
 pub(crate) fn watched(target: &SuiteTarget) -> Vec<WatchedProcess> {
     let processes =
         [(GATEWAY, target.gateway_pid), (PROVIDER, target.provider_pid), (STORE, target.store_pid)];
-    let watched = |(name, pid): (&str, Option<u32>)| {
-        Some(WatchedProcess { name: name.to_owned(), pid: pid? })
-    };
-    processes.into_iter().filter_map(watched).collect()
+    processes
+        .into_iter()
+        .filter_map(|(name, pid)| Some(WatchedProcess { name: name.to_owned(), pid: pid? }))
+        .collect()
 }
 
 /// CPU time of a process over the measured window, and the length of that.
@@ -93,14 +93,13 @@ pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
                 stage.is_none()
             }
     };
-    let add = |sum: CpuTime, process: &ProcessUse| CpuTime {
+    let mut parts = summary.processes.iter().filter(measured).peekable();
+    parts.peek()?;
+    Some(parts.fold(CpuTime::default(), |sum, process| CpuTime {
         cpu_s: sum.cpu_s + process.cpu_s,
         wall_s: sum.wall_s + process.wall_s,
         memory: process.rss_bytes as f64,
-    };
-    let mut parts = summary.processes.iter().filter(measured).peekable();
-    parts.peek()?;
-    Some(parts.fold(CpuTime::default(), add))
+    }))
 }
 
 #[cfg(test)]
@@ -140,11 +139,13 @@ mod tests {
     #[test]
     fn only_a_full_host_with_other_processes_is_crowded() {
         let of = |busy, own: &[f64]| {
-            let process = |cores: &f64| ProcessLoad { cores: *cores, ..ProcessLoad::default() };
             let host = HostLoad { cpus: 4, busy, stolen: 0.0 };
             crowded(&[StageResources {
                 wall_s: 2.0,
-                processes: own.iter().map(process).collect(),
+                processes: own
+                    .iter()
+                    .map(|cores| ProcessLoad { cores: *cores, ..ProcessLoad::default() })
+                    .collect(),
                 host: Some(host),
                 ..StageResources::default()
             }])

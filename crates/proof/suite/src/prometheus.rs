@@ -148,11 +148,14 @@ impl<'r> Page<'r> {
 
     /// Counts, which are true of every measurement that was carried out.
     fn counts(&mut self) {
-        let results = || self.report.measurements.iter().filter(|result| !result.passes.is_empty());
         let sum = |result: &MeasurementResult, of: fn(&Figures) -> u64| -> u64 {
             result.passes.iter().map(of).sum()
         };
-        let rows: Vec<_> = results()
+        let rows: Vec<_> = self
+            .report
+            .measurements
+            .iter()
+            .filter(|result| !result.passes.is_empty())
             .map(|result| (&*result.label, sum(result, |f| f.requests), sum(result, |f| f.errors)))
             .collect();
         let name = "plimsoll_suite_requests";

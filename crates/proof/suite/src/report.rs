@@ -220,25 +220,23 @@ impl Report {
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding = || self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
-        let unusable = |result: &MeasurementResult| {
-            let tolerated = accepted.invalid && result.is_only_invalid();
-            result.why_unusable().is_some() && !tolerated
-        };
-        let not_compared = |result: &ComparisonResult| {
-            let tolerated = accepted.invalid && result.is_only_invalid();
-            result.why_unusable().is_some() && !tolerated
-        };
-        let open = |bound: &BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
         if self.interrupted {
             SuiteOutcome::Interrupted
         } else if deciding().any(|bound| bound.judgement == Judgement::Fail) {
             SuiteOutcome::Fail
         } else if !measured
-            || self.measurements.iter().any(unusable)
-            || self.comparisons.iter().any(not_compared)
+            || self.measurements.iter().any(|result| {
+                let tolerated = accepted.invalid && result.is_only_invalid();
+                result.why_unusable().is_some() && !tolerated
+            })
+            || self.comparisons.iter().any(|result| {
+                let tolerated = accepted.invalid && result.is_only_invalid();
+                result.why_unusable().is_some() && !tolerated
+            })
             || (!accepted.invalid && self.measurements.iter().any(|r| r.busy_host().is_some()))
             || (!accepted.missing && !self.missing.is_empty())
-            || (!accepted.invalid && deciding().any(open))
+            || (!accepted.invalid
+                && deciding().any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_))))
         {
             SuiteOutcome::Inconclusive
         } else if deciding().next().is_none() {
@@ -392,7 +390,6 @@ mod tests {
     /// used: the host was busy all the same.
     #[test]
     fn nothing_is_kept_on_a_host_that_was_busy_most_of_the_time() {
-        let kept = || BoundResult::value("b", Some(0.5), Requirement::below(1.0, time));
         let disturbed = |invalid, busy: bool| {
             let mut result = result(invalid);
             result.passes[0].busy_host = busy.then(|| "others".to_owned());
@@ -400,7 +397,11 @@ mod tests {
         };
         for (busy, is_kept) in [([true, true, false], false), ([true, false, false], true)] {
             let results = busy.map(|busy| disturbed(busy, busy)).to_vec();
-            let report = report(results, vec![kept()]).conclude();
+            let report = report(
+                results,
+                vec![BoundResult::value("b", Some(0.5), Requirement::below(1.0, time))],
+            )
+            .conclude();
             assert_eq!(report.bounds[0].judgement == Judgement::Pass, is_kept, "{report:?}");
         }
     }

@@ -148,12 +148,15 @@ impl MeasurementResult {
         if !self.usable().is_empty() {
             return None;
         }
-        let why = || self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let mut refusals: Vec<_> =
             self.passes.iter().filter_map(|pass| self.refusal(pass)).collect();
         // What the target answered says more than that some passes were late besides.
         refusals.sort_by_key(|refusal| !matches!(refusal, Unusable::Errors(_)));
-        Some(refusals.into_iter().next().unwrap_or_else(|| Unusable::NotMeasured(why())))
+        Some(refusals.into_iter().next().unwrap_or_else(|| {
+            Unusable::NotMeasured(
+                self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
+            )
+        }))
     }
 
     /// What other processes and machines took from the host in a usable pass: what was measured
@@ -175,9 +178,8 @@ impl MeasurementResult {
     /// The figures for a table, which shows what was measured and marks what must not be used.
     pub(crate) fn shown(&self) -> Option<Figures> {
         let (usable, valid) = (self.usable(), self.valid());
-        let all = || self.passes.iter().collect();
         let passes = [usable, valid].into_iter().find(|passes| !passes.is_empty());
-        let passes = passes.unwrap_or_else(all);
+        let passes = passes.unwrap_or_else(|| self.passes.iter().collect());
         (!passes.is_empty()).then(|| Figures::median(&passes))
     }
 

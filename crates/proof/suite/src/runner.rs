@@ -122,11 +122,14 @@ impl<'a> SuiteRunner<'a> {
     /// The user's gateways.
     pub(crate) fn targets(&self) -> Vec<SuiteTarget> {
         let several = self.options.targets.len() > 1;
-        let shown = |target: &ExternalTarget| {
-            let name = if several { target.name.clone() } else { String::new() };
-            SuiteTarget { name, ..external(target) }
-        };
-        self.options.targets.iter().map(shown).collect()
+        self.options
+            .targets
+            .iter()
+            .map(|target| {
+                let name = if several { target.name.clone() } else { String::new() };
+                SuiteTarget { name, ..external(target) }
+            })
+            .collect()
     }
 
     /// What is behind the user's gateways, if the user says so.

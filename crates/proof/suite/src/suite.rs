@@ -137,13 +137,12 @@ impl Suite {
         }
         let names: Vec<_> = targets.iter().map(|target| &*target.name).collect();
         for (index, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             if name.is_empty() {
                 return refuse(
                     "several targets need names: write --target NAME=URL for each".to_owned(),
                 );
             }
-            if !name.chars().all(plain) {
+            if !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
                 return refuse(format!(
                     "`{name}` cannot be the name of a target: write letters, digits, `-`, `_` and `.`"
                 ));

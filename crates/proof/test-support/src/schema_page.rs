@@ -84,14 +84,15 @@ fn kind(schema: &Value) -> String {
         return any.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
     match &schema["type"] {
-        Value::Array(types) => {
-            let single = |name: &Value| {
+        Value::Array(types) => types
+            .iter()
+            .map(|name| {
                 let mut single = schema.clone();
                 single["type"] = name.clone();
                 kind(&single)
-            };
-            types.iter().map(single).collect::<Vec<_>>().join(" or ")
-        }
+            })
+            .collect::<Vec<_>>()
+            .join(" or "),
         Value::String(name) => match name.as_str() {
             "array" if schema["prefixItems"].is_array() => {
                 let items: Vec<_> =

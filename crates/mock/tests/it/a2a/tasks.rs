@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use plimsoll_mock::{Mock, RequestEnd, RpcOutcome};
 use serde_json::{Value, json};
 
-use super::{CONFIG, JSON, Names, Row, VERSIONS, code, events, request, rows};
+use super::{CONFIG, JSON, Names, VERSIONS, code, events, request, rows};
 use crate::support::{Client, Response, finish, spawn, wait};
 
 #[test]
@@ -70,9 +70,11 @@ fn a_stream_tells_of_the_task_its_pieces_and_its_end_at_their_times() {
         let kinds: Vec<String> = found
             .iter()
             .map(|event| {
-                let own = || event["kind"].as_str().unwrap().to_owned();
-                let of_member = || event.as_object().unwrap().keys().next().unwrap().clone();
-                if names.is_v1() { of_member() } else { own() }
+                if names.is_v1() {
+                    event.as_object().unwrap().keys().next().unwrap().clone()
+                } else {
+                    event["kind"].as_str().unwrap().to_owned()
+                }
             })
             .collect();
         let (task, status, piece) = if names.is_v1() {
@@ -178,8 +180,13 @@ fn a_canceled_task_ends_what_waits_for_it_on_every_thread() {
             let again = names.ask(&mut client, "long", names.subscribe, &id);
             assert_eq!(code(&again), (200, -32_004));
             let log = finish(mock);
-            let cancelled = |row: &&Row<'_>| row.3 == RpcOutcome::Cancelled && row.2 == "canceled";
-            assert_eq!(rows(&log).iter().filter(cancelled).count(), 3);
+            assert_eq!(
+                rows(&log)
+                    .iter()
+                    .filter(|row| row.3 == RpcOutcome::Cancelled && row.2 == "canceled")
+                    .count(),
+                3
+            );
             assert!(log.iter().all(|record| record.end == Some(RequestEnd::Completed)));
         }
     }

@@ -247,10 +247,11 @@ fn trace(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
     let origin = run.stage_began(0);
     let times: Vec<f64> =
         ascending(log.iter().map(|r| (r.arrived as f64 - origin as f64) / 1e9).collect());
-    let late = |(time, row): (&f64, u32)| (time - row_s(row)).abs() * 1e6;
-    let lateness = ascending(times.iter().zip(0..).map(late).collect());
-    let until = |t: f64| (0..ROWS).filter(|&row| row_s(row) < t).count() as f64;
-    let mut checks = cumulative("trace", &times, 2, until);
+    let lateness = ascending(
+        times.iter().zip(0..).map(|(time, row)| (time - row_s(row)).abs() * 1e6).collect(),
+    );
+    let mut checks =
+        cumulative("trace", &times, 2, |t| (0..ROWS).filter(|&row| row_s(row) < t).count() as f64);
     checks.push(Check::exact("trace: requests", times.len(), ROWS as usize));
     let p50 = quantile(&lateness, 0.5);
     checks.push(Check::at_most("trace: distance from the recorded time, p50", "us", p50, 100.0));

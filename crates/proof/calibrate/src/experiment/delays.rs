@@ -1,6 +1,6 @@
 //! T2 and T3: the server takes a known time, and records how long it really took.
 
-use plimsoll_measure::{Nanos, Sample, ScenarioId, StageId};
+use plimsoll_measure::{Nanos, ScenarioId, StageId};
 use plimsoll_metrics::{Distribution, Metric};
 use plimsoll_mock::LogRecord;
 use plimsoll_runner::Finished;
@@ -54,9 +54,9 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
 
 fn truth_of(run: &Finished, log: &[LogRecord], scenario: u16) -> Vec<f64> {
     let pairs = join(run, log);
-    let is_measured =
-        |sample: &Sample| sample.scenario == ScenarioId(scenario) && sample.stage == MEASURED;
-    let measured = pairs.iter().filter(|(sample, _)| is_measured(sample));
+    let measured = pairs
+        .iter()
+        .filter(|(sample, _)| sample.scenario == ScenarioId(scenario) && sample.stage == MEASURED);
     ascending(measured.filter_map(|(_, record)| true_service_us(record)).collect())
 }
 

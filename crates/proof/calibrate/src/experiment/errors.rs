@@ -64,11 +64,13 @@ fn classes(run: &Finished) -> Vec<Check> {
         *found.entry((scenario, expected)).or_default() += 1;
     }
     let of = |index, expected| found.get(&(index, expected)).copied().unwrap_or_default();
-    let check = |(index, (name, ..)): (usize, &(&str, u32, &str, Outcome))| {
-        let all = of(index, true) + of(index, false);
-        Check::exact(format!("`{name}` in its class"), of(index, true), all.max(1))
-    };
-    MIX.iter().enumerate().map(check).collect()
+    MIX.iter()
+        .enumerate()
+        .map(|(index, (name, ..))| {
+            let all = of(index, true) + of(index, false);
+            Check::exact(format!("`{name}` in its class"), of(index, true), all.max(1))
+        })
+        .collect()
 }
 
 fn refused_connections(runner: &Runner) -> Result<Check, CalibrateError> {

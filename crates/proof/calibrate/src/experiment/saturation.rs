@@ -55,8 +55,12 @@ pub(super) fn t15_throttled(runner: &Runner) -> Result<Observations, CalibrateEr
     for repeat in 0..repeats {
         let healthy = healthy_run(runner, &server, repeat, rate / 10.0)?;
         valid += usize::from(healthy.exit == Some(0));
-        let note = |reason: &str| format!("at a tenth of capacity, not valid for: {reason}");
-        notes.extend(healthy.reasons().into_iter().map(note));
+        notes.extend(
+            healthy
+                .reasons()
+                .into_iter()
+                .map(|reason| format!("at a tenth of capacity, not valid for: {reason}")),
+        );
     }
     checks.push(Check::exact("runs at a tenth of capacity that were valid", valid, repeats));
     Ok(Observations { checks, notes })

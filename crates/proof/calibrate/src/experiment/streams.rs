@@ -191,10 +191,9 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
             let named: Vec<_> = reasons.iter().map(|reason| reason.what.as_str()).collect();
             notes.push(format!("{streams} at once: INVALID for {}", named.join(", ")));
         }
-        let check = |(what, p99)| {
+        checks.extend(["TTFT", "longest gap"].into_iter().zip(found).map(|(what, p99)| {
             Check::at_most(format!("{streams} at once: {what} shifted, p99"), "us", p99, 200.0)
-        };
-        checks.extend(["TTFT", "longest gap"].into_iter().zip(found).map(check));
+        }));
     }
     Ok(Observations { checks, notes })
 }

@@ -69,10 +69,13 @@ fn middles<const N: usize>(
         figure(pass).is_some_and(|figure| figure.refused.is_none())
     };
     let needed = figures.map(|figure| passes.iter().any(|pass| is_usable(figure, pass)));
-    let has_all = |pass: &&&Figures| {
-        figures.iter().zip(needed).all(|(figure, needed)| !needed || is_usable(*figure, pass))
-    };
-    let chosen: Vec<&Figures> = passes.iter().filter(has_all).copied().collect();
+    let chosen: Vec<&Figures> = passes
+        .iter()
+        .filter(|pass| {
+            figures.iter().zip(needed).all(|(figure, needed)| !needed || is_usable(*figure, pass))
+        })
+        .copied()
+        .collect();
     let chosen = if chosen.is_empty() { passes } else { &chosen };
     figures.map(|figure| {
         let is_known = passes.iter().all(|pass| figure(pass).is_some());
@@ -94,11 +97,10 @@ fn middle_of(figures: impl Iterator<Item = BoundedFigure>) -> Option<BoundedFigu
 /// The largest of the figures. If one of them must not be used it might be another one, and nor
 /// must the largest.
 fn largest(figures: impl Iterator<Item = BoundedFigure>) -> Option<BoundedFigure> {
-    let wider = |a: BoundedFigure, b: BoundedFigure| {
+    figures.reduce(|a: BoundedFigure, b: BoundedFigure| {
         let (more, less) = if a.value < b.value { (b, a) } else { (a, b) };
         BoundedFigure { refused: more.refused.or(less.refused), ..more }
-    };
-    figures.reduce(wider)
+    })
 }
 
 #[cfg(test)]
@@ -114,8 +116,10 @@ mod tests {
     #[test]
     fn refused_figures_are_left_out_of_medians_where_others_may_be_used() {
         let of = |figures: &[Option<BoundedFigure>]| {
-            let one = |figure: &_| Figures { p50_ms: *figure, ..Figures::default() };
-            let passes: Vec<_> = figures.iter().map(one).collect();
+            let passes: Vec<_> = figures
+                .iter()
+                .map(|figure| Figures { p50_ms: *figure, ..Figures::default() })
+                .collect();
             middles(&passes.iter().collect::<Vec<_>>(), [|f| f.p50_ms])[0]
         };
         let [one, two, nine] = [figure(1.0, true), figure(2.0, true), figure(9.0, false)];

@@ -9,7 +9,6 @@ use super::text::conclusion;
 use super::{Accepted, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::Tone as FindingTone;
-use crate::result::MeasurementResult;
 
 /// Lines for the tables: of further ones only the titles are counted.
 const TABLE_LINES: usize = 12;
@@ -54,11 +53,18 @@ fn bounds(screen: &mut Screen, bounds: &[BoundResult]) {
     };
     let mut found: Vec<_> = bounds.iter().map(|bound| (tone(bound), bound)).collect();
     found.sort_by_key(|(tone, bound)| std::cmp::Reverse((bound.decides, *tone)));
-    let item = |(tone, bound): (Tone, &BoundResult)| {
-        let BoundResult { what, measured, bound: limit, .. } = bound;
-        Item::judged(tone, bound.status(), &format!("{what}: {measured}, must be {limit}"))
-    };
-    screen.judged("", "bounds", found.into_iter().map(item).collect(), LEAST_BOUNDS);
+    screen.judged(
+        "",
+        "bounds",
+        found
+            .into_iter()
+            .map(|(tone, bound)| {
+                let BoundResult { what, measured, bound: limit, .. } = bound;
+                Item::judged(tone, bound.status(), &format!("{what}: {measured}, must be {limit}"))
+            })
+            .collect(),
+        LEAST_BOUNDS,
+    );
 }
 
 /// As many tables as there is room for; the titles of the others are counted.
@@ -83,22 +89,33 @@ fn tables(screen: &mut Screen, sections: &[Section]) {
 
 /// A table without the figures that must not be used, which end with a mark.
 fn usable(table: &Table) -> Table {
-    let cell = |(column, cell): (usize, &String)| match column {
-        0 => cell.clone(),
-        _ if cell.ends_with(['!', '?']) => DASH.to_owned(),
-        _ => cell.clone(),
-    };
-    let row = |row: &Vec<String>| row.iter().enumerate().map(cell).collect();
-    Table { head: table.head.clone(), rows: table.rows.iter().map(row).collect() }
+    Table {
+        head: table.head.clone(),
+        rows: table
+            .rows
+            .iter()
+            .map(|row| {
+                row.iter()
+                    .enumerate()
+                    .map(|(column, cell)| match column {
+                        0 => cell.clone(),
+                        _ if cell.ends_with(['!', '?']) => DASH.to_owned(),
+                        _ => cell.clone(),
+                    })
+                    .collect()
+            })
+            .collect(),
+    }
 }
 
 /// Why it neither passes nor fails, and what limits its figures.
 fn stands_out(report: &Report) -> Vec<Item> {
     let is_open = report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive;
     let doubts = if is_open { report.doubts() } else { Vec::new() };
-    let repeats =
-        |result: &MeasurementResult| result.is_only_invalid() || result.busy_host().is_some();
-    let fixed = report.measurements.iter().any(repeats);
+    let fixed = report
+        .measurements
+        .iter()
+        .any(|result| result.is_only_invalid() || result.busy_host().is_some());
     let fix = if fixed { REPEAT } else { "" };
     let warnings = report.findings.iter().filter(|found| found.tone == FindingTone::Warning);
     // What must not be used is among the doubts already.

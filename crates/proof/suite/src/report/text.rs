@@ -90,7 +90,6 @@ fn inconclusive(report: &Report) -> String {
     let unusable = report.measurements.iter().filter(|result| result.why_unusable().is_some());
     let busy = report.measurements.iter().filter(|result| result.busy_host().is_some());
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
-    let open = |bound: &&&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
     let compared = report.comparisons.len();
     let not_compared = report.comparisons.iter().filter(|result| result.why_unusable().is_some());
     let parts = [
@@ -99,7 +98,10 @@ fn inconclusive(report: &Report) -> String {
         (busy.count(), format!("of {all} measurements came from a busy host")),
         (not_compared.count(), format!("of {compared} comparisons must not be used")),
         (
-            deciding.iter().filter(open).count(),
+            deciding
+                .iter()
+                .filter(|bound| matches!(bound.judgement, Judgement::Inconclusive(_)))
+                .count(),
             format!("of {} deciding bounds could not be judged", deciding.len()),
         ),
     ];

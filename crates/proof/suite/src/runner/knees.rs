@@ -51,12 +51,16 @@ impl SuiteRunner<'_> {
         let plans = sought.iter().map(|one| one.measurement.plan(0));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let budget_s = budget.as_secs_f64();
-        let settings = |one: &Sought| Settings {
-            budget_s,
-            confirm_s: (budget_s * CONFIRM.0).min(CONFIRM.1),
-            ..Settings::new(objective.share(), one.from)
-        };
-        let mut searches: Vec<_> = sought.iter().map(|one| Search::new(settings(one))).collect();
+        let mut searches: Vec<_> = sought
+            .iter()
+            .map(|one| {
+                Search::new(Settings {
+                    budget_s,
+                    confirm_s: (budget_s * CONFIRM.0).min(CONFIRM.1),
+                    ..Settings::new(objective.share(), one.from)
+                })
+            })
+            .collect();
         self.log(&format!("{label}: searching the knee, at most {budget} for each target"));
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, search| {

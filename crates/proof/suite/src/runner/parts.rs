@@ -1,7 +1,5 @@
 //! Loads and comparisons of several scenarios at once, with a result for each of them.
 
-use plimsoll_measure::Block;
-
 use super::{Pass, SuiteRunner};
 use crate::comparison_plan::ComparisonPlan;
 use crate::comparison_result::ComparisonResult;
@@ -97,8 +95,12 @@ fn figures_of(pass: &Pass, scenario: &str) -> Figures {
 fn scenario_of(compared: &Compared, scenario: &str) -> Compared {
     let mut facts = compared.facts.clone();
     let index = facts.scenarios.iter().position(|name| name == scenario);
-    let is_own = |block: &&Block| Some(block.scenario.index()) == index;
-    let blocks = compared.blocks.iter().filter(is_own).cloned().collect();
+    let blocks = compared
+        .blocks
+        .iter()
+        .filter(|block| Some(block.scenario.index()) == index)
+        .cloned()
+        .collect();
     (facts.rate, facts.planned_blocks) = (None, 0);
     for target in &mut facts.targets {
         target.protocol.clear();

@@ -79,8 +79,8 @@ impl SuiteRunner<'_> {
         };
         let counters = &summary.results.total.counters;
         let answered = counters.completed + counters.rejected;
-        let per_request = |time: CpuTime| time.cpu_s * 1e6 / answered as f64;
-        figures.gateway_cpu_us = gateway.filter(|_| answered > 0).map(per_request);
+        figures.gateway_cpu_us =
+            gateway.filter(|_| answered > 0).map(|time| time.cpu_s * 1e6 / answered as f64);
         figures.gateway_memory = gateway.map(|time| time.memory).filter(|memory| *memory > 0.0);
     }
 

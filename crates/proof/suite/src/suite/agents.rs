@@ -255,12 +255,14 @@ fn compare(
         return Vec::new();
     }
     let all: u32 = kinds.iter().map(|kind| kind.percent).sum();
-    let part = |kind: &&'static Kind| Part {
-        scenario: kind.name,
-        label: named(kind.name, store),
-        rate: PAIRS_PER_S * f64::from(kind.percent) / f64::from(all),
-    };
-    let parts: Vec<_> = kinds.iter().map(part).collect();
+    let parts: Vec<_> = kinds
+        .iter()
+        .map(|kind| Part {
+            scenario: kind.name,
+            label: named(kind.name, store),
+            rate: PAIRS_PER_S * f64::from(kind.percent) / f64::from(all),
+        })
+        .collect();
     let length = comparison_length(runner.options, SECONDS, TIMES_SHORT);
     let (label, direct) = (named("mixed day", store), &ways[0].1);
     let request = Measurement::scenarios(&label, direct, &scenarios(&kinds, direct));

@@ -221,13 +221,18 @@ fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
     let mut clients: Vec<_> = sweep.iter().filter_map(|result| result.clients).collect();
     clients.sort_unstable();
     clients.dedup();
-    let of = |clients: u32| {
-        let results: Vec<_> =
-            sweep.iter().filter(|result| result.clients == Some(clients)).cloned().collect();
-        Section::new(format!("{clients} concurrent clients, no keys, no limits"), table(&results))
+    clients
+        .into_iter()
+        .map(|clients| {
+            let results: Vec<_> =
+                sweep.iter().filter(|result| result.clients == Some(clients)).cloned().collect();
+            Section::new(
+                format!("{clients} concurrent clients, no keys, no limits"),
+                table(&results),
+            )
             .note("times are service times: the clients have no schedule")
-    };
-    clients.into_iter().map(of).collect()
+        })
+        .collect()
 }
 
 /// The columns of the published benchmark, and the CPU use.

@@ -98,8 +98,10 @@ pub(super) fn gateway_busy(result: &MeasurementResult) -> String {
 
 /// The process whose core was at its limit; nothing where the figures must not be used.
 pub(super) fn bottleneck(result: &MeasurementResult) -> String {
-    let word = |figures: Figures| finding::bottleneck(&figures.busy).word(figures.busy.shared);
-    result.figures().map_or_else(|| DASH.to_owned(), |figures| word(figures).to_owned())
+    result.figures().map_or_else(
+        || DASH.to_owned(),
+        |figures| finding::bottleneck(&figures.busy).word(figures.busy.shared).to_owned(),
+    )
 }
 
 /// CPU use of the load's core, including the provider's if they share it.

@@ -18,7 +18,7 @@ use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::finding;
 use crate::report::Report;
-use crate::result::{Figures, MeasurementResult};
+use crate::result::Figures;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use agent_layers::AgentLayers;
@@ -82,13 +82,15 @@ fn limits(gateway: &GatewayLayers) -> Option<finding::Finding> {
 /// What limits each row of the full stack.
 fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
     let Some((_, through)) = stack.results.split_last() else { return Vec::new() };
-    let of = |result: &MeasurementResult| {
-        result.figure(|f| f.requests_per_s).ok()?;
-        let figures = result.figures()?;
-        let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
-        Some(finding::Finding::note(format!("{}: {limit}", result.label)))
-    };
-    through.iter().filter_map(of).collect()
+    through
+        .iter()
+        .filter_map(|result| {
+            result.figure(|f| f.requests_per_s).ok()?;
+            let figures = result.figures()?;
+            let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
+            Some(finding::Finding::note(format!("{}: {limit}", result.label)))
+        })
+        .collect()
 }
 
 /// The bounds of the published benchmark, which decide, and its goals, which do not.
@@ -157,8 +159,8 @@ fn capacities(
         ("layer 2, cache hits", llm.hit.as_ref()),
         ("layer 3, session creation", sessions),
     ];
-    let capacity = |(what, result): (&str, Option<&MeasurementResult>)| {
-        Some(sizing::capacity(what, &[result?]))
-    };
-    results.into_iter().filter_map(capacity).collect()
+    results
+        .into_iter()
+        .filter_map(|(what, result)| Some(sizing::capacity(what, &[result?])))
+        .collect()
 }

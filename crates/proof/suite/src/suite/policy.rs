@@ -172,14 +172,18 @@ fn ladder(
         Measurement::policy(&label, target, "policy", &[]).stages(LoadShape::Rate(100.0), stages);
     let (result, summary) = measure(runner, measurement);
     let Some(summary) = summary else { return (result, Vec::new()) };
-    let step = |group: &plimsoll_metrics::Group| {
-        let time = summary.metadata.headline_time();
-        let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
-        let mut part = summary.clone();
-        part.results.total = group.clone();
-        Some((group.stage.clone().unwrap_or_default(), figures, part))
-    };
-    let steps = summary.results.by_stage.iter().filter_map(step).collect();
+    let steps = summary
+        .results
+        .by_stage
+        .iter()
+        .filter_map(|group| {
+            let time = summary.metadata.headline_time();
+            let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
+            let mut part = summary.clone();
+            part.results.total = group.clone();
+            Some((group.stage.clone().unwrap_or_default(), figures, part))
+        })
+        .collect();
     (result, steps)
 }
 

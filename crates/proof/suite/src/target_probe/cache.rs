@@ -108,13 +108,17 @@ fn chat_path(target: &SuiteTarget) -> String {
 /// The header of a response that says that it comes from a cache: one with `cache` in its name and
 /// `hit` in its value, as `x-cache: HIT`; or a positive `age` (RFC 9111, 5.1).
 fn hit(response: &HttpResponse) -> Option<String> {
-    let says_hit = |(name, value): &&(String, String)| {
-        let is_cache = name.contains("cache") && name != "cache-control";
-        let value = value.to_ascii_lowercase();
-        (is_cache && value.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "hit"))
-            || (name == "age" && value.trim().parse().is_ok_and(|age: u64| age > 0))
-    };
-    response.headers.iter().find(says_hit).map(|(name, value)| format!("{name}: {value}"))
+    response
+        .headers
+        .iter()
+        .find(|(name, value)| {
+            let is_cache = name.contains("cache") && name != "cache-control";
+            let value = value.to_ascii_lowercase();
+            (is_cache
+                && value.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "hit"))
+                || (name == "age" && value.trim().parse().is_ok_and(|age: u64| age > 0))
+        })
+        .map(|(name, value)| format!("{name}: {value}"))
 }
 
 #[cfg(test)]
@@ -149,11 +153,6 @@ mod tests {
 
     #[test]
     fn a_header_must_say_hit() {
-        let with = |name: &str, value: &str| HttpResponse {
-            status: 200,
-            headers: vec![(name.to_owned(), value.to_owned())],
-            ..HttpResponse::default()
-        };
         for (name, value, is_hit) in [
             ("x-cache", "hit", true),
             ("x-cache", "HIT from edge", true),
@@ -165,7 +164,16 @@ mod tests {
             ("cache-control", "hit", false),
             ("server", "hit", false),
         ] {
-            assert_eq!(hit(&with(name, value)).is_some(), is_hit, "{name}: {value}");
+            assert_eq!(
+                hit(&HttpResponse {
+                    status: 200,
+                    headers: vec![(name.to_owned(), value.to_owned())],
+                    ..HttpResponse::default()
+                })
+                .is_some(),
+                is_hit,
+                "{name}: {value}"
+            );
         }
     }
 }

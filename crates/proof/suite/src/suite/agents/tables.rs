@@ -42,7 +42,6 @@ fn cells(day: &Day, row: &Row) -> [String; 10] {
     let label = named(row.kind.name, day.store);
     let added = day.added.iter().find(|compared| compared.label == label);
     let added = added.and_then(|added| Some(added.marked_added(added.compared().first()?)));
-    let both = |logged: u64| format!("{} / {}", count(row.counts.good), count(logged));
     [
         columns::marked(result, row.kind.name),
         or_dash(result.rate, digits),
@@ -53,7 +52,7 @@ fn cells(day: &Day, row: &Row) -> [String; 10] {
         or_dash(added, |cell| cell),
         columns::errors(result),
         or_dash(shown.and_then(|figures| figures.error_kinds), |kinds| kinds),
-        or_dash(row.logged, both),
+        or_dash(row.logged, |logged| format!("{} / {}", count(row.counts.good), count(logged))),
     ]
 }
 

@@ -88,12 +88,15 @@ fn final_row_counts(address: &str) -> Vec<(String, f64)> {
 
 /// Parses `..audit_rows{state="written"} 12` into pairs.
 fn row_counts(metrics: &str) -> Vec<(String, f64)> {
-    let pair = |line: &str| {
-        let (labels, value) = line.split_once("audit_rows")?.1.split_once("} ")?;
-        let state = labels.split('"').nth(1)?;
-        Some((state.to_owned(), value.trim().parse().ok()?))
-    };
-    metrics.lines().filter(|line| !line.starts_with('#')).filter_map(pair).collect()
+    metrics
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let (labels, value) = line.split_once("audit_rows")?.1.split_once("} ")?;
+            let state = labels.split('"').nth(1)?;
+            Some((state.to_owned(), value.trim().parse().ok()?))
+        })
+        .collect()
 }
 
 #[cfg(test)]

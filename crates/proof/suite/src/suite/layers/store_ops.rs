@@ -34,12 +34,14 @@ pub(super) struct StoreOps {
 impl StoreOps {
     /// The published benchmark's goal of a millisecond, on the p99 of each.
     pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        let bound = |op: &StoreOp| {
-            let p99 = op.times.quantile(0.99).map(Nanos::as_millis_f64);
-            let what = format!("{}, {}: p99", op.operation, op.store);
-            BoundResult::value(&what, p99, Requirement::below(1.0, time)).into_goal()
-        };
-        self.rows.iter().map(bound).collect()
+        self.rows
+            .iter()
+            .map(|op| {
+                let p99 = op.times.quantile(0.99).map(Nanos::as_millis_f64);
+                let what = format!("{}, {}: p99", op.operation, op.store);
+                BoundResult::value(&what, p99, Requirement::below(1.0, time)).into_goal()
+            })
+            .collect()
     }
 }
 

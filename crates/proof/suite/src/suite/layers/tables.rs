@@ -37,8 +37,9 @@ fn number(
     of: fn(&Figures) -> Option<f64>,
     format: fn(f64) -> String,
 ) -> String {
-    let value = |result: &MeasurementResult| result.shown().as_ref().and_then(of);
-    or_dash(result, |result| columns::marked(result, &or_dash(value(result), format)))
+    or_dash(result, |result| {
+        columns::marked(result, &or_dash(result.shown().as_ref().and_then(of), format))
+    })
 }
 
 fn throughput(result: Option<&MeasurementResult>) -> String {

@@ -9,7 +9,6 @@ use plimsoll_metrics::Environment;
 
 use super::super::Suite;
 use super::planned_host::{Answer, PlannedHost};
-use crate::bound::BoundResult;
 use crate::error::SuiteError;
 use crate::options::{ExternalTarget, SuiteOptions};
 use crate::report::{Accepted, Report, SuiteOutcome};
@@ -243,9 +242,11 @@ fn a_host_that_others_use_never_passes_though_the_generator_was_in_time() {
             {
                 assert!(!text.contains(sentence), "{case}: `{sentence}` is in\n{text}");
             }
-            let judged = |bound: &&BoundResult| bound.measured != "-" && bound.status() == "PASS";
-            let of_target = |bound: &&BoundResult| bound.what.starts_with("layer");
-            let kept = report.bounds.iter().filter(of_target).find(judged);
+            let kept = report
+                .bounds
+                .iter()
+                .filter(|bound| bound.what.starts_with("layer"))
+                .find(|bound| bound.measured != "-" && bound.status() == "PASS");
             assert_eq!(kept, None, "{case}\n{text}");
         }
     }
@@ -337,8 +338,10 @@ fn figures_that_are_the_generators_are_marked_and_nothing_follows_from_them() {
         let cells = rows.flatten().chain(report.bounds.iter().map(|bound| &bound.measured));
         let late: Vec<_> = cells.filter(|cell| cell.contains("40.4ms")).collect();
         assert!(!late.is_empty(), "{case}: the late answers are nowhere in\n{text}");
-        let is_marked = |cell: &str| ["40.4ms!", "40.4ms not judged"].contains(&cell);
-        assert!(late.iter().all(|cell| is_marked(cell)), "{case}: {late:?}\n{text}");
+        assert!(
+            late.iter().all(|cell| ["40.4ms!", "40.4ms not judged"].contains(&cell.as_str())),
+            "{case}: {late:?}\n{text}"
+        );
         for sentence in [
             "tails: ",
             "degrades gracefully",

@@ -182,13 +182,14 @@ impl Host for PlannedHost {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
         let upto = |rate: f64, batch: u32| (rate * 0.25 * f64::from(batch)).round() as u64;
         let of = |rate: f64, batch: u32| upto(rate, batch) - upto(rate, batch - 1);
-        let batch = |index| {
-            let all = of(planned.load, index);
-            let missed = if good { all.saturating_sub(of(self.carries, index)) } else { all };
-            Counts { missed, doubtful: if self.late { missed } else { 0 }, all }
-        };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-        let batches = (1..=(planned.seconds * 4.0) as u32).map(batch).collect();
+        let batches = (1..=(planned.seconds * 4.0) as u32)
+            .map(|index| {
+                let all = of(planned.load, index);
+                let missed = if good { all.saturating_sub(of(self.carries, index)) } else { all };
+                Counts { missed, doubtful: if self.late { missed } else { 0 }, all }
+            })
+            .collect();
         let (seconds, took_s) = (planned.seconds, planned.seconds + 2.2);
         Ok(Measured { batches, seconds, took_s, ..Measured::default() })
     }
@@ -255,8 +256,10 @@ impl PlannedHost {
         answer: (Outcome, u16, Nanos),
     ) -> Result<RunSummary, SuiteError> {
         metadata.run.ended = plimsoll_metrics::RunEnd::Complete;
-        let nanos = |seconds: f64| Moment::EPOCH + Nanos::from_secs_f64(seconds);
-        let ends = metadata.stages.iter().map(|stage| nanos(stage.start_s + stage.duration_s));
+        let ends = metadata
+            .stages
+            .iter()
+            .map(|stage| Moment::EPOCH + Nanos::from_secs_f64(stage.start_s + stage.duration_s));
         let mut recorder = Recorder::new(ends.collect());
         for (index, stage) in metadata.stages.iter().enumerate() {
             let id = StageId(u16::try_from(index).unwrap());

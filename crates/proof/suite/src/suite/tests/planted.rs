@@ -109,10 +109,12 @@ fn a_feature_that_costs_is_named_and_one_that_does_not_is_not() {
         for target in compared.compared() {
             assert_added(compared, target, if target == slow { 50.0 } else { 0.0 });
         }
-        let of_label = |finding: &&crate::Finding| finding.text.starts_with(label);
-        let findings: Vec<_> = report.findings.iter().filter(of_label).collect();
-        let slower = |text: &str| text.contains("slower") || text.contains("faster");
-        let claims: Vec<_> = findings.iter().filter(|finding| slower(&finding.text)).collect();
+        let findings: Vec<_> =
+            report.findings.iter().filter(|finding| finding.text.starts_with(label)).collect();
+        let claims: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.text.contains("slower") || finding.text.contains("faster"))
+            .collect();
         assert!(!claims.is_empty() && claims.iter().all(|c| c.text.contains(said)), "{claims:?}");
         let open = findings.iter().filter(|finding| finding.text.contains("told apart"));
         assert_eq!(open.count(), others, "{findings:?}");

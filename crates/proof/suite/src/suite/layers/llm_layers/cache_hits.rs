@@ -136,10 +136,15 @@ impl CacheCounts {
     fn of(metrics: &str) -> Option<Self> {
         let of = |state: &str| {
             let label = format!("state=\"{state}\"");
-            let is_counter = |line: &&str| {
-                line.contains("cache") && line.contains(&label) && !line.starts_with('#')
-            };
-            metrics.lines().find(is_counter)?.rsplit_once(' ')?.1.parse().ok()
+            metrics
+                .lines()
+                .find(|line| {
+                    line.contains("cache") && line.contains(&label) && !line.starts_with('#')
+                })?
+                .rsplit_once(' ')?
+                .1
+                .parse()
+                .ok()
         };
         Some(Self { hits: of("hit")?, misses: of("miss")? })
     }
