@@ -200,7 +200,7 @@ pub(crate) fn watched_process(text: &str) -> Result<WatchedProcess, String> {
         }
         None => process.parse().map_err(|_| format!("`{process}` is not a process ID; {fix}"))?,
     };
-    if ProcessStat::of(pid).is_none() {
+    if ProcessStat::read(pid).is_none() {
         return Err(format!("no process has the ID {pid}; find it with `pgrep -a NAME`"));
     }
     Ok(WatchedProcess { name: name.to_owned(), pid })

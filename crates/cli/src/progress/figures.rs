@@ -7,7 +7,8 @@ use plimsoll_report::format::{self, digits, or_dash};
 
 /// The line: throughput, requests in flight, response times, failed and rejected requests.
 pub(super) fn line(progress: &Progress<'_>) -> String {
-    let rates = Rates::of(progress.interval.counters(), progress.interval_length.as_secs_f64());
+    let rates =
+        Rates::compute(progress.interval.counters(), progress.interval_length.as_secs_f64());
     let times = progress.interval.distribution(Metric::ResponseTime);
     let so_far = progress.total.accounting();
     let rejected = match so_far.rejected {

@@ -167,13 +167,13 @@ fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {
         in_flight: progress.in_flight,
         taken_out: progress.taken_out.iter().map(Option::is_some).collect(),
         processes: processes.collect(),
-        own_cpu: ProcessStat::of(std::process::id()).map(|stat| stat.cpu),
+        own_cpu: ProcessStat::read(std::process::id()).map(|stat| stat.cpu),
     }
 }
 
 impl Full {
     fn show(&mut self, progress: &Progress<'_>, so_far: Option<SoFar>, ending: bool) {
-        let own = ProcessStat::of(std::process::id()).map(|stat| stat.cpu);
+        let own = ProcessStat::read(std::process::id()).map(|stat| stat.cpu);
         let used = own.zip(std::mem::replace(&mut self.own, own));
         let seconds = progress.interval_length.as_secs_f64();
         let used = used

@@ -65,13 +65,13 @@ fn test(values: &[f64], splits: &[usize], at: usize) -> Option<Found> {
     let index = *splits.get(at)?;
     let start = at.checked_sub(1).map_or(0, |before| splits[before]);
     let end = splits.get(at + 1).copied().unwrap_or(values.len());
-    let change = Change::of(&values[start..index], &values[index..end], None)?;
+    let change = Change::between(&values[start..index], &values[index..end], None)?;
     let p = two_sided_p(change.estimate / change.standard_error, change.degrees_of_freedom);
     Some(Found { index, change: change.estimate, p })
 }
 
 fn differ(before: &[f64], after: &[f64]) -> bool {
-    let change = Change::of(before, after, None);
+    let change = Change::between(before, after, None);
     change.is_some_and(|change| {
         two_sided_p(change.estimate / change.standard_error, change.degrees_of_freedom) < P
     })

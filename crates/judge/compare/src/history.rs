@@ -128,7 +128,7 @@ impl History {
             groups.entry(&line.group).or_default().extend(scaled.into_iter().flatten());
         }
         let groups: Vec<_> = groups.values().map(Vec::as_slice).collect();
-        Spread::of(&groups)
+        Spread::from_groups(&groups)
     }
 
     /// The changes of a figure over time; nothing below [`FEWEST_RUNS`] runs.

@@ -103,7 +103,7 @@ impl Repeated {
     fn change(&self) -> Option<Change> {
         let base = Self::scaled(self.margin, &self.base)?;
         let new = Self::scaled(self.margin, &self.new)?;
-        let change = Change::of(&base, &new, self.history)?;
+        let change = Change::between(&base, &new, self.history)?;
         Some(match (self.margin, self.trials) {
             (Margin::Points(_), Some(trials)) => self.at_least_by_chance(change, trials),
             (Margin::Points(_), None) => change,

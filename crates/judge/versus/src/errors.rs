@@ -33,7 +33,7 @@ pub(crate) fn compare(
         batch.reference += u64::from(reference && !target);
     }
     let batches: Vec<Discordant> = batches.into_iter().flatten().collect();
-    let test = SignTest::of(&batches, run.batching.looks);
+    let test = SignTest::new(&batches, run.batching.looks);
     ErrorDifference {
         target: facts.targets[two.target].name.clone(),
         reference: facts.targets[two.reference].name.clone(),

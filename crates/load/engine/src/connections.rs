@@ -10,9 +10,9 @@ use plimsoll_transport::{Connector, LookTimes, PoolLimits, RxClock, SendQueue};
 
 use crate::clock::WorkerClock;
 use crate::error::EngineError;
-use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::transport::{Pool, TargetOpener};
+use crate::worker_share::WorkerShare;
 
 /// Most connections that a worker opens to a target before the run.
 const MAX_AHEAD: usize = 256;
@@ -52,7 +52,7 @@ impl ConnectionSet {
 #[derive(Debug)]
 pub(crate) struct WorkerConnections {
     /// The worker's part of the load.
-    pub(crate) part: LoadPart,
+    pub(crate) part: WorkerShare,
     /// When its event loop looks at the sockets.
     pub(crate) looks: Arc<LookTimes>,
     pub(crate) connectors: Vec<Rc<Connector>>,
@@ -67,7 +67,7 @@ impl WorkerConnections {
     /// No connection yet; for this part of the load.
     pub(crate) fn new(
         run: &PreparedRun,
-        part: LoadPart,
+        part: WorkerShare,
         clock: &WorkerClock,
         looks: &Arc<LookTimes>,
     ) -> Result<Self, EngineError> {
@@ -150,7 +150,7 @@ pub(crate) fn limits_of_user(http: &HttpPlan) -> PoolLimits {
 }
 
 /// The bounds of the connections that a worker with this part of the load shares.
-pub(crate) fn limits_of_worker(http: &HttpPlan, part: LoadPart) -> PoolLimits {
+pub(crate) fn limits_of_worker(http: &HttpPlan, part: WorkerShare) -> PoolLimits {
     let limits = limits_of_user(http);
     let share = http.max_connections.zip(part.arrivals).map(|(all, stripe)| stripe.share(all));
     let share = share.map(|share| usize::try_from(share).unwrap_or(usize::MAX));

@@ -107,8 +107,13 @@ pub(crate) async fn run_conversation(
             if !goes_on {
                 break conversation_end;
             }
-            let of_model = (turn_end.reply, turn_end.tool_calls);
-            advance(conversation, task.as_deref_mut(), turn_end.answer, of_model);
+            advance(
+                conversation,
+                task.as_deref_mut(),
+                turn_end.answer,
+                &turn_end.reply,
+                turn_end.tool_calls,
+            );
             if conversation.is_over() {
                 worker.stats().conversation_finished();
                 break conversation_end;
@@ -150,11 +155,12 @@ fn advance(
     conversation: &mut Conversation,
     task: Option<&mut OpenTask>,
     answer: Option<Box<PlainAnswer>>,
-    (reply, tool_calls): (String, Vec<ToolCall>),
+    reply: &str,
+    tool_calls: Vec<ToolCall>,
 ) {
     let part = conversation.task_part();
     match answer {
-        None => conversation.advance_with(&reply, tool_calls),
+        None => conversation.advance_with(reply, tool_calls),
         Some(answer) => conversation.advance_by(*answer),
     }
     if let Some(task) = task {

@@ -17,24 +17,22 @@
 //! until it is recorded; whatever ends its task, dropping it records it. So every planned request
 //! is accounted for (law 8), and no code path has to remember it.
 //!
-//! Unit tests run the same tasks in virtual time against a scripted target, see `simulation`.
+//! Unit tests run the same tasks in virtual time against a scripted target, see `simulation_tests`.
 
 mod affinity;
 mod arrival_source;
-mod beat;
 mod buffer_pool;
 mod clock;
 mod connections;
 mod control;
 mod conversation;
 mod deadlines;
-mod disturbed;
 mod error;
 mod finished_turns;
 mod health;
+mod idle_poll;
 mod in_flight;
 mod in_flight_limit;
-mod load_part;
 mod loop_watch;
 mod metadata;
 mod monitor;
@@ -51,8 +49,9 @@ mod retry_after;
 mod route;
 mod run;
 #[cfg(test)]
-mod simulation;
+mod simulation_tests;
 mod sink;
+mod stall_windows;
 mod target_watch;
 mod task;
 mod task_pool;
@@ -64,6 +63,7 @@ mod virtual_user;
 mod websocket_channel;
 mod worker;
 mod worker_count;
+mod worker_share;
 mod worker_stats;
 mod worker_thread;
 mod worker_threads;

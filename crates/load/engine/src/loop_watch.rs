@@ -69,7 +69,7 @@ impl Pauses {
     }
 
     /// Counts a request that was delayed while it was due or in flight.
-    fn count(&mut self, (from, to): (Moment, Moment)) {
+    fn count(&mut self, from: Moment, to: Moment) {
         let recent = self.kept.iter_mut().rev().take_while(|pause| pause.to >= from);
         recent.filter(|pause| pause.from <= to).for_each(|pause| pause.requests += 1);
     }
@@ -192,7 +192,7 @@ impl State {
 
     fn match_delayed(&mut self) {
         let Self { pauses, delayed, .. } = self;
-        delayed.drain(..).for_each(|times| pauses.count(times));
+        delayed.drain(..).for_each(|(from, to)| pauses.count(from, to));
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
             pauses.add(pause(from, to));
         }
         for (from, to) in [(0, 5), (12, 20), (14, 85), (50, 60)] {
-            pauses.count((at(from), at(to)));
+            pauses.count(at(from), at(to));
         }
         assert_eq!(pauses.kept.iter().map(|pause| pause.requests).collect::<Vec<_>>(), [2, 1, 1]);
     }

@@ -50,7 +50,8 @@ impl<'r> RunMonitor<'r> {
         run: &'r PreparedRun,
         clock: MonotonicClock,
         origin: Moment,
-        (watched, at_target): (&[WatchedProcess], Option<u32>),
+        watched: &[WatchedProcess],
+        at_target: Option<u32>,
         control: &'r Control,
     ) -> Self {
         let targets = run.plan.targets.len();

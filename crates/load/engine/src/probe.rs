@@ -18,7 +18,6 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
-use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::sink::RowBatcher;
@@ -26,6 +25,7 @@ use crate::timer::Timer;
 use crate::turn::OpenTurn;
 use crate::websocket_channel::WebSocketChannel;
 use crate::worker::Worker;
+use crate::worker_share::WorkerShare;
 
 /// The most output tokens that a probe asks for.
 const OUTPUT_CAP: u32 = 16;
@@ -85,7 +85,7 @@ pub(crate) fn probe(
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
         let looks = Arc::default();
-        let connections = WorkerConnections::new(run, LoadPart::WHOLE, &timer.clock(), &looks)?;
+        let connections = WorkerConnections::new(run, WorkerShare::WHOLE, &timer.clock(), &looks)?;
         let mut worker = Worker::new(Arc::clone(run), timer, origin, connections, rows);
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
@@ -95,7 +95,7 @@ pub(crate) fn probe(
         let mut times = vec![None; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
             let time = &mut times[target.index()];
-            let found = try_route(&worker, scenario, target, (&mut report, time)).await;
+            let found = try_route(&worker, scenario, target, &mut report, time).await;
             if worker.finish_reasons[target.index()].get() {
                 run.note_finish_reason(target);
             }
@@ -162,9 +162,10 @@ async fn try_route(
     worker: &Rc<Worker>,
     scenario: ScenarioId,
     target: TargetId,
-    (report, time): (&mut ProbeReport, &mut Option<Nanos>),
+    report: &mut ProbeReport,
+    time: &mut Option<Nanos>,
 ) -> Option<(bool, String)> {
-    let route = Route::of(&worker.run, scenario, target);
+    let route = Route::for_scenario(&worker.run, scenario, target);
     let mut broken_off = None;
     for (tried, key) in keys_of(&worker.run, scenario, target).take(ATTEMPTS).enumerate() {
         let turn = probe_route(worker, key, target).await;
@@ -242,7 +243,7 @@ struct Route {
 }
 
 impl Route {
-    fn of(run: &PreparedRun, scenario: ScenarioId, target: TargetId) -> Self {
+    fn for_scenario(run: &PreparedRun, scenario: ScenarioId, target: TargetId) -> Self {
         let plain = run.plan.targets[target.index()].url.scheme() == Scheme::Http;
         Self {
             dialect: run.route(scenario, target).encoder.dialect(),

@@ -8,11 +8,11 @@ use plimsoll_metrics::{
 use plimsoll_plan::Instrument;
 use plimsoll_transport::ReadCounts;
 
-use crate::disturbed;
 use crate::health::HostLog;
 use crate::in_flight::StageInFlight;
 use crate::pairs::BlockReport;
 use crate::sink::{Sink, SinkReport};
+use crate::stall_windows;
 use crate::worker_stats::Causes;
 use crate::worker_thread::WorkerOutput;
 
@@ -78,7 +78,7 @@ impl RunResult {
         let mut health = health(&workers, instrument);
         let pauses: Vec<_> =
             workers.iter_mut().map(|worker| std::mem::take(&mut worker.pauses)).collect();
-        disturbed::fill(&mut health, origin, &pauses, host);
+        stall_windows::fill(&mut health, origin, &pauses, host);
         let peaks = metadata.stages.iter().filter_map(|stage| stage.peak_in_flight);
         health.peak_in_flight = peaks.max();
         let (mut rest, mut causes) = (Snapshot::new(), Causes::new());
@@ -175,7 +175,7 @@ fn pacing_lag(snapshot: &Snapshot) -> Option<Lag> {
     let mut lag = Distribution::default();
     let of_cells = snapshot.cells().filter_map(|(_, cell)| cell.pacing_lag());
     of_cells.for_each(|of_cell| lag.merge(of_cell));
-    Lag::of(&lag)
+    Lag::from_distribution(&lag)
 }
 
 /// Whether the kernel stamped at least 99 % of the reads.

@@ -131,8 +131,14 @@ impl Run {
         let baseline = Baseline::read(&self.clock);
         let pages = PageWatch::start(&self.pages, self.clock);
         let origin = workers.begin();
-        let observed = (&*self.watched, self.at_target);
-        let mut monitor = RunMonitor::new(&self.prepared, self.clock, origin, observed, control);
+        let mut monitor = RunMonitor::new(
+            &self.prepared,
+            self.clock,
+            origin,
+            &self.watched,
+            self.at_target,
+            control,
+        );
         monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;

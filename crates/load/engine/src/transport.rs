@@ -5,7 +5,7 @@
 pub(crate) type TargetOpener = plimsoll_transport::TargetOpener<crate::clock::WorkerClock>;
 
 #[cfg(test)]
-pub(crate) use crate::simulation::target::ScriptedOpener as TargetOpener;
+pub(crate) use crate::simulation_tests::target::ScriptedOpener as TargetOpener;
 
 /// The connections to one target.
 pub(crate) type Pool = plimsoll_transport::Pool<TargetOpener>;

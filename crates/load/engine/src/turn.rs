@@ -122,7 +122,7 @@ impl OpenTurn {
         let sample = &mut measurement.sample;
         let intended = sample.timeline.intended;
         let (stage, scenario) = (worker.stage_at(intended), conversation.scenario_of_turn());
-        self.rpc = RpcTurn::of(conversation);
+        self.rpc = RpcTurn::begin(conversation);
         let operation = self.rpc.as_ref().map(|rpc| rpc.operation());
         let route = worker.run.route(scenario, target);
         sample.stage = stage;

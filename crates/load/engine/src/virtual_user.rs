@@ -38,7 +38,7 @@ pub(crate) fn run_virtual_user(
             while free < worker.end_by(to) && worker.has_requests_left() {
                 let key = ConversationKey::iteration(number, iteration);
                 iteration = iteration.wrapping_add(1);
-                free = run_iteration(&worker, key, &connections, &mut timeout, (free, to)).await;
+                free = run_iteration(&worker, key, &connections, &mut timeout, free, to).await;
             }
         }
     }
@@ -63,7 +63,7 @@ async fn run_in_turns(worker: Rc<Worker>, number: u32, active: Vec<ActiveWindow>
                 let block = ConversationKey::iteration(number, first.wrapping_add(count));
                 count += 1;
                 let key = worker.conversation_on(block, window.target);
-                free = run_iteration(&worker, key, &connections, &mut timeout, (free, to)).await;
+                free = run_iteration(&worker, key, &connections, &mut timeout, free, to).await;
             }
         }
         most = most.max(count);
@@ -82,7 +82,8 @@ async fn run_iteration(
     key: ConversationKey,
     connections: &ConnectionSet,
     timeout: &mut LazyTimeout,
-    (from, to): (Moment, Moment),
+    from: Moment,
+    to: Moment,
 ) -> Moment {
     let mut start = ConversationStart::closed(from, to);
     let mut conversation = worker.run.workload.conversation(key, None);

@@ -20,7 +20,6 @@ use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
 use crate::finished_turns::{FinishedTurns, TurnExtras};
 use crate::in_flight_limit::InFlightLimit;
-use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
 use crate::pairs::PairCollector;
 use crate::prepared::PreparedRun;
@@ -28,6 +27,7 @@ use crate::response_headers::NamedPart;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
 use crate::worker_count::worker_count;
+use crate::worker_share::WorkerShare;
 use crate::worker_stats::WorkerStats;
 
 /// Everything that belongs to one worker.
@@ -344,7 +344,7 @@ impl Worker {
 }
 
 /// The sources of a worker's part of the arrivals. In a comparison each target has room of its own.
-fn sources(run: &PreparedRun, part: LoadPart) -> Vec<ArrivalSource> {
+fn sources(run: &PreparedRun, part: WorkerShare) -> Vec<ArrivalSource> {
     let limits = &run.plan.limits;
     let limit = || InFlightLimit::new(part.max_in_flight(limits.max_in_flight), limits.overflow);
     let Some(pairs) = &run.pairs else {

@@ -47,7 +47,7 @@ impl WorkerStats {
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn scheduled(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.inc(at);
-        self.recorder.scheduled_in(GroupKey::of(sample));
+        self.recorder.scheduled_in(GroupKey::for_sample(sample));
     }
 
     /// A turn ended at `at`: it is in flight no longer.

@@ -12,14 +12,13 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
 
 use crate::affinity;
-use crate::beat::run_beat;
 use crate::clock::WorkerClock;
 use crate::connections::{OpenedAhead, WorkerConnections};
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::health::CpuTime;
+use crate::idle_poll::run_idle_poll;
 use crate::in_flight::StageInFlight;
-use crate::load_part::LoadPart;
 use crate::loop_watch::Pauses;
 use crate::pacer::{account_for_rest, run_pacer};
 use crate::prepared::PreparedRun;
@@ -28,6 +27,7 @@ use crate::ticker::{Interval, run_ticker};
 use crate::timer::Timer;
 use crate::virtual_user::run_virtual_user;
 use crate::worker::Worker;
+use crate::worker_share::WorkerShare;
 use crate::worker_stats::Causes;
 
 /// Longest time that responses are awaited after an interrupt.
@@ -58,7 +58,7 @@ pub(crate) struct WorkerAssignment {
     /// Its number.
     pub(crate) index: u16,
     /// Its part of the load.
-    pub(crate) part: LoadPart,
+    pub(crate) part: WorkerShare,
     /// The CPU that it is bound to.
     pub(crate) cpu: Option<usize>,
 }
@@ -152,7 +152,7 @@ struct PreparedWorker {
     opened_ahead: OpenedAhead,
 }
 
-fn prepare(context: &RunContext, part: LoadPart) -> Result<PreparedWorker, EngineError> {
+fn prepare(context: &RunContext, part: WorkerShare) -> Result<PreparedWorker, EngineError> {
     let looks = Arc::default();
     let runtime = event_loop(context.clock, &looks).map_err(EngineError::Worker)?;
     let spin = context.run.plan.instrument.spin;
@@ -170,7 +170,7 @@ fn prepare(context: &RunContext, part: LoadPart) -> Result<PreparedWorker, Engin
 /// was.
 pub(crate) async fn run_load(
     worker: &Rc<Worker>,
-    part: LoadPart,
+    part: WorkerShare,
     control: &Control,
     intervals: Sender<Interval>,
 ) -> Moment {
@@ -178,7 +178,7 @@ pub(crate) async fn run_load(
     spawn_local(async move { driver.timer.drive().await });
     let sender = Rc::clone(worker);
     spawn_local(async move { sender.send_queue.drive(&sender.clock).await });
-    spawn_local(run_beat(Rc::clone(worker)));
+    spawn_local(run_idle_poll(Rc::clone(worker)));
     spawn_local(run_ticker(Rc::clone(worker), control.clone(), intervals));
     for number in 0..worker.run.schedule.max_virtual_users() {
         if part.users.owns(u64::from(number)) {

@@ -10,11 +10,11 @@ use plimsoll_plan::Plan;
 use crate::affinity;
 use crate::control::Control;
 use crate::error::EngineError;
-use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::sink::Sink;
 use crate::ticker::Interval;
 use crate::worker_count::{cores, worker_count};
+use crate::worker_share::WorkerShare;
 use crate::worker_thread::{RunContext, WorkerAssignment, WorkerOutput, run_worker};
 
 /// Time between the moment at which every worker is ready and the run's start.
@@ -50,7 +50,7 @@ impl WorkerThreads {
         let cpus = run.plan.instrument.pin_workers.then(|| affinity::choose_cpus(count)).flatten();
         for index in 0..count {
             let cpu = cpus.as_ref().and_then(|cpus| cpus.get(usize::from(index)).copied());
-            let part = LoadPart::new(run.plan.shard, (index, count), open_slots(&run.plan));
+            let part = WorkerShare::new(run.plan.shard, index, count, open_slots(&run.plan));
             let assignment = WorkerAssignment { index, part, cpu };
             workers.spawn_one(assignment, sink, sender.clone())?;
         }

@@ -11,15 +11,20 @@ use crate::catalog::Metric;
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::sparse_histogram::SparseHistogram;
 
+/// The number of metrics whose percentiles get an interval.
+const WITH_INTERVAL: usize = {
+    let (mut count, mut index) = (0, 0);
+    while index < Metric::COUNT {
+        count += Metric::ALL[index].has_interval() as usize;
+        index += 1;
+    }
+    count
+};
+
 /// The metrics whose percentiles get an interval.
-pub const WITH_INTERVALS: [Metric; 6] = [
-    Metric::ResponseTime,
-    Metric::ServiceTime,
-    Metric::Ttft,
-    Metric::ResponseTtft,
-    Metric::Itl,
-    Metric::Tpot,
-];
+fn with_interval() -> impl Iterator<Item = Metric> {
+    Metric::ALL.into_iter().filter(|metric| metric.has_interval())
+}
 
 /// The batches of every stage.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +42,8 @@ struct StageBatches {
     filled: u32,
 }
 
-/// The values of one batch, in the order of [`WITH_INTERVALS`].
-type Batch = BTreeMap<GroupKey, [SparseHistogram; WITH_INTERVALS.len()]>;
+/// The values of one batch, in the order of [`with_interval`].
+type Batch = BTreeMap<GroupKey, [SparseHistogram; WITH_INTERVAL]>;
 
 impl BatchMeans {
     pub(crate) const fn new() -> Self {
@@ -50,8 +55,10 @@ impl BatchMeans {
     pub(crate) fn add<'a>(&mut self, cells: impl Iterator<Item = (GroupKey, &'a GroupStats)>) {
         let mut interval: BTreeMap<StageId, Batch> = BTreeMap::new();
         for (key, cell) in cells {
-            let values =
-                WITH_INTERVALS.map(|metric| SparseHistogram::of(cell.distribution(metric)));
+            let mut values: [SparseHistogram; WITH_INTERVAL] = Default::default();
+            for (value, metric) in values.iter_mut().zip(with_interval()) {
+                *value = SparseHistogram::from_distribution(cell.distribution(metric));
+            }
             if values.iter().any(|values| !values.is_empty()) {
                 interval.entry(key.stage).or_default().insert(key, values);
             }
@@ -77,7 +84,7 @@ impl BatchMeans {
         limit: u32,
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<BatchVariance, NoIntervalReason> {
-        let index = WITH_INTERVALS.iter().position(|known| *known == metric);
+        let index = with_interval().position(|known| known == metric);
         let index = index.ok_or(NoIntervalReason::UnknownOrder)?;
         let stages = self.stages.values().map(|stage| stage.counts(index, limit, filter));
         let stages: Vec<_> = stages.filter(|counts| LimitCount::sum(counts).all > 0).collect();

@@ -40,7 +40,7 @@ impl ConfusionMatrix {
 
     /// The requests with this expected and this actual policy decision; `None` stands for no
     /// response.
-    pub fn of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
+    pub fn count_of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
         let actual =
             actual.map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize);
         self.counts[expected as usize][actual]
@@ -51,10 +51,10 @@ impl ConfusionMatrix {
         let mut matrix = Matrix::new();
         let actual = || PolicyDecision::ALL.map(Some).into_iter().chain([None]);
         let pairs = PolicyDecision::ALL.into_iter().flat_map(|e| actual().map(move |a| (e, a)));
-        for (expected, actual) in pairs.filter(|(e, a)| self.of(*e, *a) > 0) {
+        for (expected, actual) in pairs.filter(|(e, a)| self.count_of(*e, *a) > 0) {
             let word = actual.map_or(UNANSWERED, PolicyDecision::name);
             let row = matrix.entry(expected.name().to_owned()).or_default();
-            row.insert(word.to_owned(), self.of(expected, actual));
+            row.insert(word.to_owned(), self.count_of(expected, actual));
         }
         matrix
     }

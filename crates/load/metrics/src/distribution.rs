@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[u64]) -> Distribution {
+    fn distribution_of(values: &[u64]) -> Distribution {
         let mut distribution = Distribution::default();
         for &nanos in values {
             distribution.record(Nanos::new(nanos));
@@ -321,7 +321,7 @@ mod tests {
     fn quantiles_of_a_known_sequence_are_within_the_resolution() {
         // 1 us, 2 us, ... 100 ms: quantile q is q * 100 ms.
         let values: Vec<u64> = (1..=100_000).map(|i| i * 1_000).collect();
-        let distribution = of(&values);
+        let distribution = distribution_of(&values);
         for q in [0.5, 0.9, 0.95, 0.99, 0.999] {
             let measured = distribution.quantile(q).unwrap().as_u64() as f64;
             assert!((measured / (q * 1e8) - 1.0).abs() < 0.001, "{q}: {measured}");
@@ -334,7 +334,8 @@ mod tests {
     #[test]
     fn the_rank_of_a_quantile_does_not_depend_on_how_it_was_rounded() {
         let values: Vec<u64> = (1..=1_000).map(|i| i * 1_000_000).collect();
-        let rank = |q| of(&values).nearest_rank(q).map(|value| value.as_u64() / 1_000_000);
+        let rank =
+            |q| distribution_of(&values).nearest_rank(q).map(|value| value.as_u64() / 1_000_000);
         for (q, expected) in [(0.999, 999), (99.9 / 100.0, 999), (0.55, 550), (0.5, 500)] {
             // A bucket is up to 0.1 % wide.
             assert!(rank(q).unwrap().abs_diff(expected) == 0, "{q}: {:?}", rank(q));
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn nothing_is_clipped_however_long_it_took() {
         let day = 86_400_000_000_000;
-        let distribution = of(&[0, day, u64::MAX]);
+        let distribution = distribution_of(&[0, day, u64::MAX]);
         assert_eq!(distribution.max(), Some(Nanos::MAX));
         let median = distribution.nearest_rank(0.5).unwrap().as_u64();
         assert!(median.abs_diff(day) < day / 1_000, "{median}");
@@ -352,40 +353,45 @@ mod tests {
 
     #[test]
     fn a_quantile_is_refused_where_the_samples_are_too_few() {
-        assert_eq!(of(&[5_000; 99]).quantile(0.9), None);
-        assert_eq!(of(&[5_000; 100]).quantile(0.9), Some(Nanos::from_micros(5)));
-        assert_eq!(of(&[]).nearest_rank(0.5), None);
-        assert_eq!(of(&[]).mean(), None);
+        assert_eq!(distribution_of(&[5_000; 99]).quantile(0.9), None);
+        assert_eq!(distribution_of(&[5_000; 100]).quantile(0.9), Some(Nanos::from_micros(5)));
+        assert_eq!(distribution_of(&[]).nearest_rank(0.5), None);
+        assert_eq!(distribution_of(&[]).mean(), None);
     }
 
     #[test]
     fn classes_hold_what_is_up_to_their_limit_and_those_of_parts_add_up() {
         let (ms, limits) = (1_000_000, [1_000_000, 10_000_000]);
-        let parts = [of(&[ms / 2, 2 * ms, 9 * ms]), of(&[20 * ms, 9 * ms])];
+        let parts =
+            [distribution_of(&[ms / 2, 2 * ms, 9 * ms]), distribution_of(&[20 * ms, 9 * ms])];
         assert_eq!(parts[0].classes(&limits), ([1, 2], 0));
         assert_eq!(parts[1].classes(&limits), ([0, 1], 1));
         assert_eq!(merged(&parts).classes(&limits), ([1, 3], 1));
-        assert_eq!(of(&[]).classes(&limits), ([0, 0], 0));
+        assert_eq!(distribution_of(&[]).classes(&limits), ([0, 0], 0));
     }
 
     #[test]
     fn replaced_values_are_those_of_a_recording_without_them() {
-        let all = of(&[1_000_000, 20_000_000, 20_000_000, 90_000_000]);
-        let (from, to) = (of(&[20_000_000, 90_000_000]), of(&[5_000_000, 30_000_000, 1_000_000]));
-        let expected = of(&[1_000_000, 20_000_000, 5_000_000, 30_000_000, 1_000_000]);
+        let all = distribution_of(&[1_000_000, 20_000_000, 20_000_000, 90_000_000]);
+        let (from, to) = (
+            distribution_of(&[20_000_000, 90_000_000]),
+            distribution_of(&[5_000_000, 30_000_000, 1_000_000]),
+        );
+        let expected = distribution_of(&[1_000_000, 20_000_000, 5_000_000, 30_000_000, 1_000_000]);
         let found = all.replaced(&from, &to);
         assert_eq!((found.count(), found.sum(), found.min()), (5, expected.sum(), expected.min()));
         assert_eq!(buckets(&found), buckets(&expected));
         let max = found.max().unwrap().as_u64();
         assert!(max.abs_diff(30_000_000) < 30_000, "{max}");
         // 10, 10, 40 and 40 ms: 15 ms to each side of 25 ms.
-        let deviation = of(&[10_000_000, 10_000_000, 40_000_000, 40_000_000]).standard_deviation();
+        let deviation =
+            distribution_of(&[10_000_000, 10_000_000, 40_000_000, 40_000_000]).standard_deviation();
         assert!((deviation / 15e6 - 1.0).abs() < 0.001, "{deviation}");
     }
 
     #[test]
     fn an_encoded_histogram_reads_back_bucket_by_bucket() {
-        let distribution = of(&[700, 1_500_000, 1_500_000, 40_000_000_000]);
+        let distribution = distribution_of(&[700, 1_500_000, 1_500_000, 40_000_000_000]);
         let exact =
             ExactFigures { sum: distribution.sum, min: distribution.min, max: distribution.max };
         let back = Distribution::decode(&distribution.encode().unwrap(), &exact).unwrap();
@@ -402,7 +408,7 @@ mod tests {
             q in 0.0..=1.0,
         ) {
             let values: Vec<_> = values.iter().map(|value| value >> bits).collect();
-            let narrow = of(&values);
+            let narrow = distribution_of(&values);
             let mut wide = Distribution::default();
             wide.merge(&narrow);
             let expected = narrow.to_histogram().value_at_quantile(q * (1.0 - 1e-12));
@@ -417,8 +423,8 @@ mod tests {
             cuts in (0usize..60, 0usize..60),
         ) {
             let (low, high) = (cuts.0.min(cuts.1).min(values.len()), cuts.0.max(cuts.1).min(values.len()));
-            let parts = [of(&values[..low]), of(&values[low..high]), of(&values[high..])];
-            let one = visible(&of(&values));
+            let parts = [distribution_of(&values[..low]), distribution_of(&values[low..high]), distribution_of(&values[high..])];
+            let one = visible(&distribution_of(&values));
             prop_assert_eq!(&visible(&merged(&parts)), &one);
             let [a, b, c] = parts;
             prop_assert_eq!(&visible(&merged(&[c, merged(&[b, a])])), &one);

@@ -11,10 +11,10 @@ use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
-use crate::moved::MovedValues;
 use crate::server_parts::PartsTally;
 use crate::starts::Starts;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
+use crate::without_generator::MovedValues;
 
 /// The key of a cell: the requests of one stage, one scenario and one target, and of one operation
 /// where a tool server or an agent is asked.
@@ -32,7 +32,7 @@ pub struct GroupKey {
 
 impl GroupKey {
     /// The cell of a request.
-    pub const fn of(sample: &Sample) -> Self {
+    pub const fn for_sample(sample: &Sample) -> Self {
         let Sample { stage, scenario, target, operation, .. } = *sample;
         Self { stage, scenario, target, operation }
     }

@@ -26,7 +26,7 @@ pub struct Lag {
 
 impl Lag {
     /// The figures of a distribution; `None` without values.
-    pub fn of(distribution: &Distribution) -> Option<Self> {
+    pub fn from_distribution(distribution: &Distribution) -> Option<Self> {
         Some(Self {
             p50: distribution.nearest_rank(0.5)?.as_millis_f64(),
             p99: distribution.nearest_rank(0.99)?.as_millis_f64(),
@@ -76,7 +76,6 @@ pub struct Conversations {
     pub finished: u64,
     /// Conversations that ended before their last turn: a turn did not complete, or the stage
     /// ended. A session that an error ended is one of them, although its deletion may complete.
-    #[serde(alias = "abandoned")]
     pub ended_early: u64,
     /// How often a virtual user waited because a response asked for it (`Retry-After`).
     #[serde(default)]
@@ -226,7 +225,7 @@ pub struct InstrumentHealth {
 impl InstrumentHealth {
     /// Fills in from the counts of the whole run what the engine did not set.
     pub(crate) fn observe(&mut self, run: &GroupStats) {
-        let lag = |metric| run.distribution(metric).and_then(Lag::of);
+        let lag = |metric| run.distribution(metric).and_then(Lag::from_distribution);
         self.dispatch_lag_ms = self.dispatch_lag_ms.or_else(|| lag(Metric::DispatchLag));
         self.read_lag_ms = self.read_lag_ms.or_else(|| lag(Metric::ReadLag));
         let counters = run.counters();

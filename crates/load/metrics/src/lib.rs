@@ -29,7 +29,6 @@ mod exemplar_keeper;
 pub mod exemplars;
 pub mod group_stats;
 pub mod health;
-mod moved;
 pub mod process_track;
 pub mod process_use;
 pub mod quantile;
@@ -50,9 +49,9 @@ pub mod threshold;
 pub mod time_series;
 pub mod timeline;
 pub mod validity;
+mod without_generator;
 
 pub use accounting::Accounting;
-pub use batch_means::WITH_INTERVALS;
 pub use bounded_figure::{BoundedFigure, Refusal};
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
 pub use confidence::Interval;

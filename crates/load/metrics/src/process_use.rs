@@ -29,7 +29,7 @@ pub struct ProcessUse {
     pub rss_bytes: u64,
     /// Threads at the end.
     pub threads: u64,
-    /// Processes at the end: itself and its descendants. 0 if it was not counted (0.1.0).
+    /// Processes at the end: itself and its descendants.
     #[serde(default)]
     pub processes: u64,
     /// Whether the process and its descendants ended before the last reading; the figures are those

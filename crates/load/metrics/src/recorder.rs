@@ -51,7 +51,7 @@ impl Recorder {
     /// Records the outcome of a request, with the gaps of its stream and those of its reads that
     /// came late. The gaps count only if the request completed.
     pub fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
-        let key = GroupKey::of(sample);
+        let key = GroupKey::for_sample(sample);
         let timeline = &sample.timeline;
         let whole = timeline.dispatched.is_some()
             && self.is_within(key.stage, timeline.intended, timeline.finished);
@@ -80,7 +80,7 @@ impl Recorder {
 
     /// Records the parts of its time that the target of a request names.
     pub fn record_parts(&mut self, sample: &Sample, parts: &ServerParts) {
-        self.cell(GroupKey::of(sample)).record_parts(sample, parts);
+        self.cell(GroupKey::for_sample(sample)).record_parts(sample, parts);
     }
 
     /// Takes the counts since the last call. The histograms are moved, not copied, which is cheap
@@ -92,7 +92,7 @@ impl Recorder {
     /// Counts a request that did not begin and end within its own stage.
     #[cold]
     fn record_across_stages(&mut self, sample: &Sample) {
-        let (key, timeline) = (GroupKey::of(sample), &sample.timeline);
+        let (key, timeline) = (GroupKey::for_sample(sample), &sample.timeline);
         if let Some(stage) = self.stage_at(timeline.dispatched) {
             self.cell(GroupKey { stage, ..key }).counters.dispatch();
         }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use plimsoll_measure::ErrorClass;
 use plimsoll_stats::samples_needed;
 
-use crate::batch_means::WITH_INTERVALS;
 use crate::catalog::{COUNTERS, Metric, RATES, side_word};
 use crate::quantile::QUANTILES;
 
@@ -89,7 +88,11 @@ pub fn metrics_page() -> String {
     for class in ErrorClass::ALL {
         row(&mut page, &[&code(class.name()), side_word(class.side())]);
     }
-    let names: Vec<_> = WITH_INTERVALS.iter().map(|metric| code(metric.name())).collect();
+    let names: Vec<_> = Metric::ALL
+        .into_iter()
+        .filter(|metric| metric.has_interval())
+        .map(|metric| code(metric.name()))
+        .collect();
     page.push_str(&PERCENTILES.replace("{intervals}", &names.join(", ")));
     for quantile in &QUANTILES {
         row(&mut page, &[quantile.label, &samples_needed(quantile.q).to_string()]);

@@ -32,7 +32,6 @@ pub struct Results {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_category: Vec<Group>,
     /// One per target, without warm-up.
-    #[serde(alias = "by_lane")]
     pub by_target: Vec<Group>,
     /// One per operation of tool servers and agents, without warm-up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -40,11 +40,11 @@ pub struct RunInfo {
     /// Seed of all random numbers.
     pub seed: u64,
     /// What tells it from other runs with the same seed; `--run-id` reproduces the ids of its
-    /// requests. Empty for a run of version 0.1.0, whose ids follow from the seed alone.
+    /// requests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run_id: String,
     /// Hash of what it sends and when: the same for runs that may be compared, whatever their
-    /// target, key, seed and names. Empty for a run of version 0.1.0.
+    /// target, key, seed and names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan_hash: String,
     /// The part of the run that this process carried, `k/n` with k from 0.
@@ -103,7 +103,6 @@ pub struct TargetInfo {
     /// Name in reports.
     pub name: String,
     /// Base URL, without credentials.
-    #[serde(alias = "target")]
     pub url: String,
     /// Model asked for; empty for plain HTTP.
     pub model: String,
@@ -121,7 +120,6 @@ pub struct Expectation {
     /// The expected policy decision on its turns, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    #[serde(alias = "verdict")]
     pub policy_decision: Option<PolicyDecision>,
     /// Label by which scenarios are grouped, like `sql_injection`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +151,6 @@ pub struct RunMetadata {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_parts: Vec<String>,
     /// Its targets, in the order of their ids.
-    #[serde(alias = "lanes")]
     pub targets: Vec<TargetInfo>,
     /// The machine.
     pub environment: Environment,

@@ -25,7 +25,7 @@ impl SparseHistogram {
         self.0.is_empty()
     }
 
-    pub(crate) fn of(distribution: Option<&Distribution>) -> Self {
+    pub(crate) fn from_distribution(distribution: Option<&Distribution>) -> Self {
         let mut writer = SparseWriter::default();
         if let Some(distribution) = distribution {
             let count = |count| u32::try_from(count).unwrap_or(u32::MAX);

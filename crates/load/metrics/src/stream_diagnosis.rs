@@ -42,10 +42,6 @@ impl StreamTally {
         if !sample.stream || !matches!(sample.status, 101 | 200..300) {
             return;
         }
-        if sample.outcome == Outcome::Completed && sample.events > 0 && sample.shape.is_none() {
-            // A row of version 0.1.0, which did not look.
-            return;
-        }
         match sample.outcome {
             Outcome::Completed => self.whole(sample),
             Outcome::Failed(class) if is_cut(class, sample.events) => self.cut += 1,

@@ -25,9 +25,6 @@ pub use judgement::RunJudgement;
 /// Version of the layout of `summary.json`.
 pub const SCHEMA: &str = "plimsoll.summary/2";
 
-/// Layouts of earlier versions, which are still read: version 1 had other names for some keys.
-pub const OLDER_SCHEMAS: [&str; 1] = ["plimsoll.summary/1"];
-
 /// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
@@ -81,8 +78,8 @@ impl RunSummary {
     ) -> Result<Self, MetricsError> {
         let whole = snapshot.total(|_| true);
         health.observe(&whole);
-        let evidence = evidence::of(&metadata, snapshot, &whole);
-        let results = Results::of(&metadata, snapshot)?;
+        let evidence = evidence::collect(&metadata, snapshot, &whole);
+        let results = Results::roll_up(&metadata, snapshot)?;
         let Assessment { validity, mut warnings } = judge_health(&health, &evidence, &results);
         warnings.extend(cache_hits::warning(&metadata, snapshot));
         let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
@@ -92,7 +89,7 @@ impl RunSummary {
             warnings,
             thresholds,
             bands: Vec::new(),
-            interpretation: interpretation::of(&metadata, &results, &[]),
+            interpretation: interpretation::warning_signs(&metadata, &results, &[]),
             metadata,
             results,
             agent_tasks: Vec::new(),
@@ -116,7 +113,8 @@ impl RunSummary {
     #[must_use]
     pub fn with_bands(mut self, bands: &[Band]) -> Self {
         self.bands = bands.iter().map(|band| band.judge(&self.results)).collect();
-        self.interpretation = interpretation::of(&self.metadata, &self.results, &self.bands);
+        self.interpretation =
+            interpretation::warning_signs(&self.metadata, &self.results, &self.bands);
         self
     }
 }

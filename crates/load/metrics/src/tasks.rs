@@ -58,7 +58,7 @@ impl TaskTime {
     }
 
     /// The value in a task, and what the generator may have added to it.
-    fn of(self, task: &TaskSample) -> Option<(Nanos, Nanos)> {
+    fn measure(self, task: &TaskSample) -> Option<(Nanos, Nanos)> {
         let part = |part: TaskPart| (task.times[part as usize], task.generator[part as usize]);
         match self {
             Self::FirstToken => Some((task.first_token?, task.first_token_generator)),
@@ -173,7 +173,7 @@ impl TaskStats {
             *self.tool_calls.entry(task.counts.tool_calls).or_default() += 1;
         }
         for (time, values) in TaskTime::ALL.into_iter().zip(&mut self.times) {
-            let Some((measured, own)) = time.of(task) else { continue };
+            let Some((measured, own)) = time.measure(task) else { continue };
             let values = values.get_or_insert_default();
             values.measured.record(measured);
             values.without.record(measured.saturating_sub(own));
@@ -208,11 +208,11 @@ impl TaskStats {
         let mut distributions = BTreeMap::new();
         for (time, values) in TaskTime::ALL.into_iter().zip(&self.times) {
             let Some(values) = values else { continue };
-            let mut summary = DistributionSummary::of(&values.measured)?;
+            let mut summary = DistributionSummary::from_distribution(&values.measured)?;
             let without = values.is_disturbed.then_some(&values.without);
             // As the time of a request that has no end, that of a task which was cut is longer.
             let like = Metric::ResponseTime;
-            summary.add_bounds(like, (&values.measured, without), self.cut(time))?;
+            summary.add_bounds(like, &values.measured, without, self.cut(time))?;
             distributions.insert(time.key().to_owned(), summary);
         }
         Ok(distributions)
@@ -274,8 +274,8 @@ impl TaskTally {
                     warmup: self.warmup.get(key).copied().unwrap_or_default(),
                     totals: stats.counts,
                     failed_in: failed_in.map(|(part, n)| (part.name().to_owned(), *n)).collect(),
-                    steps_per_task: CountFigures::of(&stats.steps),
-                    tool_calls_per_task: CountFigures::of(&stats.tool_calls),
+                    steps_per_task: CountFigures::from_counts(&stats.steps),
+                    tool_calls_per_task: CountFigures::from_counts(&stats.tool_calls),
                     distributions: stats.distributions()?,
                 })
             })
@@ -331,7 +331,7 @@ pub struct CountFigures {
 
 impl CountFigures {
     /// The figures of values with these frequencies; `None` without values.
-    fn of(counts: &BTreeMap<u16, u64>) -> Option<Self> {
+    fn from_counts(counts: &BTreeMap<u16, u64>) -> Option<Self> {
         let all: u64 = counts.values().sum();
         let (max, _) = counts.last_key_value()?;
         let sum: u64 = counts.iter().map(|(value, n)| u64::from(*value) * n).sum();

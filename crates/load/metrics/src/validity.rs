@@ -29,7 +29,6 @@ pub struct Reason {
     /// The bound that it broke.
     pub bound: String,
     /// What to do about it.
-    #[serde(alias = "mend")]
     pub fix: String,
     /// What may have held the generator up meanwhile, if that was the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

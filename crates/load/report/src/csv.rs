@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES};
-use plimsoll_metrics::{
-    DistributionSummary, Group, Interval, Metric, QUANTILES, RunSummary, WITH_INTERVALS,
-};
+use plimsoll_metrics::{DistributionSummary, Group, Interval, Metric, QUANTILES, RunSummary};
 
 use crate::error::ReportError;
 
@@ -47,7 +45,7 @@ fn header() -> Vec<String> {
         if metric.is_bounded() {
             columns.extend([format!("{name}_bounds{unit}"), format!("{name}_refused")]);
         }
-        if WITH_INTERVALS.contains(&metric) {
+        if metric.has_interval() {
             let ends =
                 |key: &str| ["low", "high"].map(|end| format!("{name}_{key}_ci_{end}{unit}"));
             columns.extend(QUANTILES.iter().flat_map(|quantile| ends(quantile.key)));
@@ -84,7 +82,7 @@ fn record(cell: &Group) -> Vec<String> {
         if metric.is_bounded() {
             fields.extend(bounds(cell.distribution(metric)));
         }
-        if WITH_INTERVALS.contains(&metric) {
+        if metric.has_interval() {
             fields.extend(intervals(cell.distribution(metric)));
         }
     }

@@ -119,7 +119,7 @@ impl RowCounter {
         (self.read, self.turns) = (self.read + 1, self.turns + u64::from(row.weight));
         let parts = self.parts(row);
         for _ in 0..row.weight {
-            self.recorder.scheduled_in(GroupKey::of(sample));
+            self.recorder.scheduled_in(GroupKey::for_sample(sample));
             self.recorder.record(sample, &[], &[]);
             if let Some(parts) = &parts {
                 self.recorder.record_parts(sample, parts);

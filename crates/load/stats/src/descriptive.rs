@@ -56,7 +56,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of some values; `None` as for [`median`].
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         Some(Self {
             low: values.iter().copied().reduce(f64::min)?,
             median: median(values)?,
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn a_spread_has_extremes_around_its_median() {
-        let spread = Spread::of(&[110.0, 100.0, 80.0]).unwrap();
+        let spread = Spread::from_values(&[110.0, 100.0, 80.0]).unwrap();
         assert_eq!((spread.low, spread.median, spread.high), (80.0, 100.0, 110.0));
         assert_eq!(spread.count, 3);
         assert!((spread.relative() - 0.15).abs() < 1e-12);
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::from_values(&[]), None);
     }
 }

@@ -14,7 +14,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn of(batches: impl Iterator<Item = Self>) -> Self {
+    fn total(batches: impl Iterator<Item = Self>) -> Self {
         batches.fold(Self::default(), |sum, batch| Self {
             above: sum.above + batch.above,
             below: sum.below + batch.below,
@@ -45,8 +45,8 @@ fn difference_of(
     both: bool,
     looks: Looks,
 ) -> Result<Estimate, NoIntervalReason> {
-    let target = Sums::of(batches.iter().map(|batch| batch.0));
-    let reference = Sums::of(batches.iter().map(|batch| batch.1));
+    let target = Sums::total(batches.iter().map(|batch| batch.0));
+    let reference = Sums::total(batches.iter().map(|batch| batch.1));
     if target.below <= 0.0 || (both && reference.below <= 0.0) {
         return Err(NoIntervalReason::TooFewSamples);
     }

@@ -44,7 +44,7 @@ pub fn hartung_knapp(rounds: &[Round]) -> Option<OverRounds> {
     }
     let freedom = (rounds.len() - 1) as f64;
     let between = between_variance(rounds, freedom);
-    let weighted = Weighted::of(rounds, between);
+    let weighted = Weighted::mean_of(rounds, between);
     let spread = (weighted.squares / freedom).max(1.0);
     let error = (spread / weighted.weight).sqrt();
     let half = student_t::critical_95(freedom) * error;
@@ -64,7 +64,7 @@ struct Weighted {
 }
 
 impl Weighted {
-    fn of(rounds: &[Round], between: f64) -> Self {
+    fn mean_of(rounds: &[Round], between: f64) -> Self {
         // A round that knows no error of its own must not outweigh all others.
         let largest = rounds.iter().map(|round| round.value.abs()).fold(0.0, f64::max);
         let least = if largest > 0.0 { largest } else { 1.0 } * 1e-9;
@@ -80,7 +80,7 @@ impl Weighted {
 /// without any.
 fn between_variance(rounds: &[Round], freedom: f64) -> f64 {
     const HALVINGS: usize = 100;
-    let scatter = |between| Weighted::of(rounds, between).squares;
+    let scatter = |between| Weighted::mean_of(rounds, between).squares;
     if scatter(0.0) <= freedom {
         return 0.0;
     }

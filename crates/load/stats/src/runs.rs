@@ -25,7 +25,7 @@ pub struct History {
 impl History {
     /// From groups of earlier runs, each of unchanged code: the spread within groups. `None` if no
     /// group has two.
-    pub fn of(groups: &[&[f64]]) -> Option<Self> {
+    pub fn from_groups(groups: &[&[f64]]) -> Option<Self> {
         let freedom: usize = groups.iter().map(|group| group.len().saturating_sub(1)).sum();
         let squares: f64 =
             groups.iter().filter(|group| group.len() > 1).map(|group| sum_of_squares(group)).sum();
@@ -90,7 +90,7 @@ pub enum GateState {
 
 impl Change {
     /// Of two groups of runs; `None` if one is empty, or no spread between runs is known.
-    pub fn of(base: &[f64], new: &[f64], history: Option<History>) -> Option<Self> {
+    pub fn between(base: &[f64], new: &[f64], history: Option<History>) -> Option<Self> {
         if base.is_empty() || new.is_empty() {
             return None;
         }
@@ -229,7 +229,7 @@ mod tests {
     /// (25/12)^2 / ((5/12)^2/3 + (20/12)^2/3) = 4.411765.
     #[test]
     fn four_runs_on_each_side_are_compared_by_welch() {
-        let change = Change::of(&[1.0, 2.0, 3.0, 4.0], &[3.0, 5.0, 7.0, 9.0], None).unwrap();
+        let change = Change::between(&[1.0, 2.0, 3.0, 4.0], &[3.0, 5.0, 7.0, 9.0], None).unwrap();
         assert_eq!(change.from, SpreadFrom::Welch);
         assert_near(change.estimate, 3.5);
         assert_near(change.standard_error, (25.0 / 12.0_f64).sqrt());
@@ -240,33 +240,33 @@ mod tests {
     #[test]
     fn fewer_runs_share_their_spread_and_that_of_the_history() {
         let (base, new) = ([1.0, 3.0], [4.0, 8.0]);
-        let own = Change::of(&base, &new, None).unwrap();
+        let own = Change::between(&base, &new, None).unwrap();
         assert_eq!(
             (own.from, own.degrees_of_freedom.to_bits()),
             (SpreadFrom::Pooled, 2.0_f64.to_bits())
         );
         assert_near(own.run_sd, 5.0_f64.sqrt());
         let history = History { sd: 3.0, degrees_of_freedom: 8.0 };
-        let both = Change::of(&base, &new, Some(history)).unwrap();
+        let both = Change::between(&base, &new, Some(history)).unwrap();
         assert_eq!(both.from, SpreadFrom::PooledWithHistory);
         assert_near(both.run_sd, 8.2_f64.sqrt());
         assert_near(both.degrees_of_freedom, 10.0);
-        assert_eq!(Change::of(&[1.0], &[2.0], None), None);
-        assert_eq!(Change::of(&[], &[2.0], Some(history)), None);
-        let single = Change::of(&[1.0], &[2.0], Some(history)).unwrap();
+        assert_eq!(Change::between(&[1.0], &[2.0], None), None);
+        assert_eq!(Change::between(&[], &[2.0], Some(history)), None);
+        let single = Change::between(&[1.0], &[2.0], Some(history)).unwrap();
         assert_eq!(single.from, SpreadFrom::HistoryAlone);
         assert_near(single.standard_error, 3.0 * 2.0_f64.sqrt());
         let stated = History { sd: 0.5, degrees_of_freedom: f64::INFINITY };
-        assert_near(Change::of(&base, &new, Some(stated)).unwrap().standard_error, 0.5);
+        assert_near(Change::between(&base, &new, Some(stated)).unwrap().standard_error, 0.5);
     }
 
     #[test]
     fn a_history_is_the_spread_within_its_groups() {
         // 2 over 1 and 8 over 1.
-        let history = History::of(&[&[1.0, 3.0], &[14.0, 18.0], &[99.0]]).unwrap();
+        let history = History::from_groups(&[&[1.0, 3.0], &[14.0, 18.0], &[99.0]]).unwrap();
         assert_near(history.sd, 5.0_f64.sqrt());
         assert_near(history.degrees_of_freedom, 2.0);
-        assert_eq!(History::of(&[&[1.0], &[]]), None);
+        assert_eq!(History::from_groups(&[&[1.0], &[]]), None);
     }
 
     fn change(estimate: f64) -> Change {

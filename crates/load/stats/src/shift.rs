@@ -152,7 +152,7 @@ impl Shift {
 
     fn test(&self, q: f64, supposed: f64) -> Result<Test, NoIntervalReason> {
         let limit = pooled_quantile(&self.target, supposed, &self.reference, q);
-        let stages = self.stages.iter().map(|stage| StageShares::of(stage, supposed, limit));
+        let stages = self.stages.iter().map(|stage| StageShares::count(stage, supposed, limit));
         let stages: Vec<_> = stages.collect();
         let all: f64 = stages.iter().map(|stage| stage.sizes.iter().sum::<f64>()).sum();
         let mut variances = Vec::with_capacity(stages.len());
@@ -191,7 +191,7 @@ struct StageShares {
 }
 
 impl StageShares {
-    fn of(stage: &[BatchPair], supposed: f64, limit: f64) -> Self {
+    fn count(stage: &[BatchPair], supposed: f64, limit: f64) -> Self {
         let counts: Vec<(f64, f64)> = stage
             .iter()
             .map(|batch| {

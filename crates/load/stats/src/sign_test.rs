@@ -35,7 +35,7 @@ pub struct SignTest {
 impl SignTest {
     /// From the batches in any order: the exact test of McNemar on all pairs; or, if discordant
     /// pairs come in clusters, the sign test on the batches.
-    pub fn of(batches: &[Discordant], looks: Looks) -> Self {
+    pub fn new(batches: &[Discordant], looks: Looks) -> Self {
         let sum = |of: fn(&Discordant) -> u64| batches.iter().map(of).sum();
         let pairs = Discordant { target: sum(|b| b.target), reference: sum(|b| b.reference) };
         let by_batch = clustered(batches);
@@ -124,16 +124,16 @@ mod tests {
         for batch in [1, 7, 13, 20, 31, 44, 58] {
             single[batch] = 1;
         }
-        let found = SignTest::of(&batches(&single), Looks::Once);
+        let found = SignTest::new(&batches(&single), Looks::Once);
         assert!(!found.by_batch && found.pairs.target == 7);
         assert!((found.p - 2.0 / 128.0).abs() < 1e-12);
         let mut burst = vec![0; 60];
         burst[17] = 12;
-        let found = SignTest::of(&batches(&burst), Looks::Once);
+        let found = SignTest::new(&batches(&burst), Looks::Once);
         assert!(found.by_batch && (found.p - 1.0).abs() < 1e-12);
         // Seven batches are too few to see whether failures come in bursts.
-        assert!(SignTest::of(&batches(&[1; 7]), Looks::Once).by_batch);
-        assert!(SignTest::of(&[], Looks::Once).by_batch);
+        assert!(SignTest::new(&batches(&[1; 7]), Looks::Once).by_batch);
+        assert!(SignTest::new(&[], Looks::Once).by_batch);
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Figures {
             gap_p99_ms: stream(Metric::Itl, p99),
             limited: is_limited(total),
             megabytes_per_s: per_s(counters.bytes_in).map(|bytes| bytes / 1e6),
-            error_share: total.rates.unexpected_rate,
+            error_share: total.rates.error_rate,
             policy_correctness: total.rates.policy_correctness,
             ..Self::default()
         })

@@ -192,7 +192,7 @@ impl MeasurementResult {
     pub(crate) fn spread(&self, of: impl Fn(&Figures) -> Option<BoundedFigure>) -> Option<Spread> {
         let figures: Option<Vec<_>> = self.usable().into_iter().map(of).collect();
         let values: Vec<_> = figures?.iter().filter_map(BoundedFigure::usable).collect();
-        Spread::of(&values)
+        Spread::from_values(&values)
     }
 
     /// The mark before its label in tables, where a narrow column cannot cut it off.

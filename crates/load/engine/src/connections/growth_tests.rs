@@ -4,9 +4,9 @@
 
 use plimsoll_measure::{Moment, Nanos, Rng, Seed};
 
-use crate::simulation::pool_load::{Arrival, PoolLoad, PoolRun, poisson, run};
-use crate::simulation::script::{ScriptedTarget, respond_after};
-use crate::simulation::serial_server::Costs;
+use crate::simulation_tests::pool_load::{Arrival, PoolLoad, PoolRun, poisson, run};
+use crate::simulation_tests::script::{ScriptedTarget, respond_after};
+use crate::simulation_tests::serial_server::Costs;
 
 /// Numbers of connections that the best is sought among, by the checks and for the table.
 const FEW: &[usize] = &[4, 8, 12, 64];
@@ -147,7 +147,7 @@ fn pauses(seed: u64, until: f64, rate: f64, mean: f64) -> Pauses {
 /// The two servers of the bench, on quiet and on busy hosts.
 fn serial(seed: u64) -> Vec<Case> {
     let case = |name, rate, work: f64, target| {
-        let arrivals = poisson(seed, (rate, 3.0), |_| rate, |_| ms(work));
+        let arrivals = poisson(seed, rate, 3.0, |_| rate, |_| ms(work));
         Case { name, load: load(arrivals, 1, 0.15), target }
     };
     let greedy = |name, pauses| case(name, 1_500.0, SERIAL_WORK, Target::greedy(pauses));
@@ -195,7 +195,8 @@ fn parallel(seed: u64, equal: bool) -> Vec<Case> {
         .map(|(name, rate, mean, seconds, ahead)| {
             let arrivals = poisson(
                 seed,
-                (rate, seconds),
+                rate,
+                seconds,
                 |_| rate,
                 |rng: &mut Rng| ms(if equal { mean } else { exponential(rng, mean) }),
             );
@@ -214,12 +215,13 @@ fn changing(seed: u64) -> Vec<Case> {
             "100/s, then 5,000/s",
             poisson(
                 seed,
-                (5_000.0, 3.0),
+                5_000.0,
+                3.0,
                 |at: f64| if at < 1.0 { 100.0 } else { 5_000.0 },
                 |_| ms(1.0),
             ),
         ),
-        case("0 to 6,000/s", poisson(seed, (6_000.0, 3.0), |at| at * 2_000.0, |_| ms(1.0))),
+        case("0 to 6,000/s", poisson(seed, 6_000.0, 3.0, |at| at * 2_000.0, |_| ms(1.0))),
         case("20 at once every 50 ms", burst(50.0)),
         case("20 at once every 500 ms", burst(500.0)),
     ]
@@ -228,7 +230,7 @@ fn changing(seed: u64) -> Vec<Case> {
 /// Targets whose answers are, or become, slower than was expected.
 fn slow(seed: u64) -> Vec<Case> {
     let case = |name, rate, ahead, time: fn(&mut Rng) -> f64| {
-        let arrivals = poisson(seed, (rate, 6.0), |_| rate, |rng| ms(time(rng)));
+        let arrivals = poisson(seed, rate, 6.0, |_| rate, |rng| ms(time(rng)));
         Case { name, load: load(arrivals, ahead, 0.1), target: Target::Parallel }
     };
     let always = |_: &mut Rng| 2.0 * SECOND;
@@ -252,7 +254,7 @@ fn slow(seed: u64) -> Vec<Case> {
 /// What the bar on connections does not suit: answers so slow that no arrival should wait, and a
 /// burst to a target that works on one request at a time, which a pool cannot know.
 fn beyond(seed: u64) -> Vec<Case> {
-    let arrivals = poisson(seed, (50.0, 10.0), |_| 50.0, |_| ms(50.0));
+    let arrivals = poisson(seed, 50.0, 10.0, |_| 50.0, |_| ms(50.0));
     let slow = load(arrivals, 3, 50.0);
     let bursts = (0..1_000).map(|n| (at(f64::from(n / 20) * 50.0), ms(SERIAL_WORK))).collect();
     vec![

@@ -3,9 +3,9 @@
 
 use plimsoll_measure::{Nanos, Outcome, Sample};
 
-use crate::simulation::harness::{CHAT, Simulated, at, simulate, times};
-use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
-use crate::simulation::serial_server::Costs;
+use crate::simulation_tests::harness::{CHAT, Simulated, at, simulate, times};
+use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::serial_server::Costs;
 
 const fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)

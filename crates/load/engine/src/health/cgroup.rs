@@ -27,7 +27,7 @@ pub(super) struct QuotaReading {
 pub(super) struct CpuGroups(Vec<PathBuf>);
 
 impl CpuGroups {
-    pub(super) fn of(pid: u32) -> Self {
+    pub(super) fn read(pid: u32) -> Self {
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let (mount, path) = place(&groups).unwrap_or_default();
         let mut folders = folders(&mount, &path);
@@ -37,7 +37,7 @@ impl CpuGroups {
 
     /// Those of this process.
     pub(super) fn own() -> Self {
-        Self::of(std::process::id())
+        Self::read(std::process::id())
     }
 
     /// The narrowest quota, in CPUs, and its folder.

@@ -60,9 +60,9 @@ pub fn listener(port: u16) -> Result<u32, ListenerError> {
     }
     let holders: BTreeMap<u32, u32> = process_ids()
         .filter(|pid| holds(*pid, &inodes))
-        .filter_map(|pid| Some((pid, ProcessStat::of(pid)?.parent)))
+        .filter_map(|pid| Some((pid, ProcessStat::read(pid)?.parent)))
         .collect();
-    match topmost(&holders, |pid| ProcessStat::of(pid).map(|stat| stat.parent)).as_slice() {
+    match topmost(&holders, |pid| ProcessStat::read(pid).map(|stat| stat.parent)).as_slice() {
         [] => Err(ListenerError::NotVisible(port)),
         [pid] => {
             forwarder(*pid).map_or(Ok(*pid), |name| Err(ListenerError::Forwarder { port, name }))

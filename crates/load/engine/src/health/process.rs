@@ -50,10 +50,12 @@ impl Processes {
             return Self::default();
         }
         let own = WatchedProcess { name: "plimsoll".to_owned(), pid: std::process::id() };
-        let own = (own.clone(), ProcessTree::of(own.pid, false));
+        let own = (own.clone(), ProcessTree::rooted_at(own.pid, false));
         let watched = watched
             .iter()
-            .map(|process: &WatchedProcess| (process.clone(), ProcessTree::of(process.pid, true)))
+            .map(|process: &WatchedProcess| {
+                (process.clone(), ProcessTree::rooted_at(process.pid, true))
+            })
             .chain([own])
             .collect();
         Self { watched, due: due.rev().collect(), ..Self::default() }

@@ -28,7 +28,7 @@ pub struct ProcessStat {
 
 impl ProcessStat {
     /// Reads `/proc/PID/stat`; `None` where there is no such process.
-    pub fn of(pid: u32) -> Option<Self> {
+    pub fn read(pid: u32) -> Option<Self> {
         let unit = |name| u64::try_from(sysconf(name).ok()??).ok();
         let (ticks, page) = (unit(SysconfVar::CLK_TCK)?, unit(SysconfVar::PAGE_SIZE)?);
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
@@ -86,10 +86,10 @@ pub(crate) struct ProcessTree {
 impl ProcessTree {
     /// The tree of a process, with the other processes of its container; without `descendants`,
     /// only the process itself.
-    pub(crate) fn of(pid: u32, descendants: bool) -> Self {
+    pub(crate) fn rooted_at(pid: u32, descendants: bool) -> Self {
         let container = if descendants { container_of(pid) } else { Vec::new() };
         let roots = container.into_iter().chain([pid]);
-        let members = roots.filter_map(|pid| Some((pid, ProcessStat::of(pid)?))).collect();
+        let members = roots.filter_map(|pid| Some((pid, ProcessStat::read(pid)?))).collect();
         Self { members, descendants, kept: Nanos::ZERO }
     }
 
@@ -109,7 +109,8 @@ impl ProcessTree {
     fn find(&self) -> BTreeMap<u32, ProcessStat> {
         let mut found = BTreeMap::new();
         for (pid, known) in &self.members {
-            if let Some(stat) = ProcessStat::of(*pid).filter(|stat| stat.started == known.started) {
+            if let Some(stat) = ProcessStat::read(*pid).filter(|stat| stat.started == known.started)
+            {
                 found.insert(*pid, stat);
             }
         }
@@ -122,7 +123,7 @@ impl ProcessTree {
                 .into_iter()
                 .filter(|child| *child != std::process::id() && !found.contains_key(child));
             let new: Vec<_> =
-                new.filter_map(|child| Some((child, ProcessStat::of(child)?))).collect();
+                new.filter_map(|child| Some((child, ProcessStat::read(child)?))).collect();
             unvisited.extend(new.iter().map(|(child, _)| *child));
             found.extend(new);
         }
@@ -194,7 +195,7 @@ fn children(pid: u32) -> Vec<u32> {
 
 fn children_by_parent(parent: u32) -> Vec<u32> {
     let is_child =
-        |pid: &u32| ProcessStat::of(*pid).is_some_and(|process| process.parent == parent);
+        |pid: &u32| ProcessStat::read(*pid).is_some_and(|process| process.parent == parent);
     process_ids().filter(is_child).collect()
 }
 
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!((reading.threads, reading.rss_bytes), (9, 512 * 4_096));
         assert_eq!((reading.parent, reading.started), (1, 123_456));
         assert_eq!(ProcessStat::parse("1 (x) S 1", 100, 4_096), None);
-        assert_eq!(ProcessStat::of(u32::MAX), None);
+        assert_eq!(ProcessStat::read(u32::MAX), None);
     }
 
     /// A thread that was busy for a while: the kernel's count agrees with the thread's own clock,
@@ -230,13 +231,13 @@ mod tests {
     #[test]
     fn threads_that_have_ended_count() {
         let pid = std::process::id();
-        let before = ProcessStat::of(pid).unwrap();
+        let before = ProcessStat::read(pid).unwrap();
         let busy = std::thread::spawn(|| {
             let cpu = CpuTime::of_thread();
             while CpuTime::of_thread().busy_since(&cpu) < Nanos::from_millis(200) {}
         });
         busy.join().unwrap();
-        let after = ProcessStat::of(pid).unwrap();
+        let after = ProcessStat::read(pid).unwrap();
         let used = after.cpu.saturating_sub(before.cpu);
         assert!(used >= Nanos::from_millis(170), "{used}");
         assert!(after.rss_bytes > 100_000 && after.started == before.started);
@@ -304,11 +305,11 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut tree = ProcessTree::of(master.id(), true);
+        let mut tree = ProcessTree::rooted_at(master.id(), true);
         let mut lines = BufReader::new(master.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "done");
         let busy = tree.read().unwrap();
-        let alone = ProcessTree::of(master.id(), false).read().unwrap();
+        let alone = ProcessTree::rooted_at(master.id(), false).read().unwrap();
         assert_eq!((busy.processes, alone.processes), (2, 1));
         assert!(busy.cpu >= alone.cpu + ms(50), "{busy:?} {alone:?}");
         let mut stdin = master.stdin.take().unwrap();

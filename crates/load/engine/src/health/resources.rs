@@ -83,7 +83,7 @@ impl Resources {
                 .into_iter()
                 .map(|process: WatchedProcess| {
                     let WatchedProcess { pid, .. } = process;
-                    let groups = CpuGroups::of(pid);
+                    let groups = CpuGroups::read(pid);
                     let quota = folder(&groups);
                     let with_generator = quota.is_some() && quota == own_quota;
                     let place = match pid {
@@ -91,7 +91,7 @@ impl Resources {
                         pid if at_target == Some(pid) => ProcessPlace::Target,
                         _ => ProcessPlace::Elsewhere,
                     };
-                    let tree = ProcessTree::of(pid, pid != own);
+                    let tree = ProcessTree::rooted_at(pid, pid != own);
                     Observed { process, place, tree, groups, quota, with_generator }
                 })
                 .collect(),

@@ -6,8 +6,8 @@ use plimsoll_measure::{Block, Nanos, Outcome, Sample, TargetId};
 use plimsoll_workload::conversation_id;
 
 use crate::control::Control;
-use crate::simulation::harness::{CHAT, Harness, Simulated, at, comparison, millis};
-use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::harness::{CHAT, Harness, Simulated, at, comparison, millis};
+use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
 
 /// Without the windows in which targets are alone.
 const BESIDE: &str = "versus: {alone: 0s}\n";
@@ -178,7 +178,7 @@ fn blocks_without_a_target_that_is_taken_out(response_ms: u64) -> usize {
             of_task.timer.sleep_until(at(990)).await;
             of_task.run.take_out(out.index(), Nanos::from_millis(990));
         });
-        let part = crate::load_part::LoadPart::WHOLE;
+        let part = crate::worker_share::WorkerShare::WHOLE;
         crate::worker_thread::run_load(&worker, part, &control, sender).await
     });
     drop(worker);

@@ -3,8 +3,8 @@
 use plimsoll_measure::{Nanos, TaskCounts, TaskEnd, TaskPart, TaskSample};
 
 use crate::control::Control;
-use crate::simulation::harness::{Harness, Simulated, at, millis, simulate, times};
-use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::harness::{Harness, Simulated, at, millis, simulate, times};
+use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
 
 /// A human decides on `risky`, after two seconds.
 const AGENT: &str = "

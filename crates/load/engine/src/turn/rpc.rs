@@ -25,7 +25,7 @@ pub(super) struct RpcTurn {
 
 impl RpcTurn {
     /// Of the current turn of a conversation; `None` for other turns.
-    pub(super) fn of(conversation: &Conversation) -> Option<Box<Self>> {
+    pub(super) fn begin(conversation: &Conversation) -> Option<Box<Self>> {
         let expected = conversation.expectation()?;
         let cancel_after = conversation.cancel_after();
         Some(Box::new(Self { expected, cancel_after, gives_up: false, session: None }))

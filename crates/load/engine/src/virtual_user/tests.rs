@@ -2,12 +2,13 @@
 
 use plimsoll_measure::{ConversationKey, ErrorClass, Nanos, Outcome};
 
-use crate::simulation::harness::{CHAT, Simulated, simulate, times};
-use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::harness::{CHAT, Simulated, simulate, times};
+use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
 
 fn sent(run: &Simulated) -> Vec<(u64, u32)> {
-    let millis =
-        |request: &crate::simulation::script::ReceivedRequest| request.at.as_nanos() / 1_000_000;
+    let millis = |request: &crate::simulation_tests::script::ReceivedRequest| {
+        request.at.as_nanos() / 1_000_000
+    };
     run.requests.iter().map(|request| (millis(request), request.connection)).collect()
 }
 

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use plimsoll_measure::{Nanos, Outcome, StageId};
 
 use crate::control::Control;
-use crate::load_part::LoadPart;
-use crate::simulation::harness::{CHAT, Harness, Simulated, at, simulate};
-use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
+use crate::simulation_tests::harness::{CHAT, Harness, Simulated, at, simulate};
+use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
+use crate::worker_share::WorkerShare;
 
 fn count(run: &Simulated, outcome: Outcome) -> usize {
     run.samples.iter().filter(|sample| sample.outcome == outcome).count()
@@ -77,7 +77,7 @@ fn an_interrupt_ends_the_run_at_the_next_tick() {
             of_task.interrupt();
         });
         let (sender, _intervals) = std::sync::mpsc::channel();
-        super::run_load(&harness.worker, LoadPart::WHOLE, &control, sender).await
+        super::run_load(&harness.worker, WorkerShare::WHOLE, &control, sender).await
     });
     let run = harness.finish(end);
     // Ticks come every 50 ms. The arrivals of 0, 20, ... 740 were sent, and none after the tick.
@@ -136,7 +136,7 @@ fn intervals_are_sent_once_a_second() {
     );
     let (sender, intervals) = std::sync::mpsc::channel();
     let control = Control::new();
-    let load = super::run_load(&harness.worker, LoadPart::WHOLE, &control, sender);
+    let load = super::run_load(&harness.worker, WorkerShare::WHOLE, &control, sender);
     let end = harness.run(load);
     let run = harness.finish(end);
     let intervals: Vec<_> = intervals.try_iter().collect();

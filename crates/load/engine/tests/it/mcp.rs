@@ -23,7 +23,7 @@ fn tool_server(settings: &str) -> Mock {
 
 /// Runs sessions of this many users with these steps against a mock, so many requests however long
 /// they take.
-fn sessions(mock: &Mock, (users, requests): (u32, u32), more: &str, mcp: &str) -> Ran {
+fn sessions(mock: &Mock, users: u32, requests: u32, more: &str, mcp: &str) -> Ran {
     let load = format!("stages: '{users}:60s'\nmax_requests: {requests}\ndrain: 60s");
     let profile = format!("protocol: mcp\n{load}\n{more}\nmcp:\n  {}\n", indented(mcp));
     run(plan(&url(mock), &profile))
@@ -61,7 +61,8 @@ fn every_step_of_every_session_is_in_the_log_as_it_was_counted() {
     let mock = tool_server(SERVER);
     let ran = sessions(
         &mock,
-        (4, 500),
+        4,
+        500,
         "turns: 6",
         "steps:
 - {method: tools/call, name: echo, argument_bytes: {min: 0, max: 5000}, weight: 4}
@@ -139,7 +140,8 @@ fn without_sessions_every_request_stands_for_itself() {
     let mock = tool_server(SERVER);
     let ran = sessions(
         &mock,
-        (4, 100),
+        4,
+        100,
         "turns: 4",
         "revision: '2026-07-28'
 steps:
@@ -167,7 +169,8 @@ fn a_call_that_takes_too_long_is_given_up_and_the_server_is_told() {
     let mock = tool_server(SERVER);
     let ran = sessions(
         &mock,
-        (2, 40),
+        2,
+        40,
         "turns: 2",
         "steps: [{method: tools/call, name: slow, cancel_after: 30ms, progress: true}]",
     );
@@ -192,7 +195,7 @@ fn a_call_that_takes_too_long_is_given_up_and_the_server_is_told() {
 #[test]
 fn a_session_that_the_server_has_no_longer_ends_with_a_refusal() {
     let mock = tool_server("session_timeout: 50ms");
-    let ran = sessions(&mock, (3, 30), "turns: 5\nthink_time: 250ms", "steps: [{method: ping}]");
+    let ran = sessions(&mock, 3, 30, "turns: 5\nthink_time: 250ms", "steps: [{method: ping}]");
     let log = log_of(&mock, ran.sent());
     let pairs = compared(&ran, &log);
     let gone: Vec<_> = pairs.iter().filter(|(s, _)| s.outcome == Outcome::Rejected(404)).collect();
@@ -210,7 +213,8 @@ fn a_session_that_breaks_off_is_counted_as_ended_early() {
     let mock = tool_server(SERVER);
     let ran = sessions(
         &mock,
-        (2, 200),
+        2,
+        200,
         "turns: 3",
         "steps:
 - {method: ping, weight: 4}
@@ -242,7 +246,7 @@ fn streams_that_stop_and_connections_that_break_are_failures_of_their_step() {
     ] {
         let mock = tool_server(SERVER);
         let steps = format!("steps: [{{method: tools/call, name: {tool}, {more}}}]");
-        let ran = sessions(&mock, (2, 16), "turns: 3", &steps);
+        let ran = sessions(&mock, 2, 16, "turns: 3", &steps);
         let calls: Vec<_> = ran
             .samples
             .iter()
@@ -263,7 +267,8 @@ fn a_giant_result_is_read_to_its_end() {
     let mock = tool_server(SERVER);
     let ran = sessions(
         &mock,
-        (1, 2),
+        1,
+        2,
         "turns: 1",
         "revision: '2026-07-28'\nsteps: [{method: tools/call, name: giant}]",
     );

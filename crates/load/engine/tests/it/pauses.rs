@@ -24,7 +24,7 @@ struct Request {
     dispatch: f64,
 }
 
-fn of(sample: &Sample) -> Option<String> {
+fn fault(sample: &Sample) -> Option<String> {
     let measured = sample.timeline.response_time()?;
     let without = sample.timeline_without_generator().response_time()?;
     let ms = Nanos::as_millis_f64;
@@ -38,7 +38,7 @@ fn load_of_a_child() {
     let Ok(target) = std::env::var(TARGET) else { return };
     println!("begin");
     let ran = run(plan(&target, &format!("{CHAT}stages: '@200:2s'\nworkers: 1\n")));
-    ran.samples.iter().filter_map(of).for_each(|line| println!("{line}"));
+    ran.samples.iter().filter_map(fault).for_each(|line| println!("{line}"));
     for window in &ran.result.health.disturbed_windows {
         println!("window {} {} {}", window.start_s, window.length_s, window.requests);
     }

@@ -16,7 +16,7 @@ use crate::support::{Ran, mock, plan, run, run_under, url};
 const CHAT: &str = "protocol: websocket\nturns: 3\nthink_time: 2ms\ndrain: 5s\n\
                     content: {mode: sized, approx_input_tokens: 64}\n";
 
-fn of(log: &[LogRecord], event: WebSocketEvent) -> Vec<&LogRecord> {
+fn with_event(log: &[LogRecord], event: WebSocketEvent) -> Vec<&LogRecord> {
     log.iter()
         .filter(|record: &&LogRecord| {
             record.websocket.as_ref().is_some_and(|websocket| websocket.event == event)
@@ -38,11 +38,11 @@ fn log(mut mock: Mock) -> Vec<LogRecord> {
 
 /// Each turn's record, by the id that follows from the conversation.
 fn turns<'l>(ran: &Ran, log: &'l [LogRecord]) -> Vec<(Sample, Option<&'l LogRecord>)> {
-    let by_id: BTreeMap<&str, &LogRecord> = of(log, WebSocketEvent::Turn)
+    let by_id: BTreeMap<&str, &LogRecord> = with_event(log, WebSocketEvent::Turn)
         .into_iter()
         .map(|record| (record.request_id.as_deref().unwrap(), record))
         .collect();
-    assert_eq!(by_id.len(), of(log, WebSocketEvent::Turn).len(), "ids are unique");
+    assert_eq!(by_id.len(), with_event(log, WebSocketEvent::Turn).len(), "ids are unique");
     let ids = ran.result.metadata.run.id_seed();
     let id = |sample: &Sample| {
         let conversation = plimsoll_workload::conversation_id(ids, sample.conversation);
@@ -59,7 +59,7 @@ fn turns_handshakes_and_ends_agree_with_the_log_exactly() {
     let accounting = ran.accounting();
     assert_eq!(accounting.completed, accounting.scheduled, "{accounting}");
     assert!(accounting.scheduled > 50, "{accounting}");
-    assert_eq!(of(&log, WebSocketEvent::Turn).len(), ran.samples.len());
+    assert_eq!(with_event(&log, WebSocketEvent::Turn).len(), ran.samples.len());
     for (sample, record) in turns(&ran, &log) {
         let record = record.unwrap();
         assert_eq!(record.end, Some(RequestEnd::Completed));
@@ -78,11 +78,11 @@ fn turns_handshakes_and_ends_agree_with_the_log_exactly() {
     }
     // One connection for each conversation, and each closed with 1000 by us.
     let conversations: BTreeSet<u64> = ran.samples.iter().map(|s| s.conversation.0).collect();
-    assert_eq!(of(&log, WebSocketEvent::Handshake).len(), conversations.len());
+    assert_eq!(with_event(&log, WebSocketEvent::Handshake).len(), conversations.len());
     let connections: BTreeSet<u64> =
-        of(&log, WebSocketEvent::Turn).iter().map(|record| record.connection).collect();
+        with_event(&log, WebSocketEvent::Turn).iter().map(|record| record.connection).collect();
     assert_eq!(connections.len(), conversations.len());
-    let ends = of(&log, WebSocketEvent::End);
+    let ends = with_event(&log, WebSocketEvent::End);
     assert_eq!(ends.len(), conversations.len());
     for end in ends {
         let end = end.websocket.as_ref().unwrap();
@@ -90,7 +90,7 @@ fn turns_handshakes_and_ends_agree_with_the_log_exactly() {
     }
     // Unique prompts by default.
     let prompts: BTreeSet<u64> =
-        of(&log, WebSocketEvent::Turn).iter().map(|record| record.prompt_hash).collect();
+        with_event(&log, WebSocketEvent::Turn).iter().map(|record| record.prompt_hash).collect();
     assert_eq!(prompts.len(), ran.samples.len());
 }
 
@@ -152,8 +152,12 @@ fn a_run_that_ends_early_accounts_for_each_turn() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(records, of(&log, WebSocketEvent::Turn).len(), "no turn that nobody knows of");
-    let complete = of(&log, WebSocketEvent::Turn)
+    assert_eq!(
+        records,
+        with_event(&log, WebSocketEvent::Turn).len(),
+        "no turn that nobody knows of"
+    );
+    let complete = with_event(&log, WebSocketEvent::Turn)
         .iter()
         .filter(|record| record.end == Some(RequestEnd::Completed))
         .count();
@@ -179,9 +183,9 @@ fn each_bad_end_has_its_class_and_the_next_conversation_a_new_connection() {
         for sample in &ran.samples {
             assert_eq!(sample.outcome, Outcome::Failed(expected), "{model}{headers}");
         }
-        let recorded = of(&log, WebSocketEvent::Turn).len();
+        let recorded = with_event(&log, WebSocketEvent::Turn).len();
         assert_eq!(recorded, if headers.is_empty() { 10 } else { 0 }, "{model}{headers}");
-        assert_eq!(of(&log, WebSocketEvent::Handshake).len(), 10);
+        assert_eq!(with_event(&log, WebSocketEvent::Handshake).len(), 10);
     }
 }
 
@@ -199,7 +203,7 @@ fn refusals_and_time_limits_are_counted_as_such() {
     let ran = run(plan(&url(&mock), &hangs));
     assert_eq!(ran.count("timed_out"), 10);
     let log = log(mock);
-    let ends = of(&log, WebSocketEvent::End);
+    let ends = with_event(&log, WebSocketEvent::End);
     let codes: BTreeSet<_> = ends.iter().map(|end| end.websocket.as_ref().unwrap().code).collect();
     assert_eq!((ends.len(), codes), (10, BTreeSet::from([Some(1001)])), "the client goes away");
 }

@@ -39,8 +39,19 @@ impl Population {
     }
 }
 
+/// What is special about a metric.
+#[derive(Clone, Copy)]
+enum Trait {
+    /// Its percentiles get an interval.
+    Interval,
+    /// It is a time between two events of an answer.
+    Gap,
+    /// What the generator may have added to it is not asked.
+    Unbounded,
+}
+
 macro_rules! metrics {
-    ($($variant:ident($name:literal, $title:literal, $population:ident): $definition:literal => $of:expr;)+) => {
+    ($($variant:ident($name:literal, $title:literal, $population:ident $(, $trait:ident)*): $definition:literal => $of:expr;)+) => {
         /// A distribution of times over requests.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Metric {
@@ -72,6 +83,11 @@ macro_rules! metrics {
             /// Its definition.
             pub const fn definition(self) -> &'static str {
                 match self { $(Self::$variant => $definition,)+ }
+            }
+
+            /// What is special about it.
+            const fn traits(self) -> &'static [Trait] {
+                match self { $(Self::$variant => &[$(Trait::$trait),*],)+ }
             }
 
             /// The requests that it covers.
@@ -110,34 +126,34 @@ macro_rules! metrics {
 }
 
 metrics! {
-    ResponseTime("response_time", "Response time", Completed):
+    ResponseTime("response_time", "Response time", Completed, Interval):
         "`finished - intended`: what a user waits."
         => |line, _| line.response_time();
-    ServiceTime("service_time", "Service time", Completed):
+    ServiceTime("service_time", "Service time", Completed, Interval):
         "`finished - dispatched`: what the target took, connection set-up included."
         => |line, _| line.service_time();
-    DispatchLag("dispatch_lag", "Dispatch lag", Dispatched):
+    DispatchLag("dispatch_lag", "Dispatch lag", Dispatched, Unbounded):
         "`dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and the wait for a connection."
         => |line, _| line.dispatch_lag();
-    ReadLag("read_lag", "Read lag", Dispatched):
+    ReadLag("read_lag", "Read lag", Dispatched, Unbounded):
         "User-space read minus the kernel's receive time stamp, the worst read of a request: how late the generator read."
         => |_, s| s.read_lag;
     Ttfb("ttfb", "TTFB", Completed):
         "First byte of the response minus dispatched."
         => |line, _| line.ttfb();
-    Ttft("ttft", "TTFT", Completed):
+    Ttft("ttft", "TTFT", Completed, Interval):
         "First content-bearing event (text, reasoning or tool-call delta) minus dispatched."
         => |line, _| line.ttft();
-    ResponseTtft("response_ttft", "Response TTFT", Completed):
+    ResponseTtft("response_ttft", "Response TTFT", Completed, Interval):
         "First content-bearing event minus intended."
         => |line, _| line.response_ttft();
     Ttfot("ttfot", "TTFOT", Completed):
         "First content event that is not reasoning, minus dispatched."
         => |line, _| line.ttfot();
-    Itl("itl", "ITL", Completed):
+    Itl("itl", "ITL", Completed, Interval, Gap):
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
         => |_, _| None;
-    Tpot("tpot", "TPOT", Completed):
+    Tpot("tpot", "TPOT", Completed, Interval, Gap):
         "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
         => |line, s| s.tpot_of(line);
     Ntpot("ntpot", "NTPOT", Completed):
@@ -146,25 +162,25 @@ metrics! {
     ConnectionWait("connection_wait", "Connection wait", Dispatched):
         "The wait for a connection, before `dispatched`: until a used one was free, or until the one that the request got began to be opened; only requests that had to wait. Part of the response time, not of the service time."
         => |_, s| s.connect.wait;
-    Dns("dns", "DNS", Completed):
+    Dns("dns", "DNS", Completed, Unbounded):
         "Name resolution, where a connection was opened to a name."
         => |_, s| s.connect.dns;
-    Connect("connect", "TCP connect", Completed):
+    Connect("connect", "TCP connect", Completed, Unbounded):
         "The TCP handshake, where a connection was opened."
         => |_, s| s.connect.tcp;
-    Tls("tls", "TLS handshake", Completed):
+    Tls("tls", "TLS handshake", Completed, Unbounded):
         "The TLS handshake, where a connection was opened."
         => |_, s| s.connect.tls;
-    Upgrade("upgrade", "WebSocket handshake", Completed):
+    Upgrade("upgrade", "WebSocket handshake", Completed, Unbounded):
         "The handshake of a WebSocket, from the open connection to the 101, where one was opened."
         => |_, s| s.connect.upgrade;
-    SendStall("send_stall", "Send stall", Dispatched):
+    SendStall("send_stall", "Send stall", Dispatched, Unbounded):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |_, s| s.flow.send_stall;
     ServerTime("server_time", "Server time, as it says", Completed):
         "The time that a response header says the target took, where one does; not measured by Plimsoll."
         => |_, s| s.server.time;
-    Transfer("transfer", "Transfer", Completed):
+    Transfer("transfer", "Transfer", Completed, Gap):
         "First byte of the response to its end."
         => |line, _| line.transfer_time();
     RetriedAfter("retried_after", "Idle before retry", Dispatched):
@@ -185,15 +201,28 @@ impl Metric {
     /// Whether its figures have a bound: what the generator itself may have added to them. The
     /// others are about the generator, or about parts of connection set-up.
     pub const fn is_bounded(self) -> bool {
-        !matches!(
-            self,
-            Self::DispatchLag
-                | Self::ReadLag
-                | Self::Dns
-                | Self::Connect
-                | Self::Tls
-                | Self::Upgrade
-                | Self::SendStall
-        )
+        !self.has(Trait::Unbounded)
+    }
+
+    /// Whether its percentiles get an interval from batches of the run.
+    pub const fn has_interval(self) -> bool {
+        self.has(Trait::Interval)
+    }
+
+    /// Whether it is a time between two events of an answer: a late start of one lengthens the
+    /// other. All other times begin with a start, so that the generator can only add to them.
+    pub const fn is_gap(self) -> bool {
+        self.has(Trait::Gap)
+    }
+
+    const fn has(self, wanted: Trait) -> bool {
+        let (traits, mut index) = (self.traits(), 0);
+        while index < traits.len() {
+            if traits[index] as u8 == wanted as u8 {
+                return true;
+            }
+            index += 1;
+        }
+        false
     }
 }

@@ -31,7 +31,7 @@ macro_rules! rates {
 
         impl Rates {
             /// The rates of a group whose stages lasted `seconds` together.
-            pub fn of(counters: &Counters, seconds: f64) -> Self {
+            pub fn compute(counters: &Counters, seconds: f64) -> Self {
                 let basis = Basis { counters, seconds };
                 Self { $($key: { let of: fn(&Basis<'_>) -> Option<f64> = $formula; of(&basis) },)+ }
             }
@@ -89,7 +89,7 @@ rates! {
         "`unexpected / scheduled`: the share of planned requests without a good answer. That is refused, failed, timed out, in flight at the end, never sent, or another policy decision than the expected one. A refusal that the scenario expects is a good answer."
         => |b| b.share(b.counters.unexpected);
     error_rate_excluding_rejected = "error_rate_excluding_rejected"(Share):
-        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response, where refusals (4xx) are part of the plan. This was `error_rate` in 0.1.0."
+        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response, where refusals (4xx) are part of the plan."
         => |b| b.share(b.unanswered());
     resumption_rate = "resumption_rate"(Share):
         "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
@@ -100,9 +100,6 @@ rates! {
     block_rate = "block_rate"(Share):
         "`blocked / scheduled`."
         => |b| b.share(b.counters.blocked);
-    unexpected_rate = "unexpected_rate"(Share):
-        "The same as `error_rate`, under a name that plans of 0.1.0 use."
-        => |b| b.share(b.counters.unexpected);
 }
 
 /// The input of the formulas.
@@ -152,7 +149,7 @@ mod tests {
             completed_in_stage: 140,
             ..Counters::default()
         };
-        let rates = Rates::of(&counters, 4.0);
+        let rates = Rates::compute(&counters, 4.0);
         assert_eq!(rates.planned_rate_per_s, Some(50.0));
         assert_eq!(rates.achieved_rate_per_s, Some(49.0));
         assert_eq!(rates.throughput_per_s, Some(35.0));
@@ -164,7 +161,7 @@ mod tests {
 
     #[test]
     fn nothing_scheduled_or_no_time_gives_no_rate() {
-        let rates = Rates::of(&Counters::default(), 0.0);
+        let rates = Rates::compute(&Counters::default(), 0.0);
         assert_eq!((rates.throughput_per_s, rates.error_rate), (None, None));
     }
 }

@@ -78,7 +78,7 @@ const fn is_zero(count: &u64) -> bool {
 const NANOS_PER_MILLI: f64 = 1e6;
 
 impl DistributionSummary {
-    pub(crate) fn of(distribution: &Distribution) -> Result<Self, MetricsError> {
+    pub(crate) fn from_distribution(distribution: &Distribution) -> Result<Self, MetricsError> {
         let quantile = |q| distribution.quantile(q).map(Nanos::as_millis_f64);
         let sum = distribution.sum() as f64 / NANOS_PER_MILLI;
         Ok(Self {
@@ -173,9 +173,9 @@ impl DistributionSummary {
                 if let Some(known) = printed(*q) {
                     return self.figure(known);
                 }
-                let value = whole.quantile(*q)?;
+                whole.quantile(*q)?;
                 let interval = HalfInterval::independent(&whole, *q);
-                Some(percentile(&whole, without.as_ref(), (*q, value), &interval, self.unfinished))
+                Some(percentile(&whole, without.as_ref(), *q, &interval, self.unfinished))
             })
             .collect())
     }
@@ -191,7 +191,8 @@ impl DistributionSummary {
     pub(crate) fn add_bounds(
         &mut self,
         metric: Metric,
-        (whole, without): (&Distribution, Option<&Distribution>),
+        whole: &Distribution,
+        without: Option<&Distribution>,
         unfinished: u64,
     ) -> Result<(), MetricsError> {
         self.unfinished = unfinished;
@@ -202,13 +203,13 @@ impl DistributionSummary {
                 || HalfInterval::independent(whole, quantile.q),
                 |ci| HalfInterval::new(value.as_millis_f64(), ci.low, ci.high),
             );
-            let figure = percentile(whole, without, (quantile.q, value), &half, unfinished);
+            let figure = percentile(whole, without, quantile.q, &half, unfinished);
             self.note(quantile.key, figure);
         }
         // An unfinished request is longer than all, but its parts need not be.
         let is_whole = matches!(metric, Metric::ResponseTime | Metric::ServiceTime);
         let unknown = (unfinished > 0 && is_whole).then_some(Refusal::Censored);
-        self.add_exact_bounds((whole, without), unknown);
+        self.add_exact_bounds(whole, without, unknown);
         Ok(())
     }
 
@@ -216,7 +217,8 @@ impl DistributionSummary {
     /// taken to be as long as the longest, would change it.
     fn add_exact_bounds(
         &mut self,
-        (whole, without): (&Distribution, Option<&Distribution>),
+        whole: &Distribution,
+        without: Option<&Distribution>,
         max_unknown: Option<Refusal>,
     ) {
         let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
@@ -267,9 +269,9 @@ impl DistributionSummary {
             }
         };
         whole.merge(&theirs);
-        let mut merged = Self::of(&whole)?;
+        let mut merged = Self::from_distribution(&whole)?;
         let unfinished = self.unfinished + other.unfinished;
-        merged.add_bounds(metric, (&whole, without.as_ref()), unfinished)?;
+        merged.add_bounds(metric, &whole, without.as_ref(), unfinished)?;
         Ok(merged)
     }
 
@@ -320,11 +322,11 @@ impl DistributionSummary {
 fn percentile(
     whole: &Distribution,
     without: Option<&Distribution>,
-    (q, value): (f64, Nanos),
+    q: f64,
     interval: &HalfInterval,
     unfinished: u64,
 ) -> BoundedFigure {
-    let value = value.as_millis_f64();
+    let value = whole.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
     let undisturbed = without.and_then(|without| without.nearest_rank(q));
     let bound = undisturbed.map_or(0.0, |at| (value - at.as_millis_f64()).abs());
     let refused = by_generator(value, bound, interval.half)

@@ -25,7 +25,6 @@ pub struct Group {
     /// Its scenario, if the group belongs to one scenario.
     pub scenario: Option<String>,
     /// Its target, if the group belongs to one target.
-    #[serde(alias = "lane")]
     pub target: Option<String>,
     /// Its category of scenarios, if the group belongs to one category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +62,7 @@ pub struct Group {
     pub rpc_errors: BTreeMap<i32, u64>,
     /// Requests by expected and by actual policy decision, if scenarios expect one. `unanswered`
     /// counts the requests without a response.
-    #[serde(default, alias = "verdicts", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub policy_decisions: Matrix,
     /// How its streams came; `None` if none began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,18 +78,20 @@ pub struct Group {
 
 impl Group {
     /// The results of the given counts, without labels.
-    pub(super) fn of(stats: &GroupStats, duration_s: f64) -> Result<Self, MetricsError> {
+    pub(super) fn from_stats(stats: &GroupStats, duration_s: f64) -> Result<Self, MetricsError> {
         let mut distributions = BTreeMap::new();
         for metric in Metric::ALL {
             if let Some(distribution) = stats.distribution(metric) {
-                distributions
-                    .insert(metric.key().to_owned(), DistributionSummary::of(distribution)?);
+                distributions.insert(
+                    metric.key().to_owned(),
+                    DistributionSummary::from_distribution(distribution)?,
+                );
             }
         }
         Ok(Self {
             duration_s,
             counters: *stats.counters(),
-            rates: Rates::of(stats.counters(), duration_s),
+            rates: Rates::compute(stats.counters(), duration_s),
             errors: stats.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
             statuses: stats.statuses().clone(),
             rpc_errors: stats.rpc_errors().clone(),

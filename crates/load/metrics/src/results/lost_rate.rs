@@ -24,7 +24,7 @@ pub(super) struct LostRate {
 impl LostRate {
     /// Closed model: the generator's time in the cycles of the virtual users, over the length of
     /// all cycles. Open model: the arrivals that it sent too late for their stage, over all.
-    pub(super) fn of(stage: &StageInfo, stats: &GroupStats) -> Self {
+    pub(super) fn in_stage(stage: &StageInfo, stats: &GroupStats) -> Self {
         if stage.model == LoadModel::Open {
             let counters = stats.counters();
             let planned = counters.arrivals_planned.max(1) as f64;

@@ -20,14 +20,20 @@ pub struct RefusedFigure {
     pub why: Refusal,
 }
 
-/// What a figure measures, which figure of that it is, and its value.
-type NamedFigure = (&'static str, &'static str, BoundedFigure);
+/// A figure with its names.
+struct NamedFigure {
+    title: &'static str,
+    label: &'static str,
+    figure: BoundedFigure,
+}
 
-impl RefusedFigure {
-    fn of(stage: &str, (title, label, figure): NamedFigure) -> Option<Self> {
+impl NamedFigure {
+    /// The largest value of the requests that ended is always what it is.
+    fn refused(self, stage: &str) -> Option<RefusedFigure> {
+        let Self { title, label, figure } = self;
         let why = figure.refused?;
         let of_ended = label == "max" && why == Refusal::Censored;
-        (!of_ended).then(|| Self { stage: stage.to_owned(), title, label, figure, why })
+        (!of_ended).then(|| RefusedFigure { stage: stage.to_owned(), title, label, figure, why })
     }
 }
 
@@ -44,8 +50,7 @@ impl Results {
             let figures = figures(stage);
             count += figures.len();
             let name = stage.stage.as_deref().unwrap_or_default();
-            refused
-                .extend(figures.into_iter().filter_map(|figure| RefusedFigure::of(name, figure)));
+            refused.extend(figures.into_iter().filter_map(|figure| figure.refused(name)));
         }
         (count, refused)
     }
@@ -57,15 +62,17 @@ fn figures(group: &Group) -> Vec<NamedFigure> {
     for metric in Metric::ALL.into_iter().filter(|metric| metric.is_bounded()) {
         let Some(times) = group.distribution(metric) else { continue };
         let title = metric.title();
-        figures.push((title, "mean", times.mean_figure()));
+        figures.push(NamedFigure { title, label: "mean", figure: times.mean_figure() });
         for quantile in &QUANTILES {
-            figures.extend(times.figure(quantile).map(|figure| (title, quantile.label, figure)));
+            let named = |figure| NamedFigure { title, label: quantile.label, figure };
+            figures.extend(times.figure(quantile).map(named));
         }
-        figures.push((title, "max", times.max_figure()));
+        figures.push(NamedFigure { title, label: "max", figure: times.max_figure() });
     }
     for (name, title) in COUNTED_RATES {
         let rate = RATES.iter().find(|rate| rate.name == name);
-        figures.extend(rate.and_then(|rate| group.rate(rate)).map(|figure| (title, "", figure)));
+        let figure = rate.and_then(|rate| group.rate(rate));
+        figures.extend(figure.map(|figure| NamedFigure { title, label: "", figure }));
     }
     figures
 }

@@ -6,7 +6,6 @@ use plimsoll_measure::{Operation, StageId};
 
 use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results, ServerTiming};
-use crate::batch_means::WITH_INTERVALS;
 use crate::catalog::Metric;
 use crate::error::MetricsError;
 use crate::group_stats::{GroupKey, GroupStats};
@@ -18,7 +17,7 @@ impl Results {
     ///
     /// # Errors
     /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.
-    pub fn of(metadata: &RunMetadata, snapshot: &Snapshot) -> Result<Self, MetricsError> {
+    pub fn roll_up(metadata: &RunMetadata, snapshot: &Snapshot) -> Result<Self, MetricsError> {
         let rollup = Rollup { metadata, snapshot, lost: lost_rates(metadata, snapshot) };
         Ok(Self {
             total: rollup.measured(|_| true)?,
@@ -48,7 +47,7 @@ fn lost_rates(metadata: &RunMetadata, snapshot: &Snapshot) -> BTreeMap<StageId, 
     totals
         .into_iter()
         .filter_map(|(id, stats): (StageId, GroupStats)| {
-            Some((id, LostRate::of(metadata.stages.get(id.index())?, &stats)))
+            Some((id, LostRate::in_stage(metadata.stages.get(id.index())?, &stats)))
         })
         .collect()
 }
@@ -68,25 +67,22 @@ impl Rollup<'_> {
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<Group, MetricsError> {
         let stats = self.snapshot.total(filter);
-        let mut group = Group::of(&stats, duration_s)?;
+        let mut group = Group::from_stats(&stats, duration_s)?;
         let parts = stats.server_parts();
-        let parts = parts.map(|parts| ServerTiming::of(parts, &self.metadata.server_parts));
+        let parts = parts.map(|parts| ServerTiming::from_tally(parts, &self.metadata.server_parts));
         group.server_timing = parts.transpose()?;
         for metric in Metric::ALL {
             let summary = group.distributions.get_mut(metric.key());
             let (Some(summary), Some(whole)) = (summary, stats.distribution(metric)) else {
                 continue;
             };
-            if WITH_INTERVALS.contains(&metric) {
+            if metric.has_interval() {
                 summary.add_intervals(|q| self.snapshot.interval(whole, metric, q, filter));
             }
             if metric.is_bounded() {
                 let unfinished = stats.unfinished(metric);
-                summary.add_bounds(
-                    metric,
-                    (whole, stats.undisturbed(metric).as_ref()),
-                    unfinished,
-                )?;
+                let without = stats.undisturbed(metric);
+                summary.add_bounds(metric, whole, without.as_ref(), unfinished)?;
             }
         }
         self.bound_rates(&mut group, filter);

@@ -31,13 +31,13 @@ pub struct ServerTiming {
 impl ServerTiming {
     /// The figures of what was counted; `names` are those of the run, in the order of their
     /// numbers.
-    pub(super) fn of(tally: &PartsTally, names: &[String]) -> Result<Self, MetricsError> {
+    pub(super) fn from_tally(tally: &PartsTally, names: &[String]) -> Result<Self, MetricsError> {
         let mut parts = BTreeMap::new();
         for (number, times) in tally.times.iter().enumerate() {
             let name = names.get(number).map(String::as_str);
             let name = name.or_else(|| (number == NAMED_PARTS).then_some(OTHER_PARTS));
             if let Some((name, times)) = name.zip(times.as_ref()) {
-                parts.insert(name.to_owned(), DistributionSummary::of(times)?);
+                parts.insert(name.to_owned(), DistributionSummary::from_distribution(times)?);
             }
         }
         Ok(Self {

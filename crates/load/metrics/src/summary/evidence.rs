@@ -7,7 +7,7 @@ use crate::snapshot::Snapshot;
 use crate::validity::{Evidence, StageOpenings};
 
 /// The evidence of a run; `whole` is the sum of the snapshot's cells.
-pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
+pub(super) fn collect(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
     Evidence {
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),

@@ -12,7 +12,11 @@ const RISE: f64 = 1.2;
 
 /// The warning signs, or a sentence that there are none. Empty if neither bands nor expected policy
 /// decisions define what is healthy.
-pub(super) fn of(metadata: &RunMetadata, results: &Results, bands: &[BandResult]) -> Vec<String> {
+pub(super) fn warning_signs(
+    metadata: &RunMetadata,
+    results: &Results,
+    bands: &[BandResult],
+) -> Vec<String> {
     let expects =
         metadata.expectations.iter().any(|expectation| expectation.policy_decision.is_some());
     if (bands.is_empty() && !expects) || results.total.counters.scheduled == 0 {

@@ -35,9 +35,6 @@ impl Threshold {
     }
 }
 
-/// The tag of version 0.1.0 for a target.
-const OLD_TARGET_TAG: &str = "lane";
-
 /// Splits `ttft{scenario:simple}`.
 pub(super) fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
     let Some((name, tag)) = metric.split_once('{') else {
@@ -51,7 +48,7 @@ pub(super) fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
         "stage" => Scope::Stage(value),
         "scenario" => Scope::Scenario(value),
         "category" => Scope::Category(value),
-        "target" | OLD_TARGET_TAG => Scope::Target(value),
+        "target" => Scope::Target(value),
         "operation" => Scope::Operation(value),
         _ => return Err(refuse()),
     };
@@ -223,8 +220,6 @@ mod tests {
             ("ttft{target:a}", Scope::Target("a".to_owned())),
             ("ttft{category:pii}", Scope::Category("pii".to_owned())),
             ("ttft{operation:tools/call}", Scope::Operation("tools/call".to_owned())),
-            // The tag of version 0.1.0.
-            ("ttft{lane:a}", Scope::Target("a".to_owned())),
         ] {
             let threshold = Threshold::parse(metric, "max<1s").unwrap();
             assert_eq!(threshold.scope, scope, "{metric}");

@@ -92,7 +92,7 @@ impl TimeRecord {
                 self.add_group(index, stage, target, slice)?;
             }
             let interval = &mut self.timeline.intervals[index];
-            interval.pacing_lag_ms = lag.and_then(|lag| Lag::of(&lag.restore()));
+            interval.pacing_lag_ms = lag.and_then(|lag| Lag::from_distribution(&lag.restore()));
             interval.in_flight.clone_from(&in_flight);
         }
         Ok(())
@@ -189,8 +189,8 @@ fn summarize(
     unfinished: u64,
 ) -> Result<DistributionSummary, MetricsError> {
     let without = times.undisturbed.as_ref().map(CompactDistribution::restore);
-    let mut summary = DistributionSummary::of(whole)?;
-    summary.add_bounds(metric, (whole, without.as_ref()), unfinished)?;
+    let mut summary = DistributionSummary::from_distribution(whole)?;
+    summary.add_bounds(metric, whole, without.as_ref(), unfinished)?;
     Ok(summary)
 }
 

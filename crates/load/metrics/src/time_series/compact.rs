@@ -15,9 +15,9 @@ pub(super) struct CompactDistribution {
 }
 
 impl CompactDistribution {
-    pub(super) fn of(distribution: &Distribution) -> Self {
+    pub(super) fn from_distribution(distribution: &Distribution) -> Self {
         Self {
-            histogram: SparseHistogram::of(Some(distribution)),
+            histogram: SparseHistogram::from_distribution(Some(distribution)),
             sum: distribution.sum(),
             min: distribution.min().map_or(u64::MAX, Nanos::as_u64),
             max: distribution.max().map_or(0, Nanos::as_u64),

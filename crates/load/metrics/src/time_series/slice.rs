@@ -37,16 +37,16 @@ impl Slice {
     /// Adds what a worker counted in the interval.
     pub(super) fn add(&mut self, stats: &GroupStats) {
         let times = TIMED.map(|metric| Times {
-            measured: stats.distribution(metric).map(CompactDistribution::of),
-            undisturbed: stats
-                .distribution(metric)
-                .and_then(|_| stats.undisturbed(metric).as_ref().map(CompactDistribution::of)),
+            measured: stats.distribution(metric).map(CompactDistribution::from_distribution),
+            undisturbed: stats.distribution(metric).and_then(|_| {
+                stats.undisturbed(metric).as_ref().map(CompactDistribution::from_distribution)
+            }),
         });
         self.merge(&Self {
             counters: *stats.counters(),
             errors: stats.errors().clone(),
             statuses: stats.statuses().clone(),
-            pacing_lag: stats.pacing_lag().map(CompactDistribution::of),
+            pacing_lag: stats.pacing_lag().map(CompactDistribution::from_distribution),
             times,
             ..Self::default()
         });

@@ -105,7 +105,7 @@ fn causes_without_effect_are_no_violation() {
 fn stage(name: &str) -> Group {
     let mut times = Distribution::default();
     (0..500).for_each(|_| times.record(Nanos::from_millis(300)));
-    let times = DistributionSummary::of(&times).unwrap();
+    let times = DistributionSummary::from_distribution(&times).unwrap();
     Group {
         stage: Some(name.to_owned()),
         rates: Rates { achieved_rate_per_s: Some(50.0), ..Rates::default() },

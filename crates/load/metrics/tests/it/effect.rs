@@ -1,5 +1,5 @@
 //! Runs whose generator was late, with truths that are computed here: what the report must not
-//! print as the target's. The names T-1 to T-5 are those of the findings on version 0.1.0.
+//! print as the target's.
 
 use plimsoll_measure::{GeneratorShare, LateRead, Moment, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::catalog::RATES;
@@ -19,7 +19,7 @@ struct Run {
     second: u64,
 }
 
-fn stage(name: &str, model: LoadModel, (start_s, duration_s): (f64, f64)) -> StageInfo {
+fn stage(name: &str, model: LoadModel, start_s: f64, duration_s: f64) -> StageInfo {
     StageInfo { name: name.to_owned(), model, start_s, duration_s, ..StageInfo::default() }
 }
 
@@ -111,7 +111,7 @@ fn violations(summary: &RunSummary) -> Vec<&str> {
 /// half of them when the stage is over. The target takes 0.2 ms.
 #[test]
 fn t_1_a_generator_that_falls_behind_is_refused_though_the_limit_was_full() {
-    let mut run = Run::new(vec![stage("@2000:4s", LoadModel::Open, (0.0, 4.0))]);
+    let mut run = Run::new(vec![stage("@2000:4s", LoadModel::Open, 0.0, 4.0)]);
     for i in 0..8_000 {
         let (intended, dispatched) = (i * 500, i * 1_000);
         let own = dispatched - intended;
@@ -135,9 +135,9 @@ fn t_1_a_generator_that_falls_behind_is_refused_though_the_limit_was_full() {
 /// the generator stands still for 1.4 s of it.
 #[test]
 fn t_2_a_warm_up_does_not_dilute_what_the_generator_did_in_the_measured_stage() {
-    let warmup = stage("w@400:12s", LoadModel::Open, (0.0, 12.0));
+    let warmup = stage("w@400:12s", LoadModel::Open, 0.0, 12.0);
     let warmup = StageInfo { warmup: true, ..warmup };
-    let mut run = Run::new(vec![warmup, stage("@20:5s", LoadModel::Open, (12.0, 5.0))]);
+    let mut run = Run::new(vec![warmup, stage("@20:5s", LoadModel::Open, 12.0, 5.0)]);
     for i in 0..4_800 {
         let at = i * 2_500;
         run.add(&request(0, [at, at, at + 300_000, 0]), &[], &[]);
@@ -167,7 +167,7 @@ fn t_2_a_warm_up_does_not_dilute_what_the_generator_did_in_the_measured_stage() 
 /// 90 ms of every 400, and reads what came meanwhile when it goes on.
 #[test]
 fn t_3_long_streams_do_not_hide_late_first_tokens_and_gaps() {
-    let mut run = Run::new(vec![stage("8:60s", LoadModel::Closed, (0.0, 60.0))]);
+    let mut run = Run::new(vec![stage("8:60s", LoadModel::Closed, 0.0, 60.0)]);
     let read_at = |at: u64| if at % 400_000 < 90_000 { at - at % 400_000 + 90_000 } else { at };
     let (mut firsts, mut all_gaps) = (Vec::new(), Vec::new());
     for i in 0..400 {
@@ -235,7 +235,7 @@ fn t_3_long_streams_do_not_hide_late_first_tokens_and_gaps() {
 /// Two users and a target of 20 ms; the generator stands still from 3 to 5 s of 8.
 #[test]
 fn t_4_a_closed_loop_that_the_generator_held_up_has_no_rate() {
-    let closed = stage("2:8s", LoadModel::Closed, (0.0, 8.0));
+    let closed = stage("2:8s", LoadModel::Closed, 0.0, 8.0);
     let mut run = Run::new(vec![StageInfo { users: Some(2.0), ..closed }]);
     let (mut sent, stopped) = (0, 3_000_000..5_000_000);
     let mut free = 0;
@@ -267,7 +267,7 @@ fn t_4_a_closed_loop_that_the_generator_held_up_has_no_rate() {
 /// none.
 #[test]
 fn short_stops_of_a_closed_loop_that_add_up_refuse_its_rate() {
-    let closed = stage("2:6s", LoadModel::Closed, (0.0, 6.0));
+    let closed = stage("2:6s", LoadModel::Closed, 0.0, 6.0);
     let mut run = Run::new(vec![StageInfo { users: Some(2.0), ..closed }]);
     let mut free = 0;
     for cycle in 1.. {
@@ -290,7 +290,7 @@ fn short_stops_of_a_closed_loop_that_add_up_refuse_its_rate() {
 /// 20 users; 280 requests take up to 13 ms, then each of the users hangs.
 #[test]
 fn t_5_a_percentile_that_hanging_requests_would_change_is_unknown() {
-    let closed = stage("20:12s", LoadModel::Closed, (0.0, 12.0));
+    let closed = stage("20:12s", LoadModel::Closed, 0.0, 12.0);
     let mut run = Run::new(vec![StageInfo { users: Some(20.0), ..closed }]);
     for i in 0..280 {
         let at = i * 1_000;
@@ -318,7 +318,7 @@ fn t_5_a_percentile_that_hanging_requests_would_change_is_unknown() {
 /// Every request 0.3 ms late for a target of 20 ms: printed beside the figure, and nothing else.
 #[test]
 fn a_small_part_of_the_generator_is_printed_and_refuses_nothing() {
-    let mut run = Run::new(vec![stage("@100:10s", LoadModel::Open, (0.0, 10.0))]);
+    let mut run = Run::new(vec![stage("@100:10s", LoadModel::Open, 0.0, 10.0)]);
     for i in 0..1_000 {
         let at = i * 10_000;
         run.add(&request(0, [at, at + 300, at + 20_300, 300]), &[], &[]);
@@ -360,7 +360,7 @@ fn parts_of_a_run_keep_their_bounds_when_they_are_merged() {
 /// 400 requests of 10 to 14 ms, of which the generator made every seventh 40 ms longer. Every other
 /// one has this outcome.
 fn disturbed(outcome: Outcome) -> Run {
-    let mut run = Run::new(vec![stage("x", LoadModel::Open, (0.0, 10.0))]);
+    let mut run = Run::new(vec![stage("x", LoadModel::Open, 0.0, 10.0)]);
     for i in 0..400 {
         let late = if i % 7 == 0 { 40_000 } else { 0 };
         let service = 10_000 + i * 10;
@@ -405,8 +405,8 @@ fn merged_distributions_know_what_the_generator_added_to_either() {
 fn a_median_that_must_not_be_used_makes_neither_a_warning_sign_nor_a_healthy_run() {
     let of = |late: u64| {
         let mut run = Run::new(vec![
-            stage("low", LoadModel::Open, (0.0, 1.0)),
-            stage("high", LoadModel::Open, (1.0, 1.0)),
+            stage("low", LoadModel::Open, 0.0, 1.0),
+            stage("high", LoadModel::Open, 1.0, 1.0),
         ]);
         for stage in 0..2 {
             for i in 0..100 {

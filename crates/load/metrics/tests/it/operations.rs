@@ -31,7 +31,7 @@ fn summary(thresholds: &[Threshold]) -> RunSummary {
     ];
     let mut recorder = Recorder::new(vec![at(1_000), at(11_000), at(21_000)]);
     for sample in &samples {
-        recorder.scheduled_in(GroupKey::of(sample));
+        recorder.scheduled_in(GroupKey::for_sample(sample));
         recorder.record(sample, &[], &[]);
     }
     let mut snapshot = Snapshot::new();

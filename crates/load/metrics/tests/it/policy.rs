@@ -63,7 +63,7 @@ fn expected_refusals_are_neither_errors_nor_surprises() {
     let rates = &summary.results.total.rates;
     assert_eq!(rates.policy_correctness, Some(107.0 / 117.0));
     assert_eq!(rates.block_rate, Some(31.0 / 120.0));
-    assert_eq!(rates.unexpected_rate, Some(13.0 / 120.0));
+    assert_eq!(rates.error_rate, Some(13.0 / 120.0));
     // All refusals count as rejected; only those that nobody expected as errors.
     assert_eq!(rates.reject_rate, Some(32.0 / 120.0));
     assert_eq!(rates.error_rate, Some(13.0 / 120.0));

@@ -37,7 +37,7 @@ pub(crate) fn sentence(total: &Group) -> String {
         format::count(counters.as_expected),
         format::count(counters.judged),
         format::share_of(total.rates.block_rate),
-        format::share_of(total.rates.unexpected_rate),
+        format::share_of(total.rates.error_rate),
     )
 }
 
@@ -80,7 +80,7 @@ fn matrix(page: &mut Page, summary: &RunSummary) {
 fn shares(label: &str, group: &Group) -> Vec<String> {
     let rates = &group.rates;
     let mut cells = vec![label.to_owned(), format::count(group.counters.judged)];
-    let shown = [rates.policy_correctness, rates.block_rate, rates.unexpected_rate];
+    let shown = [rates.policy_correctness, rates.block_rate, rates.error_rate];
     cells.extend(shown.map(format::share_of));
     cells
 }

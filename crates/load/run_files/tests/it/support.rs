@@ -248,7 +248,7 @@ pub(crate) fn summary_of(
         if std::mem::replace(&mut second, now) != now {
             snapshot.append(recorder.take());
         }
-        recorder.scheduled_in(GroupKey::of(&sample));
+        recorder.scheduled_in(GroupKey::for_sample(&sample));
         let gap = sample.gaps.sum.as_u64().checked_div(sample.gaps.count.into());
         let gaps = vec![Nanos::new(gap.unwrap_or_default()); sample.gaps.count as usize];
         recorder.record(&sample, &gaps, &[]);

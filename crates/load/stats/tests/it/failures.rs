@@ -16,7 +16,7 @@ fn claims(failures: impl Fn(u64) -> Vec<usize>) -> u64 {
         for pair in failures(run) {
             batches[pair * BATCHES / PAIRS].target += 1;
         }
-        SignTest::of(&batches, Looks::Once).p < 0.05
+        SignTest::new(&batches, Looks::Once).p < 0.05
     });
     claimed.count() as u64
 }
@@ -53,7 +53,7 @@ fn equal_targets_do_not_differ_in_failures() {
             let batch = &mut batches[usize::try_from(rng.below(BATCHES as u64)).unwrap()];
             if rng.uniform() < 0.5 { batch.target += 1 } else { batch.reference += 1 }
         }
-        SignTest::of(&batches, Looks::Once).p < 0.05
+        SignTest::new(&batches, Looks::Once).p < 0.05
     });
     let alarms = alarms.count();
     assert!(alarms <= 17, "{alarms}");

@@ -5,8 +5,8 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::{Recorder, StreamDiagnosis, StreamWord};
 
-use crate::simulation::harness::{CHAT, Simulated, at, simulate};
-use crate::simulation::script::{Reply, ScriptedRead, ScriptedTarget};
+use crate::simulation_tests::harness::{CHAT, Simulated, at, simulate};
+use crate::simulation_tests::script::{Reply, ScriptedRead, ScriptedTarget};
 
 const CONTENT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"word\"}}]}\n\n";
 const REASONING: &str = "data: {\"choices\":[{\"delta\":{\"reasoning\":\"word\"}}]}\n\n";

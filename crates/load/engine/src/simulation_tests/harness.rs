@@ -17,11 +17,11 @@ use super::world::Simulation;
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::control::Control;
-use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::sink::{SampleBatch, SampleSink, Sink};
 use crate::timer::Timer;
 use crate::worker::Worker;
+use crate::worker_share::WorkerShare;
 use crate::worker_thread::{WorkerOutput, collect, run_load};
 
 /// A chat of one turn.
@@ -109,7 +109,7 @@ impl Harness {
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let (batcher, looks) = (sink.row_batcher(), Arc::clone(&simulation.looks));
         let clock = timer.clock();
-        let connections = WorkerConnections::new(&run, LoadPart::WHOLE, &clock, &looks).unwrap();
+        let connections = WorkerConnections::new(&run, WorkerShare::WHOLE, &clock, &looks).unwrap();
         let origin = simulation.now();
         let worker = Worker::new(run, timer, origin, connections, batcher);
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
@@ -123,7 +123,7 @@ impl Harness {
     /// Runs the whole load, as a worker's thread does.
     pub(crate) fn run_load(self, control: &Control) -> Simulated {
         let (sender, intervals) = channel();
-        let end = self.run(run_load(&self.worker, LoadPart::WHOLE, control, sender));
+        let end = self.run(run_load(&self.worker, WorkerShare::WHOLE, control, sender));
         let mut simulated = self.finish(end);
         simulated.output.blocks.extend(intervals.try_iter().flat_map(|interval| interval.blocks));
         simulated.output.blocks.sort_by_key(|block| (block.index, block.turn));

@@ -55,7 +55,8 @@ impl PoolRun {
 /// from `most` a second, and the time that the target takes for each.
 pub(crate) fn poisson(
     seed: u64,
-    (most, seconds): (f64, f64),
+    most: f64,
+    seconds: f64,
     rate: impl Fn(f64) -> f64,
     mut time: impl FnMut(&mut Rng) -> Nanos,
 ) -> Vec<Arrival> {

@@ -4,7 +4,7 @@ use plimsoll_measure::Stripe;
 
 /// The part of one worker in the load of its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LoadPart {
+pub(crate) struct WorkerShare {
     /// Its part of the virtual users.
     pub(crate) users: Stripe,
     /// Its part of the arrivals; `None` where there are fewer slots than workers, and the others
@@ -12,14 +12,14 @@ pub(crate) struct LoadPart {
     pub(crate) arrivals: Option<Stripe>,
 }
 
-impl LoadPart {
+impl WorkerShare {
     /// The undivided load.
     pub(crate) const WHOLE: Self = Self { users: Stripe::WHOLE, arrivals: Some(Stripe::WHOLE) };
 
     /// The part of worker `index` of `count`, of a shard of a run with at most `max_in_flight`
     /// requests in flight. The slots of all workers of all shards add up to exactly that, and no
     /// worker has arrivals without a slot.
-    pub(crate) fn new(shard: Stripe, (index, count): (u16, u16), max_in_flight: u64) -> Self {
+    pub(crate) fn new(shard: Stripe, index: u16, count: u16, max_in_flight: u64) -> Self {
         let (index, count) = (u64::from(index), u64::from(count));
         let with_slots = count.min(shard.share(max_in_flight));
         Self {
@@ -41,11 +41,11 @@ impl LoadPart {
 mod tests {
     use super::*;
 
-    fn parts(shards: u64, workers: u16, max_in_flight: u64) -> Vec<LoadPart> {
+    fn parts(shards: u64, workers: u16, max_in_flight: u64) -> Vec<WorkerShare> {
         (0..shards)
             .map(|shard| Stripe::new(shard, shards).unwrap())
             .flat_map(|shard| {
-                (0..workers).map(move |w| LoadPart::new(shard, (w, workers), max_in_flight))
+                (0..workers).map(move |w| WorkerShare::new(shard, w, workers, max_in_flight))
             })
             .collect()
     }

@@ -16,7 +16,7 @@ const IDLE_BEATS: u32 = 25;
 ///
 /// # Errors
 /// Where the kernel refuses the timer.
-pub(crate) async fn run_beat(worker: Rc<Worker>) -> io::Result<()> {
+pub(crate) async fn run_idle_poll(worker: Rc<Worker>) -> io::Result<()> {
     let Worker { timer, watch, clock, .. } = &*worker;
     loop {
         timer.set_beating(true)?;
