@@ -108,6 +108,7 @@ CLEAN = {
 MEASURE = "crates/load/measure/Cargo.toml"
 ENGINE = "crates/load/engine/Cargo.toml"
 PACE_FILE = "crates/load/engine/src/pace.rs"
+LATER = "crates/show/later.rs"
 NORMAL = "[dependencies]\n"
 DEV = "[dev-dependencies]\n"
 CIRCLE = "crates/load/engine: 3 files need each other"
@@ -247,6 +248,14 @@ CASES = (
     Case("a long comment after code", PACE_FILE, f"fn f() {{}} // {'x' * 98}\n", ((PACE_FILE, "1 comment line"),)),
     Case("a long doc line", PACE_FILE, f"/// {'é' * 97}\n", ((PACE_FILE, "26 with 101"),)),
     Case("a long line of text", "README.md", "word " * 30 + "\n", (("README.md", "1 line wider than 120 columns"),)),
+    Case("a tuple parameter", LATER, "fn f(a: u8, &(b, c): &(u8, u8)) {}\n", ((LATER, "line 1: `f` takes a tuple"),)),
+    Case(
+        "a tuple parameter behind generics and lifetimes",
+        LATER,
+        "impl A {\n    fn g<'a, F: Fn((u8, u8)) -> u8>(&'a self, f: F, (b, _): (u8, u8)) {}\n}\n",
+        ((LATER, "line 2: `g` takes a tuple"),),
+    ),
+    Case("tuples that are no patterns", LATER, "fn f(pair: (u8, u8), g: impl Fn((u8, u8)), _: [(u8, u8); 2]) {}\n", ()),
     Case("a forbidden word", "README.md", f"It was {BAD_WORD.title()}.\n", (("README.md", "`fixed`"),)),
     Case("a path that is gone", "README.md", "see `crates/gone/src`\n", (("README.md", "names `crates/gone/src`"),)),
     Case("a link that is broken", "README.md", "[x](docs/gone.md#a)\n", (("README.md", "names `docs/gone.md`"),)),

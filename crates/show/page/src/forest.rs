@@ -106,7 +106,7 @@ impl Panel<'_> {
             @for (nth, row) in self.rows.iter().enumerate() {
                 (band(&plot, row, top + ROW * nth as f64))
             }
-            (plot.upright((top, bottom), self.label, self.axis))
+            (plot.upright(top, bottom, self.label, self.axis))
             line.zero x1=(place(plot.x(0.0))) x2=(place(plot.x(0.0))) y1=(place(top)) y2=(place(bottom)) {}
             @for (nth, row) in self.rows.iter().enumerate() {
                 (mark(&plot, row, top + ROW * nth as f64))
@@ -145,7 +145,7 @@ fn mark(plot: &Plot, row: &Row, top: f64) -> Markup {
         @if let Some(interval) = row.interval {
             path class=(format!("l {line}")) style="stroke-dasharray:none" stroke-width="2.5" d=(across(interval)) {}
         }
-        @if let Some(value) = row.value { (shape(row.mark, area, (plot.x(value), y))) }
+        @if let Some(value) = row.value { (shape(row.mark, area, plot.x(value), y)) }
     }
 }
 

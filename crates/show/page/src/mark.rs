@@ -36,7 +36,7 @@ impl Mark {
 }
 
 /// A mark around a place; `class` is that of its area.
-pub(crate) fn shape(mark: Mark, class: &str, (x, y): (f64, f64)) -> Markup {
+pub(crate) fn shape(mark: Mark, class: &str, x: f64, y: f64) -> Markup {
     let [left, top] = [x - 5.0, y - 5.0].map(place);
     html! {
         @match mark {

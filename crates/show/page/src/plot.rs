@@ -95,7 +95,8 @@ impl Plot {
     /// labels below.
     pub(crate) fn upright(
         &self,
-        (top, bottom): (f64, f64),
+        top: f64,
+        bottom: f64,
         label: &dyn Fn(f64) -> String,
         title: &str,
     ) -> Markup {
@@ -195,4 +196,9 @@ pub(crate) fn legend_with(shapes: &[(Markup, String)], entries: &[(String, Strin
             }
         }
     }
+}
+
+/// The class of the line of a series; colours begin again after six.
+pub(crate) fn series(nth: usize) -> String {
+    format!("l{}", nth % 6)
 }

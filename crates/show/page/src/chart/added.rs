@@ -27,7 +27,7 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
     let bins = || shown.iter().flat_map(|found| found.bins.iter().map(|(bin, _)| *bin));
     let (first, last) = (bins().min()?, bins().max()?);
     let width = usize::try_from(last - first).unwrap_or(0) / STEPS + 1;
-    let steps: Vec<_> = shown.iter().map(|found| Steps::of(found, first, width)).collect();
+    let steps: Vec<_> = shown.iter().map(|found| Steps::from_bins(found, first, width)).collect();
     let highest = steps.iter().flat_map(|s| &s.shares).copied().fold(0.0, f64::max);
     let plot = Plot { x: axis(&steps), y: Axis::from_zero(highest * 100.0) };
     let classes = classes(&shown, |found: &AddedDistribution| {
@@ -97,7 +97,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(found: &AddedDistribution, first: i32, width: usize) -> Self {
+    fn from_bins(found: &AddedDistribution, first: i32, width: usize) -> Self {
         let mut shares = Vec::new();
         for (bin, pairs) in &found.bins {
             let nth = usize::try_from(bin - first).unwrap_or(0) / width;
@@ -131,19 +131,20 @@ impl Steps {
 }
 
 fn text(versus: &Versus, shown: &[&AddedDistribution]) -> String {
-    let of = |found: &&AddedDistribution| {
-        let mut headline = versus.headline_added();
-        let median = headline.find(|known| known.target == found.target);
-        let median = median.and_then(Difference::measured).map_or_else(String::new, |m| {
-            format!(", median {}", format::difference(m.0 / 1e6, m.1 / 1e6, m.2 / 1e6))
-        });
-        format!("{}: {} pairs{median}", printable(&found.target), count(found.pairs))
-    };
-    let shown: Vec<_> = shown.iter().map(of).collect();
+    let shown: Vec<_> = shown.iter().map(|found| sentence(versus, found)).collect();
     format!(
-        "{}. The share of pairs that a step holds: a second hill to the right are requests that pay more.",
+        "{}. Distribution of the added time; a second peak means that some requests pay more.",
         shown.join("; ")
     )
+}
+
+/// How many pairs a target has, and its median.
+fn sentence(versus: &Versus, found: &AddedDistribution) -> String {
+    let median = versus.headline_added().find(|known| known.target == found.target);
+    let median = median.and_then(Difference::measured).map_or_else(String::new, |m| {
+        format!(", median {}", format::difference(m.0 / 1e6, m.1 / 1e6, m.2 / 1e6))
+    });
+    format!("{}: {} pairs{median}", printable(&found.target), count(found.pairs))
 }
 
 /// The bins as the file has them.

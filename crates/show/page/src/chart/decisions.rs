@@ -29,7 +29,7 @@ pub(super) fn chart(summary: &RunSummary) -> Option<Chart> {
     if groups.is_empty() {
         return None;
     }
-    let matrices: Vec<_> = groups.iter().map(|group| Field::of(group)).collect();
+    let matrices: Vec<_> = groups.iter().map(|group| Field::from_group(group)).collect();
     let mut top = 0.0;
     let drawing = html! {
         @for field in &matrices {
@@ -58,7 +58,7 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn of(group: &'a Group) -> Self {
+    fn from_group(group: &'a Group) -> Self {
         let matrix = &group.policy_decisions;
         let seen: BTreeSet<&str> =
             matrix.values().flat_map(|row| row.keys().map(String::as_str)).collect();
@@ -107,15 +107,15 @@ impl<'a> Field<'a> {
                 @for (column, actual) in self.actual.iter().enumerate() {
                     @let n = self.requests(expected, actual);
                     @let part = n as f64 / self.of_row(expected).max(1) as f64;
-                    (cell((x(column), y(row), width), (n, part), expected == actual))
+                    (cell(x(column), y(row), width, n, part, expected == actual))
                 }
             }
         }
     }
 }
 
-/// A cell: the darker, the larger its share of the row.
-fn cell((x, y, width): (f64, f64, f64), (n, part): (u64, f64), right: bool) -> Markup {
+/// A cell: the stronger its colour, the larger its share of the row.
+fn cell(x: f64, y: f64, width: f64, n: u64, part: f64, right: bool) -> Markup {
     let [left, top, across, down] = [x + 1.5, y + 1.5, width - 3.0, ROW - 3.0].map(place);
     html! {
         rect.cell x=(left) y=(top) width=(across) height=(down) opacity=(format!("{:.2}", 0.04 + part * 0.4)) {}

@@ -79,8 +79,8 @@ impl Rows {
     }
 
     /// A part of a bar between two times.
-    pub(super) fn part(&self, row: usize, class: &str, times: (f64, f64), half: f64) -> Markup {
-        self.part_at(row, class, times, (0.0, half))
+    pub(super) fn part(&self, row: usize, class: &str, from: f64, to: f64, half: f64) -> Markup {
+        self.part_at(row, class, from, to, 0.0, half)
     }
 
     /// The same so far below the middle of the bar.
@@ -88,8 +88,10 @@ impl Rows {
         &self,
         row: usize,
         class: &str,
-        (from, to): (f64, f64),
-        (below, half): (f64, f64),
+        from: f64,
+        to: f64,
+        below: f64,
+        half: f64,
     ) -> Markup {
         let (left, right) = (self.x(from), self.x(to));
         html! {
@@ -142,11 +144,10 @@ pub(super) fn table<const N: usize>(
     let about = ["request", "target", "stage", "second", "outcome"];
     let mut table = Table::new(&[&about[..], &head].concat());
     for r in requests {
-        let text = |text: &str| printable(text).to_string();
         let about = [
             r.request_id.clone(),
-            text(&r.target),
-            text(&r.stage),
+            printable(&r.target).into_owned(),
+            printable(&r.stage).into_owned(),
             second(r.intended_s),
             outcome(r),
         ];

@@ -15,15 +15,15 @@ const NANOS: f64 = 1e6;
 /// What is added by target and figure; of an invalid comparison nothing.
 pub(super) fn chart(versus: &Versus) -> Option<Chart> {
     let title = format!("What each target adds to the {}", versus.headline.title());
-    of("added".to_owned(), title, versus)
+    chart_of("added".to_owned(), title, versus)
 }
 
 /// The same of a comparison of a suite.
 pub(super) fn in_suite(nth: usize, name: &str, versus: &Versus) -> Option<Chart> {
-    of(format!("added-{nth}"), format!("What is added: {}", printable(name)), versus)
+    chart_of(format!("added-{nth}"), format!("What is added: {}", printable(name)), versus)
 }
 
-fn of(id: String, title: String, versus: &Versus) -> Option<Chart> {
+fn chart_of(id: String, title: String, versus: &Versus) -> Option<Chart> {
     if !versus.invalid.is_empty() {
         return None;
     }
@@ -92,11 +92,7 @@ fn row(versus: &Versus, found: &Difference) -> Row {
 fn text(versus: &Versus) -> String {
     let shown: Vec<_> = versus
         .headline_added()
-        .filter_map(|found| {
-            let (value, low, high) = found.measured()?;
-            let words = in_words((value, low, high));
-            Some(format!("{} {words}", printable(&found.target)))
-        })
+        .filter_map(|found| Some(format!("{} {}", printable(&found.target), in_words(found)?)))
         .collect();
     format!(
         "{}: {}. Against {}, request by request, with 95 % intervals; one that holds 0 shows no difference.",
@@ -106,8 +102,10 @@ fn text(versus: &Versus) -> String {
     )
 }
 
-fn in_words((value, low, high): (f64, f64, f64)) -> String {
-    difference(value / NANOS, low / NANOS, high / NANOS)
+/// A difference with its interval, where it may be told.
+fn in_words(found: &Difference) -> Option<String> {
+    let (value, low, high) = found.measured()?;
+    Some(difference(value / NANOS, low / NANOS, high / NANOS))
 }
 
 /// Every difference to the reference and between targets.
@@ -129,10 +127,8 @@ fn table(versus: &Versus) -> Table {
             of.figure.title().to_owned(),
             of.kind.name().replace('_', " "),
             of.quantile.clone(),
-            of.measured().map_or_else(
-                || format!("{DASH} {}", of.refused.clone().unwrap_or_default()),
-                in_words,
-            ),
+            in_words(of)
+                .unwrap_or_else(|| format!("{DASH} {}", of.refused.clone().unwrap_or_default())),
             or_dash(of.p, p_value),
             count(of.pairs),
         ]);

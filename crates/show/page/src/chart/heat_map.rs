@@ -48,7 +48,7 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
     let (lowest, highest) = (bins().min()?, bins().max()?);
     let y = Axis::log(bin_start_ms(lowest), bin_start_ms(highest + 1));
     let plot = Plot { x: over_time::axis(timeline), y };
-    let cells = Cells::of(timeline, metric, target, (lowest, highest));
+    let cells = Cells::count(timeline, metric, target, lowest, highest);
     let shades = cells.paths(&plot);
     let line = |of: fn(&TimelineTimes) -> Option<f64>| -> Vec<_> {
         timeline
@@ -62,7 +62,8 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
             .collect()
     };
     let (p50, p99) = (line(|times| times.p50), line(|times| times.p99));
-    let mut entries = vec![("h".to_owned(), "requests: the more, the darker".to_owned())];
+    let mut entries =
+        vec![("h".to_owned(), "requests: the stronger the colour, the more".to_owned())];
     let has = |line: &[Option<(f64, f64)>]| line.iter().any(Option::is_some);
     if has(&p50) {
         entries.push(("p50".to_owned(), "p50".to_owned()));
@@ -136,7 +137,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(timeline: &RunTimeline, metric: Metric, target: &str, (first, last): (u32, u32)) -> Self {
+    fn count(timeline: &RunTimeline, metric: Metric, target: &str, first: u32, last: u32) -> Self {
         let bins = (last - first + 1).div_ceil(ROWS).max(1);
         let intervals = timeline.intervals.len().div_ceil(COLUMNS).max(1);
         let (mut counts, mut columns) = (BTreeMap::new(), Vec::new());

@@ -20,7 +20,7 @@ pub(super) fn charts(report: &KneeReport) -> Vec<Chart> {
     if report.knees.iter().all(|knee| knee.probes.is_empty()) {
         return Vec::new();
     }
-    let view = View::of(report);
+    let view = View::from_report(report);
     let mut charts = vec![kept::all(&view)];
     charts.extend(kept::near(&view));
     charts.extend(curves::times(&view));
@@ -44,7 +44,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(report: &'a KneeReport) -> Self {
+    fn from_report(report: &'a KneeReport) -> Self {
         let objective = report.objective.parse().ok();
         Self { load: report.load, objective, knees: &report.knees }
     }
@@ -93,12 +93,12 @@ impl<'a> View<'a> {
     }
 
     /// A probe's mark; the confirmation has a ring around it.
-    fn mark(&self, nth: usize, probe: &Probe, at: (f64, f64)) -> Markup {
+    fn mark(&self, nth: usize, probe: &Probe, x: f64, y: f64) -> Markup {
         let mark = mark_of(probe);
         let (_, area) = self.colours(nth, mark);
         html! {
-            @if probe.phase == Phase::Confirm { (ring(at)) }
-            (shape(mark, &area, at))
+            @if probe.phase == Phase::Confirm { (ring(x, y)) }
+            (shape(mark, &area, x, y))
         }
     }
 
@@ -149,26 +149,26 @@ impl<'a> View<'a> {
 
     /// What the shapes of probes mean, as far as there are such.
     fn shapes(&self) -> Vec<(Markup, String)> {
-        const MIDDLE: (f64, f64) = (12.0, 5.0);
+        const X: f64 = 12.0;
+        const Y: f64 = 5.0;
         let states = [
             (State::Kept, "kept"),
             (State::Missed, "missed"),
             (State::Unclear, "cannot be told"),
             (State::Invalid, "Plimsoll could not keep up: shows nothing"),
         ];
-        let there = |state: State| self.probes().any(|probe| probe.state == state);
         let mut shapes: Vec<_> = states
             .into_iter()
-            .filter(|(state, _)| there(*state))
+            .filter(|(state, _)| self.probes().any(|probe| probe.state == *state))
             .map(|(state, words)| {
                 let mark = mark_of_state(state);
                 let area =
                     if self.is_several() && mark != Mark::Open { "pale" } else { mark.classes().1 };
-                (shape(mark, area, MIDDLE), words.to_owned())
+                (shape(mark, area, X, Y), words.to_owned())
             })
             .collect();
         if self.probes().any(|probe| probe.phase == Phase::Confirm) {
-            shapes.push((ring(MIDDLE), "the long probe below the knee".to_owned()));
+            shapes.push((ring(X, Y), "the long probe below the knee".to_owned()));
         }
         shapes
     }
@@ -265,7 +265,7 @@ const fn mark_of(probe: &Probe) -> Mark {
     mark_of_state(probe.state)
 }
 
-fn ring((x, y): (f64, f64)) -> Markup {
+fn ring(x: f64, y: f64) -> Markup {
     html! { circle.frame cx=(place(x)) cy=(place(y)) r="8" {} }
 }
 

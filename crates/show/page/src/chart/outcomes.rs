@@ -22,11 +22,10 @@ const OUTCOMES: [(&str, &str, Count); 6] = [
 
 /// A column for each interval, with a part for each outcome.
 pub(super) fn chart(timeline: &RunTimeline) -> Chart {
-    let of = |interval: &TimelineInterval, of: Count| interval.groups.iter().map(of).sum::<u64>();
     let highest = timeline
         .intervals
         .iter()
-        .map(|interval| OUTCOMES.iter().map(|o| of(interval, o.2)).sum::<u64>())
+        .map(|interval| OUTCOMES.iter().map(|o| requests(interval, o.2)).sum::<u64>())
         .max()
         .unwrap_or(0);
     let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(highest.max(1) as f64) };
@@ -38,10 +37,10 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
         let mut row = vec![over_time::second(interval.start_s)];
         let (left, right) = (plot.x(interval.start_s), plot.x(over_time::end(interval)));
         for (path, (_, _, outcome)) in paths.iter_mut().zip(OUTCOMES) {
-            let n = of(interval, outcome);
+            let n = requests(interval, outcome);
             row.push(count(n));
             if n > 0 {
-                path.push_str(&part(&plot, (left, right), (below, below + n)));
+                path.push_str(&column(&plot, left, right, below, below + n));
             }
             below += n;
         }
@@ -50,7 +49,7 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
     let totals: Vec<(&str, &str, u64)> = OUTCOMES
         .iter()
         .map(|(class, words, o)| {
-            (*class, *words, timeline.intervals.iter().map(|i| of(i, *o)).sum())
+            (*class, *words, timeline.intervals.iter().map(|i| requests(i, *o)).sum())
         })
         .collect();
     let seen = || totals.iter().filter(|(_, _, n)| *n > 0);
@@ -77,8 +76,13 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
     }
 }
 
+/// Requests of an interval that ended in this way.
+fn requests(interval: &TimelineInterval, outcome: Count) -> u64 {
+    interval.groups.iter().map(outcome).sum()
+}
+
 /// A part of a column: from left to right, and from one count to another.
-fn part(plot: &Plot, (left, right): (f64, f64), (from, to): (u64, u64)) -> String {
+fn column(plot: &Plot, left: f64, right: f64, from: u64, to: u64) -> String {
     let gap = if right - left > 3.0 { 0.8 } else { 0.0 };
     let (bottom, top) = (place(plot.y(from as f64)), place(plot.y(to as f64)));
     let (x, width) = (place(left), place((right - left - gap).max(0.3)));

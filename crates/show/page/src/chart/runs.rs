@@ -18,7 +18,7 @@ const AXIS: f64 = 46.0;
 pub(super) fn chart(comparison: &Comparison) -> Option<Chart> {
     let gates = comparison.gates.iter().filter(|gate| !gate.base_runs.is_empty());
     let rows: Vec<Row<'_>> =
-        gates.filter(|gate| gate.base.is_some_and(|base| base > 0.0)).map(Row::of).collect();
+        gates.filter(|gate| gate.base.is_some_and(|base| base > 0.0)).map(Row::from_gate).collect();
     if rows.is_empty() || comparison.base.len() + comparison.new.len() < 3 {
         return None;
     }
@@ -46,10 +46,11 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(gate: &'a GateResult) -> Self {
+    fn from_gate(gate: &'a GateResult) -> Self {
         let mean = gate.base.unwrap_or(1.0);
-        let apart = |runs: &[f64]| runs.iter().map(|value| value / mean - 1.0).collect();
-        Self { gate, old: apart(&gate.base_runs), new: apart(&gate.new_runs) }
+        let [old, new] = [&gate.base_runs, &gate.new_runs]
+            .map(|runs| runs.iter().map(|value| value / mean - 1.0).collect());
+        Self { gate, old, new }
     }
 
     fn all(&self) -> impl Iterator<Item = f64> {
@@ -68,7 +69,7 @@ fn draw(rows: &[Row<'_>]) -> Markup {
         shares.iter().map(|share| place(plot.x(*share))).collect()
     };
     html! {
-        (plot.upright((4.0, bottom), &change, "against the mean of the old runs"))
+        (plot.upright(4.0, bottom, &change, "against the mean of the old runs"))
         @for (nth, row) in rows.iter().enumerate() {
             @let top = 4.0 + ROW * nth as f64;
             text.over x="4" y=(place(top + 14.0)) { (printable(&row.gate.name)) }

@@ -10,7 +10,7 @@ use plimsoll_report::printable;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
-use crate::plot::{Plot, legend, short_time};
+use crate::plot::{Plot, legend, series, short_time};
 use crate::table::Table;
 
 /// The most charts: the scenarios with the most requests.
@@ -55,19 +55,20 @@ pub(super) fn charts(summary: &RunSummary) -> Vec<Chart> {
     let drawn = scenarios.iter().zip(&points).enumerate();
     drawn
         .filter(|(_, (_, points))| points.iter().flatten().any(Option::is_some))
-        .map(|(nth, found)| chart(metric, &plot, (nth, all), found))
+        .map(|(nth, (scenario, points))| chart(metric, &plot, nth, all, scenario, points))
         .collect()
 }
 
 fn chart(
     metric: Metric,
     plot: &Plot,
-    (nth, all): (usize, usize),
-    (scenario, points): (&Scenario, &Vec<Vec<Point>>),
+    nth: usize,
+    all: usize,
+    scenario: &Scenario,
+    points: &[Vec<Point>],
 ) -> Chart {
-    let class = |index: usize| format!("l{}", index % 6);
     let entries: Vec<_> =
-        scenario.lines.iter().enumerate().map(|(i, line)| (class(i), line.0.clone())).collect();
+        scenario.lines.iter().enumerate().map(|(i, line)| (series(i), line.0.clone())).collect();
     let of = if all > 1 { format!(": {}", printable(&scenario.name)) } else { String::new() };
     let note = if nth == 0 && all > CHARTS {
         format!(" The {CHARTS} scenarios of {all} with the most requests have a chart.")
@@ -82,7 +83,7 @@ fn chart(
             (plot.axes(&short_time, &|share| format!("{:.0}%", share * 100.0), "answered within this time"))
             @for (index, line) in points.iter().enumerate() {
                 @let turned: Vec<Point> = line.iter().map(|p| p.map(|(share, ms)| (ms, share))).collect();
-                (plot.line(&class(index), &turned))
+                (plot.line(&series(index), &turned))
             }
         },
         height: None,

@@ -47,9 +47,8 @@ pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
         longest(&random, |request| request.ttft_ms),
         longest(&random, |request| request.gap_max_ms)
     );
-    let slowest =
-        chart(("tokens-slowest", "Tokens of the slowest streams"), &slow, (&slowest, median));
-    let random = chart(("tokens-random", "Tokens of random streams"), &fair, (&random, median));
+    let slowest = chart("tokens-slowest", "Tokens of the slowest streams", &slow, &slowest, median);
+    let random = chart("tokens-random", "Tokens of random streams", &fair, &random, median);
     [slowest, random.filter(|_| more)].into_iter().flatten().collect()
 }
 
@@ -75,9 +74,11 @@ fn gaps(request: &ExemplarRequest) -> impl Iterator<Item = (f64, f64)> {
 }
 
 fn chart(
-    (id, title): (&str, &str),
+    id: &str,
+    title: &str,
     which: &str,
-    (requests, median): (&[&ExemplarRequest], Option<f64>),
+    requests: &[&ExemplarRequest],
+    median: Option<f64>,
 ) -> Option<Chart> {
     if requests.is_empty() {
         return None;
@@ -113,10 +114,10 @@ fn chart(
 fn entries(median: Option<f64>) -> Vec<(String, String)> {
     let mut entries = vec![("f0 half".to_owned(), "until the first token".to_owned())];
     if let Some(median) = median {
-        let over =
-            |times: f64| format!("gap over {} ({times:.0} x the median)", time(times * median));
-        entries.push(("f4".to_owned(), over(LONG)));
-        entries.push(("f1".to_owned(), over(VERY_LONG)));
+        for (class, times) in [("f4", LONG), ("f1", VERY_LONG)] {
+            let words = format!("gap over {} ({times:.0} x the median)", time(times * median));
+            entries.push((class.to_owned(), words));
+        }
     }
     entries
 }
@@ -138,9 +139,9 @@ fn stream(rows: &Rows, row: usize, request: &ExemplarRequest, median: Option<f64
     };
     html! {
         path.base d=(format!("M{left} {}H{right}", place(y))) {}
-        (rows.part(row, "f0 half", (0.0, ms(request.ttft_ms)), HALF))
+        (rows.part(row, "f0 half", 0.0, ms(request.ttft_ms), HALF))
         @for (from, to) in gaps(request) {
-            @if let Some((class, half)) = class(to - from) { (rows.part(row, class, (from, to), half)) }
+            @if let Some((class, half)) = class(to - from) { (rows.part(row, class, from, to, half)) }
         }
         path.tick d=(ticks(rows, row, request)) {}
         (rows.end(row, end, is_completed(request)))

@@ -33,7 +33,8 @@ const PARTS: [(&str, &str); 3] = [
     ("s-part s-upstream", "in its upstream"),
 ];
 /// Where they lie below the bar of phases, and half their height.
-const BELOW: (f64, f64) = (6.3, 1.7);
+const BELOW: f64 = 6.3;
+const BELOW_HALF: f64 = 1.7;
 
 /// The slowest requests, and random ones.
 pub(super) fn charts(exemplars: &RunExemplars, server: &[ServerParts]) -> Vec<Chart> {
@@ -46,16 +47,18 @@ pub(super) fn charts(exemplars: &RunExemplars, server: &[ServerParts]) -> Vec<Ch
     let of = count(exemplars.offered);
     let slow = format!("The {} slowest of {of} requests outside of warm-up", slowest.len());
     let fair = format!("{} random requests of {of}", random.len());
-    let slowest = chart(("slowest", "The slowest requests"), &slow, &slowest, (exemplars, server));
-    let random = chart(("random", "Random requests"), &fair, &random, (exemplars, server));
+    let slowest = chart("slowest", "The slowest requests", &slow, &slowest, exemplars, server);
+    let random = chart("random", "Random requests", &fair, &random, exemplars, server);
     [slowest, random.filter(|_| more)].into_iter().flatten().collect()
 }
 
 fn chart(
-    (id, title): (&str, &str),
+    id: &str,
+    title: &str,
     which: &str,
     requests: &[&ExemplarRequest],
-    (exemplars, server): (&RunExemplars, &[ServerParts]),
+    exemplars: &RunExemplars,
+    server: &[ServerParts],
 ) -> Option<Chart> {
     let ends: Vec<_> = requests.iter().map(|request| end_ms(request)).collect();
     let longest = ends.iter().copied().reduce(f64::max)?;
@@ -67,8 +70,10 @@ fn chart(
     let entry = |(class, words): (&str, &str)| (class.to_owned(), words.to_owned());
     let mut entries: Vec<_> =
         (0..PHASES.len()).filter(|phase| used(*phase)).map(|phase| entry(PHASES[phase])).collect();
-    let has = |request: &&&ExemplarRequest| parts_of(request, server).is_some_and(is_possible);
-    let told = requests.iter().filter(has).count();
+    let told = requests
+        .iter()
+        .filter(|request| parts_of(request, server).is_some_and(is_possible))
+        .count();
     if told > 0 {
         entries.extend(PARTS.into_iter().map(entry));
     }
@@ -99,7 +104,7 @@ fn chart(
 fn bar(rows: &Rows, row: usize, request: &ExemplarRequest) -> Markup {
     html! {
         @for (phase, (from, to)) in phases(request) {
-            (rows.part(row, PHASES[phase].0, (from, to), HALF))
+            (rows.part(row, PHASES[phase].0, from, to, HALF))
         }
         (rows.end(row, end_ms(request), is_completed(request)))
     }
@@ -133,7 +138,7 @@ fn below(rows: &Rows, row: usize, request: &ExemplarRequest, parts: &ServerParts
     html! {
         @for ((class, _), length) in PARTS.into_iter().zip(lengths) {
             @if let Some(length) = length {
-                (rows.part_at(row, class, (at, at + length), BELOW))
+                (rows.part_at(row, class, at, at + length, BELOW, BELOW_HALF))
                 ({ at += length; "" })
             }
         }

@@ -2,7 +2,7 @@
 
 use plimsoll_measure::PolicyDecision;
 
-use crate::pages::{of, run_of};
+use crate::pages::{html_of, run_of};
 use crate::support::{charts, rows};
 
 #[test]
@@ -17,7 +17,7 @@ fn decisions_are_counted_by_what_was_expected_and_what_came() {
         };
         (sample.expected, sample.policy_decision) = (Some(expected), Some(actual));
     });
-    let html = of(&made, None);
+    let html = html_of(&made, None);
     let json = serde_json::to_value(&made.0.results.by_target[0].policy_decisions).unwrap();
     let shown = rows(&html, "decisions");
     assert!(!shown.is_empty());
@@ -43,5 +43,5 @@ fn decisions_are_counted_by_what_was_expected_and_what_came() {
 #[test]
 fn a_run_without_expectations_has_no_such_chart() {
     let made = run_of(1, 3, &["gateway"], 40, |_| {});
-    assert!(!of(&made, None).contains("<section id=\"decisions\""));
+    assert!(!html_of(&made, None).contains("<section id=\"decisions\""));
 }

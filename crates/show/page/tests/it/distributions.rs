@@ -3,7 +3,7 @@
 use plimsoll_page::{Input, page};
 use plimsoll_versus::{AddedDistribution, Role, TargetResult, Versus};
 
-use crate::pages::{of, run, run_of, versus};
+use crate::pages::{html_of, run, run_of, versus};
 use crate::support::{charts, rows};
 
 fn with_added() -> Versus {
@@ -41,7 +41,7 @@ fn after(path: &str, letter: char) -> Vec<f64> {
 fn steps_are_as_high_as_their_share_of_the_pairs() {
     let made = run(1, 4, &["direct", "gateway"], 40);
     let versus = with_added();
-    let html = of(&made, Some(&versus));
+    let html = html_of(&made, Some(&versus));
     let drawn = charts(&html);
     let svg = &drawn.iter().find(|(id, _)| id == "added-distribution").unwrap().1;
     let path = svg.split("<path class=\"l l0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
@@ -84,8 +84,9 @@ fn steps_are_as_high_as_their_share_of_the_pairs() {
 #[test]
 fn what_is_refused_or_invalid_is_not_drawn() {
     let made = run(1, 4, &["direct", "gateway"], 40);
-    let has =
-        |versus: &Versus| of(&made, Some(versus)).contains("<section id=\"added-distribution\"");
+    let has = |versus: &Versus| {
+        html_of(&made, Some(versus)).contains("<section id=\"added-distribution\"")
+    };
     let mut refused = with_added();
     assert!(has(&refused));
     refused.added.remove(0);
@@ -114,7 +115,7 @@ fn sorted_times(seconds: u64, per_second: u64) -> Vec<f64> {
 fn shares_are_those_of_the_requests_and_end_where_samples_end() {
     let made = run(1, 6, &["direct"], 60);
     let times = sorted_times(6, 60);
-    let html = of(&made, None);
+    let html = html_of(&made, None);
     let shown = rows(&html, "shares-0");
     // "4.00%" as 400 of 10,000.
     let share = |row: &[String]| row[1].replace(['%', '.'], "").parse::<usize>().unwrap();

@@ -91,7 +91,7 @@ fn found() -> Found {
     }
 }
 
-fn of(kind: Kind, low: Option<f64>, high: Option<f64>) -> Found {
+fn found_of(kind: Kind, low: Option<f64>, high: Option<f64>) -> Found {
     Found {
         kind,
         load: None,
@@ -211,18 +211,18 @@ fn what_is_not_known_is_drawn_as_open() {
         assert!(!html.contains("<img"));
         (attributes(&svg, "f0 faint", "x"), attributes(&svg, "f0 faint", "width"), svg)
     };
-    let (x, width, svg) = band(of(Kind::AtLeast, Some(1_600.0), None));
+    let (x, width, svg) = band(found_of(Kind::AtLeast, Some(1_600.0), None));
     assert!((x[0] + width[0] - end).abs() < 0.11, "to the end of the axis");
     assert!(svg.contains("the knee is here or beyond: nothing higher could be judged"));
-    let (x, _, svg) = band(of(Kind::NotEven, None, Some(100.0)));
+    let (x, _, svg) = band(found_of(Kind::NotEven, None, Some(100.0)));
     assert!((x[0] - 62.0).abs() < 0.06 && svg.contains("not even the lowest load"), "{x:?}");
-    let (x, _, svg) = band(of(Kind::Bracket, Some(1_600.0), Some(2_560.0)));
+    let (x, _, svg) = band(found_of(Kind::Bracket, Some(1_600.0), Some(2_560.0)));
     assert!(x.len() == 1 && svg.contains("between a load that keeps"));
-    let (_, _, svg) = band(of(Kind::Unstable, Some(1_710.0), Some(1_790.0)));
+    let (_, _, svg) = band(found_of(Kind::Unstable, Some(1_710.0), Some(1_790.0)));
     assert!(
         svg.contains("class=\"f0 faint unsure\"") && svg.contains("found here, and not confirmed")
     );
-    let (x, _, _) = band(of(Kind::Unknown, None, None));
+    let (x, _, _) = band(found_of(Kind::Unknown, None, None));
     assert!(x.is_empty());
 }
 
@@ -230,7 +230,7 @@ fn what_is_not_known_is_drawn_as_open() {
 fn several_targets_have_colours_and_a_line_of_the_table_each() {
     let mut wanted = target("a", found(), probes());
     wanted.at_least = Some(AtLeast { load: 1_500.0, state: State::Kept });
-    let other = target(HOSTILE, of(Kind::AtLeast, Some(2_560.0), None), probes());
+    let other = target(HOSTILE, found_of(Kind::AtLeast, Some(2_560.0), None), probes());
     let html = knee_page(&report(vec![wanted, other]));
     let svg = chart(&html, "kept");
     for class in ["f0 faint", "f1 faint"] {
@@ -244,7 +244,8 @@ fn several_targets_have_colours_and_a_line_of_the_table_each() {
 
 #[test]
 fn a_search_without_a_probe_has_a_page_and_no_chart() {
-    let html = knee_page(&report(vec![target("a", of(Kind::Unknown, None, None), Vec::new())]));
+    let html =
+        knee_page(&report(vec![target("a", found_of(Kind::Unknown, None, None), Vec::new())]));
     assert!(charts(&html).is_empty() && html.contains("the knee cannot be told"));
 }
 

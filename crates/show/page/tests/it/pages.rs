@@ -154,14 +154,15 @@ pub(crate) fn versus(targets: &[&str]) -> Versus {
     }
 }
 
-pub(crate) fn of((summary, record): &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
+pub(crate) fn html_of(made: &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
+    let (summary, record) = made;
     page(&Input { summary, timeline: Some(&record.timeline), exemplars: None, versus, server: &[] })
 }
 
 #[test]
 fn texts_of_targets_stay_texts_and_nothing_is_loaded() {
     let made = run(2, 4, &["direct", HOSTILE], 40);
-    let html = of(&made, Some(&versus(&["direct", HOSTILE])));
+    let html = html_of(&made, Some(&versus(&["direct", HOSTILE])));
     assert!(!html.contains("<img") && !html.contains("<script"), "a tag of a target");
     assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;"));
     assert!(html.contains("default-src 'none'"));
@@ -184,12 +185,12 @@ fn the_verdict_of_a_comparison_is_its_own() {
     };
     summary.validity = Validity::Invalid(vec![reason]);
     let made = (summary, record);
-    assert!(of(&made, None).contains("do not use these figures"));
+    assert!(html_of(&made, None).contains("do not use these figures"));
     let mut versus = versus(&["direct", "gateway"]);
-    let html = of(&made, Some(&versus));
+    let html = html_of(&made, Some(&versus));
     assert!(!html.contains("INVALID") && html.contains("the differences describe the targets"));
     versus.invalid.push("the control differs".to_owned());
-    let html = of(&made, Some(&versus));
+    let html = html_of(&made, Some(&versus));
     assert!(html.contains("INVALID") && html.contains("the control differs"));
     assert!(!html.contains("the differences describe the targets"));
 }
@@ -197,7 +198,7 @@ fn the_verdict_of_a_comparison_is_its_own() {
 #[test]
 fn every_chart_has_a_title_a_description_and_its_numbers() {
     let made = run(2, 4, &["direct", "gateway"], 40);
-    let html = of(&made, Some(&versus(&["direct", "gateway"])));
+    let html = html_of(&made, Some(&versus(&["direct", "gateway"])));
     let charts = html.matches("<svg role=\"img\"").count();
     // Added time, two heat maps, rates, in flight, outcomes, lag, percentiles and shares.
     assert_eq!(charts, 9);
@@ -209,7 +210,7 @@ fn every_chart_has_a_title_a_description_and_its_numbers() {
     assert!(html.contains("+120us [+80") || html.contains("+120us [80"), "the added time");
     let due: u64 = made.1.timeline.intervals.iter().flat_map(|i| &i.groups).map(|g| g.due).sum();
     assert_eq!(due, 640);
-    assert!(html.contains("640 were due, 640 sent, 560 completed"));
+    assert!(html.contains("640 planned, 640 sent, 560 completed"));
 }
 
 /// The timeline of an hour with a stage each minute: 450 intervals of 8 s, each with all figures
@@ -300,7 +301,7 @@ fn a_run_without_a_timeline_has_a_page() {
 #[test]
 fn drawings_are_the_stored_ones() {
     let made = run(2, 4, &["direct", "gateway"], 40);
-    let html = of(&made, Some(&versus(&["direct", "gateway"])));
+    let html = html_of(&made, Some(&versus(&["direct", "gateway"])));
     // A tag in each line, so that a difference is found.
     let lines = html.split("<section id=\"").skip(1).map(|section| {
         let id = section.split('"').next().unwrap();

@@ -28,7 +28,7 @@ pub(super) fn times(view: &View<'_>) -> Option<Chart> {
     let bound = view.objective.as_ref().and_then(plimsoll_knee::Objective::first_bound);
     let name = bound.map_or("time", |(name, _)| name);
     let bound_ms = bound.map(|(_, bound)| bound.as_millis_f64());
-    let points = Points::of(view, &|point| Some(point.load), &figures)?;
+    let points = Points::from_view(view, &|point| Some(point.load), &figures)?;
     let y = points.y(bound_ms);
     let plot = Plot { x: view.loads(), y };
     let mut entries: Vec<_> = bound_ms
@@ -68,7 +68,7 @@ pub(super) fn throughput(view: &View<'_>) -> Option<Chart> {
     } else {
         ("response time", [|f| f.response_time_p50_ms, |f| f.response_time_p99_ms])
     };
-    let points = Points::of(view, &|point| point.figures.throughput_per_s, &figures)?;
+    let points = Points::from_view(view, &|point| point.figures.throughput_per_s, &figures)?;
     let plot = Plot { x: Axis::from_zero(points.widest), y: points.y(None) };
     Some(Chart {
         id: "throughput-latency".to_owned(),
@@ -92,7 +92,7 @@ pub(super) fn throughput(view: &View<'_>) -> Option<Chart> {
 /// Tokens per second of all users together against those that one user sees.
 pub(super) fn interactivity(view: &View<'_>) -> Option<Chart> {
     let figures: [Figure; 2] = [|f| f.tokens_per_s, |_| None];
-    let points = Points::of(view, &|point| point.figures.tokens_per_s_per_user, &figures)?;
+    let points = Points::from_view(view, &|point| point.figures.tokens_per_s_per_user, &figures)?;
     let plot = Plot { x: Axis::from_zero(points.widest), y: Axis::from_zero(points.highest) };
     Some(Chart {
         id: "interactivity".to_owned(),
@@ -125,7 +125,7 @@ struct Points {
 
 impl Points {
     /// Those that have both values; `None` where there are too few.
-    fn of(
+    fn from_view(
         view: &View<'_>,
         x: &dyn Fn(&CurvePoint) -> Option<f64>,
         figures: &[Figure; 2],
@@ -157,18 +157,21 @@ impl Points {
         html! {
             @for (nth, of, (x, y)) in &self.at {
                 @let (_, mark) = QUANTILES[*of];
-                (shape(mark, &area(view, *nth, *of), (plot.x(*x), plot.y(*y))))
+                (shape(mark, &area(view, *nth, *of), plot.x(*x), plot.y(*y)))
             }
         }
     }
 
     fn shapes(&self, view: &View<'_>) -> Vec<(Markup, String)> {
-        let there = |of: usize| self.at.iter().any(|(_, which, _)| *which == of);
-        let shapes = QUANTILES.iter().enumerate().filter(|(of, _)| there(*of));
-        let area =
-            |of: usize| if view.is_several() { "pale".to_owned() } else { area(view, 0, of) };
+        let shapes = QUANTILES
+            .iter()
+            .enumerate()
+            .filter(|(of, _)| self.at.iter().any(|(_, which, _)| which == of));
         shapes
-            .map(|(of, (words, mark))| (shape(*mark, &area(of), (12.0, 5.0)), (*words).to_owned()))
+            .map(|(of, (words, mark))| {
+                let area = if view.is_several() { "pale".to_owned() } else { area(view, 0, of) };
+                (shape(*mark, &area, 12.0, 5.0), (*words).to_owned())
+            })
             .collect()
     }
 }

@@ -31,8 +31,11 @@ pub(super) fn all(view: &View<'_>) -> Chart {
         "{}. A mark is a probe, its line the 95 % interval. The axis goes by odds: from 90 to 99 % is as far as from 99 to 99.9 %.",
         printable(&found)
     );
-    let about =
-        ("kept".to_owned(), "Requests that kept the objective, in %, by load".to_owned(), text);
+    let about = About {
+        id: "kept".to_owned(),
+        title: "Requests that kept the objective, in %, by load".to_owned(),
+        text,
+    };
     let probes = view.targets().flat_map(|(nth, knee)| numbered(nth, knee)).collect();
     chart(view, about, view.loads(), &Shown { probes, only: None })
 }
@@ -62,9 +65,20 @@ fn of_target(view: &View<'_>, nth: usize, knee: &TargetKnee) -> Option<Chart> {
     );
     let name =
         if view.is_several() { format!(" of {}", printable(name_of(knee))) } else { String::new() };
-    let about = (format!("kept-near-{nth}"), format!("The same near the knee{name}"), text);
+    let about = About {
+        id: format!("kept-near-{nth}"),
+        title: format!("The same near the knee{name}"),
+        text,
+    };
     let x = Axis::linear(low - spare, high + spare);
     Some(chart(view, about, x, &Shown { probes, only: Some(nth) }))
+}
+
+/// The words of a chart.
+struct About {
+    id: String,
+    title: String,
+    text: String,
 }
 
 /// Probes of a chart, each with its target and its number.
@@ -78,12 +92,7 @@ fn numbered(nth: usize, knee: &TargetKnee) -> impl Iterator<Item = (usize, usize
     knee.probes.iter().enumerate().map(move |(order, probe)| (nth, order + 1, probe))
 }
 
-fn chart(
-    view: &View<'_>,
-    (id, title, text): (String, String, String),
-    x: Axis,
-    shown: &Shown<'_>,
-) -> Chart {
+fn chart(view: &View<'_>, about: About, x: Axis, shown: &Shown<'_>) -> Chart {
     let asked = view.objective.as_ref().map(Objective::share);
     let judged = shown.probes.iter().filter_map(|(_, _, probe)| kept(probe));
     let shares = judged.flat_map(|kept| [kept.low, kept.value, kept.high]).chain(asked);
@@ -94,9 +103,9 @@ fn chart(
         .collect();
     entries.extend(view.band_entries(shown.only));
     Chart {
-        id,
-        title,
-        text,
+        id: about.id,
+        title: about.title,
+        text: about.text,
         drawing: html! {
             (view.bands(&plot, shown.only))
             (plot.axes(&short, &number, view.axis_title()))
@@ -169,7 +178,7 @@ fn drawn(view: &View<'_>, nth: usize, probe: &Probe, plot: &Plot) -> Markup {
             path class=(format!("l whisker {line}"))
                 d=(format!("M{} {}V{}", place(x), place(plot.y(kept.low)), place(plot.y(kept.high)))) {}
         }
-        (view.mark(nth, probe, (x, y)))
+        (view.mark(nth, probe, x, y))
     }
 }
 

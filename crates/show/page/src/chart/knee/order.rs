@@ -37,7 +37,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
                 }
                 @for (nth, knee) in view.targets() {
                     @for (n, probe) in knee.probes.iter().enumerate() {
-                        (view.mark(nth, probe, (plot.x(n as f64 + 1.0), plot.y(probe.load))))
+                        (view.mark(nth, probe, plot.x(n as f64 + 1.0), plot.y(probe.load)))
                     }
                 }
             },
