@@ -1,12 +1,14 @@
 //! Exit codes, the same for every command.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
 use plimsoll_metrics::{RunEnd, RunJudgement, RunSummary};
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 
-use crate::console;
+use crate::{console, foreign_flags};
 
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +111,20 @@ fn exit_for(error: &anyhow::Error) -> Exit {
     }
 }
 
+/// Prints what to type instead of a flag of another tool, and returns the exit code.
+pub(crate) fn with_hint(hint: &str) -> ExitCode {
+    console::eprint_labelled("error", hint);
+    ExitCode::from(Exit::Usage.number())
+}
+
 /// Prints what the parser of the command line returned, help and versions to stdout, usage errors
-/// to stderr, and returns the exit code.
-pub(crate) fn from_parse_error(error: &clap::Error) -> ExitCode {
+/// to stderr, and returns the exit code. A flag that another tool has gets ours in its place.
+pub(crate) fn from_parse_error(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let refused = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let refused = refused.filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    if let Some(hint) = refused.and_then(|flag| foreign_flags::hint(arguments, Some(&flag))) {
+        return with_hint(&hint);
+    }
     // There is nowhere left to report a write error.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { Exit::Usage } else { Exit::Pass }.number())

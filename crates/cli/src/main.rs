@@ -16,6 +16,7 @@ mod exit;
 mod export;
 mod fd_limit;
 mod flags;
+mod foreign_flags;
 mod progress;
 mod run_reports;
 mod session;
@@ -33,9 +34,13 @@ use command::{Cli, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(hint) = foreign_flags::hint(&arguments, None) {
+        return exit::with_hint(&hint);
+    }
+    let command = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli.command,
-        Err(error) => return exit::from_parse_error(&error),
+        Err(error) => return exit::from_parse_error(&error, &arguments),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),
