@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
+use plimsoll_measure::Nanos;
 use plimsoll_profile::Overrides;
 use plimsoll_runner::folder::RunDirOptions;
 
@@ -75,7 +76,7 @@ pub(crate) struct ProfileFlags {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LimitFlags {
     /// End the run after N requests have been sent
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests: Option<u64>,
     /// End the run when more than this share of the requests, like `50%`, got no good answer
     /// (looked at every second, once 100 have ended); exit code 1
@@ -91,7 +92,7 @@ pub(crate) struct TlsFlags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ca_file: Option<String>,
     /// Do not verify the target's certificate; the report says so
-    #[arg(long)]
+    #[arg(long, short = 'k')]
     pub(crate) insecure: bool,
     /// Do not resume TLS sessions: every handshake is a full one
     #[arg(long)]
@@ -171,6 +172,9 @@ pub(crate) struct RunFlags {
     watch: Vec<Watch>,
     #[command(flatten)]
     screen: ScreenFlags,
+    /// Print summary.json instead of the main figures
+    #[arg(long, conflicts_with = "full")]
+    json: bool,
 }
 
 /// Reads `NAME=PID`, `NAME=:PORT` or `NAME=URL`.
@@ -241,6 +245,58 @@ impl ProgressFlags {
     }
 }
 
+/// Parses a length of time: a number and a unit, or a number of seconds.
+pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
+    let with_unit = if text.parse::<f64>().is_ok() { format!("{text}s") } else { text.to_owned() };
+    with_unit.parse().map_err(|error| format!("{error}"))
+}
+
+/// A bound on a figure, and the figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThresholdFlag {
+    /// As in `thresholds` of a profile.
+    pub(crate) metric: String,
+    /// As in `thresholds` of a profile.
+    pub(crate) bound: String,
+}
+
+/// Parses `METRIC: BOUND`. Also without the colon, and with `METRIC.p95<BOUND`, which other places
+/// write.
+pub(crate) fn parse_threshold(text: &str) -> Result<ThresholdFlag, String> {
+    let fix = "write METRIC: BOUND, like 'response_time: p(95)<20ms' or 'error_rate: <1%'";
+    let name = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    // Braces choose a stage, a scenario or a target.
+    let end = match text[name..].starts_with('{') {
+        true => text[name..].find('}').map(|end| name + end + 1).ok_or(fix)?,
+        false => name,
+    };
+    let (metric, bound) = text.split_at(end);
+    let bound = bound.trim_start_matches([':', '.', ' ']);
+    let bound = match bound.strip_prefix('p').and_then(|rest| rest.split_once('<')) {
+        Some((q, most)) if q.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("p({})<{most}", q.trim().replace('_', "."))
+        }
+        _ => bound.to_owned(),
+    };
+    if metric.is_empty() || bound.is_empty() {
+        return Err(fix.to_owned());
+    }
+    Ok(ThresholdFlag { metric: metric.to_owned(), bound })
+}
+
+/// The settings of a profile for thresholds of the command line: one for each metric.
+pub(crate) fn threshold_sets(thresholds: &[ThresholdFlag]) -> Vec<String> {
+    let mut metrics: Vec<_> = thresholds.iter().map(|threshold| &threshold.metric).collect();
+    metrics.sort();
+    metrics.dedup();
+    let sets = metrics.into_iter().map(|metric| {
+        let own = thresholds.iter().filter(|threshold| threshold.metric == *metric);
+        let bounds: Vec<_> = own.map(|threshold| threshold.bound.as_str()).collect();
+        format!("thresholds.{metric}={}", serde_json::json!(bounds))
+    });
+    sets.collect()
+}
+
 /// Parses a rate: a number above 0.
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
@@ -295,7 +351,7 @@ impl RunFlags {
             probe: !self.no_probe,
             allow_invalid: self.allow_invalid,
             watch,
-            show: self.screen.show(),
+            show: if self.json { Show::Json } else { self.screen.show() },
         }
     }
 }
@@ -303,6 +359,33 @@ impl RunFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_without_a_unit_is_in_seconds() {
+        assert_eq!(parse_time("10"), Ok(Nanos::from_secs(10)));
+        assert_eq!(parse_time("1.5"), parse_time("1500ms"));
+        assert!(parse_time("soon").is_err() && parse_time("-1").is_err());
+    }
+
+    #[test]
+    fn a_threshold_is_a_metric_and_a_bound_in_every_notation() {
+        for (text, metric, bound) in [
+            ("response_time: p(95)<20ms", "response_time", "p(95)<20ms"),
+            ("response_time p(95)<20ms", "response_time", "p(95)<20ms"),
+            ("ttft.p99_9<1s", "ttft", "p(99.9)<1s"),
+            ("ttft.p50 < 1s", "ttft", "p(50)< 1s"),
+            ("error_rate<1%", "error_rate", "<1%"),
+            ("ttft{scenario:chat}: p(50)<1s", "ttft{scenario:chat}", "p(50)<1s"),
+        ] {
+            let parsed = parse_threshold(text).unwrap();
+            assert_eq!((&*parsed.metric, &*parsed.bound), (metric, bound), "{text}");
+        }
+        for text in ["", "ttft", ": p(95)<1s", "ttft{stage:a"] {
+            assert!(parse_threshold(text).is_err(), "{text}");
+        }
+        let two = ["ttft: p(50)<1s", "ttft: p(95)<2s"].map(|text| parse_threshold(text).unwrap());
+        assert_eq!(threshold_sets(&two), [r#"thresholds.ttft=["p(50)<1s","p(95)<2s"]"#]);
+    }
 
     #[test]
     fn a_rate_is_a_number_above_zero() {

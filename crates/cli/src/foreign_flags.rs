@@ -1,5 +1,5 @@
-//! Flags of other tools, and ours in their place: fingers know them, and the nearest word of our own
-//! that the parser would propose means something else.
+//! Flags of other tools, and ours in their place: fingers know them, and the nearest word of our
+//! own that the parser would propose means something else.
 
 use std::ffi::OsString;
 
@@ -32,15 +32,14 @@ const fn row(
 #[rustfmt::skip]
 const FLAGS: &[ForeignFlag] = &[
     // Number and length of requests.
-    row("-n", "oha and hey", LLM, "--max-requests N"),
-    row("--requests", "ab and bombardier", ANY, "--max-requests N"),
-    row("--iterations", "k6", ANY, "--max-requests N"),
-    row("-i", "k6", ANY, "--max-requests N"),
-    row("--request-count", "AIPerf", ANY, "--max-requests N"),
-    row("--num-prompts", "vLLM's benchmark", ANY, "--max-requests N"),
-    row("--num-requests", "AIPerf", ANY, "--max-requests N"),
-    row("--conversation-num", "AIPerf", ANY, "--max-requests N, which counts turns"),
-    row("--num-conversations", "AIPerf", ANY, "--max-requests N, which counts turns"),
+    row("--requests", "ab and bombardier", ANY, "-n N"),
+    row("--iterations", "k6", ANY, "-n N"),
+    row("-i", "k6", ANY, "-n N"),
+    row("--request-count", "AIPerf", ANY, "-n N"),
+    row("--num-prompts", "vLLM's benchmark", ANY, "-n N"),
+    row("--num-requests", "AIPerf", ANY, "-n N"),
+    row("--conversation-num", "AIPerf", ANY, "-n N, which counts turns"),
+    row("--num-conversations", "AIPerf", ANY, "-n N, which counts turns"),
     row("-z", "oha and hey", HTTP, "-d TIME, like -d 30s"),
     row("-z", "oha and hey", ANY, "--stages, like --stages 50:30s"),
     row("--duration", "k6, wrk and vegeta", ANY, "--stages, like --stages 50:30s for 50 users"),
@@ -171,8 +170,8 @@ const FLAGS: &[ForeignFlag] = &[
     row("--output-path", "GuideLLM", ANY, "--out DIR"),
     row("--output-dir", "GuideLLM", ANY, "--out DIR"),
     row("--summary-export", "k6", ANY, "--out DIR: summary.json is in the run's folder"),
-    row("--output-format", "oha", ANY, "--out DIR: summary.json and report.csv are in the run's folder"),
-    row("-j", "oha", ANY, "--out DIR: summary.json is in the run's folder"),
+    row("--output-format", "oha", ANY, "--json, or --out DIR for all files"),
+    row("-j", "oha", ANY, "--json"),
     row("-o", "oha and k6", ANY, "--out DIR"),
     row("--output", "oha", ANY, "--out DIR"),
     row("-output", "vegeta", ANY, "--out DIR"),

@@ -13,6 +13,7 @@ use plimsoll_plan::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{prometheus, run_screen, text};
+use plimsoll_run_files::summary_json;
 use plimsoll_runner::facts::FAILING;
 use plimsoll_runner::folder::{self, RunDir, RunDirOptions};
 use plimsoll_runner::{RunWatcher, Runner, RunnerError};
@@ -284,6 +285,7 @@ impl Session {
         match options.show {
             Show::Screen => console::print_screen(&run_screen(&summary, rest.clone()))?,
             Show::Full => console::print(&text(&summary, console::full_style(FILE_WIDTH)))?,
+            Show::Json => console::print(&summary_json(&summary)?)?,
             Show::Nothing => {}
         }
         if let Some(run_dir) = run_dir {

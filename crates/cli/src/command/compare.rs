@@ -134,7 +134,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         drop(steps);
         match show {
             Show::Full => console::print(&ahead.text(console::full_style(WIDTH).width))?,
-            Show::Screen | Show::Nothing => console::print_screen(&ahead.screen())?,
+            Show::Screen | Show::Json | Show::Nothing => console::print_screen(&ahead.screen())?,
         }
         return Ok(if ahead.obstacles.is_empty() { Exit::Pass } else { Exit::Invalid });
     }
@@ -154,7 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     drop(steps);
     match show {
         Show::Full => console::print(&comparison.text(console::full_style(WIDTH).width))?,
-        Show::Screen | Show::Nothing => {
+        Show::Screen | Show::Json | Show::Nothing => {
             let mut screen = comparison.screen();
             flags.output.files().for_each(|line| screen.file(&line));
             console::print_screen(&screen)?;

@@ -12,27 +12,31 @@ use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::{self, Show};
 use crate::exit::Exit;
-use crate::flags::{ExportFlags, LimitFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate};
+use crate::flags::{
+    ExportFlags, LimitFlags, ProgressFlags, RunFlags, ThresholdFlag, TlsFlags, parse_rate,
+    parse_threshold, parse_time,
+};
 use crate::session::Session;
 
 const AFTER: &str = "\
 Examples:
   plimsoll http http://127.0.0.1:8080/health -c 128 -d 30s
   plimsoll http https://api.example/v1/items --rate 5000 --arrivals poisson
-  plimsoll http http://127.0.0.1:8080/echo --body @request.json -H 'accept: */*'
+  plimsoll http 127.0.0.1:8080/echo -n 1000 -c 8 --body @request.json -H 'accept: */*'
+  plimsoll http 127.0.0.1:8080/ --threshold 'response_time: p(99)<20ms' --json
   plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one after the other, compared
 
 Without --rate each connection sends its next request as soon as the response has arrived (closed model). With --rate requests start on schedule, however slow the target is (open model); -c then limits the requests in flight.
 
 `{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request.
 
-Durations are a number and a unit, like 500ms, 30s or 1m30s.";
+Durations are a number and a unit, like 500ms, 30s or 1m30s, or a number of seconds. A URL without a scheme is one of http.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// URLs to load, one after another
-    #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url)]
+    #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url, value_parser = with_scheme)]
     urls: Vec<String>,
     #[command(flatten)]
     load: Load,
@@ -42,6 +46,10 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     tls: TlsFlags,
+    /// A bound that the run must keep, like 'response_time: p(99)<20ms' or 'error_rate: <1%'
+    /// (repeatable); exit code 1 if it does not
+    #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
+    thresholds: Vec<ThresholdFlag>,
     /// Write the files of each run to a new folder in this one [default: no files]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
@@ -70,12 +78,13 @@ pub(crate) struct Load {
     /// Gaps between the requests of --rate: equal (constant) or random (poisson)
     #[arg(long, value_enum, default_value_t = Arrivals::Constant)]
     arrivals: Arrivals,
-    /// Duration of the load
-    #[arg(short, long, value_name = "TIME", default_value = "10s")]
-    duration: Nanos,
-    /// Duration of the warm-up before it, which is not counted; 0 for none
-    #[arg(long, value_name = "TIME", default_value = "2s")]
-    warmup: Nanos,
+    /// Duration of the load [default: 10s; with -n until all requests are sent]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
+    duration: Option<Nanos>,
+    /// Duration of the warm-up before it, which is not counted; 0 for none [default: 2s; with -n
+    /// none]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    warmup: Option<Nanos>,
     /// Seed of all random numbers, a whole number [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
@@ -83,6 +92,11 @@ pub(crate) struct Load {
     /// random one]
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
+}
+
+/// A URL as it is typed; without a scheme it is one of http.
+fn with_scheme(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(if text.contains("://") { text.to_owned() } else { format!("http://{text}") })
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -98,14 +112,17 @@ pub(crate) struct Request {
     /// HTTP method [default: GET, or POST with --body]
     #[arg(short, long, value_name = "NAME")]
     method: Option<String>,
-    /// Request body, or `@FILE` for the content of a file [default: none]
+    /// Request body, or `@FILE` for the content of a file, `@-` for standard input [default: none]
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
     /// Add a header to every request (repeatable)
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
+    /// User and password of basic authentication
+    #[arg(short = 'a', long, value_name = "USER:PASSWORD")]
+    basic_auth: Option<String>,
     /// Timeout of a request
-    #[arg(long, value_name = "TIME", default_value = "30s")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     timeout: Nanos,
 }
 
@@ -118,7 +135,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
     let mut options = flags.run.options(output);
     let several = flags.urls.len() > 1;
-    if several && options.show == Show::Screen {
+    if several && options.show != Show::Full {
         options.show = Show::Nothing;
     }
     let (mut exit, mut finished, mut failed) = (Exit::Pass, Vec::new(), None);

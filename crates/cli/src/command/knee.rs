@@ -174,7 +174,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let rest = Rest::Folder(run_dir.path().display().to_string());
     match flags.screen.show() {
         Show::Full => console::print(&report.text(console::full_style(WIDTH).width, rest.clone()))?,
-        Show::Screen | Show::Nothing => console::print_screen(&report.screen(rest.clone()))?,
+        Show::Screen | Show::Json | Show::Nothing => {
+            console::print_screen(&report.screen(rest.clone()))?
+        }
     }
     let mut json = serde_json::to_vec_pretty(&report)?;
     json.push(b'\n');

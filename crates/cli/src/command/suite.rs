@@ -24,7 +24,7 @@ use crate::exit::{Exit, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
 use crate::flags::{
-    ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, watched_process,
+    ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, parse_time, watched_process,
 };
 use crate::progress::{LiveRuns, StatusOutput, Steps};
 use crate::session::last_calibration;
@@ -256,7 +256,7 @@ fn print_and_store(
     let screen = report.screen(Rest::Folder(run_dir.path().display().to_string()));
     match show {
         Show::Full => console::print(&text_of(report))?,
-        Show::Screen | Show::Nothing => console::print_screen(&screen)?,
+        Show::Screen | Show::Json | Show::Nothing => console::print_screen(&screen)?,
     }
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
@@ -384,10 +384,9 @@ fn parse_variable<T>(
     })?))
 }
 
-/// Parses a duration. A bare number is in seconds.
+/// Parses a duration that is long enough for a measurement.
 fn parse_duration(text: &str) -> Result<Nanos, String> {
-    let with_unit = if text.parse::<f64>().is_ok() { format!("{text}s") } else { text.to_owned() };
-    let duration: Nanos = with_unit.parse().map_err(|error| format!("{error}"))?;
+    let duration = parse_time(text)?;
     if duration < Nanos::from_millis(100) {
         return Err("is too short; write at least 100ms".to_owned());
     }

@@ -2,9 +2,12 @@
 //! place.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use anyhow::Result;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
@@ -12,8 +15,13 @@ use serde_json::{Map, Value, json};
 
 use super::{Arrivals, Flags, Load, Request};
 use crate::exit::UsageError;
+use crate::flags::threshold_sets;
 
 const CONNECTIONS: u32 = 64;
+const DURATION: Nanos = Nanos::from_secs(10);
+const WARM_UP: Nanos = Nanos::from_secs(2);
+/// Longer than any number of requests should take.
+const ENDLESS: Nanos = Nanos::from_secs(3_600);
 
 /// Builds the plan for one URL.
 pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
@@ -27,7 +35,8 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         ca_file: flags.tls.ca_file.clone(),
         insecure: flags.tls.insecure,
         no_resumption: flags.tls.no_resumption,
-        headers: flags.request.headers.clone(),
+        headers: headers(&flags.request),
+        sets: threshold_sets(&flags.thresholds),
         ..Overrides::default()
     };
     let overrides = flags.export.label(overrides);
@@ -42,7 +51,7 @@ fn profile(flags: &Flags, url: &str) -> Result<Value> {
     set("name", name(base).into());
     set("target", literal(base));
     set("protocol", "http".into());
-    set("stages", stages(&flags.load).into());
+    set("stages", stages(&flags.load, flags.limits.max_requests.is_some()).into());
     set("timeout", flags.request.timeout.to_string().into());
     set("http", request(&flags.request, path)?);
     if let Some(streams) = flags.load.http2 {
@@ -85,15 +94,23 @@ fn literal(text: &str) -> Value {
     text.replace('$', "$$").into()
 }
 
-fn stages(load: &Load) -> String {
+/// The headers of the flags.
+fn headers(request: &Request) -> Vec<String> {
+    let basic = request
+        .basic_auth
+        .as_ref()
+        .map(|credentials| format!("authorization: Basic {}", BASE64_STANDARD.encode(credentials)));
+    request.headers.iter().cloned().chain(basic).collect()
+}
+
+/// The stages. With a number of requests these decide when the load ends, and all of them count.
+fn stages(load: &Load, counted: bool) -> String {
+    let duration = load.duration.unwrap_or(if counted { ENDLESS } else { DURATION });
+    let warmup = load.warmup.unwrap_or(if counted { Nanos::ZERO } else { WARM_UP });
     let users = load.connections.unwrap_or(CONNECTIONS).saturating_mul(load.http2.unwrap_or(1));
     let shape = load.rate.map_or_else(|| users.to_string(), |rate| format!("@{rate}"));
-    let measured = format!("{shape}:{}", load.duration);
-    if load.warmup == Nanos::ZERO {
-        measured
-    } else {
-        format!("w{shape}:{},{measured}", load.warmup)
-    }
+    let measured = format!("{shape}:{duration}");
+    if warmup == Nanos::ZERO { measured } else { format!("w{shape}:{warmup},{measured}") }
 }
 
 fn request(request: &Request, path: &str) -> Result<Value> {
@@ -101,7 +118,7 @@ fn request(request: &Request, path: &str) -> Result<Value> {
         None => String::new(),
         Some(body) => match body.strip_prefix('@') {
             None => body.clone(),
-            Some(file) => fs::read_to_string(file).map_err(|error| {
+            Some(file) => read_text(file).map_err(|error| {
                 UsageError(format!(
                     "--body: cannot read {file}: {error}; name a file of UTF-8 text"
                 ))
@@ -116,18 +133,23 @@ fn request(request: &Request, path: &str) -> Result<Value> {
     Ok(json!({"method": literal(method), "path": literal(&path), "body": literal(&body)}))
 }
 
+/// A file, or standard input for `-`.
+fn read_text(file: &str) -> io::Result<String> {
+    if file == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn load(connections: Option<u32>, rate: Option<f64>, warmup: u64) -> Load {
+    fn load(connections: Option<u32>, rate: Option<f64>, warmup: Option<u64>) -> Load {
         Load {
             connections,
             http2: None,
             rate,
             arrivals: Arrivals::Constant,
-            duration: Nanos::from_secs(30),
-            warmup: Nanos::from_millis(warmup),
+            duration: None,
+            warmup: warmup.map(Nanos::from_millis),
             seed: None,
             run_id: None,
         }
@@ -149,12 +171,13 @@ mod tests {
 
     #[test]
     fn the_load_is_written_as_stages() {
-        for (load, text) in [
-            (load(None, None, 0), "64:30s"),
-            (load(Some(8), None, 1_500), "w8:1.5s,8:30s"),
-            (load(Some(8), Some(2.5), 2_000), "w@2.5:2s,@2.5:30s"),
+        for (load, counted, text) in [
+            (load(None, None, Some(0)), false, "64:10s"),
+            (load(Some(8), None, Some(1_500)), false, "w8:1.5s,8:10s"),
+            (load(Some(8), Some(2.5), None), false, "w@2.5:2s,@2.5:10s"),
+            (load(Some(8), None, None), true, "8:1h"),
         ] {
-            assert_eq!(stages(&load), text);
+            assert_eq!(stages(&load, counted), text);
         }
     }
 
@@ -170,8 +193,13 @@ mod tests {
             let headers = Vec::new();
             let timeout = Nanos::from_secs(1);
             let owned = |text: &str| text.to_owned();
-            let flags =
-                Request { method: method.map(owned), body: body.map(owned), headers, timeout };
+            let flags = Request {
+                method: method.map(owned),
+                body: body.map(owned),
+                headers,
+                basic_auth: None,
+                timeout,
+            };
             request(&flags, "?a=$b#c").unwrap()
         };
         assert_eq!(of(None, None), json!({"method": "GET", "path": "/?a=$$b", "body": ""}));

@@ -215,6 +215,7 @@ fn show(
             let [own, runs] = [WIDTH, FILE_WIDTH].map(console::full_style);
             console::print(&whole(measured, all, own.width, runs))?;
         }
+        Show::Json => console::print(&json(all)?)?,
         Show::Nothing => {}
     }
     if measured.summary.results.total.counters.completed == 0 {
