@@ -77,7 +77,7 @@ impl KneeReport {
         let pointed_out = self.knees.iter().flat_map(|knee| {
             let doubts = knee.knee.why.iter().map(|why| sentence(why));
             let all = doubts.chain(knee.provider_sentence(self.load));
-            all.map(|text| Item::new(Tone::Unsure, &text).of(&knee.name))
+            all.map(|text| Item::new(Tone::Unsure, &text).named(&knee.name))
         });
         screen.stands_out(pointed_out);
         for knee in &self.knees {

@@ -243,23 +243,20 @@ impl Plan {
     /// the blocks of a trace. Shards with different run ids would not share it.
     pub fn shares_text_of_the_run(&self) -> bool {
         let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
-        let busts = |scenario: &&ScenarioSpec| scenario.cache_mode == CacheMode::Bust;
-        let shares = |scenario: &ScenarioSpec| blocks || scenario.prefix_pool.is_some();
-        self.scenarios.iter().filter(busts).any(shares)
+        self.scenarios
+            .iter()
+            .filter(|scenario| scenario.cache_mode == CacheMode::Bust)
+            .any(|scenario| blocks || scenario.prefix_pool.is_some())
     }
 
     /// Whether no cache should be able to answer a scenario's requests: each has a text of its own.
     /// The prompts of a trace with shared blocks repeat as they were recorded, and a plain request
     /// is unique only with a placeholder that is.
     pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
-        let unique = |text: &String| {
-            let mut placeholders = text.split("{{").skip(1).map(str::trim_start);
-            placeholders.any(|rest| rest.starts_with("uuid") || rest.starts_with("prompt"))
-        };
         let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
         let is_unique = match &scenario.http {
             Some(http) if scenario.protocol == Dialect::Http => {
-                unique(&http.path) || unique(&http.body)
+                has_unique_placeholder(&http.path) || has_unique_placeholder(&http.body)
             }
             // Lists and pings are the same in every session.
             _ if scenario.protocol == Dialect::Mcp => false,
@@ -275,6 +272,11 @@ impl Plan {
     pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
         self.trace.as_ref().map(trace_file::read_trace).transpose()
     }
+}
+
+fn has_unique_placeholder(text: &str) -> bool {
+    let mut placeholders = text.split("{{").skip(1).map(str::trim_start);
+    placeholders.any(|rest| rest.starts_with("uuid") || rest.starts_with("prompt"))
 }
 
 impl fmt::Debug for Plan {

@@ -238,8 +238,9 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<&str>), UrlFault> {
     if host.is_empty() {
         return Err(UrlFault::NoHost);
     }
-    let named = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    if host.bytes().all(named) && port.is_none_or(|port| !port.contains(':')) {
+    if host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        && port.is_none_or(|port| !port.contains(':'))
+    {
         Ok((host, port))
     } else {
         Err(UrlFault::Host)

@@ -41,8 +41,11 @@ impl ByteSize {
 /// Writes the size in the largest unit that needs no decimals.
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |&&(_, size): &&(&str, u64)| self.0 >= size && self.0.is_multiple_of(size);
-        let (unit, size) = UNITS.iter().find(fits).copied().unwrap_or(("B", 1));
+        let (unit, size) = UNITS
+            .iter()
+            .find(|&&(_, size)| self.0 >= size && self.0.is_multiple_of(size))
+            .copied()
+            .unwrap_or(("B", 1));
         write!(f, "{}{unit}", self.0 / size)
     }
 }

@@ -19,7 +19,7 @@ use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario_names;
 use crate::source::{self, Profile, is_plain};
-use crate::spec::{ProfileFile, TargetFile};
+use crate::spec::ProfileFile;
 use crate::suggest;
 use plimsoll_plan::TargetUrl;
 pub(crate) use targets::{CheckedTargets, reference};
@@ -92,8 +92,12 @@ impl ProfileCheck<'_> {
     }
 
     fn check_name(&mut self) {
-        let plain = |name: &String| !name.is_empty() && name.chars().all(is_plain);
-        if self.file.name.as_ref().is_some_and(|name| !plain(name)) {
+        if self
+            .file
+            .name
+            .as_ref()
+            .is_some_and(|name| name.is_empty() || !name.chars().all(is_plain))
+        {
             let cause = "cannot be part of a folder's name";
             self.report(top("name"), cause, "write letters, digits, `-`, `_` and `.`");
         }
@@ -114,9 +118,12 @@ impl ProfileCheck<'_> {
 
     fn check_model(&mut self) {
         let of_all = self.file.model.as_deref().is_some_and(|model| !model.is_empty());
-        let own = |target: &TargetFile| target.model.as_deref().is_some_and(|own| !own.is_empty());
-        let of_each =
-            targets::compares(self.file, self.purpose) && self.file.targets.iter().all(own);
+        let of_each = targets::compares(self.file, self.purpose)
+            && self
+                .file
+                .targets
+                .iter()
+                .all(|target| target.model.as_deref().is_some_and(|own| !own.is_empty()));
         if self.uses_llm() && !of_all && !of_each {
             let fix = "write the name of a model of the target, or give --model NAME";
             self.report(top("model"), "is missing", fix);
@@ -228,8 +235,12 @@ impl ProfileCheck<'_> {
     fn check_thresholds(&mut self) {
         let of = |metric: &str, text: &str| Threshold::parse(metric, text).err();
         self.check_bounds("thresholds", &self.file.thresholds, "p(95)<500ms", of);
-        let of = |metric: &str, text: &str| Band::parse(metric, text).err();
-        self.check_bounds("bands", &self.file.bands, "p(95)<10ms|20ms", of);
+        self.check_bounds(
+            "bands",
+            &self.file.bands,
+            "p(95)<10ms|20ms",
+            |metric: &str, text: &str| Band::parse(metric, text).err(),
+        );
     }
 
     fn check_bounds(
@@ -298,8 +309,13 @@ impl ProfileCheck<'_> {
     fn check_scope(&mut self, metric: &str, path: &ConfigPath) {
         let inside = metric.split_once("{scenario:").and_then(|(_, rest)| rest.strip_suffix('}'));
         let Some(name) = inside.map(str::trim) else { return };
-        let names: Vec<_> =
-            self.file.scenarios.iter().enumerate().flat_map(scenario_names).collect();
+        let names: Vec<_> = self
+            .file
+            .scenarios
+            .iter()
+            .enumerate()
+            .flat_map(|(index, file)| scenario_names(index, file))
+            .collect();
         if !names.iter().any(|known| known == name) {
             let known: Vec<_> = names.iter().map(String::as_str).collect();
             let cause = format!("no scenario is named `{name}`");

@@ -56,8 +56,9 @@ impl Fault {
 
 /// The last position of `sign` outside of back-quotes.
 fn last_outside_of_quotes(text: &str, sign: &str) -> Option<usize> {
-    let quoted = |at: usize| text[..at].matches('`').count() % 2 == 1;
-    text.rmatch_indices(sign).map(|(at, _)| at).find(|at| !quoted(*at))
+    text.rmatch_indices(sign)
+        .map(|(at, _)| at)
+        .find(|at| text[..*at].matches('`').count().is_multiple_of(2))
 }
 
 /// One thing that is wrong with a profile.
@@ -125,7 +126,7 @@ impl Problems {
     #[must_use]
     pub(crate) fn with_lines(mut self, file: &ValueSource, lines: &Lines) -> Self {
         for problem in self.0.iter_mut().filter(|problem| problem.source_name == *file) {
-            problem.line = lines.of(&problem.path);
+            problem.line = lines.find(&problem.path);
         }
         self
     }

@@ -4,7 +4,7 @@ use plimsoll_measure::{Nanos, Operation};
 use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_needed};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Load, StageSpec};
-use plimsoll_workload::{A2aAction, AgentSpec, ToolProtocol};
+use plimsoll_workload::{A2aAction, ToolProtocol};
 
 use crate::error::Fault;
 use crate::path::ConfigPath;
@@ -54,30 +54,25 @@ impl PlannedLoad<'_> {
     }
 
     fn scope_fault(&self, scope: &Scope) -> Option<Fault> {
-        let unknown = |kind: &str, name: &str, known: Vec<String>| {
-            let known: Vec<_> = known.iter().map(String::as_str).collect();
-            let cause = format!("no {kind} is named `{name}`");
-            (!known.contains(&name)).then(|| Fault::new(cause, suggest::instead(name, &known)))
-        };
         let file = self.file;
         match scope {
             Scope::Stage(name) => {
                 let number = name.parse::<usize>().ok();
                 let exists = number.is_some_and(|n| (1..=self.stages().len()).contains(&n));
-                let known = self.stages().iter().map(ToString::to_string).collect();
+                let known = self.stages().iter().map(ToString::to_string);
                 if exists { None } else { unknown("stage", name, known) }
             }
             Scope::Target(name) => {
                 let listed = file.targets.iter().map(|target| target.name.clone());
-                unknown("target", name, listed.chain([self.target.authority()]).collect())
+                unknown("target", name, listed.chain([self.target.authority()]))
             }
             Scope::Category(name) => {
                 let categories = file.scenarios.iter().filter_map(|s| s.behaviour.category.clone());
-                unknown("category", name, categories.collect())
+                unknown("category", name, categories)
             }
             Scope::Operation(name) => {
                 let known = Operation::ALL.iter().map(|operation| operation.name().to_owned());
-                unknown("operation", name, known.collect())
+                unknown("operation", name, known)
             }
             // The name of a scenario is checked in every profile, not only here.
             Scope::Scenario(_) | Scope::Run => None,
@@ -97,14 +92,14 @@ impl PlannedLoad<'_> {
 
     /// The scenarios of a scope, with their position.
     fn scenarios(&self, scope: &Scope) -> impl Iterator<Item = &ScenarioFile> {
-        let is_in_scope = move |(index, scenario): (usize, &ScenarioFile)| match scope {
-            Scope::Scenario(name) => scenario_name((index, scenario)) == *name,
+        let all = self.file.scenarios.iter().enumerate();
+        let in_scope = all.filter(move |(index, scenario)| match scope {
+            Scope::Scenario(name) => scenario_name(*index, scenario) == *name,
             Scope::Category(name) => scenario.behaviour.category.as_deref() == Some(name),
             Scope::Operation(_) => has_operations(&scenario.behaviour),
             Scope::Run | Scope::Stage(_) | Scope::Target(_) => true,
-        };
-        let all = self.file.scenarios.iter().enumerate();
-        all.filter(move |scenario| is_in_scope(*scenario)).map(|(_, scenario)| scenario)
+        });
+        in_scope.map(|(_, scenario)| scenario)
     }
 
     fn metric_fault(&self, bound: &Threshold) -> Option<Fault> {
@@ -189,6 +184,13 @@ impl PlannedLoad<'_> {
     }
 }
 
+fn unknown(kind: &str, name: &str, known: impl Iterator<Item = String>) -> Option<Fault> {
+    let known: Vec<_> = known.collect();
+    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    let cause = format!("no {kind} is named `{name}`");
+    (!known.contains(&name)).then(|| Fault::new(cause, suggest::instead(name, &known)))
+}
+
 /// The arrivals of an open stage on average.
 fn arrivals(stage: &StageSpec) -> Option<f64> {
     match stage.load {
@@ -205,8 +207,8 @@ fn is_address(target: &TargetUrl) -> bool {
 
 /// Whether some of a scenario's requests are messages to a tool server or an agent.
 fn has_operations(behaviour: &Behaviour) -> bool {
-    let calls_tools = |agent: &AgentSpec| agent.tools == ToolProtocol::Mcp;
-    behaviour.protocol.is_rpc() || behaviour.agent.as_ref().is_some_and(calls_tools)
+    behaviour.protocol.is_rpc()
+        || behaviour.agent.as_ref().is_some_and(|agent| agent.tools == ToolProtocol::Mcp)
 }
 
 /// Whether some of a scenario's requests ask for streams.

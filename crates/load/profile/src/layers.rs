@@ -263,8 +263,11 @@ const FREE_MEMBERS: [&str; 5] = ["thresholds", "bands", "gate", "labels", "heade
 /// member of a mapping with free keys.
 fn enclosing_key(path: &ConfigPath) -> ConfigPath {
     let steps = path.steps();
-    let free = |step: &Step| matches!(step, Step::Key(key) if FREE_MEMBERS.contains(&&**key));
-    if let Some(at) = steps.iter().position(free).filter(|at| at + 1 < steps.len()) {
+    if let Some(at) = steps
+        .iter()
+        .position(|step| matches!(step, Step::Key(key) if FREE_MEMBERS.contains(&&**key)))
+        .filter(|at| at + 1 < steps.len())
+    {
         return steps[..at + 2].iter().fold(ConfigPath::root(), |path, step| match step {
             Step::Key(key) => path.key(key),
             Step::Index(index) => path.index(*index),
@@ -308,6 +311,6 @@ fn value_of_text(path: &ConfigPath, text: &str) -> Value {
         return literal();
     }
     parse_scalar(text)
-        .filter(|value| forms.is_empty() || allows(Kind::of(value)) || !allows(Kind::Text))
+        .filter(|value| forms.is_empty() || allows(Kind::from_value(value)) || !allows(Kind::Text))
         .unwrap_or_else(literal)
 }

@@ -16,18 +16,20 @@ impl Lines {
 
     /// The line of the value at a path: of its key, else of the first key inside it, else of what
     /// contains it. `None` for a key that is missing at the top.
-    pub(crate) fn of(&self, path: &ConfigPath) -> Option<u64> {
-        let inside = || {
-            let within = self.0.iter().filter(|(known, _)| known.is_within(path));
-            within.map(|(_, line)| *line).min()
-        };
-        let around = || {
-            let around = self.0.iter().filter(|(known, _)| path.is_within(known));
-            around.map(|(_, line)| *line).max()
-        };
+    pub(crate) fn find(&self, path: &ConfigPath) -> Option<u64> {
         if path.steps().is_empty() {
             return None;
         }
-        self.0.get(path).copied().or_else(inside).or_else(around)
+        self.0
+            .get(path)
+            .copied()
+            .or_else(|| {
+                let within = self.0.iter().filter(|(known, _)| known.is_within(path));
+                within.map(|(_, line)| *line).min()
+            })
+            .or_else(|| {
+                let around = self.0.iter().filter(|(known, _)| path.is_within(known));
+                around.map(|(_, line)| *line).max()
+            })
     }
 }

@@ -17,7 +17,7 @@ use crate::overrides::Overrides;
 use crate::parser::parse_values;
 use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
-use crate::scenario::scenario;
+use crate::scenario;
 use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
@@ -38,10 +38,11 @@ pub fn load(
     let resolved = resolved.map_err(|problems| layers.locate(problems))?;
     let unjudgeable = judgeable::faults(&resolved.file, &resolved.targets.main);
     let mut plan = plan(profile, &layers, resolved);
-    let note = |(path, fault): (ConfigPath, Fault)| {
-        format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
-    };
-    plan.notes.extend(unjudgeable.into_iter().map(note));
+    plan.notes.extend(
+        unjudgeable.into_iter().map(|(path, fault)| {
+            format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
+        }),
+    );
     shared_by_shards(plan)
 }
 
@@ -161,12 +162,13 @@ fn run_id(
         None => ValueSource::Environment("PLIMSOLL_RUN_ID".to_owned()),
     };
     let text = flag.or_else(|| environment.run_id())?;
-    let refuse = |_| {
-        let cause = format!("`{text}` is not a run id");
-        let fix = format!("write 1 to {} letters, digits, `-`, `_` or `.`", RunId::MAX_LEN);
-        found.add(Problem::new(source_name, ConfigPath::root(), Fault::new(cause, fix)));
-    };
-    text.parse().map_err(refuse).ok()
+    text.parse()
+        .map_err(|_| {
+            let cause = format!("`{text}` is not a run id");
+            let fix = format!("write 1 to {} letters, digits, `-`, `_` or `.`", RunId::MAX_LEN);
+            found.add(Problem::new(source_name, ConfigPath::root(), Fault::new(cause, fix)));
+        })
+        .ok()
 }
 
 /// Shards are one run, and must have one run id where its conversations share text. Elsewhere
@@ -206,7 +208,6 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let versus = Some(versus).filter(|_| !targets.compared.is_empty());
     let targets = targets::all(&mut file, targets);
     let resolved = |path: ConfigPath, named: PathBuf| resolve_path(profile, layers, &path, &named);
-    let top = |key| ConfigPath::root().key(key);
     let limits = limits(&file);
     let http = HttpPlan {
         version: file.http_version,
@@ -230,7 +231,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         shard: run.shard,
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
-        scenarios: with_parts(file.scenarios.into_iter().enumerate().map(scenario).collect()),
+        scenarios: with_parts(scenario::scenarios(file.scenarios)),
         trace: file.trace.map(|trace| TraceSpec {
             file: resolved(top("trace").key("file"), trace.file),
             ..trace
@@ -253,6 +254,10 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         labels: file.labels,
         notes,
     }
+}
+
+fn top(key: &str) -> ConfigPath {
+    ConfigPath::root().key(key)
 }
 
 const fn limits(file: &ProfileFile) -> Limits {

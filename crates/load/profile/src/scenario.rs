@@ -6,13 +6,13 @@ use plimsoll_workload::{AgentRole, Content, ScenarioSpec, part_names};
 use crate::spec::{Behaviour, ScenarioFile};
 
 /// The name of a scenario: the given one, or one by its position.
-pub(crate) fn scenario_name((index, file): (usize, &ScenarioFile)) -> String {
+pub(crate) fn scenario_name(index: usize, file: &ScenarioFile) -> String {
     file.name.clone().unwrap_or_else(|| default_name(index))
 }
 
 /// The names under which a scenario's requests are counted: its own, and those of its parts.
-pub(crate) fn scenario_names((index, file): (usize, &ScenarioFile)) -> Vec<String> {
-    let name = scenario_name((index, file));
+pub(crate) fn scenario_names(index: usize, file: &ScenarioFile) -> Vec<String> {
+    let name = scenario_name(index, file);
     let parts = file.behaviour.agent.iter().flat_map(|agent| {
         let count = 1 + usize::from(agent.approve.is_some());
         part_names(&name).into_iter().take(count)
@@ -26,9 +26,14 @@ pub(crate) fn default_name(index: usize) -> String {
     format!("scenario-{}", index + 1)
 }
 
+/// The scenarios with every default filled in.
+pub(crate) fn scenarios(files: Vec<ScenarioFile>) -> Vec<ScenarioSpec> {
+    files.into_iter().enumerate().map(|(index, file)| scenario(index, file)).collect()
+}
+
 /// A scenario with every default filled in.
-pub(crate) fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
-    let name = scenario_name((index, &file));
+pub(crate) fn scenario(index: usize, file: ScenarioFile) -> ScenarioSpec {
+    let name = scenario_name(index, &file);
     let Behaviour { protocol, turns, stream, system, content, max_tokens, .. } = file.behaviour;
     let Behaviour { max_tokens_field, tool_result, think_time, cache_mode, .. } = file.behaviour;
     let Behaviour { prefix_pool, parameters, http, mcp, a2a, websocket, .. } = file.behaviour;

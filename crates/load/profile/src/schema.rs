@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The kind of a value.
-    pub(crate) fn of(value: &Value) -> Self {
+    pub(crate) fn from_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(_) => Self::Bool,
@@ -103,8 +103,10 @@ impl<'s> Node<'s> {
     /// The schema of the value of `key`; `None` if the key is unknown, or its value is not
     /// restricted.
     pub(crate) fn member(self, key: &str) -> Option<&'s Value> {
-        let other = || self.0.get("additionalProperties").filter(|schema| schema.is_object());
-        self.0.get("properties").and_then(|known| known.get(key)).or_else(other)
+        self.0
+            .get("properties")
+            .and_then(|known| known.get(key))
+            .or_else(|| self.0.get("additionalProperties").filter(|schema| schema.is_object()))
     }
 
     /// Whether unknown keys are an error.
@@ -166,11 +168,14 @@ pub(crate) fn top() -> &'static Value {
 /// The forms that the value at `path` may have; empty if the schema has no such path.
 pub(crate) fn at(path: &ConfigPath) -> Vec<Node<'static>> {
     path.steps().iter().fold(forms(top()), |current, step| {
-        let inner = |node: Node<'static>| match step {
-            Step::Key(key) => node.member(key),
-            Step::Index(_) => node.items(),
-        };
-        current.into_iter().filter_map(inner).flat_map(forms).collect()
+        current
+            .into_iter()
+            .filter_map(|node| match step {
+                Step::Key(key) => node.member(key),
+                Step::Index(_) => node.items(),
+            })
+            .flat_map(forms)
+            .collect()
     })
 }
 

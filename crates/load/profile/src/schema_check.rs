@@ -31,7 +31,7 @@ impl SchemaCheck {
     fn value(&mut self, value: &Value, schema: &Value, path: &ConfigPath) {
         let forms = schema::forms(schema);
         let allowed: Vec<_> =
-            forms.iter().copied().filter(|form| form.allows(Kind::of(value))).collect();
+            forms.iter().copied().filter(|form| form.allows(Kind::from_value(value))).collect();
         if allowed.is_empty() {
             return self.report(path, wrong_kind(value, &forms));
         }
@@ -115,9 +115,8 @@ fn select<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, 
 
 fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, Fault> {
     let known: Vec<_> = forms.iter().copied().flat_map(Node::required).collect();
-    let fix = || format!("write {}", suggest::one_of(&known));
     match map.keys().collect::<Vec<_>>().as_slice() {
-        [] => Err(Fault::new("is an empty mapping", fix())),
+        [] => Err(Fault::new("is an empty mapping", one_of(&known))),
         [key] => forms
             .iter()
             .copied()
@@ -125,15 +124,19 @@ fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Nod
             .ok_or_else(|| {
                 Fault::new(format!("has the unknown key `{key}`"), suggest::instead(key, &known))
             }),
-        _ => Err(Fault::new("has several keys, but only one is allowed", fix())),
+        _ => Err(Fault::new("has several keys, but only one is allowed", one_of(&known))),
     }
+}
+
+fn one_of(known: &[&str]) -> String {
+    format!("write {}", suggest::one_of(known))
 }
 
 fn wrong_kind(value: &Value, forms: &[Node<'_>]) -> Fault {
     let cause = match value {
         Value::Bool(value) => format!("is `{value}`"),
         Value::Number(_) if wants_duration(forms) => "is a number without a unit".to_owned(),
-        _ => format!("is {}", Kind::of(value).name()),
+        _ => format!("is {}", Kind::from_value(value).name()),
     };
     let wanted = describe(forms);
     let fix = match value {

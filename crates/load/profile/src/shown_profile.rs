@@ -23,15 +23,11 @@ const LAST: &str = "scenarios";
 /// left at the top for them to inherit. Files have absolute paths, so that it can be kept anywhere.
 pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     file.name = Some(plan.name.clone());
-    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    let named = |path: &PathBuf| {
-        if is_builtin(path) { path.clone() } else { absolute(path) }
-    };
     if let (Some(trace), Some(resolved)) = (&mut file.trace, &plan.trace) {
-        trace.file = named(&resolved.file);
+        trace.file = absolute(&resolved.file);
     }
-    file.tokenizer = plan.tokenizer.as_ref().map(named);
-    file.tls.ca_file = plan.tls.ca_file.as_ref().map(named);
+    file.tokenizer = plan.tokenizer.as_ref().map(absolute);
+    file.tls.ca_file = plan.tls.ca_file.as_ref().map(absolute);
     if let (Some(target), Some(resolved)) = (&mut file.target, plan.targets.first()) {
         *target = resolved.url.to_string();
     }
@@ -55,6 +51,14 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     notes.iter().map(|note| format!("# {note}\n")).chain([text]).collect()
 }
 
+fn absolute(path: &PathBuf) -> PathBuf {
+    if is_builtin(path) {
+        path.clone()
+    } else {
+        std::path::absolute(path).unwrap_or_else(|_| path.clone())
+    }
+}
+
 /// Hides what may be a credential, and names the scenarios.
 fn redact(file: &mut ProfileFile) {
     if let Some(key) = &mut file.key {
@@ -73,7 +77,8 @@ fn redact(file: &mut ProfileFile) {
         target.headers.iter_mut().for_each(hide);
         target.url = redacted_path(&target.url);
     }
-    let names: Vec<_> = file.scenarios.iter().enumerate().map(scenario_name).collect();
+    let names: Vec<_> =
+        file.scenarios.iter().enumerate().map(|(index, file)| scenario_name(index, file)).collect();
     for (scenario, name) in file.scenarios.iter_mut().zip(names) {
         scenario.name = Some(name);
         scenario.headers.iter_mut().for_each(hide);
@@ -106,12 +111,11 @@ impl Serialize for Ordered<'_> {
         match self.0 {
             Value::Array(items) => serializer.collect_seq(items.iter().map(Ordered)),
             Value::Object(members) => {
-                let rank = |key: &str| match FIRST.iter().position(|first| *first == key) {
-                    Some(position) => position,
-                    None => FIRST.len() + usize::from(key == LAST),
-                };
                 let mut keys: Vec<_> = members.keys().collect();
-                keys.sort_by_key(|key| rank(key));
+                keys.sort_by_key(|key| match FIRST.iter().position(|first| first == key) {
+                    Some(position) => position,
+                    None => FIRST.len() + usize::from(*key == LAST),
+                });
                 let mut map = serializer.serialize_map(Some(keys.len()))?;
                 for key in keys {
                     map.serialize_entry(key, &Ordered(&members[key]))?;

@@ -70,8 +70,11 @@ fn record(cell: &Group) -> Vec<String> {
     ];
     fields.extend(COUNTERS.iter().map(|counter| (counter.of)(&cell.counters).to_string()));
     fields.extend(RATES.iter().map(|rate| optional((rate.of)(&cell.rates))));
-    let errors = |class: &ErrorClass| cell.errors.get(class.name()).copied().unwrap_or_default();
-    fields.extend(ErrorClass::ALL.iter().map(|class| errors(class).to_string()));
+    fields.extend(
+        ErrorClass::ALL
+            .iter()
+            .map(|class| cell.errors.get(class.name()).copied().unwrap_or_default().to_string()),
+    );
     fields.push(statuses(cell));
     fields.push(codes(cell));
     fields.push(policy_decisions(cell));

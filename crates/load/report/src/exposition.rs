@@ -44,8 +44,12 @@ pub struct Exposition {
 impl Exposition {
     /// An empty page with these labels on every line.
     pub fn new(labels: &BTreeMap<String, String>) -> Self {
-        let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape_label(value));
-        Self { out: String::new(), common: labels.iter().map(pair).collect() }
+        let mut common = String::new();
+        for (key, value) in labels {
+            // Writing to a String cannot fail.
+            let _ = write!(common, ",{key}=\"{}\"", escape_label(value));
+        }
+        Self { out: String::new(), common }
     }
 
     /// Begins a family.

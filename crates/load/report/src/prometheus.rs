@@ -204,19 +204,18 @@ impl Page<'_> {
     }
 
     fn processes(&mut self, processes: &[ProcessUse]) {
-        let of_run = || processes.iter().filter(|process| process.stage.is_none());
-        if of_run().next().is_none() {
+        if processes_of_run(processes).next().is_none() {
             return;
         }
         let labels = |process: &'_ ProcessUse| vec![("process", process.name.clone().into())];
         let name = "plimsoll_process_cpu_seconds";
         self.head(name, Kind::Gauge, "CPU time of a watched process.");
-        for process in of_run() {
+        for process in processes_of_run(processes) {
             self.line(name, &labels(process), process.cpu_s);
         }
         let name = "plimsoll_process_resident_bytes";
         self.head(name, Kind::Gauge, "Resident memory of a watched process at the end.");
-        for process in of_run() {
+        for process in processes_of_run(processes) {
             self.line(name, &labels(process), process.rss_bytes as f64);
         }
     }
@@ -228,6 +227,10 @@ impl Page<'_> {
     fn line(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
         self.out.line(name, labels, value);
     }
+}
+
+fn processes_of_run(processes: &[ProcessUse]) -> impl Iterator<Item = &ProcessUse> {
+    processes.iter().filter(|process| process.stage.is_none())
 }
 
 /// Every quantile of a cell that has a bound.
@@ -253,17 +256,20 @@ fn seconds(millis: f64) -> f64 {
 }
 
 fn labels(cell: &Group) -> Labels<'_> {
-    let text = |label: &'_ Option<String>| label.clone().unwrap_or_default();
     let mut labels = vec![
-        ("stage", text(&cell.stage).into()),
-        ("scenario", text(&cell.scenario).into()),
-        ("target", text(&cell.target).into()),
+        ("stage", text(cell.stage.as_ref()).into()),
+        ("scenario", text(cell.scenario.as_ref()).into()),
+        ("target", text(cell.target.as_ref()).into()),
         ("warmup", cell.warmup.to_string().into()),
     ];
     if let Some(operation) = &cell.operation {
         labels.push(("operation", operation.as_str().into()));
     }
     labels
+}
+
+fn text(label: Option<&String>) -> String {
+    label.cloned().unwrap_or_default()
 }
 
 fn with<'a>(cell: &'a Group, key: &'static str, value: String) -> Labels<'a> {

@@ -44,9 +44,11 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
 fn task_fact(group: &TaskGroup) -> String {
     let times = group.time(TaskTime::Loop).map(|times| {
         let shown = QUANTILES.iter().filter(|quantile| matches!(quantile.key, "p50" | "p95"));
-        let figure = |quantile| format::figure(times.figure(quantile));
-        let figures: Vec<_> =
-            shown.map(|quantile| format!("{} {}", quantile.label, figure(quantile))).collect();
+        let figures: Vec<_> = shown
+            .map(|quantile| {
+                format!("{} {}", quantile.label, format::figure(times.figure(quantile)))
+            })
+            .collect();
         format!("loop {}; ", figures.join(", "))
     });
     let (label, times) = (task_label(group), times.unwrap_or_default());

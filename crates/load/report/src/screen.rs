@@ -221,7 +221,7 @@ impl Screen {
     /// longer, so that they can be copied; the rows that they take are counted.
     pub fn lines(&self, style: Style) -> Vec<String> {
         let stands_out = self.stands_out.len().min(STANDS_OUT);
-        let mut plan = Plan::of(&self.sections, stands_out, self.next.len());
+        let mut plan = Plan::everything(&self.sections, stands_out, self.next.len());
         loop {
             let lines = self.laid_out(&plan, style.width);
             let rows: usize = lines.iter().map(|line| line.rows(style.width)).sum();
@@ -280,11 +280,14 @@ fn beside(line: &str, file: &str, width: usize) -> Option<String> {
 
 /// The lines of a text; those after the first are indented by two.
 fn hanging(text: &str, width: usize, most: usize) -> Vec<String> {
-    let indent = |(number, line): (usize, String)| match number {
-        0 => line,
-        _ => format!("  {line}"),
-    };
-    wrap_at_most(text, width.saturating_sub(2), most).into_iter().enumerate().map(indent).collect()
+    wrap_at_most(text, width.saturating_sub(2), most)
+        .into_iter()
+        .enumerate()
+        .map(|(number, line)| match number {
+            0 => line,
+            _ => format!("  {line}"),
+        })
+        .collect()
 }
 
 /// A line, and the part at its start that has a colour.

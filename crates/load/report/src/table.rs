@@ -94,17 +94,18 @@ impl Table {
     /// The columns of figures that are shown, with their widths.
     fn figures(&self, layout: &Layout) -> Vec<(usize, usize)> {
         let count = self.all().map(Vec::len).max().unwrap_or_default();
-        let shows = |cell: &&String| !(cell.is_empty() || layout.drops_dashes && **cell == DASH);
-        let is_shown = |column: &usize| {
-            let mut cells = self.rows.iter().filter_map(|row| row.get(*column));
-            self.rows.is_empty() || cells.any(|cell| shows(&cell))
-        };
-        let width = |column: usize| {
-            let cells = self.all().filter_map(|row| row.get(column));
-            let width = cells.map(|cell| length(cell)).max().unwrap_or_default();
-            (column, width.min(layout.room()))
-        };
-        (1..count).filter(is_shown).map(width).collect()
+        (1..count)
+            .filter(|column| {
+                let mut cells = self.rows.iter().filter_map(|row| row.get(*column));
+                self.rows.is_empty()
+                    || cells.any(|cell| !(cell.is_empty() || layout.drops_dashes && *cell == DASH))
+            })
+            .map(|column| {
+                let cells = self.all().filter_map(|row| row.get(column));
+                let width = cells.map(|cell| length(cell)).max().unwrap_or_default();
+                (column, width.min(layout.room()))
+            })
+            .collect()
     }
 
     /// The width of the column of names, and the columns of figures of each table.
@@ -171,8 +172,11 @@ struct Part<'t> {
 impl Part<'_> {
     /// Whether a row is a title, or has a figure in these columns.
     fn concerns(&self, row: &[String]) -> bool {
-        let has = |(column, _): &(usize, usize)| row.get(*column).is_some_and(|c| !c.is_empty());
-        row.len() < 2 || self.columns.iter().any(has)
+        row.len() < 2
+            || self
+                .columns
+                .iter()
+                .any(|(column, _)| row.get(*column).is_some_and(|c| !c.is_empty()))
     }
 
     /// The lines of a row: one, and more for a name that is too long.

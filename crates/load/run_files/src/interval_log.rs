@@ -41,7 +41,9 @@ fn tag(interval: &IntervalHistogram, several: bool) -> String {
     if !several {
         return format!("{warmup}{metric}");
     }
-    let is_allowed = |c: &char| !c.is_whitespace() && !c.is_control() && *c != ',';
-    let target = interval.target.chars().map(|c| if is_allowed(&c) { c } else { '_' });
+    let target = interval
+        .target
+        .chars()
+        .map(|c| if !c.is_whitespace() && !c.is_control() && c != ',' { c } else { '_' });
     format!("{warmup}{metric}.{}", target.collect::<String>())
 }

@@ -78,8 +78,9 @@ struct RowCounter {
 
 impl RowCounter {
     fn new(metadata: &RunMetadata) -> Self {
-        let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
-        let recorder = Recorder::new(metadata.stages.iter().map(end).collect());
+        let recorder = Recorder::new(
+            metadata.stages.iter().map(|stage| seconds(stage.start_s + stage.duration_s)).collect(),
+        );
         let (counted, series) = (Snapshot::new(), TimeSeries::default());
         let last = Moment::EPOCH;
         Self {
@@ -111,8 +112,7 @@ impl RowCounter {
     /// Counts a row as the number of turns that it stands for.
     fn count(&mut self, sample: &Sample, row: &ParsedRow) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
-        let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
-        if number(self.last) != number(last) {
+        if interval_number(self.last) != interval_number(last) {
             self.end_interval();
         }
         self.last = last;
@@ -175,6 +175,10 @@ impl RowCounter {
         }
         notes
     }
+}
+
+fn interval_number(moment: Moment) -> u64 {
+    moment.as_nanos() / INTERVAL.as_u64()
 }
 
 /// Shortens a stage that was cut off: it lasted until the last response, as far as is known.

@@ -120,8 +120,11 @@ pub fn rebuild_tasks<L: AsRef<[u8]>, R: AsRef<[u8]>>(
             None => rebuilt.unreadable += u64::from(!line.is_empty()),
         }
     }
-    let first = |row: R| parse_row(row.as_ref()).ok().filter(|row| row.turn == 0);
-    for row in rows.into_iter().filter_map(first).filter(|row| !ended.contains(&row.conversation)) {
+    for row in rows
+        .into_iter()
+        .filter_map(|row| parse_row(row.as_ref()).ok().filter(|row| row.turn == 0))
+        .filter(|row| !ended.contains(&row.conversation))
+    {
         if let Some(task) = under_way(&row, metadata) {
             rebuilt.tally.record(&task);
             rebuilt.under_way += 1;
@@ -155,7 +158,6 @@ fn under_way(row: &ParsedRow, metadata: &RunMetadata) -> Option<TaskSample> {
 
 /// The task of a row; `None` if it is one of another run.
 fn sample(row: &TaskRow<'_>, metadata: &RunMetadata) -> Option<TaskSample> {
-    let id = |position: Option<usize>| u16::try_from(position?).ok();
     let scenario = metadata.scenarios.iter().position(|name| *name == row.scenario);
     let target = metadata.targets.iter().position(|target| target.name == row.target);
     let stage = metadata.stages.iter().position(|stage| stage.name == row.stage);
@@ -190,6 +192,10 @@ fn sample(row: &TaskRow<'_>, metadata: &RunMetadata) -> Option<TaskSample> {
             .as_ref()
             .and_then(|name| TaskPart::ALL.into_iter().find(|part| part.name() == &**name)),
     })
+}
+
+fn id(position: Option<usize>) -> Option<u16> {
+    u16::try_from(position?).ok()
 }
 
 fn millis(millis: f64) -> Nanos {

@@ -31,7 +31,7 @@ pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
     screen.rows(times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
     for (url, run) in urls.iter().zip(runs) {
         let path = redacted_path(url);
-        screen.stands_out(run_stands_out(&run.summary).into_iter().map(|item| item.of(&path)));
+        screen.stands_out(run_stands_out(&run.summary).into_iter().map(|item| item.named(&path)));
         let (tone, text) = run_verdict(&run.summary);
         let mut own = Screen::new(Rest::Flag);
         own.verdict(tone, &text);

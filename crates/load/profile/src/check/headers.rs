@@ -68,8 +68,10 @@ impl ProfileCheck<'_> {
 
 /// Whether a text is a token of RFC 9110, section 5.6.2.
 pub(super) fn is_name(text: &str) -> bool {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(token)
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// Whether a text can be a header's value: no control characters but tab (RFC 9110, section 5.5).

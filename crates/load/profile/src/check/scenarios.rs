@@ -10,7 +10,7 @@ use super::{ProfileCheck, headers, targets, top};
 use crate::error::Fault;
 use crate::path::ConfigPath;
 use crate::scenario;
-use crate::spec::{Behaviour, ScenarioFile};
+use crate::spec::Behaviour;
 use plimsoll_plan::HttpVersion;
 
 impl ProfileCheck<'_> {
@@ -57,14 +57,11 @@ impl ProfileCheck<'_> {
     /// Adds the problems that the workload finds.
     fn check_as_workload(&mut self) {
         // Positions serve as names, so that each problem can be mapped to its scenario.
-        let numbered = |(index, file): (usize, &ScenarioFile)| {
-            scenario::scenario((
-                index,
-                ScenarioFile { name: Some(index.to_string()), ..file.clone() },
-            ))
-        };
-        let scenarios = self.file.scenarios.iter().enumerate().map(numbered).collect();
-        let scenarios = with_parts(scenarios);
+        let mut numbered = self.file.scenarios.clone();
+        for (index, file) in numbered.iter_mut().enumerate() {
+            file.name = Some(index.to_string());
+        }
+        let scenarios = with_parts(scenario::scenarios(numbered));
         let found = Workload::new(&scenarios, None, None, Seed(self.file.seed), IdSeed::default());
         let Err(WorkloadError::Scenarios(problems)) = found else { return };
         for problem in problems {
@@ -92,8 +89,9 @@ impl ProfileCheck<'_> {
     /// Whether a scenario that needs content has none.
     fn lacks_content(&self, index: usize) -> bool {
         let behaviour = self.file.scenarios.get(index).map(|scenario| &scenario.behaviour);
-        let needs = |own: &Behaviour| !matches!(own.protocol, Dialect::Http | Dialect::Mcp);
-        behaviour.is_some_and(|own| own.content.is_none() && needs(own))
+        behaviour.is_some_and(|own| {
+            own.content.is_none() && !matches!(own.protocol, Dialect::Http | Dialect::Mcp)
+        })
     }
 
     fn check_names(&mut self) {
@@ -103,13 +101,12 @@ impl ProfileCheck<'_> {
             let path = ConfigPath::root().key("scenarios").index(index).key("name");
             let earlier =
                 file.scenarios[..index].iter().position(|other| other.name.as_ref() == Some(name));
-            let is_of_part = |other: &ScenarioFile| {
-                let own = other.name.as_ref().filter(|_| other.behaviour.agent.is_some());
-                own.is_some_and(|own| part_names(own).contains(name))
-            };
             if name.trim().is_empty() {
                 self.report(path, "is empty", "write a name, or leave it out");
-            } else if file.scenarios.iter().any(is_of_part) {
+            } else if file.scenarios.iter().any(|other| {
+                let own = other.name.as_ref().filter(|_| other.behaviour.agent.is_some());
+                own.is_some_and(|own| part_names(own).contains(name))
+            }) {
                 let cause = format!("is `{name}`, like a part of an agent");
                 self.report(path, cause, "give it a different name");
             } else if let Some(earlier) = earlier {
@@ -172,7 +169,7 @@ impl ProfileCheck<'_> {
             );
         }
         // Spaces inside a placeholder are gone when it has been filled in.
-        self.check_path(path.key("path"), (target, &without_placeholders(target)));
+        self.check_path(path.key("path"), target, &without_placeholders(target));
     }
 
     fn check_rpc(&mut self, index: usize, behaviour: &Behaviour) {
@@ -186,12 +183,12 @@ impl ProfileCheck<'_> {
         }
         for (section, key, value) in paths {
             let path = self.layers.behaviour_path(index, section).key(key);
-            self.check_path(path, (value, value));
+            self.check_path(path, value, value);
         }
     }
 
     /// A path, and what is sent of it as it is written.
-    fn check_path(&mut self, path: ConfigPath, (written, sent): (&str, &str)) {
+    fn check_path(&mut self, path: ConfigPath, written: &str, sent: &str) {
         if !written.is_empty() && !written.starts_with('/') {
             self.report(path.clone(), "does not start with `/`", "put a `/` before it");
         }
@@ -217,9 +214,9 @@ impl ProfileCheck<'_> {
         }
         let path = self.layers.behaviour_path(index, "websocket");
         let Some(WebSocketSpec { path: own, subprotocol }) = &behaviour.websocket else { return };
-        let is_path =
-            |own: &String| own.starts_with('/') && own.bytes().all(|byte| byte.is_ascii_graphic());
-        if own.as_ref().is_some_and(|own| !is_path(own)) {
+        if own.as_ref().is_some_and(|own| {
+            !(own.starts_with('/') && own.bytes().all(|byte| byte.is_ascii_graphic()))
+        }) {
             let fix = "start it with `/`, and percent-encode what is not printable ASCII";
             self.report(path.key("path"), "is not a path", fix);
         }

@@ -34,10 +34,10 @@ pub(crate) fn compares(file: &ProfileFile, purpose: Purpose) -> bool {
 
 /// Which target the others are compared with, by its position.
 pub(crate) fn reference(file: &ProfileFile) -> usize {
-    let named = |target: &TargetFile| Some(&target.name) == file.versus.reference.as_ref();
-    let direct = |target: &TargetFile| target.role == RoleFile::Direct;
     let find = |wanted: &dyn Fn(&TargetFile) -> bool| file.targets.iter().position(wanted);
-    find(&named).or_else(|| find(&direct)).unwrap_or(0)
+    find(&|target| Some(&target.name) == file.versus.reference.as_ref())
+        .or_else(|| find(&|target| target.role == RoleFile::Direct))
+        .unwrap_or(0)
 }
 
 impl ProfileCheck<'_> {
@@ -96,18 +96,13 @@ impl ProfileCheck<'_> {
     /// Two targets that are one.
     fn check_same(&mut self, urls: &[TargetUrl]) {
         let file = self.file;
-        let what = |target: &TargetFile| {
-            (target.model.clone(), target.protocol, target.headers.clone(), target.key.clone())
-        };
         for (index, (url, target)) in urls.iter().zip(&file.targets).enumerate() {
-            let control = |target: &TargetFile| target.role == RoleFile::Control;
-            let same = |(other, earlier): &(&TargetUrl, &TargetFile)| {
-                *other == url && what(earlier) == what(target) && !control(earlier)
-            };
-            if control(target) {
+            if is_control(target) {
                 continue;
             }
-            let earlier = urls.iter().zip(&file.targets).take(index).find(same);
+            let earlier = urls.iter().zip(&file.targets).take(index).find(|(other, earlier)| {
+                *other == url && ask_the_same(earlier, target) && !is_control(earlier)
+            });
             if let Some((_, earlier)) = earlier {
                 let cause = format!("is the same target as `{}`", earlier.name);
                 let fix = "give each its own URL, model or headers; to load one twice as a \
@@ -209,9 +204,11 @@ impl ProfileCheck<'_> {
         let in_turns = stages.filter(|stage| {
             versus.schedule == PairMode::Turns || matches!(stage.load, Load::Closed { .. })
         });
-        let short = |length: &Nanos| length.as_u64() < least;
         let too_short = in_turns
-            .filter(|stage| !stage.warmup && stage.duration.as_ref().is_some_and(short))
+            .filter(|stage| {
+                !stage.warmup
+                    && stage.duration.as_ref().is_some_and(|length| length.as_u64() < least)
+            })
             .map(ToString::to_string)
             .next();
         if let Some(stage) = too_short {
@@ -262,6 +259,15 @@ impl ProfileCheck<'_> {
             self.check_placeholder(path, key);
         }
     }
+}
+
+/// Whether the requests to both are the same but for the URL.
+fn ask_the_same(a: &TargetFile, b: &TargetFile) -> bool {
+    a.model == b.model && a.protocol == b.protocol && a.headers == b.headers && a.key == b.key
+}
+
+fn is_control(target: &TargetFile) -> bool {
+    target.role == RoleFile::Control
 }
 
 /// `pid:4711` or `:8080`.

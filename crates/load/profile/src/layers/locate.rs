@@ -56,22 +56,29 @@ fn only_scenario(name: &str) -> Result<ConfigPath, Fault> {
 
 fn item_index(items: &[Value], name: &str) -> Result<usize, Fault> {
     let by_number = name.parse().ok().filter(|&index: &usize| index < items.len());
-    let by_name = || items.iter().position(|item| item.get("name").is_some_and(|own| own == name));
-    let unnamed = |(index, item): (usize, &Value)| {
-        item.get("name").is_none_or(Value::is_null) && name == default_name(index)
-    };
-    let by_default_name = || items.iter().enumerate().position(unnamed);
-    by_number.or_else(by_name).or_else(by_default_name).ok_or_else(|| {
-        let names: Vec<_> = items.iter().filter_map(|item| item.get("name")?.as_str()).collect();
-        let fix = match items.len() {
-            0 => "it is empty: write it in the profile".to_owned(),
-            _ if names.is_empty() => format!("write a number from 0 to {}", items.len() - 1),
-            count => {
-                format!("write a number from 0 to {}, or {}", count - 1, suggest::one_of(&names))
-            }
-        };
-        Fault::new(format!("has no item `{name}`"), fix)
-    })
+    by_number
+        .or_else(|| items.iter().position(|item| item.get("name").is_some_and(|own| own == name)))
+        .or_else(|| {
+            items.iter().enumerate().position(|(index, item)| {
+                item.get("name").is_none_or(Value::is_null) && name == default_name(index)
+            })
+        })
+        .ok_or_else(|| {
+            let names: Vec<_> =
+                items.iter().filter_map(|item| item.get("name")?.as_str()).collect();
+            let fix = match items.len() {
+                0 => "it is empty: write it in the profile".to_owned(),
+                _ if names.is_empty() => format!("write a number from 0 to {}", items.len() - 1),
+                count => {
+                    format!(
+                        "write a number from 0 to {}, or {}",
+                        count - 1,
+                        suggest::one_of(&names)
+                    )
+                }
+            };
+            Fault::new(format!("has no item `{name}`"), fix)
+        })
 }
 
 /// The path of a header. An existing one is found whatever its upper and lower case.
@@ -99,7 +106,7 @@ pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(
         // The only scenario of a profile that lists none.
         *root = Value::Array(vec![Value::Object(Map::new())]);
     }
-    let kind = Kind::of(root);
+    let kind = Kind::from_value(root);
     match (step, root) {
         (Step::Key(key), Value::Object(map)) => {
             insert(map.entry(key.as_str()).or_insert(Value::Null), rest, value)

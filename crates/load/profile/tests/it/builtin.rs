@@ -95,20 +95,23 @@ fn policy_has_its_documented_scenarios_and_mix() {
         };
         let seen = ["normal", "sql_injection", "destructive", "pii", "llm"].map(of);
         assert_eq!(seen, counts, "{name}");
-        let blocks = |scenario: &ScenarioSpec| scenario.expect == Some(ExpectedDecision::Block);
         for scenario in &plan.scenarios {
             let category = scenario.category.as_deref();
             let bad = matches!(category, Some("sql_injection" | "destructive"));
-            assert_eq!(blocks(scenario), bad, "{}", scenario.name);
-            assert_eq!(blocks(scenario), scenario.expect != Some(ExpectedDecision::Allow));
+            assert_eq!(must_be_blocked(scenario), bad, "{}", scenario.name);
+            assert_eq!(must_be_blocked(scenario), scenario.expect != Some(ExpectedDecision::Allow));
         }
         let weight = |of: &dyn Fn(&ScenarioSpec) -> bool| -> f64 {
             plan.scenarios.iter().filter(|s| of(s)).map(|s| s.weight).sum()
         };
-        let share = weight(&blocks) / weight(&|_| true);
+        let share = weight(&must_be_blocked) / weight(&|_| true);
         assert!((0.19..=0.2).contains(&share), "{name}: {share}");
         assert!(plan.stages.0[0].warmup && !plan.bands.is_empty() && !plan.thresholds.is_empty());
     }
+}
+
+fn must_be_blocked(scenario: &ScenarioSpec) -> bool {
+    scenario.expect == Some(ExpectedDecision::Block)
 }
 
 #[test]
@@ -124,11 +127,10 @@ fn agent_loop_calls_tools_over_mcp_and_has_their_requests_apart() {
     let plan = checked("agent-loop");
     let names: Vec<_> = plan.scenarios.iter().map(|s| (s.name.as_str(), s.weight)).collect();
     assert_eq!(names, [("assistant", 1.0), ("assistant/tools", 0.0)]);
-    let is_documented = |role: &AgentRole| {
+    assert!(plan.scenarios[0].agent.as_ref().is_some_and(|role| {
         matches!(role, AgentRole::Agent(agent) if agent.tools == ToolProtocol::Mcp
             && (agent.tool_path(), agent.max_steps) == ("/mcp", 20) && agent.approve.is_none())
-    };
-    assert!(plan.scenarios[0].agent.as_ref().is_some_and(is_documented));
+    }));
     assert_eq!(plan.scenarios[0].parameters["tools"][0]["function"]["name"], "echo");
     let of_tools = plan.scenarios[1].mcp.as_ref().map(|mcp| (mcp.revision.name(), &*mcp.path));
     assert_eq!(of_tools, Some(("2026-07-28", "/mcp")), "the revision without sessions");
@@ -205,9 +207,6 @@ fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
         assert_eq!(busts, !is_policy(name), "{name}: only exact texts of queries may repeat");
         let (first, second) = (requests(&plan, "first"), requests(&plan, "second"));
         assert_eq!(first, requests(&plan, "first"), "{name}: a run id repeats a run exactly");
-        let ids = |run: &[(String, String)]| -> BTreeSet<String> {
-            run.iter().map(|(id, _)| id.clone()).collect()
-        };
         assert!(ids(&first).is_disjoint(&ids(&second)), "{name}");
         // Handshakes, lists and pings are the same in every session.
         if plan.scenarios.iter().all(|scenario| scenario.protocol == Dialect::Mcp) {
@@ -226,6 +225,10 @@ fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
     }
 }
 
+fn ids(run: &[(String, String)]) -> BTreeSet<String> {
+    run.iter().map(|(id, _)| id.clone()).collect()
+}
+
 const TRACE: &str =
     "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-14 09:30:01.2009751,816,593\n";
 
@@ -236,19 +239,24 @@ fn files_are_relative_to_the_profile_and_those_of_flags_to_the_current_folder() 
     let profile =
         builtin("azure-trace").unwrap().replace("builtin:traces/azure-example.csv", "t.csv");
     std::fs::write(&path, profile.replace("name: azure-trace\n", "")).unwrap();
-    let plan = |flags| {
-        let profile = Profile::open(path.to_str().unwrap()).unwrap();
-        load(&profile, &EnvVars::default(), &flags, Purpose::Check)
-    };
-    assert_eq!(plan(Overrides::default()).unwrap_err().len(), 1, "the file is not there yet");
+    assert_eq!(
+        check(&path, &Overrides::default()).unwrap_err().len(),
+        1,
+        "the file is not there yet"
+    );
     std::fs::write(folder.path().join("t.csv"), TRACE).unwrap();
-    let from_profile = plan(Overrides::default()).unwrap();
+    let from_profile = check(&path, &Overrides::default()).unwrap();
     assert_eq!(from_profile.trace.unwrap().file, folder.path().join("t.csv"));
     assert_eq!(from_profile.name, "with-trace");
     let sets = vec!["trace.file=../../../profiles/traces/azure-example.csv".to_owned()];
-    let current = plan(Overrides { sets, ..Overrides::default() }).unwrap();
+    let current = check(&path, &Overrides { sets, ..Overrides::default() }).unwrap();
     assert_eq!(
         current.trace.unwrap().file.to_str(),
         Some("../../../profiles/traces/azure-example.csv")
     );
+}
+
+fn check(path: &std::path::Path, flags: &Overrides) -> Result<Plan, Problems> {
+    let profile = Profile::open(path.to_str().unwrap()).unwrap();
+    load(&profile, &EnvVars::default(), flags, Purpose::Check)
 }

@@ -131,10 +131,6 @@ fn each_link_has_a_target() {
 #[test]
 fn each_file_that_a_page_names_exists() {
     // A text with a placeholder, or a part of a command, is not a path.
-    let is_path = |word: &&str| {
-        let known = FOLDERS.iter().any(|folder| word.starts_with(folder)) || word.contains("/src/");
-        known && !word.contains([' ', '*']) && !word.contains("NAME")
-    };
     for path in pages() {
         for named in page(&path).split('`').skip(1).step_by(2).filter(is_path) {
             // The architecture names files by crate, without the folder that groups crates.
@@ -144,4 +140,9 @@ fn each_file_that_a_page_names_exists() {
             assert!(there, "{path}: {named}");
         }
     }
+}
+
+fn is_path(word: &&str) -> bool {
+    let known = FOLDERS.iter().any(|folder| word.starts_with(folder)) || word.contains("/src/");
+    known && !word.contains([' ', '*']) && !word.contains("NAME")
 }

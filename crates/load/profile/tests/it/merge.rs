@@ -98,11 +98,14 @@ fn headers_are_added_and_replaced_in_any_case() {
 fn the_protocol_flag_is_for_every_scenario() {
     let flags =
         Overrides { protocol: Some("anthropic-messages".to_owned()), ..Overrides::default() };
-    let protocols = |plan: Plan| plan.scenarios.iter().map(|s| s.protocol).collect::<Vec<_>>();
     let plain = resolve(&base_with(MIX), &[], &Overrides::default()).unwrap();
-    assert_eq!(protocols(plain), [Dialect::OpenaiChat, Dialect::OpenaiResponses]);
+    assert_eq!(protocols(&plain), [Dialect::OpenaiChat, Dialect::OpenaiResponses]);
     let changed = resolve(&base_with(MIX), &[], &flags).unwrap();
-    assert_eq!(protocols(changed), [Dialect::AnthropicMessages; 2]);
+    assert_eq!(protocols(&changed), [Dialect::AnthropicMessages; 2]);
+}
+
+fn protocols(plan: &Plan) -> Vec<Dialect> {
+    plan.scenarios.iter().map(|s| s.protocol).collect::<Vec<_>>()
 }
 
 #[test]
@@ -245,9 +248,6 @@ fn shards_that_share_text_need_a_common_run_id_and_others_get_a_note() {
     let shared = "prefix_pool: {count: 2, approx_tokens: 9}";
     let shard = Overrides { shard: Some("0/2".to_owned()), ..Overrides::default() };
     let with_id = Overrides { run_id: Some("r".to_owned()), ..shard.clone() };
-    let notes = |lines: &str, flags| {
-        resolve(&base_with(lines), &[], flags).map(|plan| plan.notes.join("; "))
-    };
     assert_eq!(notes(shared, &with_id).unwrap(), "");
     assert_eq!(notes("", &with_id).unwrap(), "");
     let note = notes("", &shard).unwrap();
@@ -258,6 +258,10 @@ fn shards_that_share_text_need_a_common_run_id_and_others_get_a_note() {
     assert!(problem.contains("--run-id nightly-42"), "{problem}");
 }
 
+fn notes(lines: &str, flags: &Overrides) -> Result<String, Problems> {
+    resolve(&base_with(lines), &[], flags).map(|plan| plan.notes.join("; "))
+}
+
 #[test]
 fn yaml_anchors_and_json_mean_the_same_as_the_long_form() {
     let anchors =
@@ -266,6 +270,9 @@ fn yaml_anchors_and_json_mean_the_same_as_the_long_form() {
     assert_eq!(plan.scenarios[0].prefix_pool.unwrap().approx_tokens, 9);
     let json = r#" {"target": "http://127.0.0.1:9000", "model": "m", "stages": "1:1s",
         "content": {"mode": "sized", "approx_input_tokens": 8}}"#;
-    let of = |text: &str| resolve(text, &[], &Overrides::default()).unwrap();
-    assert_eq!(of(json), of(&base_with("")));
+    assert_eq!(plan_from(json), plan_from(&base_with("")));
+}
+
+fn plan_from(text: &str) -> Plan {
+    resolve(text, &[], &Overrides::default()).unwrap()
 }

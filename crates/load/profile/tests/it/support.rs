@@ -15,10 +15,13 @@ content: {mode: sized, approx_input_tokens: 8}
 
 /// The small valid profile with `lines`, which replace its lines of the same keys.
 pub(crate) fn base_with(lines: &str) -> String {
-    let key_of = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
     let keys: Vec<_> = lines.lines().map(key_of).collect();
     let kept = BASE.lines().filter(|line| !keys.contains(&key_of(line)));
     kept.chain(lines.lines()).collect::<Vec<_>>().join("\n")
+}
+
+fn key_of(line: &str) -> String {
+    line.split(':').next().unwrap_or_default().to_owned()
 }
 
 /// Resolves a text as if it were the file `p.yaml`.

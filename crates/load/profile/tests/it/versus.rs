@@ -95,8 +95,10 @@ fn a_control_can_be_a_target_of_its_own() {
     let plan = compared(&base_with(text), &Overrides::default()).unwrap();
     // And there is no second one.
     assert_eq!(named(&plan), [("d", Reference), ("c", Control), ("a", Candidate)]);
-    let direct = |plan: &Plan| plan.targets.iter().map(|target| target.direct).collect::<Vec<_>>();
-    assert_eq!(direct(&plan), [true, true, false]);
+    assert_eq!(
+        plan.targets.iter().map(|target| target.direct).collect::<Vec<_>>(),
+        [true, true, false]
+    );
     assert_eq!(plan.targets[1].watch.as_deref(), Some(":2"));
     // It may have the URL of the reference; it alone is nothing to compare.
     let same = text.replace("127.0.0.1:2", "127.0.0.1:3");
@@ -145,14 +147,13 @@ fn a_comparison_is_not_divided_into_shards() {
     let targets = "targets: [{name: d, url: 'http://h'}, {name: a, url: 'http://i'}]";
     let text = base_with(&format!("stages: '@5:60s'\n{targets}"));
     let run_id = Some("nightly-42".to_owned());
-    let shard = |shard: &str| Overrides {
-        run_id: run_id.clone(),
-        shard: Some(shard.to_owned()),
-        ..Overrides::default()
-    };
-    let error = compared(&text, &shard("0/2")).unwrap_err().to_string();
+    let error = compared(&text, &shard(run_id.as_ref(), "0/2")).unwrap_err().to_string();
     assert!(error.contains("--shard") && error.contains("`workers`"), "{error}");
-    assert!(compared(&text, &shard("0/1")).is_ok());
+    assert!(compared(&text, &shard(run_id.as_ref(), "0/1")).is_ok());
+}
+
+fn shard(run_id: Option<&String>, shard: &str) -> Overrides {
+    Overrides { run_id: run_id.cloned(), shard: Some(shard.to_owned()), ..Overrides::default() }
 }
 
 #[test]

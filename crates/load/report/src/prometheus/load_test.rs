@@ -50,14 +50,15 @@ fn groups(summary: &RunSummary) -> Vec<(Option<&str>, &Group)> {
     if results.by_category.is_empty() || metadata.labels.contains_key(TEST_TYPE) {
         return vec![(None, &results.total)];
     }
-    let has_category = |group: &&Group| {
-        let at = metadata.scenarios.iter().position(|name| Some(name) == group.scenario.as_ref());
-        let expectation = at.and_then(|at| metadata.expectations.get(at));
-        expectation.is_some_and(|expectation| expectation.category.is_some())
-    };
     let of_category = results.by_category.iter().map(|group| (group.category.as_deref(), group));
-    let others = results.by_scenario.iter().filter(|group| !has_category(group));
+    let others = results.by_scenario.iter().filter(|group| !has_category(group, metadata));
     of_category.chain(others.map(|group| (group.scenario.as_deref(), group))).collect()
+}
+
+fn has_category(group: &Group, metadata: &plimsoll_metrics::RunMetadata) -> bool {
+    let at = metadata.scenarios.iter().position(|name| Some(name) == group.scenario.as_ref());
+    let expectation = at.and_then(|at| metadata.expectations.get(at));
+    expectation.is_some_and(|expectation| expectation.category.is_some())
 }
 
 fn labels<'a>(test_type: Option<&'a str>, own: Option<(&'static str, Cow<'a, str>)>) -> Labels<'a> {

@@ -70,10 +70,9 @@ fn failed(summary: &RunSummary, total: &Group) -> Item {
 
 /// The target's first message of a kind, as the notes of the run have it: `; "no such key"`.
 fn message(summary: &RunSummary, kind: &str) -> Option<String> {
-    let of_kind = |note: &&String| {
+    let note = summary.metadata.notes.iter().find(|note: &&String| {
         note.split_once(FIRST).is_some_and(|(kinds, _)| kinds.ends_with(&format!(" x {kind}")))
-    };
-    let note = summary.metadata.notes.iter().find(of_kind)?;
+    })?;
     note.split_once(FIRST).map(|(_, message)| format!("; {message}"))
 }
 

@@ -36,13 +36,16 @@ pub(super) fn item(summary: &RunSummary) -> Option<Item> {
         }
     }
     reasons.sort_by_key(|why| matches!(why, Why::TooFew(_)));
-    let sentence = |why: &Why| {
-        let mut figures: Vec<_> = found.iter().filter(|(_, w)| w == why).map(|(f, _)| *f).collect();
-        figures.sort_unstable();
-        figures.dedup();
-        why.sentence(&figures.join(", "))
-    };
-    let sentences: Vec<_> = reasons.iter().map(sentence).collect();
+    let sentences: Vec<_> = reasons
+        .iter()
+        .map(|why| {
+            let mut figures: Vec<_> =
+                found.iter().filter(|(_, w)| w == why).map(|(f, _)| *f).collect();
+            figures.sort_unstable();
+            figures.dedup();
+            why.sentence(&figures.join(", "))
+        })
+        .collect();
     let first = reasons.first()?;
     Some(Item::new(Tone::Unsure, &format!("-: {}", sentences.join("; "))).fix(first.fix()))
 }

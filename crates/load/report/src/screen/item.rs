@@ -56,7 +56,7 @@ impl Item {
 
     /// The same, said of one of several results.
     #[must_use]
-    pub fn of(mut self, what: &str) -> Self {
+    pub fn named(mut self, what: &str) -> Self {
         self.text = format!("{}: {}", one_line(what), self.text);
         self
     }
@@ -103,10 +103,13 @@ impl Item {
     fn lines(&self, lead: &str, painted: (Color, usize), width: usize, most: usize) -> Vec<Line> {
         let indent = " ".repeat(lead.chars().count());
         let wrapped = wrap_at_most(&self.text, width.saturating_sub(indent.len()), most);
-        let line = |(number, text): (usize, String)| match number {
-            0 => Line { text: format!("{lead}{text}"), painted: Some(painted) },
-            _ => Line::plain(format!("{indent}{text}")),
-        };
-        wrapped.into_iter().enumerate().map(line).collect()
+        wrapped
+            .into_iter()
+            .enumerate()
+            .map(|(number, text)| match number {
+                0 => Line { text: format!("{lead}{text}"), painted: Some(painted) },
+                _ => Line::plain(format!("{indent}{text}")),
+            })
+            .collect()
     }
 }

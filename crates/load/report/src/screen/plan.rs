@@ -33,12 +33,7 @@ pub(super) struct Shown {
 
 impl Plan {
     /// Everything.
-    pub(super) fn of(sections: &[Section], stands_out: usize, next: usize) -> Self {
-        let shown = |section: &Section| Shown {
-            count: section.most(),
-            all: section.all(),
-            least: section.least,
-        };
+    pub(super) fn everything(sections: &[Section], stands_out: usize, next: usize) -> Self {
         Self {
             blanks: usize::MAX,
             shown: sections.iter().map(shown).collect(),
@@ -89,6 +84,10 @@ impl Plan {
         shown.count = shown.count.saturating_sub(rows).max(least(shown));
         true
     }
+}
+
+fn shown(section: &Section) -> Shown {
+    Shown { count: section.most(), all: section.all(), least: section.least }
 }
 
 /// One less, but not less than `least`; whether it could be.

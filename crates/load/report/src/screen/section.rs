@@ -33,7 +33,7 @@ enum Body {
 }
 
 impl Section {
-    fn of(unit: &'static str, body: Body) -> Self {
+    fn with_body(unit: &'static str, body: Body) -> Self {
         Self { heading: String::new(), unit, body, least: 0, most: usize::MAX }
     }
 
@@ -43,22 +43,21 @@ impl Section {
         items: Vec<Item>,
         least: usize,
     ) -> Self {
-        Self { heading, least, ..Self::of(unit, Body::Items(items)) }
+        Self { heading, least, ..Self::with_body(unit, Body::Items(items)) }
     }
 
     pub(super) fn title(heading: String) -> Self {
-        Self { heading, ..Self::of("", Body::Title) }
+        Self { heading, ..Self::with_body("", Body::Title) }
     }
 
     pub(super) fn table(heading: String, mut rows: Rows) -> Self {
-        let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
         rows.table = Table {
             head: cells(&rows.table.head),
-            rows: rows.table.rows.iter().map(cells).collect(),
+            rows: rows.table.rows.iter().map(|row| cells(row)).collect(),
         };
         let (unit, most) = (rows.unit, rows.most);
         let least = LEAST_ROWS.min(most);
-        Self { heading, least, most, ..Self::of(unit, Body::Table(rows)) }
+        Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
     }
 
     /// Whether an empty line stands before it, where there is room.
@@ -114,6 +113,10 @@ impl Section {
         }
         lines
     }
+}
+
+fn cells(row: &[String]) -> Vec<String> {
+    row.iter().map(|cell| one_line(cell)).collect()
 }
 
 impl Rows {

@@ -32,10 +32,12 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 /// Whether at least two of stages, scenarios and targets have more than one member. Otherwise the
 /// other tables show the same.
 fn is_crossed(summary: &RunSummary) -> bool {
-    let measured = |groups: &[Group]| groups.iter().filter(|group| !group.warmup).count();
     let axes =
         [&summary.results.by_stage, &summary.results.by_scenario, &summary.results.by_target];
-    axes.into_iter().filter(|groups| measured(groups) > 1).count() > 1
+    axes.into_iter()
+        .filter(|groups| groups.iter().filter(|group| !group.warmup).count() > 1)
+        .count()
+        > 1
 }
 
 fn row(cell: &Group, with_target: bool) -> Vec<String> {

@@ -1,18 +1,25 @@
 //! Confidence intervals of the headline percentiles.
 
-use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
+use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
 
 use super::table::Table;
 use super::{Labelled, Page, format};
 
-/// The columns: heading, metric, and index of the quantile. All other intervals are in
-/// `summary.json` and `report.csv`.
-const COLUMNS: [(&str, Metric, usize); 5] = [
-    ("response p50", Metric::ResponseTime, 0),
-    ("response p99", Metric::ResponseTime, 3),
-    ("TTFT p50", Metric::Ttft, 0),
-    ("TTFT p99", Metric::Ttft, 3),
-    ("ITL p99", Metric::Itl, 3),
+/// A column: a percentile of a metric.
+struct Column {
+    title: &'static str,
+    metric: Metric,
+    /// Its index in [`QUANTILES`].
+    quantile: usize,
+}
+
+/// The columns. All other intervals are in `summary.json` and `report.csv`.
+const COLUMNS: [Column; 5] = [
+    Column { title: "response p50", metric: Metric::ResponseTime, quantile: 0 },
+    Column { title: "response p99", metric: Metric::ResponseTime, quantile: 3 },
+    Column { title: "TTFT p50", metric: Metric::Ttft, quantile: 0 },
+    Column { title: "TTFT p99", metric: Metric::Ttft, quantile: 3 },
+    Column { title: "ITL p99", metric: Metric::Itl, quantile: 3 },
 ];
 
 const NOTE: &str = "The percentile lies in the interval with 95 % confidence; the intervals allow for slow requests \
@@ -26,11 +33,11 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
         return;
     }
     page.heading("Confidence intervals");
-    let head = [""].into_iter().chain(columns.iter().map(|(title, ..)| *title));
+    let head = [""].into_iter().chain(columns.iter().map(|column| column.title));
     let mut table = Table::new(head);
     for (label, group) in groups {
         let mut cells = vec![(*label).to_owned()];
-        cells.extend(columns.iter().map(|(_, metric, q)| cell(group, *metric, &QUANTILES[*q])));
+        cells.extend(columns.iter().map(|column| cell(group, column)));
         table.row(cells);
     }
     page.table(&table);
@@ -38,13 +45,15 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
 }
 
 /// Whether the run has such a percentile.
-fn has_value(total: &Group, (_, metric, q): &(&str, Metric, usize)) -> bool {
-    total.distribution(*metric).is_some_and(|times| times.figure(&QUANTILES[*q]).is_some())
+fn has_value(total: &Group, column: &Column) -> bool {
+    let times = total.distribution(column.metric);
+    times.is_some_and(|times| times.figure(&QUANTILES[column.quantile]).is_some())
 }
 
 /// `5.92ms [5.70, 6.20]`, all in the unit of the first.
-fn cell(group: &Group, metric: Metric, quantile: &Quantile) -> String {
-    let Some(times) = group.distribution(metric) else { return String::new() };
+fn cell(group: &Group, column: &Column) -> String {
+    let quantile = &QUANTILES[column.quantile];
+    let Some(times) = group.distribution(column.metric) else { return String::new() };
     let Some(value) = times.figure(quantile) else { return "-".to_owned() };
     let bounds = times.interval(quantile).map(|i| format::range(value.value, i.low, i.high));
     format!("{} [{}]", format::figure(Some(value)), bounds.unwrap_or_else(|| "-".to_owned()))

@@ -32,13 +32,6 @@ pub(super) fn write(page: &mut Page, title: &str, groups: &[Labelled<'_>], stage
 
 fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
     let rates = &group.rates;
-    let per_second = |bytes: u64| {
-        if group.duration_s > 0.0 {
-            format::bytes(bytes as f64 / group.duration_s)
-        } else {
-            "n/a".to_owned()
-        }
-    };
     vec![
         label.to_owned(),
         format::seconds(group.duration_s),
@@ -51,9 +44,17 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         format::share_of(rates.failure_rate),
         format::share_of(rates.timeout_rate),
         tokens(group).unwrap_or_default(),
-        per_second(group.counters.bytes_in),
-        per_second(group.counters.bytes_out),
+        per_second(group, group.counters.bytes_in),
+        per_second(group, group.counters.bytes_out),
     ]
+}
+
+fn per_second(group: &Group, bytes: u64) -> String {
+    if group.duration_s > 0.0 {
+        format::bytes(bytes as f64 / group.duration_s)
+    } else {
+        "n/a".to_owned()
+    }
 }
 
 /// The peak of a stage, or of all measured stages; it is not known of scenarios and targets.
@@ -61,18 +62,20 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
     if group.scenario.is_some() || group.target.is_some() {
         return None;
     }
-    let mine = |stage: &&StageInfo| match &group.stage {
-        Some(name) => stage.name == *name,
-        None => !stage.warmup,
-    };
-    stages.iter().filter(mine).filter_map(|stage| stage.peak_in_flight).max()
+    stages
+        .iter()
+        .filter(|stage| match &group.stage {
+            Some(name) => stage.name == *name,
+            None => !stage.warmup,
+        })
+        .filter_map(|stage| stage.peak_in_flight)
+        .max()
 }
 
 /// Output tokens per second by source: `820` reported, `~820` estimated, or both; `None` without
 /// any.
 pub(crate) fn tokens(group: &Group) -> Option<String> {
     let rates = &group.rates;
-    let positive = |rate: Option<f64>| rate.filter(|rate| *rate > 0.0).map(format::digits);
     let reported = positive(rates.output_token_rate_reported_per_s);
     let estimated = positive(rates.output_token_rate_estimated_per_s);
     match (reported, estimated) {
@@ -81,4 +84,8 @@ pub(crate) fn tokens(group: &Group) -> Option<String> {
         (None, Some(estimated)) => Some(format!("~{estimated}")),
         (None, None) => None,
     }
+}
+
+fn positive(rate: Option<f64>) -> Option<String> {
+    rate.filter(|rate| *rate > 0.0).map(format::digits)
 }

@@ -4,7 +4,7 @@ use plimsoll_measure::OTHER_PARTS;
 use plimsoll_metrics::{Group, QUANTILES, RunSummary, ServerTiming};
 
 use super::table::Table;
-use super::{Labelled, Page, format, labelled, several};
+use super::{Page, format, labelled, several};
 
 /// A table of the parts, for all, each stage and each target, and what they leave of the time to
 /// the first byte.
@@ -14,12 +14,12 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     page.heading("Server-Timing (the target's own word, not measured)");
     if !all.parts.is_empty() {
         let mut table = Table::new(["part", "requests", "mean", "p50", "p99"]);
-        rows(&mut table, ("", &results.total));
+        add_parts(&mut table, "", &results.total);
         let stages = labelled(&results.by_stage, |group| group.stage.as_deref());
         let stages = stages.into_iter().filter(|(_, group)| !group.warmup).collect();
         let targets = labelled(&results.by_target, |group| group.target.as_deref());
-        for group in several(stages).into_iter().chain(several(targets)) {
-            rows(&mut table, group);
+        for (label, group) in several(stages).into_iter().chain(several(targets)) {
+            add_parts(&mut table, label, group);
         }
         page.table(&table);
     }
@@ -35,7 +35,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     }
 }
 
-fn rows(table: &mut Table, (label, group): Labelled<'_>) {
+fn add_parts(table: &mut Table, label: &str, group: &Group) {
     let Group { server_timing: Some(timing), .. } = group else { return };
     for (name, times) in &timing.parts {
         let figure = |index: usize| format::figure(times.figure(&QUANTILES[index]));

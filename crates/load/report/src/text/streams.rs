@@ -142,18 +142,15 @@ mod tests {
         assert_eq!(streams(|s| s.intact = 400), "Streams: intact.");
         let few = streams(|s| (s.intact, s.merged) = (390, 10));
         assert_eq!(few, "Streams: intact, but 10 merged of 400.");
-        let held = |s: &mut StreamDiagnosis, events, over| {
-            (s.events_per_read, s.over_ms) = (Some(events), Some(over));
-        };
         let merged = streams(|s| {
             s.merged = 400;
-            held(s, 18.0, 170.2);
+            hold(s, 18.0, 170.2);
         });
         let expected = "Streams: merged: 18 events a read over 170ms (by the target or a proxy).";
         assert_eq!(merged, expected);
         let corked = streams(|s| {
             (s.merged, s.read_late) = (390, 10);
-            held(s, 2.04, 200.0);
+            hold(s, 2.04, 200.0);
         });
         assert_eq!(
             corked,
@@ -190,5 +187,9 @@ mod tests {
         assert!(never.starts_with("Streams: intact; none says why the model stopped"), "{never}");
         let short = streams(|s| s.judged = 0);
         assert_eq!(short, "Streams: too few tokens in each to tell how they came.");
+    }
+
+    fn hold(s: &mut StreamDiagnosis, events: f64, over: f64) {
+        (s.events_per_read, s.over_ms) = (Some(events), Some(over));
     }
 }

@@ -77,9 +77,10 @@ pub(super) fn lacks_samples(group: &Group) -> bool {
 
 /// The note on percentiles with too few samples.
 pub(super) fn footnote() -> String {
-    let need = |q: &plimsoll_metrics::Quantile| {
-        format!("{} {}", q.label, format::count(samples_needed(q.q)))
-    };
-    let needs: Vec<_> = QUANTILES.iter().map(need).collect();
+    let needs: Vec<_> = QUANTILES.iter().map(label_with_need).collect();
     format!("-: too few samples for this percentile. They need: {}.", needs.join(", "))
+}
+
+fn label_with_need(q: &plimsoll_metrics::Quantile) -> String {
+    format!("{} {}", q.label, format::count(samples_needed(q.q)))
 }

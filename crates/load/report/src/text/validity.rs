@@ -59,11 +59,13 @@ pub(crate) fn refused(summary: &RunSummary) -> Option<String> {
         (Refusal::Generator, "the generator may have added too much"),
         (Refusal::Censored, "requests without an end"),
     ];
-    let of_reason = |(why, words): (Refusal, &str)| {
-        let titles = titles(refused.iter().filter(|figure| figure.why == why));
-        (!titles.is_empty()).then(|| format!("{titles} ({words})"))
-    };
-    let parts: Vec<_> = reasons.into_iter().filter_map(of_reason).collect();
+    let parts: Vec<_> = reasons
+        .into_iter()
+        .filter_map(|(why, words)| {
+            let titles = titles(refused.iter().filter(|figure| figure.why == why));
+            (!titles.is_empty()).then(|| format!("{titles} ({words})"))
+        })
+        .collect();
     let parts = parts.join("; ");
     (!refused.is_empty()).then(|| format!("{} of {count} figures refused: {parts}", refused.len()))
 }

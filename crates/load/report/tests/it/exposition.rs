@@ -99,10 +99,12 @@ fn the_exposition_is_well_formed_and_agrees_with_the_summary() {
     golden("metrics.prom", &text);
     let lines = check(&text);
     let value = |name: &str, wanted: &[(&str, &str)]| {
-        let matches = |line: &&Line| {
-            line.0 == name && wanted.iter().all(|(k, v)| line.1.get(*k).is_some_and(|x| x == v))
-        };
-        lines.iter().find(matches).map(|line| line.2)
+        lines
+            .iter()
+            .find(|line| {
+                line.0 == name && wanted.iter().all(|(k, v)| line.1.get(*k).is_some_and(|x| x == v))
+            })
+            .map(|line| line.2)
     };
     let cell = [("stage", "@100:10s"), ("scenario", "simple"), ("target", "gateway")];
     let with = |key, value| [cell[0], cell[1], cell[2], (key, value)];

@@ -27,17 +27,25 @@ fn csv_has_one_row_per_cell_and_as_many_fields_as_columns() {
     golden("report.csv", &text);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers().unwrap().clone();
-    let column = |name: &str| head.iter().position(|column| column == name).unwrap();
     let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), summary.results.cells.len());
-    let of = |row: usize, name: &str| rows[row][column(name)].to_owned();
-    assert_eq!((of(0, "stage").as_str(), of(0, "warmup").as_str()), ("w4:1s", "true"));
-    assert_eq!(of(0, "completed"), "50");
-    assert_eq!(of(0, "service_time_max_ms"), "60");
     assert_eq!(
-        (of(0, "service_time_p50_ms"), of(0, "service_time_p99_ms").as_str()),
+        (field(&head, &rows, 0, "stage").as_str(), field(&head, &rows, 0, "warmup").as_str()),
+        ("w4:1s", "true")
+    );
+    assert_eq!(field(&head, &rows, 0, "completed"), "50");
+    assert_eq!(field(&head, &rows, 0, "service_time_max_ms"), "60");
+    assert_eq!(
+        (
+            field(&head, &rows, 0, "service_time_p50_ms"),
+            field(&head, &rows, 0, "service_time_p99_ms").as_str()
+        ),
         ("60".to_owned(), "")
     );
-    assert_eq!(of(3, "statuses"), "200:750 429:20 503:7");
-    assert_eq!(of(3, "error_server_error"), "7");
+    assert_eq!(field(&head, &rows, 3, "statuses"), "200:750 429:20 503:7");
+    assert_eq!(field(&head, &rows, 3, "error_server_error"), "7");
+}
+
+fn field(head: &csv::StringRecord, rows: &[csv::StringRecord], row: usize, name: &str) -> String {
+    rows[row][head.iter().position(|column| column == name).unwrap()].to_owned()
 }

@@ -23,10 +23,6 @@ fn policy() -> RunSummary {
         recorder.scheduled(turn.stage, turn.scenario, turn.target);
         recorder.record(&turn, &[], &[]);
     }
-    let expect = |policy_decision, category: &str| Expectation {
-        policy_decision: Some(policy_decision),
-        category: Some(category.to_owned()),
-    };
     let expectations =
         vec![expect(PolicyDecision::Allow, "normal"), expect(PolicyDecision::Block, "attack")];
     let labels = [("client".to_owned(), "a \"quoted\" one".to_owned())].into();
@@ -48,10 +44,14 @@ fn policy() -> RunSummary {
     RunSummary { processes: vec![process], ..built.with_bands(&bands) }
 }
 
+fn expect(policy_decision: PolicyDecision, category: &str) -> Expectation {
+    Expectation { policy_decision: Some(policy_decision), category: Some(category.to_owned()) }
+}
+
 /// The words of the first line that begins with `starts`.
 fn line<'a>(text: &'a str, starts: &[&str]) -> Vec<&'a str> {
-    let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
-    let all: Vec<_> = text.lines().map(words).collect();
+    let all: Vec<_> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     all.into_iter().find(|line| line.starts_with(starts)).unwrap_or_default()
 }
 

@@ -66,35 +66,38 @@ fn plain_http(change: impl Fn(usize, Sample) -> Sample) -> RunSummary {
 /// Open stages of ten seconds; the slowest and the one with errors are inside. Only the slowest and
 /// the last have enough requests for a 99th percentile.
 fn of_stages(count: u16) -> RunSummary {
-    let stage = |index: u16| StageInfo {
-        name: format!("@{}:10s", 10 * (index + 1)),
-        model: LoadModel::Open,
-        start_s: f64::from(index) * 10.0,
-        duration_s: 10.0,
-        ..StageInfo::default()
-    };
-    let metadata = RunMetadata { stages: (0..count).map(stage).collect(), ..metadata() };
+    let metadata = RunMetadata { stages: (0..count).map(open_stage).collect(), ..metadata() };
     let ends =
         (1..=u64::from(count)).map(|n| plimsoll_measure::Moment::EPOCH + Nanos::from_secs(10 * n));
     let mut recorder = Recorder::new(ends.collect());
-    for stage in 0..count {
-        let slow = if stage == count / 2 { 5 } else { 1 };
-        let turns = if slow > 1 || stage + 1 == count { 1_000 } else { 40 };
+    for open_stage in 0..count {
+        let slow = if open_stage == count / 2 { 5 } else { 1 };
+        let turns = if slow > 1 || open_stage + 1 == count { 1_000 } else { 40 };
         for turn in 0..turns {
-            let at = u64::from(stage) * 10_000_000 + turn * 10_000_000 / turns;
+            let at = u64::from(open_stage) * 10_000_000 + turn * 10_000_000 / turns;
             let service = slow * (50_000 + turn * 577 % 1_000 * 25);
-            let mut one = sample(stage, 0, at, service);
+            let mut one = sample(open_stage, 0, at, service);
             one.warmup = false;
             one.conversation = plimsoll_measure::ConversationKey::arrival(at);
-            if stage == 2 && turn % 4 == 0 {
+            if open_stage == 2 && turn % 4 == 0 {
                 one = ended(one, Outcome::Failed(ErrorClass::ServerError), 503);
             }
-            recorder.scheduled(StageId(stage), one.scenario, one.target);
+            recorder.scheduled(StageId(open_stage), one.scenario, one.target);
             let gaps = vec![Nanos::from_micros(service / 20); one.gaps.count as usize];
             recorder.record(&one, &gaps, &[]);
         }
     }
     RunSummary::build(metadata, own_health(), &recorder.take(), &[]).unwrap()
+}
+
+fn open_stage(index: u16) -> StageInfo {
+    StageInfo {
+        name: format!("@{}:10s", 10 * (index + 1)),
+        model: LoadModel::Open,
+        start_s: f64::from(index) * 10.0,
+        duration_s: 10.0,
+        ..StageInfo::default()
+    }
 }
 
 #[test]
@@ -147,22 +150,22 @@ fn an_invalid_run_says_so_in_its_last_line() {
 
 #[test]
 fn an_interrupted_run_and_one_that_was_stopped() {
-    let of = |end| {
-        let mut metadata = metadata();
-        metadata.run.ended = end;
-        summary(metadata, health())
-    };
-    check("interrupted", &of(RunEnd::Interrupted));
-    check("stopped", &of(RunEnd::TooManyErrors));
-    let aborted = of(RunEnd::Aborted);
+    check("interrupted", &ended_by(RunEnd::Interrupted));
+    check("stopped", &ended_by(RunEnd::TooManyErrors));
+    let aborted = ended_by(RunEnd::Aborted);
     check("aborted", &aborted);
     assert!(shown(&aborted, 80).contains("\nINVALID: end of the run: aborted"));
 }
 
+fn ended_by(end: RunEnd) -> RunSummary {
+    let mut metadata = metadata();
+    metadata.run.ended = end;
+    summary(metadata, health())
+}
+
 #[test]
 fn a_target_that_nobody_reaches_is_no_pass() {
-    let refused = |_: usize, one| ended(one, Outcome::Failed(ErrorClass::ConnectRefused), 0);
-    let summary = plain_http(refused);
+    let summary = plain_http(|_, one| ended(one, Outcome::Failed(ErrorClass::ConnectRefused), 0));
     check("unreachable", &summary);
     let text = shown(&summary, 80);
     assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
@@ -234,19 +237,8 @@ fn without_files_the_rest_is_behind_a_flag() {
 /// By hand: two titles of a line, a table of 30 rows, 10 sentences and a verdict.
 #[test]
 fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
-    let screen = |verdict: (Tone, &str)| {
-        let mut screen = Screen::new(rest());
-        screen.title("what was measured");
-        let mut table = Table::new(["", "p50"]);
-        (0..30).for_each(|row| table.row([format!("row {row}"), "1ms".to_owned()]));
-        screen.rows("", Rows { table, unit: "rows", first: vec![29], most: 30, ..Rows::default() });
-        screen.stands_out(
-            (0..10).map(|n| Item::new(Tone::Unsure, &format!("sentence {n}")).fix("a fix")),
-        );
-        screen.verdict(verdict.0, verdict.1);
-        screen
-    };
-    let both = screen((Tone::Bad, "INVALID: late")).and(screen((Tone::Good, "VALID: kept up")));
+    let both =
+        long_screen((Tone::Bad, "INVALID: late")).and(long_screen((Tone::Good, "VALID: kept up")));
     let lines = both.lines(PLAIN);
     assert_eq!(lines.len(), LINES);
     assert_eq!(lines.last().unwrap(), "INVALID: late");
@@ -255,10 +247,23 @@ fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
     assert_eq!((with("! sentence"), with("fix: a fix"), with("17 more to look at")), (3, 3, 1));
 }
 
+fn long_screen(verdict: (Tone, &str)) -> Screen {
+    let mut screen = Screen::new(rest());
+    screen.title("what was measured");
+    let mut table = Table::new(["", "p50"]);
+    (0..30).for_each(|row| table.row([format!("row {row}"), "1ms".to_owned()]));
+    screen.rows("", Rows { table, unit: "rows", first: vec![29], most: 30, ..Rows::default() });
+    screen.stands_out(
+        (0..10).map(|n| Item::new(Tone::Unsure, &format!("sentence {n}")).fix("a fix")),
+    );
+    screen.verdict(verdict.0, verdict.1);
+    screen
+}
+
 #[test]
 fn folders_share_a_line_if_it_has_room_for_them() {
-    let screen = |folder: &str| Screen::new(Rest::Folder(folder.to_owned()));
-    let mut both = screen("runs/20261124T194706Z-demo").and(screen("runs/20261124T194719Z-added"));
+    let mut both =
+        screen_in("runs/20261124T194706Z-demo").and(screen_in("runs/20261124T194719Z-added"));
     both.file("record: calibration.json");
     let lines = |width| both.lines(Style { width, ..PLAIN });
     let record = "record: calibration.json";
@@ -267,4 +272,8 @@ fn folders_share_a_line_if_it_has_room_for_them() {
     let (first, second) =
         ("files: runs/20261124T194706Z-demo", "files: runs/20261124T194719Z-added");
     assert_eq!(lines(one.len() - 1), [first, second, record]);
+}
+
+fn screen_in(folder: &str) -> Screen {
+    Screen::new(Rest::Folder(folder.to_owned()))
 }

@@ -14,21 +14,22 @@ const NAMES: [&str; 2] = ["gw", "db\u{1b}[31m"];
 /// Parts of each completed turn: 100 and 200 us, and every second time 50 us of further names. One
 /// in a hundred says more than its time.
 fn parts(index: usize) -> ServerParts {
-    let micros = |micros| Some(Nanos::from_micros(micros));
     let mut times = PartTimes::default();
-    times[0] = micros(if index % 100 == 7 { 100_000_000 } else { 100 });
-    times[1] = micros(200);
-    times[NAMED_PARTS] = micros(50).filter(|_| index.is_multiple_of(2));
+    times[0] = Some(Nanos::from_micros(if index % 100 == 7 { 100_000_000 } else { 100 }));
+    times[1] = Some(Nanos::from_micros(200));
+    times[NAMED_PARTS] = index.is_multiple_of(2).then(|| Nanos::from_micros(50));
     ServerParts::Told(times)
 }
 
 fn completed() -> Vec<(Sample, ServerParts)> {
     let samples = samples().into_iter().filter(|sample| sample.outcome == Outcome::Completed);
-    let with_parts = |(index, sample): (usize, Sample)| {
-        let parts = parts(index).within(sample.timeline.ttfb());
-        (sample, parts)
-    };
-    samples.enumerate().map(with_parts).collect()
+    samples
+        .enumerate()
+        .map(|(index, sample)| {
+            let parts = parts(index).within(sample.timeline.ttfb());
+            (sample, parts)
+        })
+        .collect()
 }
 
 fn named() -> RunMetadata {

@@ -94,26 +94,37 @@ fn the_tasks_of_a_killed_run_are_those_of_its_rows() {
     // ended, a second turn begins nothing, and other scenarios have no tasks.
     let mut metadata = metadata;
     metadata.scenarios.push(format!("{}/tools", metadata.scenarios[0]));
-    let row = |conversation: &str, turn: u32, scenario: &str| {
-        json!({
-            "conversation": conversation, "request_id": "x", "turn": turn, "scenario": scenario,
-            "target": metadata.targets[0].name, "stage": metadata.stages[1].name,
-            "stream": true, "warmup": false, "reused": false, "events": 0,
-            "intended_unix_ns": metadata.run.started_unix_ns + 2_000_000_000,
-            "dispatch_lag_ms": 1.0, "response_time_ms": 9.0, "service_time_ms": 8.0,
-            "ttfb_ms": 2.0, "ttft_ms": 2.0, "status": 200, "outcome": "completed",
-            "bytes_out": 1, "bytes_in": 1,
-        })
-        .to_string()
-    };
     let [agent, tools] = [&metadata.scenarios[0], metadata.scenarios.last().unwrap()];
-    let rows = [row("c", 0, agent), row("d", 0, agent), row("d", 1, tools), row("e", 0, tools)];
+    let rows = [
+        row(&metadata, "c", 0, agent),
+        row(&metadata, "d", 0, agent),
+        row(&metadata, "d", 1, tools),
+        row(&metadata, "e", 0, tools),
+    ];
     let rebuilt = rebuild_tasks(lines(), rows, &metadata);
     let totals = &rebuilt.tally.groups(&metadata).unwrap()[0].totals;
     assert_eq!(rebuilt.under_way, 1);
     assert_eq!(totals.unfinished, groups[0].totals.unfinished + 1);
     assert_eq!(totals.started, groups[0].totals.started + 1);
     assert_eq!(totals.steps, groups[0].totals.steps);
+}
+
+fn row(
+    metadata: &plimsoll_metrics::RunMetadata,
+    conversation: &str,
+    turn: u32,
+    scenario: &str,
+) -> String {
+    json!({
+        "conversation": conversation, "request_id": "x", "turn": turn, "scenario": scenario,
+        "target": metadata.targets[0].name, "stage": metadata.stages[1].name,
+        "stream": true, "warmup": false, "reused": false, "events": 0,
+        "intended_unix_ns": metadata.run.started_unix_ns + 2_000_000_000,
+        "dispatch_lag_ms": 1.0, "response_time_ms": 9.0, "service_time_ms": 8.0,
+        "ttfb_ms": 2.0, "ttft_ms": 2.0, "status": 200, "outcome": "completed",
+        "bytes_out": 1, "bytes_in": 1,
+    })
+    .to_string()
 }
 
 #[test]

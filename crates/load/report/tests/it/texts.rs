@@ -24,13 +24,6 @@ fn an_invalid_run_is_marked_before_any_figure() {
     let mut metadata = metadata();
     metadata.run.ended = RunEnd::Interrupted;
     let late = Some(Lag { p50: 3.0, p99: 250.0, max: 900.0, mean: 9.0 });
-    let window = |start_s, length_s| DisturbedWindow {
-        start_s,
-        length_s,
-        workers: 1,
-        causes: vec!["steal 98 %".to_owned()],
-        requests: 31,
-    };
     let health = InstrumentHealth {
         pacing_lag_ms: late,
         achieved_arrivals: Some(640),
@@ -39,7 +32,13 @@ fn an_invalid_run_is_marked_before_any_figure() {
         reads: Some(20_000),
         unstamped_reads: Some(120),
         disturbed_windows: (0..8)
-            .map(|i| window(11.0 + f64::from(i), 0.04 + f64::from(i) / 100.0))
+            .map(|i| DisturbedWindow {
+                start_s: 11.0 + f64::from(i),
+                length_s: 0.04 + f64::from(i) / 100.0,
+                workers: 1,
+                causes: vec!["steal 98 %".to_owned()],
+                requests: 31,
+            })
             .collect(),
         disturbed_windows_omitted: Some(3),
         sink_written: Some(2_068),
@@ -61,9 +60,6 @@ fn at_any_width_no_line_is_wider_than_the_page_and_no_word_is_broken() {
         "a stage with a name that is longer than any table can take".to_owned();
     let health = InstrumentHealth { sink_overflowed: Some(12), ..health() };
     let summary = summary_of(late_samples(), metadata, health);
-    let words = |report: &str| -> std::collections::BTreeSet<String> {
-        report.split_whitespace().map(str::to_owned).collect()
-    };
     let at = |width| text(&summary, Style { width, color: false });
     let wide = words(&at(1_000));
     for width in (60..=200).step_by(5) {
@@ -73,6 +69,10 @@ fn at_any_width_no_line_is_wider_than_the_page_and_no_word_is_broken() {
         }
         assert_eq!(words(&report), wide, "{width}");
     }
+}
+
+fn words(report: &str) -> std::collections::BTreeSet<String> {
+    report.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
@@ -110,10 +110,16 @@ fn the_accounting_is_shown_by_stage_and_target_and_a_lost_request_is_marked() {
     let summary = RunSummary::build(metadata, health(), &recorder.take(), &[]).unwrap();
     let report = plain(&summary);
     let (_, accounting) = report.split_once("\nAccounting").unwrap();
-    let line = |name: &str| accounting.lines().find(|line| line.trim_start().starts_with(name));
-    let wrong = |name: &str| line(name).unwrap().ends_with("WRONG");
     let names = ["w4:1s", "8:10s", "@100:10s", "to gateway", "to direct", "all"];
-    assert_eq!(names.map(wrong), [false, false, true, false, true, true], "{accounting}");
+    assert_eq!(
+        names.map(|name| accounting
+            .lines()
+            .find(|line| line.trim_start().starts_with(name))
+            .unwrap()
+            .ends_with("WRONG")),
+        [false, false, true, false, true, true],
+        "{accounting}"
+    );
     assert!(report.contains("accounting: @100:10s simple direct: "), "{report}");
 }
 
@@ -169,20 +175,21 @@ fn refused_figures_are_marked_wherever_they_are_printed() {
 /// T-6: the report says what the kernel did, not what it was asked for.
 #[test]
 fn receive_times_are_those_that_the_kernel_gave() {
-    let line = |kernel, unstamped| {
-        let health = InstrumentHealth {
-            kernel_timestamps: Some(kernel),
-            reads: Some(5_000),
-            unstamped_reads: Some(unstamped),
-            ..health()
-        };
-        let report = plain(&summary(metadata(), health));
-        let line = report.lines().find(|line| line.contains("receive times by")).unwrap();
-        line.trim_start().trim_start_matches("receive times by").trim().to_owned()
-    };
-    assert_eq!(line(true, 0), "the kernel's time stamps");
-    let refused = line(false, 5_000);
+    assert_eq!(receive_times(true, 0), "the kernel's time stamps");
+    let refused = receive_times(false, 5_000);
     assert!(refused.starts_with("the user-space clock; 5,000 of 5,000 reads had no"), "{refused}");
+}
+
+fn receive_times(kernel: bool, unstamped: u64) -> String {
+    let health = InstrumentHealth {
+        kernel_timestamps: Some(kernel),
+        reads: Some(5_000),
+        unstamped_reads: Some(unstamped),
+        ..health()
+    };
+    let report = plain(&summary(metadata(), health));
+    let line = report.lines().find(|line| line.contains("receive times by")).unwrap();
+    line.trim_start().trim_start_matches("receive times by").trim().to_owned()
 }
 
 /// T-14: no `0ns` for the time between tokens that came together.

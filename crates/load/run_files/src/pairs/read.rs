@@ -43,8 +43,8 @@ pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, RunFileError> {
     let records = rest.0.chunks_exact(record);
     let truncated = !records.remainder().is_empty();
     let targets = header.targets.len();
-    let read = |bytes| block(&mut Bytes(bytes), targets, &classes);
-    let blocks: Option<Vec<_>> = records.map(read).collect();
+    let blocks: Option<Vec<_>> =
+        records.map(|bytes| block(&mut Bytes(bytes), targets, &classes)).collect();
     let mut blocks =
         blocks.ok_or_else(|| RunFileError::Pairs("it has a record that is no block".to_owned()))?;
     let halvings = blocks.iter().map(|(_, halvings)| *halvings).max().unwrap_or(0);
@@ -114,8 +114,7 @@ fn block(rest: &mut Bytes<'_>, targets: usize, classes: &[String]) -> Option<(Bl
     let halvings = rest.u8()?;
     rest.take(5)?;
     let turns: Option<Vec<_>> = (0..targets).map(|_| self::turn(rest, classes)).collect();
-    let carried_out = |(turn, carried_out): (PairedTurn, bool)| carried_out.then_some(turn);
-    let turns = turns?.into_iter().map(carried_out).collect();
+    let turns = turns?.into_iter().map(|(turn, carried_out)| carried_out.then_some(turn)).collect();
     let window = (window != NO_WINDOW).then_some(window);
     Some((Block { index, turn, stage, scenario, start, window, turns }, halvings))
 }

@@ -190,8 +190,11 @@ impl ParsedRow {
             Outcome::InFlight,
             Outcome::NeverSent,
         ];
-        let class = |name: &String| ErrorClass::ALL.into_iter().find(|class| class.name() == name);
-        let failed = self.error.as_ref().and_then(class).map(Outcome::Failed);
+        let failed = self
+            .error
+            .as_ref()
+            .and_then(|name| ErrorClass::ALL.into_iter().find(|class| class.name() == name))
+            .map(Outcome::Failed);
         let found = plain.into_iter().chain(failed).find(|o| o.name() == self.outcome);
         found.ok_or_else(|| {
             RunFileError::Row(format!("outcome `{}` with error {:?}", self.outcome, self.error))

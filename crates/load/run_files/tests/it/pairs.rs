@@ -25,7 +25,6 @@ fn file(blocks: &[Block], most: u64) -> Vec<u8> {
 }
 
 fn turn() -> impl Strategy<Value = PairedTurn> {
-    let nanos = || (0u64..400_000_000_000_000).prop_map(Nanos::new);
     let outcome = prop_oneof![
         Just(Outcome::Completed),
         (400u16..500).prop_map(Outcome::Rejected),
@@ -61,6 +60,10 @@ fn turn() -> impl Strategy<Value = PairedTurn> {
             }
         },
     )
+}
+
+fn nanos() -> impl Strategy<Value = Nanos> {
+    (0u64..400_000_000_000_000).prop_map(Nanos::new)
 }
 
 fn block() -> impl Strategy<Value = Block> {

@@ -234,18 +234,21 @@ fn timeline() -> impl Strategy<Value = Timeline> {
     (nanos(), nanos(), of(nanos()), rest).prop_map(|(intended, lag, finished, rest)| {
         let intended = Moment::EPOCH + intended;
         let dispatched = intended + lag;
-        let after = |length: Option<Nanos>| Some(dispatched + length?);
         Timeline {
             intended,
             dispatched: Some(dispatched),
-            first_byte: after(rest.0),
-            first_token: after(rest.1),
-            first_output_token: after(rest.2),
-            last_token: after(rest.3),
-            finished: after(finished),
+            first_byte: after(dispatched, rest.0),
+            first_token: after(dispatched, rest.1),
+            first_output_token: after(dispatched, rest.2),
+            last_token: after(dispatched, rest.3),
+            finished: after(dispatched, finished),
             ..Timeline::default()
         }
     })
+}
+
+fn after(dispatched: Moment, length: Option<Nanos>) -> Option<Moment> {
+    Some(dispatched + length?)
 }
 
 fn usage() -> impl Strategy<Value = Usage> {

@@ -99,16 +99,6 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
 
 /// A warm-up of 1 s, 10 s of closed load, 10 s of open load.
 pub(crate) fn metadata() -> RunMetadata {
-    let stage = |name: &str, model, start_s: f64, duration_s, peak_in_flight| StageInfo {
-        name: name.to_owned(),
-        model,
-        warmup: name.starts_with('w'),
-        start_s,
-        duration_s,
-        users: (model == LoadModel::Closed).then_some(if start_s > 0.0 { 8.0 } else { 4.0 }),
-        peak_in_flight,
-        mean_in_flight: None,
-    };
     RunMetadata {
         run: RunInfo {
             name: "realistic".to_owned(),
@@ -145,6 +135,25 @@ pub(crate) fn metadata() -> RunMetadata {
         },
         notes: vec!["TLS verification is off (--insecure)".to_owned()],
         ..RunMetadata::default()
+    }
+}
+
+fn stage(
+    name: &str,
+    model: LoadModel,
+    start_s: f64,
+    duration_s: f64,
+    peak_in_flight: Option<u64>,
+) -> StageInfo {
+    StageInfo {
+        name: name.to_owned(),
+        model,
+        warmup: name.starts_with('w'),
+        start_s,
+        duration_s,
+        users: (model == LoadModel::Closed).then_some(if start_s > 0.0 { 8.0 } else { 4.0 }),
+        peak_in_flight,
+        mean_in_flight: None,
     }
 }
 

@@ -16,8 +16,10 @@ use crate::support::{health, metadata, samples, stage_ends};
 /// The record of the run of the other tests, counted in seconds by the end of its requests.
 fn record(targets: &[&str]) -> TimeRecord {
     let mut metadata = metadata();
-    let named = |name: &&str| TargetInfo { name: (*name).to_owned(), ..TargetInfo::default() };
-    metadata.targets = targets.iter().map(named).collect();
+    metadata.targets = targets
+        .iter()
+        .map(|name| TargetInfo { name: (*name).to_owned(), ..TargetInfo::default() })
+        .collect();
     let mut recorder = Recorder::new(stage_ends());
     let mut series = TimeSeries::new(Moment::EPOCH);
     let mut by_second: BTreeMap<u64, Vec<Sample>> = BTreeMap::new();
