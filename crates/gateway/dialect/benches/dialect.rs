@@ -39,16 +39,6 @@ fn request_view(bencher: Bencher<'_, '_>) {
         .bench_local(|| RequestView::read(Endpoint::Chat, black_box(body.as_bytes())).is_ok());
 }
 
-/// The same with a member whose name has an escape: the fast path gives up on it at once, so this
-/// is the serde path.
-#[divan::bench]
-fn request_view_by_serde(bencher: Bencher<'_, '_>) {
-    let body = request().replacen('{', r#"{"\u0078":0,"#, 1);
-    bencher
-        .counter(BytesCount::of_str(&body))
-        .bench_local(|| RequestView::read(Endpoint::Chat, black_box(body.as_bytes())).is_ok());
-}
-
 #[divan::bench]
 fn cache_key(bencher: Bencher<'_, '_>) {
     let body = request();

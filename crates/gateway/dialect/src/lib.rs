@@ -19,7 +19,6 @@ mod depth;
 mod dialect;
 mod error;
 mod error_body;
-mod json_scanner;
 mod json_string;
 mod request_view;
 mod sse;

@@ -8,12 +8,10 @@ use crate::dialect::Endpoint;
 use crate::error::DialectError;
 use crate::wire::{Object, utf8};
 
-mod fast_path;
 mod field_path;
 mod settings;
 mod texts;
 
-use fast_path::Chat;
 use field_path::FieldPath;
 use settings::Settings;
 pub use settings::Streaming;
@@ -61,18 +59,6 @@ impl<'a> RequestView<'a> {
     /// [`MAX_DEPTH`](crate::MAX_DEPTH), not JSON, a field missing, duplicate or of a wrong type.
     pub fn read(endpoint: Endpoint, body: &'a [u8]) -> Result<Self, DialectError> {
         let body = utf8(body)?;
-        let fast = if endpoint == Endpoint::Chat { Self::read_fast(body) } else { None };
-        fast.map_or_else(|| Self::read_with_serde(endpoint, body), Ok)
-    }
-
-    /// The fast path for chats of the usual shape; None for any other body, valid or not.
-    fn read_fast(body: &'a str) -> Option<Self> {
-        let Chat { model, streaming, max_tokens, answers, tools, texts } = fast_path::read(body)?;
-        Some(Self { model, streaming, max_tokens, answers, tools, texts, token_ids: 0 })
-    }
-
-    /// The path for all requests, with precise errors.
-    fn read_with_serde(endpoint: Endpoint, body: &'a str) -> Result<Self, DialectError> {
         depth::check(body.as_bytes())?;
         let raw = read_members(body)?;
         let mut texts = TextCollector::new(body);

@@ -31,22 +31,6 @@ pub(super) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// Removes members that are null.
-    pub(super) fn without_nulls(mut self) -> Self {
-        for value in [
-            &mut self.stream,
-            &mut self.stream_options,
-            &mut self.max_tokens,
-            &mut self.max_completion_tokens,
-            &mut self.max_output_tokens,
-            &mut self.n,
-            &mut self.tools,
-        ] {
-            *value = value.filter(|value| *value != "null");
-        }
-        self
-    }
-
     pub(super) fn streaming(&self) -> Result<Streaming, DialectError> {
         match self.stream {
             None | Some("false") => Ok(Streaming::No),
@@ -104,19 +88,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_members_count_as_absent() {
-        let settings = Settings {
-            stream: Some("null"),
-            max_tokens: Some("null"),
-            max_output_tokens: Some("7"),
-            ..Settings::default()
-        };
-        let settings = settings.without_nulls();
-        assert_eq!(settings.streaming(), Ok(Streaming::No));
-        assert_eq!(settings.max_tokens(Endpoint::Responses), Ok(Some(7)));
-    }
-
-    #[test]
     fn the_largest_of_the_limits_counts() {
         for (older, newer) in [("5", "9"), ("9", "5")] {
             let settings = Settings {
@@ -130,11 +101,8 @@ mod tests {
 
     #[test]
     fn the_number_of_answers_is_whole_and_not_zero() {
-        let answers = |n| Settings { n, ..Settings::default() }.without_nulls().answers();
-        assert_eq!(
-            (answers(None), answers(Some("null")), answers(Some("7"))),
-            (Ok(1), Ok(1), Ok(7))
-        );
+        let answers = |n| Settings { n, ..Settings::default() }.answers();
+        assert_eq!((answers(None), answers(Some("7"))), (Ok(1), Ok(7)));
         for wrong in ["0", "-1", "2.5", "\"3\"", "[]", "99999999999999999999"] {
             assert!(answers(Some(wrong)).is_err(), "{wrong}");
         }
