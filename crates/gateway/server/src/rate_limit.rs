@@ -58,8 +58,6 @@ impl From<AlgorithmSpec> for Algorithm {
     fn from(spec: AlgorithmSpec) -> Self {
         match spec {
             AlgorithmSpec::Sliding => Self::Sliding,
-            AlgorithmSpec::Log => Self::Log,
-            AlgorithmSpec::Fixed => Self::Fixed,
             AlgorithmSpec::Bucket => Self::Bucket,
         }
     }

@@ -15,8 +15,7 @@ fn main() {
 }
 
 const NAMES: [&str; 4] = ["retail", "acme", "a-tenant-with-a-long-name", "b"];
-const ALGORITHMS: [Algorithm; 4] =
-    [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket];
+const ALGORITHMS: [Algorithm; 2] = [Algorithm::Sliding, Algorithm::Bucket];
 
 fn limit(requests: u32, algorithm: Algorithm) -> Option<Limit> {
     Limit::new(NonZeroU32::new(requests)?, Duration::from_mins(1), algorithm).ok()

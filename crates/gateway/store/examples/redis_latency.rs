@@ -35,7 +35,7 @@ fn main() -> Outcome {
 
 async fn checks(store: &Store) -> Outcome {
     let requests = NonZeroU32::new(600).ok_or("not zero")?;
-    for algorithm in [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket] {
+    for algorithm in [Algorithm::Sliding, Algorithm::Bucket] {
         let limit = Limit::new(requests, Duration::from_secs(1), algorithm)?;
         let charge = Charge { key: ACME, limit: &limit };
         measured(&format!("check {}", algorithm.name()), async || {

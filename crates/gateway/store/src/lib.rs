@@ -1,7 +1,7 @@
 //! The gateway's state: rate limits, budgets, cached responses, sessions and approvals, in memory
 //! or in Redis.
 //!
-//! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds,
+//! - The algorithms are pure, with time as an argument: [`RateCounter`] and its two kinds,
 //!   [`BudgetCounter`].
 //! - [`MemoryStore`] keeps them in tables with a lock per part, bounded, shared by all workers of a
 //!   process.
@@ -57,7 +57,7 @@ pub use limit_key::LimitKey;
 pub use limiter::Limiter;
 pub use lru_cache::CacheCounts;
 pub use memory::{MemoryStore, Sizes};
-pub use rate_counter::{FixedWindow, RateCounter, SlidingLog, SlidingWindow, TokenBucket};
+pub use rate_counter::{RateCounter, SlidingWindow, TokenBucket};
 pub use record::RecordError;
 pub use record_id::{Moment, RecordId};
 pub use redis::{RedisBackend, RedisStore};

@@ -16,10 +16,6 @@ pub enum Algorithm {
     /// key. See [`SlidingWindow`](crate::SlidingWindow) for how far from exact it is.
     #[default]
     Sliding,
-    /// The exact log: never more than the limit in any window, 8 bytes for each admitted request.
-    Log,
-    /// A counter that starts again with every window: up to twice the limit across a boundary.
-    Fixed,
     /// A bucket of as many tokens as the limit, filled evenly over the window: a full burst at
     /// once, then a steady rate; at most twice the limit in any window.
     Bucket,
@@ -30,8 +26,6 @@ impl Algorithm {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sliding => "sliding",
-            Self::Log => "log",
-            Self::Fixed => "fixed",
             Self::Bucket => "bucket",
         }
     }
@@ -82,10 +76,10 @@ impl Limit {
         self.algorithm
     }
 
-    /// Separates the counts of one key's limits. The number of requests is no part of it, so
+    /// Separates the counts of one key's limits. The number of requests is not a part of it, so
     /// that a reload that changes only the number does not forget who has used how much.
     pub(crate) fn salt(&self) -> u64 {
-        self.window.wrapping_mul(4) + self.algorithm as u64
+        self.window.wrapping_mul(2) + self.algorithm as u64
     }
 }
 

@@ -11,10 +11,8 @@ const SHARDS: usize = 64;
 
 /// Counts of many subjects, shared by all workers of a process.
 ///
-/// At most as many keys as it was made for: about 280 bytes each, and 8 more for each request in
-/// the window of an exact [`SlidingLog`](crate::SlidingLog). A key that exists costs no allocation,
-/// but that the exact log doubles its room while it grows to the limit. See [`new`](Self::new) for
-/// what happens when there are more keys.
+/// At most as many keys as it was made for: about 280 bytes each. A key that exists costs no
+/// allocation. See [`new`](Self::new) for what happens when there are more keys.
 #[derive(Debug)]
 pub struct Limiter {
     digester: KeyDigester,

@@ -1,17 +1,13 @@
-//! Four ways to count requests, as pure functions of time.
+//! Two ways to count requests, as pure functions of time.
 //!
 //! Time is in nanoseconds from any start. Two workers may read the clock and then arrive in the
 //! other order: a time before the last one counted is taken as that one, so that counts never go
 //! back.
 
 mod bucket;
-mod fixed;
-mod log;
 mod sliding;
 
 pub use bucket::TokenBucket;
-pub use fixed::FixedWindow;
-pub use log::SlidingLog;
 pub use sliding::SlidingWindow;
 
 use crate::{Algorithm, Decision, Limit};
@@ -22,21 +18,15 @@ use std::time::Duration;
 pub enum RateCounter {
     /// See [`Algorithm::Sliding`].
     SlidingWindow(SlidingWindow),
-    /// See [`Algorithm::Log`].
-    SlidingLog(SlidingLog),
-    /// See [`Algorithm::Fixed`].
-    FixedWindow(FixedWindow),
     /// See [`Algorithm::Bucket`].
     TokenBucket(TokenBucket),
 }
 
 impl RateCounter {
-    /// Of a key that was never seen.
+    /// The count of a key that was never seen.
     pub fn new(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Sliding => Self::SlidingWindow(SlidingWindow::default()),
-            Algorithm::Log => Self::SlidingLog(SlidingLog::default()),
-            Algorithm::Fixed => Self::FixedWindow(FixedWindow::default()),
             Algorithm::Bucket => Self::TokenBucket(TokenBucket::default()),
         }
     }
@@ -45,8 +35,6 @@ impl RateCounter {
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         match self {
             Self::SlidingWindow(rate_counter) => rate_counter.peek(limit, now),
-            Self::SlidingLog(rate_counter) => rate_counter.peek(limit, now),
-            Self::FixedWindow(rate_counter) => rate_counter.peek(limit, now),
             Self::TokenBucket(rate_counter) => rate_counter.peek(limit, now),
         }
     }
@@ -55,8 +43,6 @@ impl RateCounter {
     pub fn charge(&mut self, limit: &Limit, now: u64) {
         match self {
             Self::SlidingWindow(rate_counter) => rate_counter.charge(limit, now),
-            Self::SlidingLog(rate_counter) => rate_counter.charge(limit, now),
-            Self::FixedWindow(rate_counter) => rate_counter.charge(limit, now),
             Self::TokenBucket(rate_counter) => rate_counter.charge(limit, now),
         }
     }

@@ -142,10 +142,6 @@ pub enum AlgorithmSpec {
     /// sliding window, counted in 31 slices, of which only the oldest is estimated
     #[default]
     Sliding,
-    /// exact log of the last window
-    Log,
-    /// fixed windows
-    Fixed,
     /// token bucket
     Bucket,
 }

@@ -15,9 +15,9 @@ const RING: usize = 32;
 /// than the limit, so that the rate over time stays below 1 + 1/30 of it. Within one whole window a
 /// hostile client can reach almost twice the limit, once: a whole limit at the very end of a slice
 /// is taken as spread over it, and is given again during the slice that is 31 later, not at its
-/// end. Who must exclude that takes [`SlidingLog`](super::SlidingLog). The other way round, what
-/// came at the start of a slice is held against a client for up to 1/31 of a window longer than it
-/// must. Requests that are refused are not counted. Slices are aligned to the start of the clock.
+/// end. The other way round, what came at the start of a slice is held against a client for up to
+/// 1/31 of a window longer than it must. Requests that are refused are not counted. Slices are
+/// aligned to the start of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlidingWindow {
     /// The newest slice with a place in the ring.

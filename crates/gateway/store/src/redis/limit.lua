@@ -24,14 +24,6 @@ end
 -- Each gives: allowed, remaining, reset, retry, and what counts the request.
 local count = {}
 
-function count.fixed(key, limit, window)
-  local at, used = read(key)
-  local index = floor(now / window)
-  if index > at then at, used = index, 0 end
-  local left = min(window, max(0, (at + 1) * window - now))
-  return used < limit, limit - used - 1, left, left, function() write(key, left, at, used + 1) end
-end
-
 -- Kept: the newest slice, then the counts of it and those before it, zeros at the end left out.
 function count.sliding(key, limit, window)
   local kept = {}
@@ -70,24 +62,6 @@ function count.sliding(key, limit, window)
     end
   end
   return false, 0, until_(slices + 1 - newest, 0), retry
-end
-
-function count.log(key, limit, window)
-  local last = tonumber(redis.call('LINDEX', key, -1))
-  local time = last and max(last, now) or now
-  local first = tonumber(redis.call('LINDEX', key, 0))
-  while first and time - first >= window do
-    redis.call('LPOP', key)
-    first = tonumber(redis.call('LINDEX', key, 0))
-  end
-  local live = redis.call('LLEN', key)
-  local store = function()
-    redis.call('RPUSH', key, whole(time))
-    redis.call('PEXPIRE', key, whole(max(1, ceil(window / 1000))))
-  end
-  if live < limit then return true, limit - live - 1, window, 0, store end
-  local go = tonumber(redis.call('LINDEX', key, live - limit))
-  return false, 0, last + window - time, go + window - time
 end
 
 function count.bucket(key, limit, window)

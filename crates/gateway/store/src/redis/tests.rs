@@ -36,7 +36,7 @@ fn the_script_decides_as_the_meters_do() {
     let mut settings = RedisSettings::new(server.url());
     settings.timeout = Duration::from_secs(5);
     let store = attach(&Backend::redis(settings).unwrap(), &runtime);
-    let algorithms = [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket];
+    let algorithms = [Algorithm::Sliding, Algorithm::Bucket];
     for algorithm in algorithms {
         let limit =
             Limit::new(NonZeroU32::new(20).unwrap(), Duration::from_hours(1), algorithm).unwrap();

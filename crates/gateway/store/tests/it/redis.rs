@@ -32,7 +32,7 @@ async fn admits(store: &Store, limit: &Limit) -> Result<bool, StoreError> {
 fn sixty_four_connections_are_never_admitted_more_than_the_limit() {
     let server = redis_server::Redis::start();
     let backend = backend(&server);
-    for algorithm in [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket] {
+    for algorithm in [Algorithm::Sliding, Algorithm::Bucket] {
         let threads: Vec<_> = (0..64)
             .map(|_| {
                 let backend = backend.clone();
@@ -59,7 +59,7 @@ fn of_several_limits_all_are_charged_or_none() {
     let server = redis_server::Redis::start();
     support::block_on(async {
         let store = backend(&server).attach().await;
-        let (global, tenant) = (limit(4, Algorithm::Log), limit(3, Algorithm::Fixed));
+        let (global, tenant) = (limit(4, Algorithm::Sliding), limit(3, Algorithm::Bucket));
         let check = async |name| {
             let charges = [
                 Charge { key: LimitKey::new("global", ""), limit: &global },
@@ -148,7 +148,7 @@ fn lost_and_found_again_open_and_closed() {
         Backend::redis(RedisSettings { on_loss: FailureMode::Closed, ..settings(&server) })
             .unwrap();
     support::block_on(async {
-        let limit = limit(3, Algorithm::Log);
+        let limit = limit(3, Algorithm::Bucket);
         let (free, strict) = (open.attach().await, closed.attach().await);
         for _ in 0..3 {
             assert!(admits(&free, &limit).await.unwrap());
