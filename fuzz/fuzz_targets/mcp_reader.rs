@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Fault, Head};
 use plimsoll_gateway_mcp::mcp_server::{self, Headers};
 use plimsoll_gateway_mcp::rpc::{Message, read_message};
-use plimsoll_gateway_mcp::{LocalTool, ToolResult, ToolTable, is_too_deep};
+use plimsoll_gateway_dialect::is_too_deep;
+use plimsoll_gateway_mcp::{LocalTool, ToolResult, ToolTable};
 use serde_json::Value;
 
 fuzz_target!(|input: &[u8]| {
@@ -23,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!((&value["id"], value["method"].as_str()), (&id, Some(request.method.as_str())));
         if let Ok((name, arguments)) = mcp_server::read_call(request.params) {
             assert_eq!(value["params"]["name"].as_str(), Some(name.as_str()));
-            if !is_too_deep(arguments) {
+            if !is_too_deep(arguments.as_bytes()) {
                 for tool in LocalTool::ALL {
                     let result: Value =
                         serde_json::from_str(&tool.call(arguments, 0).json).unwrap();

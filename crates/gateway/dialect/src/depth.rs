@@ -3,11 +3,20 @@
 use crate::error::DialectError;
 use crate::json_string::find_quote_or_backslash;
 
-/// The maximum nesting of objects and arrays in a request. Tool schemas rarely exceed 15 levels.
+/// The maximum nesting of objects and arrays in a request, or in a message to or from a tool.
+/// Tool schemas rarely exceed 15 levels.
 pub const MAX_DEPTH: usize = 64;
 
 /// Rejects text that is nested deeper than [`MAX_DEPTH`]. The text need not be valid JSON.
 pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
+    if is_too_deep(text) {
+        return Err(DialectError::TooDeep { most: MAX_DEPTH });
+    }
+    Ok(())
+}
+
+/// Whether text is nested deeper than [`MAX_DEPTH`]. It need not be valid JSON.
+pub fn is_too_deep(text: &[u8]) -> bool {
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -19,10 +28,10 @@ pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
             _ => {}
         }
         if depth > MAX_DEPTH {
-            return Err(DialectError::TooDeep { most: MAX_DEPTH });
+            return true;
         }
     }
-    Ok(())
+    false
 }
 
 /// The position after the closing quote of the string whose content starts at `at`.

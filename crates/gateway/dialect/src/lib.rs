@@ -29,7 +29,7 @@ mod wire;
 
 pub use answer::{estimated_tokens, is_answer};
 pub use cache_key::write_cache_key;
-pub use depth::MAX_DEPTH;
+pub use depth::{MAX_DEPTH, is_too_deep};
 pub use dialect::{Dialect, Endpoint};
 pub use error::DialectError;
 pub use error_body::{ErrorBody, ErrorKind, status_for};

@@ -61,7 +61,7 @@ impl Event {
     /// [`Unreadable::Json`] and others, if its data looks like JSON and its texts cannot be found.
     pub(crate) fn read(event: &str) -> Result<Self, Unreadable> {
         let mut read = Self::default();
-        let data = Data::of(event, &mut read.texts);
+        let data = Data::from_event(event, &mut read.texts);
         let trimmed = data.text.trim_ascii();
         match trimmed.as_bytes().first() {
             None => {}
@@ -101,7 +101,7 @@ impl DataLine {
 
 impl<'a> Data<'a> {
     /// Other lines than data are texts by themselves.
-    fn of(event: &'a str, others: &mut Vec<EventText>) -> Self {
+    fn from_event(event: &'a str, others: &mut Vec<EventText>) -> Self {
         let mut data = Self { text: Cow::Borrowed(""), lines: Vec::new() };
         let mut at = 0;
         for line in event.split_inclusive('\n') {

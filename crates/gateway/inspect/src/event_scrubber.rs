@@ -41,13 +41,19 @@ pub struct EventScrubber {
 
 #[derive(Debug, Default)]
 struct Scrubbing {
-    waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
-    /// The number of the first event that waits.
-    first: u64,
+    waiting: WaitingEvents,
     paths: HashMap<u64, Path>,
     /// Memory for what a scanner finds.
     found: Vec<Redaction>,
+}
+
+/// The events that wait, in their order.
+#[derive(Debug, Default)]
+struct WaitingEvents {
+    events: VecDeque<Waiting>,
+    bytes: usize,
+    /// The number of the first one.
+    first: u64,
 }
 
 /// An event that waits.
@@ -77,11 +83,17 @@ struct Path {
     last: u64,
 }
 
-/// A piece that is not decided yet: its event, its number there, and its place in the text.
-#[derive(Debug)]
-struct OpenPiece {
+/// Where a piece is: its event, and its number there.
+#[derive(Clone, Copy, Debug)]
+struct PieceAddress {
     event: u64,
     piece: usize,
+}
+
+/// A piece that is not decided yet, and its place in the text.
+#[derive(Debug)]
+struct OpenPiece {
+    piece: PieceAddress,
     place: Range<u64>,
 }
 
@@ -110,7 +122,7 @@ impl EventScrubber {
 
     /// The bytes of the stream that wait, of whole events and of one that has not ended.
     pub fn buffered(&self) -> usize {
-        self.scrubbing.waiting_bytes + self.splitter.incomplete().len()
+        self.scrubbing.waiting.bytes + self.splitter.incomplete().len()
     }
 
     /// Ends the stream and appends what still waited.
@@ -141,18 +153,18 @@ impl Scrubbing {
             Err(_) if inspector.files().unreadable == Unread::Pass => Event::default(),
             read => read?,
         };
-        if read.texts.is_empty() && read.ends == Ends::Nothing && self.waiting.is_empty() {
+        if read.texts.is_empty() && read.ends == Ends::Nothing && self.waiting.events.is_empty() {
             out.extend_from_slice(event);
             return Ok(());
         }
         self.add(inspector, event, read.texts);
         match read.ends {
             Ends::Nothing => {}
-            Ends::Of(owner) => self.end(|path| path.owner == owner),
+            Ends::Of(owner) => self.end_texts(|path| path.owner == owner),
             Ends::All => self.end_all(),
         }
         self.release(out);
-        while self.waiting_bytes > MAX_WAITING_BYTES {
+        while self.waiting.bytes > MAX_WAITING_BYTES {
             self.give_up_first();
             self.release(out);
         }
@@ -160,59 +172,55 @@ impl Scrubbing {
     }
 
     fn add(&mut self, inspector: &Arc<Inspector>, event: &[u8], texts: Vec<EventText>) {
-        let number = self.first + self.waiting.len() as u64;
-        self.waiting_bytes += event.len();
-        self.waiting.push_back(Waiting { event: event.to_vec(), pieces: Vec::new(), open: 0 });
+        let number = self.waiting.push(event);
         let mut owners: Vec<u64> = Vec::new();
         for text in texts {
             let Ok(source) = str::from_utf8(event.get(text.range.clone()).unwrap_or_default())
             else {
                 continue;
             };
-            let (owner, path) = (text.owner, text.path);
+            let (owner, path, json) = (text.owner, text.path, text.json);
             let content = match text.form {
                 Form::String => decode(source.get(1..source.len() - 1).unwrap_or_default()),
                 Form::Number | Form::Plain => source.into(),
             };
             let masks = by_itself(inspector, &text, &content);
-            let json = text.json;
-            let Some(last) = self.waiting.back_mut() else { return };
+            let Some(last) = self.waiting.events.back_mut() else { return };
             last.pieces.push(Piece { text, masks });
             let piece = last.pieces.len() - 1;
             if let Some(path) = path.filter(|_| !content.is_empty()) {
                 owners.push(owner);
-                let path = (path, owner, json);
-                self.continue_path(inspector, path, (number, piece), &content);
+                let piece = PieceAddress { event: number, piece };
+                self.path(inspector, path, owner, json).last = number;
+                self.continue_path(path, piece, &content);
             }
         }
         self.leave_idle(number, &owners);
     }
 
-    /// Continues a text of the stream with a piece of an event.
-    fn continue_path(
-        &mut self,
-        inspector: &Arc<Inspector>,
-        (key, owner, json): (u64, u64, bool),
-        (event, piece): (u64, usize),
-        content: &str,
-    ) {
+    /// A text of the stream, which may be new.
+    fn path(&mut self, inspector: &Arc<Inspector>, key: u64, owner: u64, json: bool) -> &mut Path {
         if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&key) {
             self.end_all();
         }
-        let path = self.paths.entry(key).or_insert_with(|| Path {
+        self.paths.entry(key).or_insert_with(|| Path {
             scanner: TextScanner::new(Arc::clone(&inspector.policy), json),
             owner,
             open: VecDeque::new(),
-            last: event,
-        });
-        path.last = event;
+            last: 0,
+        })
+    }
+
+    /// Continues a text of the stream with a piece of an event.
+    fn continue_path(&mut self, key: u64, piece: PieceAddress, content: &str) {
+        let Some(path) = self.paths.get_mut(&key) else { return };
         let start = path.scanner.fed();
-        path.open.push_back(OpenPiece { event, piece, place: start..start + content.len() as u64 });
-        if let Some(waiting) = self.waiting.back_mut() {
+        path.open.push_back(OpenPiece { piece, place: start..start + content.len() as u64 });
+        if let Some(waiting) = self.waiting.events.back_mut() {
             waiting.open += 1;
         }
         path.scanner.feed(content, &mut self.found);
-        settle(path, &mut self.found, (&mut self.waiting, self.first));
+        settle(path, &mut self.found, &mut self.waiting);
     }
 
     /// Lets the pieces of texts go that this event could have continued and did not. If they do
@@ -224,51 +232,79 @@ impl Scrubbing {
         for path in self.paths.values_mut() {
             let active = path.owner == 0 || owners.contains(&path.owner);
             if active && path.last != number {
-                let waiting = (&mut self.waiting, self.first);
-                look_ahead(path, &mut self.found, waiting);
-                let open = path.open.drain(..);
-                open.for_each(|piece| decide(&piece, (&mut self.waiting, self.first)));
+                look_ahead(path, &mut self.found, &mut self.waiting);
+                path.open.drain(..).for_each(|open| self.waiting.decide(open.piece));
             }
         }
     }
 
     /// Ends texts of the stream.
-    fn end(&mut self, which: impl Fn(&Path) -> bool) {
-        let Self { paths, waiting, found, first, .. } = self;
+    fn end_texts(&mut self, which: impl Fn(&Path) -> bool) {
+        let Self { paths, waiting, found } = self;
         paths.retain(|_, path| {
             if !which(path) {
                 return true;
             }
             path.scanner.finish(found);
-            settle(path, found, (waiting, *first));
+            settle(path, found, waiting);
             false
         });
     }
 
     fn end_all(&mut self) {
-        self.end(|_| true);
+        self.end_texts(|_| true);
     }
 
     /// Lets the first event go although something in it is not known yet.
     fn give_up_first(&mut self) {
-        let first = self.first;
+        let first = self.waiting.first;
         for path in self.paths.values_mut() {
-            if path.open.front().is_some_and(|piece| piece.event == first) {
-                look_ahead(path, &mut self.found, (&mut self.waiting, first));
-                path.open.retain(|piece| piece.event != first);
+            if path.open.front().is_some_and(|open| open.piece.event == first) {
+                look_ahead(path, &mut self.found, &mut self.waiting);
+                path.open.retain(|open| open.piece.event != first);
             }
         }
-        if let Some(waiting) = self.waiting.front_mut() {
+        if let Some(waiting) = self.waiting.events.front_mut() {
             waiting.open = 0;
         }
     }
 
     /// Sends the events about which everything is known, in their order.
     fn release(&mut self, out: &mut Vec<u8>) {
-        while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.open == 0) {
-            self.first += 1;
-            self.waiting_bytes -= waiting.event.len();
+        while let Some(waiting) = self.waiting.pop_decided() {
             waiting.write(out);
+        }
+    }
+}
+
+impl WaitingEvents {
+    /// Adds an event; returns its number.
+    fn push(&mut self, event: &[u8]) -> u64 {
+        let number = self.first + self.events.len() as u64;
+        self.bytes += event.len();
+        self.events.push_back(Waiting { event: event.to_vec(), pieces: Vec::new(), open: 0 });
+        number
+    }
+
+    /// Removes the first event if everything in it is decided.
+    fn pop_decided(&mut self) -> Option<Waiting> {
+        let waiting = self.events.pop_front_if(|waiting| waiting.open == 0)?;
+        self.first += 1;
+        self.bytes -= waiting.event.len();
+        Some(waiting)
+    }
+
+    fn event(&mut self, number: u64) -> Option<&mut Waiting> {
+        self.events.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    fn piece(&mut self, address: PieceAddress) -> Option<&mut Piece> {
+        self.event(address.event)?.pieces.get_mut(address.piece)
+    }
+
+    fn decide(&mut self, address: PieceAddress) {
+        if let Some(event) = self.event(address.event) {
+            event.open = event.open.saturating_sub(1);
         }
     }
 }
@@ -288,20 +324,16 @@ fn by_itself(inspector: &Inspector, text: &EventText, content: &str) -> Masks {
 }
 
 /// Applies what a scanner found to the pieces, and marks those that are decided.
-fn settle(
-    path: &mut Path,
-    found: &mut Vec<Redaction>,
-    (waiting, first): (&mut VecDeque<Waiting>, u64),
-) {
-    hide(path, found, (waiting, first));
+fn settle(path: &mut Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEvents) {
+    hide(path, found, waiting);
     let decided = path.scanner.decided();
     while let Some(open) = path.open.pop_front_if(|open| open.place.end <= decided) {
-        decide(&open, (waiting, first));
+        waiting.decide(open.piece);
     }
 }
 
 /// Hides what would be found if the text ended here. It may go on all the same.
-fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: (&mut VecDeque<Waiting>, u64)) {
+fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEvents) {
     if !path.open.is_empty() {
         path.scanner.clone().finish(found);
         hide(path, found, waiting);
@@ -309,7 +341,7 @@ fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: (&mut VecDeque<W
 }
 
 /// Hides what a scanner found in the pieces that it is in: the first one gets the mask.
-fn hide(path: &Path, found: &mut Vec<Redaction>, (waiting, first): (&mut VecDeque<Waiting>, u64)) {
+fn hide(path: &Path, found: &mut Vec<Redaction>, waiting: &mut WaitingEvents) {
     for place in found.drain(..) {
         let mut mask = place.mask;
         for open in &path.open {
@@ -319,27 +351,10 @@ fn hide(path: &Path, found: &mut Vec<Redaction>, (waiting, first): (&mut VecDequ
                 continue;
             }
             let within = |at: u64| usize::try_from(at - open.place.start).unwrap_or(usize::MAX);
-            if let Some(piece) = piece(open, (waiting, first)) {
+            if let Some(piece) = waiting.piece(open.piece) {
                 piece.masks.replace(within(from)..within(to), std::mem::take(&mut mask));
             }
         }
-    }
-}
-
-fn event<'w>(
-    open: &OpenPiece,
-    (waiting, first): (&'w mut VecDeque<Waiting>, u64),
-) -> Option<&'w mut Waiting> {
-    waiting.get_mut(usize::try_from(open.event.checked_sub(first)?).ok()?)
-}
-
-fn piece<'w>(open: &OpenPiece, waiting: (&'w mut VecDeque<Waiting>, u64)) -> Option<&'w mut Piece> {
-    event(open, waiting)?.pieces.get_mut(open.piece)
-}
-
-fn decide(open: &OpenPiece, waiting: (&mut VecDeque<Waiting>, u64)) {
-    if let Some(event) = event(open, waiting) {
-        event.open = event.open.saturating_sub(1);
     }
 }
 

@@ -25,9 +25,9 @@ struct Member {
 }
 
 impl Groups {
-    pub(crate) fn of(texts: &[Text<'_>]) -> Self {
+    pub(crate) fn from_texts(texts: &[Text<'_>]) -> Self {
         let mut all: Vec<Member> =
-            texts.iter().enumerate().filter_map(|(at, text)| Member::of(at, text)).collect();
+            texts.iter().enumerate().filter_map(|(at, text)| Member::from_text(at, text)).collect();
         all.sort_by_key(|member| (member.token, member.group));
         let mut by_name: Vec<Member> = all
             .chunk_by(Member::same_group)
@@ -52,7 +52,7 @@ impl Groups {
 }
 
 impl Member {
-    fn of(at: usize, text: &Text<'_>) -> Option<Self> {
+    fn from_text(at: usize, text: &Text<'_>) -> Option<Self> {
         let string = text.leaf.kind == Kind::String && !text.opaque;
         let group = text.leaf.group.filter(|_| string)?;
         // Tokens that were not chosen are not part of what is said.

@@ -79,12 +79,11 @@ impl Inspector {
     /// # Errors
     /// The texts cannot be found, or the document holds a file that must not pass.
     pub fn document(&self, document: &str, source: Source) -> Result<Judgement, Unreadable> {
-        let rules = (&*self.policy, self.kind, &self.actions);
-        if !sieve::may_match(document, source, rules)? {
+        if !sieve::may_match(document, source, &self.policy, self.kind, self.actions)? {
             return Ok(Judgement::default());
         }
         let mut matches = Vec::new();
-        let document = self.judge(document, (source, 0), &mut matches)?;
+        let document = self.judge(document, source, 0, &mut matches)?;
         Ok(Judgement { matches, document })
     }
 
@@ -98,7 +97,8 @@ impl Inspector {
     fn judge(
         &self,
         document: &str,
-        (source, nesting): (Source, usize),
+        source: Source,
+        nesting: usize,
         found: &mut Vec<Match>,
     ) -> Result<Option<String>, Unreadable> {
         let mut document = Document::read(document, source)?;
@@ -163,7 +163,7 @@ impl Inspector {
             return None;
         }
         let mut inside = Vec::new();
-        let inner = self.judge(text, (Source::Data, nesting + 1), &mut inside).ok()?;
+        let inner = self.judge(text, Source::Data, nesting + 1, &mut inside).ok()?;
         found.append(&mut inside);
         inner
     }
@@ -254,13 +254,13 @@ impl Inspector {
     /// Judges texts that are parts of one text joined, with and without a space: all of them, and
     /// those of the same name.
     fn scan_groups(&self, texts: &[Text<'_>], masks: &mut [Masks], found: &mut Vec<Match>) {
-        let groups = Groups::of(texts);
+        let groups = Groups::from_texts(texts);
         for (members, separators) in groups.lists() {
             let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
             for separator in separators {
                 let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.decoded)));
                 let joined = Joined::new(parts, separator);
-                self.scan_joined(&joined, &mut known, (masks, found));
+                self.scan_joined(&joined, &mut known, masks, found);
             }
         }
     }
@@ -269,7 +269,8 @@ impl Inspector {
         &self,
         joined: &Joined,
         known: &mut HashSet<(Arc<str>, usize, usize)>,
-        (masks, found): (&mut [Masks], &mut Vec<Match>),
+        masks: &mut [Masks],
+        found: &mut Vec<Match>,
     ) {
         for mut place in self.policy.scan(&joined.text, self.kind, &self.actions).matches {
             let spread = joined.spread(&place.range);
@@ -330,12 +331,12 @@ mod tests {
 
     /// The sieve may only leave out what the whole walk finds nothing in.
     fn agree(inspector: &Inspector, document: &str, source: Source) -> Result<(), TestCaseError> {
-        let rules = (&*inspector.policy, inspector.kind, &inspector.actions);
-        if sieve::may_match(document, source, rules) != Ok(false) {
+        let Inspector { policy, kind, actions, .. } = inspector;
+        if sieve::may_match(document, source, policy, *kind, *actions) != Ok(false) {
             return Ok(());
         }
         let mut found = Vec::new();
-        let judged = inspector.judge(document, (source, 0), &mut found);
+        let judged = inspector.judge(document, source, 0, &mut found);
         prop_assert_eq!((judged, found), (Ok(None), Vec::new()), "{}", document);
         Ok(())
     }

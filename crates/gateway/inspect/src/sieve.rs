@@ -38,12 +38,14 @@ struct Sieve {
 pub(crate) fn may_match(
     document: &str,
     source: Source,
-    (policy, kind, actions): (&Policy, InputKind, &Actions),
+    policy: &Policy,
+    kind: InputKind,
+    actions: Actions,
 ) -> Result<bool, Unreadable> {
     SIEVE.with_borrow_mut(|sieve| {
         sieve.clear();
         sieve.collect(document, source, 0)?;
-        let may_match = sieve.opaque || policy.may_match(&sieve.texts, kind, actions);
+        let may_match = sieve.opaque || policy.may_match(&sieve.texts, kind, &actions);
         // A large document's memory is given back now, not with the next one.
         sieve.clear();
         Ok(may_match)

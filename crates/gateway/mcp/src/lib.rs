@@ -19,7 +19,6 @@
 
 mod allow;
 pub mod client;
-mod depth;
 mod header_value;
 mod local;
 pub mod mcp_server;
@@ -34,7 +33,6 @@ mod tool;
 pub mod version;
 
 pub use allow::AllowLists;
-pub use depth::{MAX_DEPTH, is_too_deep};
 pub use local::LocalTool;
 pub use name::{LOCAL, is_server_name, is_tool_name};
 pub use object::read_object;

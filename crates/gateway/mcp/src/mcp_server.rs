@@ -64,7 +64,7 @@ impl Era {
     ///
     /// # Errors
     /// The gateway does not speak the version.
-    pub fn of(version: Option<&str>) -> Result<Self, RpcError> {
+    pub fn from_version(version: Option<&str>) -> Result<Self, RpcError> {
         match version {
             Some(STATELESS) => Ok(Self::Stateless),
             None => Ok(Self::Sessions(None)),
@@ -122,7 +122,7 @@ pub fn read<'a>(headers: &Headers<'_>, body: &'a [u8]) -> Result<(Era, Message<'
         _ => None,
     };
     let refuse = |error| Refusal { status: 400, id: id.clone(), error };
-    let era = Era::of(headers.version).map_err(refuse)?;
+    let era = Era::from_version(headers.version).map_err(refuse)?;
     match &message {
         Message::Request(request) => check(era, headers, request).map_err(refuse)?,
         Message::Response if era == Era::Stateless => {

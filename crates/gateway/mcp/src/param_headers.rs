@@ -45,7 +45,7 @@ impl ParamHeaders {
     }
 
     /// The headers for these arguments.
-    pub(crate) fn of(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
+    pub(crate) fn values(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
         self.0
             .iter()
             .filter_map(|param: &ParamHeader| {
@@ -105,11 +105,11 @@ mod tests {
         let headers = ParamHeaders::take_from(&mut schema);
         assert!(!headers.is_empty() && !schema.to_string().contains("x-mcp-header"), "{schema}");
         let arguments = json!({"region": "Zürich", "deep": {"n": 7}, "other": "x"});
-        let mut found = headers.of(arguments.as_object().unwrap());
+        let mut found = headers.values(arguments.as_object().unwrap());
         found.sort();
         let expected = [("mcp-param-n", "7"), ("mcp-param-region", "=?base64?WsO8cmljaA==?=")];
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(headers.of(&Map::new()), []);
+        assert_eq!(headers.values(&Map::new()), []);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use plimsoll_gateway_dialect::is_too_deep;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::depth::is_too_deep;
 use crate::name::is_tool_name;
 use crate::object::{is_object, quoted, read_object};
 use crate::param_headers::ParamHeaders;
@@ -72,7 +72,7 @@ impl Tool {
             return Vec::new();
         }
         let arguments = serde_json::from_str::<Map<String, Value>>(arguments);
-        arguments.map(|arguments| self.params.of(&arguments)).unwrap_or_default()
+        arguments.map(|arguments| self.params.values(&arguments)).unwrap_or_default()
     }
 }
 
@@ -196,7 +196,7 @@ impl ToolResult {
     /// # Errors
     /// What is wrong with it.
     pub fn read(result: &str) -> Result<Self, &'static str> {
-        if is_too_deep(result) {
+        if is_too_deep(result.as_bytes()) {
             return Err("its result is nested deeper than 64 levels");
         }
         let raw: RawResult<'_> =

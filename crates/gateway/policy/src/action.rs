@@ -85,7 +85,7 @@ impl Actions {
     }
 
     /// The action for a match of `category`.
-    pub const fn of(self, category: Category) -> Action {
+    pub const fn for_category(self, category: Category) -> Action {
         match category {
             Category::SqlInjection => self.sql_injection,
             Category::Dangerous => self.dangerous,

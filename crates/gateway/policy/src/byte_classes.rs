@@ -39,7 +39,7 @@ const fn table() -> [u64; 256] {
 
 impl ByteClasses {
     /// The classes of all bytes of a text.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let of = |byte: u8| TABLE[usize::from(byte)];
         let (chunks, rest) = text.as_bytes().as_chunks::<4>();
         // Four independent accumulators, so that the steps can overlap.
@@ -109,15 +109,17 @@ mod tests {
         ];
         for (text, literal, expected) in rows {
             assert_eq!(
-                ByteClasses::of(text).has_one_of(each(&[literal]).unwrap()),
+                ByteClasses::from_text(text).has_one_of(each(&[literal]).unwrap()),
                 expected,
                 "{text}"
             );
         }
-        assert!(ByteClasses::of("a 1").has_digit() && !ByteClasses::of("a,").has_digit());
         assert!(
-            ByteClasses::of("caf\u{e9}").is_suspicious()
-                && !ByteClasses::of("it's 5 (five).\n").is_suspicious()
+            ByteClasses::from_text("a 1").has_digit() && !ByteClasses::from_text("a,").has_digit()
+        );
+        assert!(
+            ByteClasses::from_text("caf\u{e9}").is_suspicious()
+                && !ByteClasses::from_text("it's 5 (five).\n").is_suspicious()
         );
     }
 
@@ -125,6 +127,6 @@ mod tests {
     fn a_list_with_a_plain_word_has_no_classes() {
         assert!(each(&["@", "at"]).is_none());
         assert_eq!(each(&["'@"]), each(&["@"]));
-        assert!(ByteClasses::of("x=1").has_one_of(each(&["<", "="]).unwrap()));
+        assert!(ByteClasses::from_text("x=1").has_one_of(each(&["<", "="]).unwrap()));
     }
 }

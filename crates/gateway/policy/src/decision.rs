@@ -42,7 +42,7 @@ impl<'t> PolicyDecision<'t> {
         Self { action: Action::Allow, matches: Vec::new(), text: Cow::Borrowed(text) }
     }
 
-    pub(crate) fn of(text: &'t str, mut matches: Vec<Match>) -> Self {
+    pub(crate) fn from_matches(text: &'t str, mut matches: Vec<Match>) -> Self {
         matches.sort_by_key(|found| found.range.start);
         let action = matches.iter().map(|found| found.action).max().unwrap_or_default();
         let text = redact(text, &matches);
@@ -92,7 +92,7 @@ mod tests {
     fn the_severest_action_decides_and_names_the_cause() {
         let matches =
             vec![found(4..5, Action::Block), found(0..1, Action::Warn), found(2..3, Action::Block)];
-        let decision = PolicyDecision::of("abcdef", matches);
+        let decision = PolicyDecision::from_matches("abcdef", matches);
         assert!(decision.blocked());
         assert_eq!(decision.cause().map(|found| found.range.start), Some(2), "the first to block");
         assert_eq!(decision.text, "abcdef", "only redact changes the text");
@@ -109,7 +109,7 @@ mod tests {
         ];
         for (ranges, expected) in rows {
             let matches = ranges.iter().map(|range| found(range.clone(), Action::Redact));
-            assert_eq!(PolicyDecision::of("abcdef", matches.collect()).text, expected);
+            assert_eq!(PolicyDecision::from_matches("abcdef", matches.collect()).text, expected);
         }
     }
 

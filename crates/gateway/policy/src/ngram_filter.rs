@@ -335,7 +335,7 @@ mod tests {
     fn candidates(rules: &[&str], text: &str) -> (Vec<usize>, Vec<usize>) {
         let among = (0..rules.len()).collect();
         let Candidates { certain, possible } =
-            filter(rules).candidates(text, ByteClasses::of(text), among);
+            filter(rules).candidates(text, ByteClasses::from_text(text), among);
         (certain.iter().collect(), possible.iter().collect())
     }
 

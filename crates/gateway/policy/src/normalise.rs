@@ -44,7 +44,7 @@ impl Variants {
 pub(crate) fn words(text: &str, variants: &Variants) -> Option<MappedText> {
     match &variants.spaced {
         Some(spaced) => words::split(spaced),
-        None => is_joined(text).then(|| words::split(&MappedText::of(text))).flatten(),
+        None => is_joined(text).then(|| words::split(&MappedText::new(text))).flatten(),
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn variants(text: &str) -> Variants {
     if !is_encoded(text) {
         return Variants::default();
     }
-    let mut decoded = MappedText::of(text);
+    let mut decoded = MappedText::new(text);
     for _ in 0..ROUNDS {
         let Some(next) = escapes::decode(&decoded) else { break };
         decoded = next;

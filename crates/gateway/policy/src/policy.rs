@@ -102,10 +102,10 @@ impl Policy {
         }
         let matches = found.into_iter().filter_map(|(at, range)| {
             let rule = self.rules.get(at)?;
-            let action = actions.of(rule.category);
+            let action = actions.for_category(rule.category);
             Some(Match { rule_id: Arc::clone(&rule.id), category: rule.category, action, range })
         });
-        PolicyDecision::of(text, matches.collect())
+        PolicyDecision::from_matches(text, matches.collect())
     }
 
     /// Whether any rule can match in a text, or in any part of it: the sieve before [`Self::scan`].
@@ -114,7 +114,7 @@ impl Policy {
     /// texts can be joined by line breaks and sieved at once. It does not allocate.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "it lives in the caller's configuration")]
     pub fn may_match(&self, text: &str, kind: InputKind, actions: &Actions) -> bool {
-        let classes = ByteClasses::of(text);
+        let classes = ByteClasses::from_text(text);
         let among = self.applicable(kind, *actions);
         !self.prefilter.candidates(text, classes, among).is_empty()
             || classes.is_suspicious() && is_encoded(text)
@@ -147,7 +147,7 @@ impl Policy {
     fn applicable(&self, kind: InputKind, actions: Actions) -> RuleBitSet {
         let mut rules = RuleBitSet::default();
         for (category, own) in Category::ALL.into_iter().zip(self.categories) {
-            if actions.of(category) != Action::Allow {
+            if actions.for_category(category) != Action::Allow {
                 rules |= own;
             }
         }
@@ -157,12 +157,12 @@ impl Policy {
     /// The places where rules of `among` match, in all variants of the text.
     fn find(&self, text: &str, among: RuleBitSet, kind: InputKind) -> Vec<(usize, Range<usize>)> {
         let mut found = Vec::new();
-        let classes = ByteClasses::of(text);
+        let classes = ByteClasses::from_text(text);
         let mut candidates =
             self.find_in(text, classes, among, |at, range| found.push((at, range)));
         let variants = if classes.is_suspicious() { variants(text) } else { Variants::default() };
         for variant in variants.iter() {
-            let classes = ByteClasses::of(variant.text());
+            let classes = ByteClasses::from_text(variant.text());
             candidates |= self.find_in(variant.text(), classes, among, |at, range| {
                 found.push((at, variant.origin(&range)));
             });
@@ -172,7 +172,7 @@ impl Policy {
             && !worded.is_empty()
             && let Some(words) = words(text, &variants)
         {
-            let classes = ByteClasses::of(words.text());
+            let classes = ByteClasses::from_text(words.text());
             self.find_in(words.text(), classes, worded, |at, range| {
                 let range = words.origin(&range);
                 found.push((at, text.floor_char_boundary(range.start)..range.end));
@@ -203,7 +203,9 @@ impl Policy {
 
     /// Calls `each` with the rule and range of every match of the rules for streams.
     pub(crate) fn find_in_stream(&self, text: &str, mut each: impl FnMut(&Rule, Range<usize>)) {
-        for at in self.prefilter.candidates(text, ByteClasses::of(text), self.stream_rules).iter() {
+        for at in
+            self.prefilter.candidates(text, ByteClasses::from_text(text), self.stream_rules).iter()
+        {
             if let Some(rule) = self.rules.get(at) {
                 rule.find_all(text, |range| each(rule, range));
             }

@@ -140,13 +140,13 @@ mod tests {
 
     fn check(text: &str) {
         let (prefilter, specs) = (&*PREFILTER, &*SPECS);
-        let all = prefilter.candidates(text, ByteClasses::of(text), all_rules());
+        let all = prefilter.candidates(text, ByteClasses::from_text(text), all_rules());
         let names = |rules: RuleBitSet| rules.iter().map(|at| &*specs[at].id).collect::<Vec<_>>();
         assert_eq!(names(all), names(search_plainly(specs, text)), "{text}");
         // A subset of the rules gives the same result for that subset.
         for part in [0, 1, 2] {
             let among: RuleBitSet = (0..specs.len()).filter(|at| at % 3 == part).collect();
-            let some = prefilter.candidates(text, ByteClasses::of(text), among);
+            let some = prefilter.candidates(text, ByteClasses::from_text(text), among);
             assert_eq!(names(some), names(all & among), "{part}: {text}");
         }
     }

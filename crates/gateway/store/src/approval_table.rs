@@ -55,7 +55,7 @@ impl ApprovalTable {
         let mut table = self.lock();
         table.make_room(at.now, rules)?;
         let expires = at.now.saturating_add(nanos(new.ttl));
-        table.insert(new.owner, approval.clone(), (expires, nanos(rules.keep)));
+        table.insert(new.owner, approval.clone(), expires, nanos(rules.keep));
         Ok(approval)
     }
 
@@ -78,8 +78,10 @@ impl ApprovalTable {
         &self,
         at: Moment,
         rules: &ApprovalRules,
-        (owner, id): (&str, RecordId),
-        (verdict, reason): (Verdict, &str),
+        owner: &str,
+        id: RecordId,
+        verdict: Verdict,
+        reason: &str,
     ) -> Result<Approval, RecordError> {
         let mut table = self.lock();
         let table = &mut *table;
@@ -125,7 +127,7 @@ impl Table {
         Ok(())
     }
 
-    fn insert(&mut self, owner: &str, approval: Approval, (expires, keep): (u64, u64)) {
+    fn insert(&mut self, owner: &str, approval: Approval, expires: u64, keep: u64) {
         let id = approval.id;
         self.remove(id);
         let known = self.pending.get_key_value(owner).map(|(owner, _)| Arc::clone(owner));
@@ -206,7 +208,7 @@ mod tests {
         ask(expired, seconds(10));
         // The rules that are in force at the decision say how long it is kept.
         let longer = ApprovalRules { keep: seconds(7), ..rules };
-        table.decide(at(1), &longer, (owner, decided), (Verdict::Reject, "")).unwrap();
+        table.decide(at(1), &longer, owner, decided, Verdict::Reject, "").unwrap();
         assert_eq!(state(8 * SECOND - 1, decided), Ok(ApprovalState::Rejected));
         assert_eq!(state(8 * SECOND, decided), Err(RecordError::NotFound));
         assert_eq!(state(10 * SECOND - 1, expired), Ok(ApprovalState::Pending));

@@ -47,10 +47,11 @@ impl Store {
         &self,
         now: u64,
         rules: &SessionRules,
-        (owner, id): (&str, RecordId),
+        owner: &str,
+        id: RecordId,
     ) -> Result<u32, RecordError> {
         match self {
-            Self::Memory(store) => store.sessions.count_call(now, rules, (owner, id)),
+            Self::Memory(store) => store.sessions.count_call(now, rules, owner, id),
             Self::Redis(store) => Box::pin(store.count_call(rules, owner, id)).await,
         }
     }
@@ -128,16 +129,14 @@ impl Store {
         &self,
         at: Moment,
         rules: &ApprovalRules,
-        (owner, id): (&str, RecordId),
-        (verdict, reason): (Verdict, &str),
+        owner: &str,
+        id: RecordId,
+        verdict: Verdict,
+        reason: &str,
     ) -> Result<Approval, RecordError> {
         match self {
-            Self::Memory(store) => {
-                store.approvals.decide(at, rules, (owner, id), (verdict, reason))
-            }
-            Self::Redis(store) => {
-                Box::pin(store.decide(rules, (owner, id), (verdict, reason))).await
-            }
+            Self::Memory(store) => store.approvals.decide(at, rules, owner, id, verdict, reason),
+            Self::Redis(store) => Box::pin(store.decide(rules, owner, id, verdict, reason)).await,
         }
     }
 }

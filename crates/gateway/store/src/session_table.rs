@@ -97,7 +97,8 @@ impl SessionTable {
         &self,
         now: u64,
         rules: &SessionRules,
-        (owner, id): (&str, RecordId),
+        owner: &str,
+        id: RecordId,
     ) -> Result<u32, RecordError> {
         let mut shard = self.shard(id);
         let entry = shard.live(now, owner, id)?;

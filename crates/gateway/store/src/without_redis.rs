@@ -160,8 +160,10 @@ impl RedisStore {
     pub(crate) async fn decide(
         &self,
         _: &ApprovalRules,
-        _: (&str, RecordId),
-        _: (Verdict, &str),
+        _: &str,
+        _: RecordId,
+        _: Verdict,
+        _: &str,
     ) -> Result<Approval, RecordError> {
         match *self {}
     }

@@ -12,7 +12,7 @@ pub(crate) struct MappedText {
 
 impl MappedText {
     /// The original itself.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut mapped = Self::with_capacity(text.len());
         for (at, character) in text.char_indices() {
             mapped.push(character, (at, at + character.len_utf8()));
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn ranges_map_back_to_the_original() {
         // "a%41b" with the escape decoded.
-        let original = MappedText::of("a%41b");
+        let original = MappedText::new("a%41b");
         let mut decoded = MappedText::with_capacity(3);
         decoded.copy(&original, 0..1);
         decoded.push('A', original.span(&(1..4)));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn every_byte_of_a_character_maps_to_the_whole_character() {
-        let text = MappedText::of("xé");
+        let text = MappedText::new("xé");
         assert_eq!(text.origin(&(1..2)), 1..3);
         assert_eq!(text.origin(&(2..3)), 1..3);
     }

@@ -67,14 +67,14 @@ mod tests {
             ("- a list\n- 536-90-4399", None),
         ];
         for (text, expected) in rows {
-            let words = split(&MappedText::of(text));
+            let words = split(&MappedText::new(text));
             assert_eq!(words.as_ref().map(MappedText::text), expected, "{text}");
         }
     }
 
     #[test]
     fn ranges_lead_back_to_the_identifier() {
-        let words = split(&MappedText::of("xIgnoreAll")).unwrap();
+        let words = split(&MappedText::new("xIgnoreAll")).unwrap();
         assert_eq!(words.text(), "x Ignore All");
         assert_eq!(words.origin(&(2..12)), 1..10);
     }

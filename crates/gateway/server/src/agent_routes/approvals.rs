@@ -94,7 +94,7 @@ pub(super) async fn decide(request: &mut ApiRequest, verdict: Verdict) -> Handle
     }
     let id = request.id().ok_or_else(no_approval)?;
     let (owner, store) = (context.identity.owner(), &context.worker.store);
-    let decided = store.decide(now(), &layer.approvals, (&owner, id), (verdict, &reason)).await;
+    let decided = store.decide(now(), &layer.approvals, &owner, id, verdict, &reason).await;
     match decided {
         Ok(approval) => {
             context.worker.metrics().count_agent_operation(operation(verdict), "ok");

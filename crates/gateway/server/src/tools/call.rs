@@ -6,10 +6,11 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use plimsoll_gateway_dialect::is_too_deep;
 use plimsoll_gateway_inspect::Source;
 use plimsoll_gateway_mcp::client::Call;
 use plimsoll_gateway_mcp::rpc::{REQUEST_CANCELLED, RpcError};
-use plimsoll_gateway_mcp::{Provider, RegisteredTool, SessionError, ToolResult, is_too_deep};
+use plimsoll_gateway_mcp::{Provider, RegisteredTool, SessionError, ToolResult};
 use plimsoll_gateway_store::{RecordId, SessionRules};
 use tokio::time::timeout;
 
@@ -152,7 +153,7 @@ async fn admitted(
 ) -> Result<Called, CallError> {
     allow(context, tool)?;
     let server = tool.provider.name();
-    if is_too_deep(&text(&call.arguments)) {
+    if is_too_deep(text(&call.arguments).as_bytes()) {
         let message = "the arguments are nested deeper than 64 levels";
         return Err(ErrorResponse::bad_request(message).into());
     }
@@ -187,7 +188,7 @@ async fn count_stored(
     let missing = ErrorResponse::session_not_found;
     let id = RecordId::parse(id).ok_or_else(|| missing("no session has such an id"))?;
     let (owner, store) = (context.identity.owner(), &context.worker.store);
-    let calls = store.count_call(clock::now(), rules, (&owner, id)).await;
+    let calls = store.count_call(clock::now(), rules, &owner, id).await;
     let calls = calls.map_err(|error| store_error(error, missing));
     let outcome = calls.as_ref().map_or_else(|error| error.kind, |_| "ok");
     context.worker.metrics().count_agent_operation("session_call", outcome);

@@ -140,7 +140,7 @@ fn session_of<'a>(
 fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
     let ended = || {
         let head = Head::read(parts, false)?;
-        if Era::of(head.headers.version).map_err(|error| Refusal {
+        if Era::from_version(head.headers.version).map_err(|error| Refusal {
             status: 400,
             id: None,
             error,

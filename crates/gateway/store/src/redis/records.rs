@@ -132,8 +132,10 @@ impl RedisStore {
     pub(crate) async fn decide(
         &self,
         rules: &ApprovalRules,
-        (owner, id): (&str, RecordId),
-        (verdict, reason): (Verdict, &str),
+        owner: &str,
+        id: RecordId,
+        verdict: Verdict,
+        reason: &str,
     ) -> Result<Approval, RecordError> {
         let mut script = self.approval_script("decide", owner, Some(id));
         script.arg(millis(rules.keep).max(1)).arg(verdict.state().name()).arg(reason);

@@ -91,7 +91,7 @@ impl Bench {
         id: RecordId,
         verdict: Verdict,
     ) -> Result<Approval, RecordError> {
-        self.store.decide(self.at, &APPROVALS, (owner, id), (verdict, "because")).await
+        self.store.decide(self.at, &APPROVALS, owner, id, verdict, "because").await
     }
 
     async fn pending(&self, owner: &str) -> Vec<RecordId> {
@@ -120,7 +120,7 @@ async fn sessions_live_and_end(mut bench: Bench) {
     assert_eq!(bench.read("acm", id).await, gone);
     assert_eq!(bench.read("", id).await, gone);
     assert_eq!(bench.read("acme", RecordId(1)).await, gone);
-    let count = async |owner| bench.store.count_call(at.now, &RULES, (owner, id)).await;
+    let count = async |owner| bench.store.count_call(at.now, &RULES, owner, id).await;
     assert_eq!(count("other").await, Err(RecordError::NotFound));
     assert_eq!(bench.store.end_session(at.now, "other", id).await, Err(RecordError::NotFound));
 
@@ -143,7 +143,7 @@ async fn sessions_expire_and_make_room(mut bench: Bench) {
     let short = bench.session(&rules, "acme", SHORT).await.unwrap();
     bench.let_short_ones_expire().await;
     assert_eq!(bench.read("acme", short).await, Err(RecordError::NotFound));
-    let expired = bench.store.count_call(bench.at.now, &rules, ("acme", short)).await;
+    let expired = bench.store.count_call(bench.at.now, &rules, "acme", short).await;
     assert_eq!(expired, Err(RecordError::NotFound));
     // The third and the fourth take the places that are left: one is the expired one's.
     let second = bench.session(&rules, "acme", LONG).await.unwrap();
@@ -261,20 +261,20 @@ async fn outcomes_are_kept_for_their_time(mut bench: Bench) {
     let pending = bench.approval(&rules, "acme", LONG).await.unwrap();
     let decided = bench.approval(&rules, "acme", LONG).await.unwrap();
     let expired = bench.approval(&rules, "acme", SHORT).await.unwrap();
-    let verdict = (Verdict::Approve, "");
-    bench.store.decide(bench.at, &rules, ("acme", decided), verdict).await.unwrap();
+    let verdict = Verdict::Approve;
+    bench.store.decide(bench.at, &rules, "acme", decided, verdict, "").await.unwrap();
     bench.let_short_ones_expire().await;
     assert_eq!(bench.look("acme", decided).await, Err(RecordError::NotFound));
     // An outcome by time is kept as long, from the time at which it expired.
     bench.let_short_ones_expire().await;
     assert_eq!(bench.look("acme", expired).await, Err(RecordError::NotFound));
     for id in [decided, expired] {
-        let late = bench.store.decide(bench.at, &rules, ("acme", id), verdict).await;
+        let late = bench.store.decide(bench.at, &rules, "acme", id, verdict, "").await;
         assert_eq!(late, Err(RecordError::NotFound), "nobody is told what is no longer kept");
     }
     assert_eq!(bench.look("acme", pending).await.unwrap().state, ApprovalState::Pending);
     assert_eq!(bench.pending("acme").await, [pending]);
-    bench.store.decide(bench.at, &rules, ("acme", pending), verdict).await.unwrap();
+    bench.store.decide(bench.at, &rules, "acme", pending, verdict, "").await.unwrap();
 }
 
 async fn lists_are_bounded(mut bench: Bench) {
@@ -349,7 +349,7 @@ impl Race {
             self.start.wait();
             let verdicts = [Verdict::Approve, Verdict::Reject, Verdict::Expire];
             let verdict = verdicts[(number + usize::try_from(round).unwrap()) % 3];
-            let result = store.decide(at, &rules, ("acme", id), (verdict, "")).await;
+            let result = store.decide(at, &rules, "acme", id, verdict, "").await;
             let told = match &result {
                 Ok(approval) => {
                     self.winners.fetch_add(1, SeqCst);
@@ -389,7 +389,7 @@ fn race_for_calls(backend: &Backend) {
             let racer = async move {
                 let (store, mut counted) = (backend.attach().await, Vec::new());
                 for _ in 0..10 {
-                    match store.count_call(1, &rules, ("acme", id)).await {
+                    match store.count_call(1, &rules, "acme", id).await {
                         Ok(call) => counted.push(call),
                         Err(error) => assert_eq!(error, RecordError::CallLimit),
                     }

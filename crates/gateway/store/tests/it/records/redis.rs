@@ -72,7 +72,7 @@ fn without_redis_nothing_is_made_or_decided_in_either_mode() {
             let lost = RecordError::Unavailable;
             assert_eq!(bench.session(&RULES, "acme", LONG).await.unwrap_err(), lost);
             assert_eq!(bench.read("acme", session).await.unwrap_err(), lost);
-            let called = bench.store.count_call(1, &RULES, ("acme", session)).await;
+            let called = bench.store.count_call(1, &RULES, "acme", session).await;
             assert_eq!(called.unwrap_err(), lost);
             let decided = bench.decide("acme", approval, Verdict::Approve).await;
             assert_eq!(decided.unwrap_err(), lost);
