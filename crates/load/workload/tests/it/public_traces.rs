@@ -1,5 +1,5 @@
-//! The public traces, if the folder `shared/data` is there. Expected values were computed with a
-//! few lines of Python.
+//! The beginnings of public traces (`tests/data`). Expected values were computed with a few lines
+//! of Python.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,10 @@ use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceRow, T
 
 use crate::support::{common, last_text, scenario, tokens, traced};
 
-fn trace(file: &str, format: TraceFormat, time_scale: f64, to: Option<Nanos>) -> Option<Trace> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
-    if !folder.join(file).exists() {
-        println!("skipped: there is no {file}");
-        return None;
-    }
+fn trace(file: &str, format: TraceFormat, time_scale: f64, to: Option<Nanos>) -> Trace {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let spec = TraceSpec { file: file.into(), format, time_scale, from: None, to };
-    Some(Trace::load(&spec, &folder).unwrap())
+    Trace::load(&spec, &folder).unwrap()
 }
 
 fn rows(trace: &Trace) -> Vec<TraceRow<'_>> {
@@ -23,19 +19,19 @@ fn rows(trace: &Trace) -> Vec<TraceRow<'_>> {
 }
 
 fn sums(rows: &[TraceRow<'_>]) -> (usize, u64, u64, usize) {
-    let sum =
-        |tokens: fn(&TraceRow<'_>) -> u32| rows.iter().map(|row| u64::from(tokens(row))).sum();
+    let input = rows.iter().map(|row| u64::from(row.input_tokens)).sum();
+    let output = rows.iter().map(|row| u64::from(row.output_tokens)).sum();
     let ids = rows.iter().map(|row| row.hash_ids.len()).sum();
-    (rows.len(), sum(|row| row.input_tokens), sum(|row| row.output_tokens), ids)
+    (rows.len(), input, output, ids)
 }
 
 #[test]
 fn the_azure_traces_are_read_completely() {
     for (file, expected, length) in [
-        ("azure_llm_2023_conv.csv", (19_366, 22_361_870, 4_088_665, 0), 3_501_721_937_000),
-        ("azure_llm_2023_code.csv", (8_819, 18_059_974, 245_896, 0), 3_435_948_056_000),
+        ("azure_llm_2023_conv_600s.csv", (2_867, 3_287_402, 746_194, 0), 599_971_336_000),
+        ("azure_llm_2023_code_300s.csv", (781, 1_673_218, 22_389, 0), 299_957_393_000),
     ] {
-        let Some(trace) = trace(file, TraceFormat::Azure, 1.0, None) else { return };
+        let trace = trace(file, TraceFormat::Azure, 1.0, None);
         assert_eq!(sums(&rows(&trace)), expected, "{file}");
         assert_eq!(trace.offsets().last(), Some(&Nanos::new(length)), "{file}");
     }
@@ -44,8 +40,7 @@ fn the_azure_traces_are_read_completely() {
 #[test]
 fn ten_minutes_of_azure_conversations_are_played_in_one() {
     let to = Some(Nanos::from_secs(600));
-    let file = "azure_llm_2023_conv.csv";
-    let Some(trace) = trace(file, TraceFormat::Azure, 10.0, to) else { return };
+    let trace = trace("azure_llm_2023_conv_600s.csv", TraceFormat::Azure, 10.0, to);
     let offsets = trace.offsets();
     assert_eq!((offsets.len(), trace.duration()), (2_867, Nanos::from_secs(60)));
     // 18:15:46.6805900, 18:15:50.9951690, and the last row 599.971336 s after the first.
@@ -64,10 +59,9 @@ fn ten_minutes_of_azure_conversations_are_played_in_one() {
 
 #[test]
 fn the_mooncake_trace_keeps_its_shared_prefixes() {
-    let file = "mooncake_conversation.jsonl";
-    let Some(trace) = trace(file, TraceFormat::Mooncake, 1.0, None) else { return };
-    assert_eq!(sums(&rows(&trace)), (12_031, 144_793_823, 4_122_048, 288_500));
-    assert_eq!(trace.offsets().last(), Some(&Nanos::from_millis(3_536_999)));
+    let trace = trace("mooncake_conversation_180s.jsonl", TraceFormat::Mooncake, 1.0, None);
+    assert_eq!(sums(&rows(&trace)), (556, 7_698_246, 196_962, 15_312));
+    assert_eq!(trace.offsets().last(), Some(&Nanos::from_millis(179_999)));
     let workload = traced(&scenario(), &trace);
     let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
     // Blocks that two rows have in common at their start.
