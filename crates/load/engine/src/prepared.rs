@@ -182,7 +182,7 @@ impl PreparedRun {
 fn pairs(plan: &Plan, schedule: &Schedule, offsets: Option<&Arc<[Nanos]>>) -> Option<PairSchedule> {
     let targets = u16::try_from(plan.targets.len()).unwrap_or(u16::MAX);
     let spec = plan.versus.as_ref()?.pairs(targets);
-    Some(PairSchedule::new(schedule, (plan.arrivals, plan.seed), offsets, &spec))
+    Some(PairSchedule::new(schedule, plan.arrivals, plan.seed, offsets, &spec))
 }
 
 /// Refuses a shard that has arrivals and no slot.

@@ -424,7 +424,7 @@ impl OpenTurn {
     fn checked_end(&mut self, outcome: Outcome) -> Outcome {
         let Self { decoder: Some(decoder), measurement, worker, .. } = self else { return outcome };
         let sample = &mut measurement.sample;
-        sample.finish_reason = decoder.finish_reason().map(FinishReason::of);
+        sample.finish_reason = decoder.finish_reason().map(FinishReason::from_name);
         if outcome != Outcome::Completed || !decoder.is_stream() {
             return outcome;
         }

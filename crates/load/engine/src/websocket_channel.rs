@@ -43,7 +43,7 @@ impl WebSocketChannel {
             None => sleep.await,
             // Boxed, so that conversations over HTTP do not have the room for it.
             Some(socket) => {
-                Box::pin(socket.idle((&worker.rx_clock, &worker.read_buffers), sleep)).await;
+                Box::pin(socket.idle(&worker.rx_clock, &worker.read_buffers, sleep)).await;
             }
         }
     }

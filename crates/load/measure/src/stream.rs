@@ -91,7 +91,7 @@ names! {
 
 impl FinishReason {
     /// The reason of this name; [`Self::Other`] for a word that no dialect has.
-    pub fn of(word: &str) -> Self {
+    pub fn from_name(word: &str) -> Self {
         Self::ALL.into_iter().find(|reason| reason.name() == word).unwrap_or(Self::Other)
     }
 }
@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn a_finish_reason_keeps_the_targets_word_if_a_dialect_has_it() {
         for reason in FinishReason::ALL {
-            assert_eq!(FinishReason::of(reason.name()), reason);
+            assert_eq!(FinishReason::from_name(reason.name()), reason);
         }
-        assert_eq!(FinishReason::of("eos"), FinishReason::Other);
+        assert_eq!(FinishReason::from_name("eos"), FinishReason::Other);
     }
 }

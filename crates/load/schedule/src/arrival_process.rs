@@ -46,7 +46,8 @@ impl StageArrivals {
     pub(crate) fn new(
         load: Load,
         length: Nanos,
-        (spacing, gaps): (Arrivals, Rng),
+        spacing: Arrivals,
+        gaps: Rng,
         offsets: &Arc<[Nanos]>,
     ) -> Self {
         let process = match load {

@@ -127,7 +127,8 @@ impl PairSchedule {
     /// Makes pairs of a schedule; the other arguments are those that it was made of.
     pub fn new(
         schedule: &Schedule,
-        (process, seed): (Arrivals, Seed),
+        process: Arrivals,
+        seed: Seed,
         trace_offsets: Option<&Arc<[Nanos]>>,
         spec: &PairSpec,
     ) -> Self {

@@ -44,7 +44,7 @@ impl StageTable {
         let arrivals = plans.iter().map(|plan| {
             let length = plan.end.saturating_sub(plan.start);
             let gaps = seed.rng("arrivals", u64::from(plan.id.0));
-            StageArrivals::new(plan.load, length, (process, gaps), trace_offsets)
+            StageArrivals::new(plan.load, length, process, gaps, trace_offsets)
         });
         Self { arrivals: arrivals.collect(), counts: vec![OnceLock::new(); plans.len()], plans }
     }

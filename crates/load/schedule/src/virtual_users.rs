@@ -51,15 +51,15 @@ fn active(stage: &StagePlan, vu: u32) -> Option<ActiveWindow> {
     let Load::Closed { from, to } = stage.load else { return None };
     let window = match (vu < from, vu < to) {
         (true, true) => ActiveWindow { from: stage.start, to: stage.end },
-        (false, true) => ActiveWindow { from: crossing(stage, (from, to), vu), to: stage.end },
-        (true, false) => ActiveWindow { from: stage.start, to: crossing(stage, (from, to), vu) },
+        (false, true) => ActiveWindow { from: crossing(stage, from, to, vu), to: stage.end },
+        (true, false) => ActiveWindow { from: stage.start, to: crossing(stage, from, to, vu) },
         (false, false) => return None,
     };
     (window.from < window.to).then_some(window)
 }
 
 /// When the line crosses `vu + 1/2`. Callers check that it does, so that `from != to`.
-fn crossing(stage: &StagePlan, (from, to): (u32, u32), vu: u32) -> Nanos {
+fn crossing(stage: &StagePlan, from: u32, to: u32, vu: u32) -> Nanos {
     let length = u128::from((stage.end).saturating_sub(stage.start).as_u64());
     let rise = (2 * u128::from(vu) + 1).abs_diff(2 * u128::from(from));
     let total = 2 * u128::from(from.abs_diff(to));

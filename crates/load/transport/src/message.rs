@@ -149,7 +149,8 @@ impl RequestHead {
     pub(crate) fn render_with(
         &self,
         request_id: Option<&[u8]>,
-        (name, value): (&str, &[u8]),
+        name: &str,
+        value: &[u8],
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(&self.shared);

@@ -107,7 +107,7 @@ impl<C: Clock> RxClock<C> {
         }
         let wall = clock_gettime(ClockId::CLOCK_REALTIME).ok().and_then(unix_nanos);
         let (before, now) = (now, self.clock.now());
-        let age = wall.and_then(|wall| filter.age((before, now), wall, kernel_time));
+        let age = wall.and_then(|wall| filter.age(before, now, wall, kernel_time));
         self.filter.set(filter);
         self.read_at(now, age)
     }
@@ -157,12 +157,7 @@ impl OffsetFilter {
 
     /// The age of the kernel's time stamp at `now`, where the wall clock showed `wall` between
     /// `before` and `now`; `None` if the wall clock was stepped since the time stamp.
-    fn age(
-        &mut self,
-        (before, now): (Moment, Moment),
-        wall: u64,
-        kernel_time: u64,
-    ) -> Option<Nanos> {
+    fn age(&mut self, before: Moment, now: Moment, wall: u64, kernel_time: u64) -> Option<Nanos> {
         self.recent_until = if now.since(before) <= CLOSE { now + RECENT } else { now };
         let offset = i128::from(wall) - i128::from(now.as_nanos());
         if self.offset.is_some_and(|before| (offset - before).abs() > TOLERANCE) {
@@ -199,7 +194,7 @@ mod tests {
 
     /// An age by clocks that are read at once.
     fn age(filter: &mut OffsetFilter, now: Moment, wall: u64, kernel: u64) -> Option<Nanos> {
-        filter.age((now, now), wall, kernel)
+        filter.age(now, now, wall, kernel)
     }
 
     #[test]
@@ -253,7 +248,7 @@ mod tests {
     fn a_reading_that_was_interrupted_is_not_used_again() {
         let mut filter = filter();
         // Ten milliseconds passed between the wall clock's reading and the other.
-        filter.age((at(100), at(110)), wall(100), wall(97));
+        filter.age(at(100), at(110), wall(100), wall(97));
         assert_eq!(filter.recent_age(at(110), wall(97)), None);
         age(&mut filter, at(111), wall(111), wall(110));
         assert_eq!(filter.recent_age(at(111), wall(97)), Some(Nanos::from_millis(14)));

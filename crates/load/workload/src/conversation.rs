@@ -287,7 +287,7 @@ impl Conversation {
         let rules = self.workload.scenarios[self.scenario.index()].agent.as_deref();
         let (Some(rules), Some(task)) = (rules, &mut self.task) else { return };
         if let CurrentRequest::Chat { messages, .. } = &mut self.request {
-            task.advance(answer, messages, (rules, self.seed, self.turn));
+            task.advance(answer, messages, rules, self.seed, self.turn);
         }
     }
 

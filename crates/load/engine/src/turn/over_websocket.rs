@@ -68,7 +68,7 @@ impl OpenTurn {
         }
         // Without one, the target refused it: the answer to the handshake is that to the turn.
         let Some(socket) = channel.socket() else { return Ok(()) };
-        socket.exchange((&worker.rx_clock, &worker.read_buffers), wire, self).await
+        socket.exchange(&worker.rx_clock, &worker.read_buffers, wire, self).await
     }
 
     /// Opens a connection and makes the handshake. `None`: the target gave an ordinary answer.
@@ -93,8 +93,9 @@ impl OpenTurn {
             keys: seed.rng("keys", self.sample().conversation.0),
             max_message: route.max_message(),
         };
-        let io = (&*worker.rx_clock, &worker.read_buffers);
-        let socket = WebSocket::open(connection, request, io, self).await?;
+        let socket =
+            WebSocket::open(connection, request, &worker.rx_clock, &worker.read_buffers, self)
+                .await?;
         if socket.is_some() {
             let ready = self.sample().timeline.connected.unwrap_or(dispatched);
             self.measurement.sample.connect.upgrade = Some(worker.clock.now().since(ready));

@@ -213,7 +213,7 @@ impl Shape {
             event: kind.event.map(Box::from),
             runs: runs.into(),
             rest: run,
-            meaning: Meaning::of(&marked, kind.event.is_some(), parse)?,
+            meaning: Meaning::from_marked(&marked, kind.event.is_some(), parse)?,
         })
     }
 
@@ -275,7 +275,7 @@ struct UsageMeaning {
 
 impl Meaning {
     /// Looks where the marks in `marked` come out. `None` if they do more than a meaning can say.
-    fn of(
+    fn from_marked(
         marked: &str,
         is_event: bool,
         parse: impl FnOnce(&str, &mut ResponseState, OnDelta<'_>) -> DecodeResult,
@@ -301,7 +301,7 @@ impl Meaning {
             text => Some(which_text(text)?),
         };
         let finish_reason = state.finish_reason().map(which_text);
-        let usage = UsageMeaning::of(state.reported_usage())?;
+        let usage = UsageMeaning::from_marked(state.reported_usage())?;
         // How the usage of an event changes the one before is the dialect's.
         if is_event && !usage.is_empty() {
             return None;
@@ -330,7 +330,7 @@ impl Meaning {
 }
 
 impl UsageMeaning {
-    fn of(usage: Usage) -> Option<Self> {
+    fn from_marked(usage: Usage) -> Option<Self> {
         let tokens = |tokens: TokenCount| match tokens.source {
             TokenSource::Unknown => Some(None),
             _ => which_count(tokens.count).map(Some),

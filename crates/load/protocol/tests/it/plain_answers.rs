@@ -9,17 +9,22 @@ const JSON: Option<&[u8]> = Some(b"application/json");
 const EVENTS: Option<&[u8]> = Some(b"text/event-stream; charset=utf-8");
 
 /// What is asked for, and over which protocol.
-type Asked = (Dialect, PlainReading);
+#[derive(Clone, Copy)]
+struct Asked {
+    dialect: Dialect,
+    reading: PlainReading,
+}
 
-const REST: Asked = (Dialect::Http, PlainReading::ToolResult);
+const REST: Asked = Asked { dialect: Dialect::Http, reading: PlainReading::ToolResult };
 /// A call with the id 7.
-const MCP: Asked = (Dialect::Mcp, PlainReading::ToolResult);
-const APPROVAL: Asked = (Dialect::Http, PlainReading::Approval);
+const MCP: Asked = Asked { dialect: Dialect::Mcp, reading: PlainReading::ToolResult };
+const APPROVAL: Asked = Asked { dialect: Dialect::Http, reading: PlainReading::Approval };
 
 /// Reads a body in pieces of `size` bytes.
 fn read(
-    (dialect, reading): Asked,
-    (status, content_type): (u16, Option<&[u8]>),
+    Asked { dialect, reading }: Asked,
+    status: u16,
+    content_type: Option<&[u8]>,
     body: impl AsRef<[u8]>,
     size: usize,
 ) -> (Outcome, Option<PlainAnswer>, String) {
@@ -64,7 +69,7 @@ fn results_of_tools_are_read_over_rest_and_json_rpc() {
             (REST, (201, None), &rest),
         ] {
             for size in [1, 7, 10_000] {
-                let (outcome, answer, message) = read(asked, head, body, size);
+                let (outcome, answer, message) = read(asked, head.0, head.1, body, size);
                 let found = (outcome, answer.as_ref());
                 assert_eq!(found, (Outcome::Completed, Some(&expected)), "{message} {body}");
             }
@@ -109,7 +114,7 @@ fn wrong_answers_fail_with_their_reason() {
         (REST, JSON, &large, BodyTooLarge, "larger than the limit"),
         (APPROVAL, JSON, "[]", MalformedBody, "an object"),
     ] {
-        let (outcome, answer, message) = read(asked, (200, content_type), body, 10_000);
+        let (outcome, answer, message) = read(asked, 200, content_type, body, 10_000);
         assert_eq!((outcome, answer), (Outcome::Failed(class), None), "{body}");
         assert!(message.contains(part), "{body}: {message}");
     }
@@ -118,19 +123,19 @@ fn wrong_answers_fail_with_their_reason() {
 #[test]
 fn refusals_are_refusals_and_approvals_have_an_id_and_a_state() {
     let refused = r#"{"error":{"type":"tool_denied","message":"not for you"}}"#;
-    let (outcome, answer, message) = read(REST, (403, JSON), refused, 9);
+    let (outcome, answer, message) = read(REST, 403, JSON, refused, 9);
     assert_eq!((outcome, answer, &*message), (Outcome::Rejected(403), None, "not for you"));
     for (body, id, state) in [
         (r#"{"id":"a-1","state":"pending","action":"x"}"#, "a-1", "pending"),
         (r#"{"id":42}"#, "42", ""),
         ("{}", "", ""),
     ] {
-        let (outcome, answer, _) = read(APPROVAL, (201, JSON), body, 3);
+        let (outcome, answer, _) = read(APPROVAL, 201, JSON, body, 3);
         let expected = PlainAnswer::Approval { id: id.to_owned(), state: state.to_owned() };
         assert_eq!((outcome, answer), (Outcome::Completed, Some(expected)));
     }
     let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(257));
-    let (outcome, ..) = read(APPROVAL, (201, JSON), &long, 99);
+    let (outcome, ..) = read(APPROVAL, 201, JSON, &long, 99);
     assert_eq!(outcome, Outcome::Failed(ErrorClass::MalformedBody));
 }
 
@@ -165,8 +170,8 @@ proptest! {
         body.extend(odd);
         for asked in [REST, MCP, APPROVAL] {
             for content_type in [JSON, EVENTS] {
-                let whole = read(asked, (200, content_type), &body, usize::MAX);
-                prop_assert_eq!(&whole, &read(asked, (200, content_type), &body, size));
+                let whole = read(asked, 200, content_type, &body, usize::MAX);
+                prop_assert_eq!(&whole, &read(asked, 200, content_type, &body, size));
                 let completed = whole.0 == Outcome::Completed;
                 prop_assert!(completed == whole.1.is_some() && completed == whole.2.is_empty());
             }

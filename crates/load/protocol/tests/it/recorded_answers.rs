@@ -91,8 +91,9 @@ fn read_all(name: &str, questions: &[(Operation, Reading)]) -> Vec<(Response, Re
     assert_eq!(responses.len(), questions.len(), "{name}");
     let mut all = Vec::new();
     for ((response, (operation, expected)), id) in responses.into_iter().zip(questions).zip(1..) {
-        let head = (response.status, response.content_type.as_deref());
-        let read = read_answer(Expectation { operation: *operation, id }, head, &response.body);
+        let expected_answer = Expectation { operation: *operation, id };
+        let content_type = response.content_type.as_deref();
+        let read = read_answer(expected_answer, response.status, content_type, &response.body);
         assert_eq!(reading(&read), Some(*expected), "{name} {id} {operation:?}: {read:?}");
         all.push((response, read));
     }

@@ -32,7 +32,8 @@ fn dialect(operation: Operation) -> Dialect {
 fn read_in<'a>(
     decoder: &mut Decoder,
     expected: Expectation,
-    (status, content_type): (u16, Option<&str>),
+    status: u16,
+    content_type: Option<&str>,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Read {
     let mut texts = Vec::new();
@@ -52,8 +53,8 @@ fn read_in<'a>(
 }
 
 /// Reads a whole body, and checks that any two pieces of it and its single bytes read the same.
-fn read(operation: Operation, head: (u16, Option<&str>), body: &str) -> Read {
-    read_answer(expect(operation), head, body.as_bytes())
+fn read(operation: Operation, status: u16, content_type: Option<&str>, body: &str) -> Read {
+    read_answer(expect(operation), status, content_type, body.as_bytes())
 }
 
 /// The answer to a request with the id 7.
@@ -62,14 +63,23 @@ fn expect(operation: Operation) -> Expectation {
 }
 
 /// The same for any request.
-pub(crate) fn read_answer(expected: Expectation, head: (u16, Option<&str>), body: &[u8]) -> Read {
+pub(crate) fn read_answer(
+    expected: Expectation,
+    status: u16,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Read {
     let mut decoder = Decoder::new(dialect(expected.operation), false, DecoderOptions::default());
-    let whole = read_in(&mut decoder, expected, head, [body]);
-    let bytewise = read_in(&mut decoder, expected, head, body.chunks(1));
+    let whole = read_in(&mut decoder, expected, status, content_type, [body]);
+    let bytewise = read_in(&mut decoder, expected, status, content_type, body.chunks(1));
     assert_eq!(bytewise, whole);
     for cut in 0..body.len().min(300) {
         let (start, end) = body.split_at(cut);
-        assert_eq!(read_in(&mut decoder, expected, head, [start, end]), whole, "cut at {cut}");
+        assert_eq!(
+            read_in(&mut decoder, expected, status, content_type, [start, end]),
+            whole,
+            "cut at {cut}"
+        );
     }
     whole
 }
@@ -110,9 +120,9 @@ fn a_good_answer_gives_what_the_next_request_needs() {
             &none,
         ),
     ] {
-        let whole = read(operation, (200, JSON), &result(members));
+        let whole = read(operation, 200, JSON, &result(members));
         assert_eq!((whole.outcome, &whole.answer), (Outcome::Completed, answer), "{members}");
-        let streamed = read(operation, (200, EVENTS), &events(&[&result(members)]));
+        let streamed = read(operation, 200, EVENTS, &events(&[&result(members)]));
         assert_eq!((streamed.outcome, &streamed.answer), (Outcome::Completed, answer));
     }
 }
@@ -123,12 +133,12 @@ fn the_answer_of_a_stream_comes_behind_notifications() {
     let request = r#"{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}}"#;
     let body =
         format!(": ping\n\nid: 5\ndata: \n\n{}", events(&[PROGRESS, request, PROGRESS, &answer]));
-    let whole = read(Operation::CallTool, (200, EVENTS), &body);
+    let whole = read(Operation::CallTool, 200, EVENTS, &body);
     assert_eq!((whole.outcome, whole.answer.notifications), (Outcome::Completed, 3));
     assert!(whole.texts.is_empty(), "progress is no content");
     // Lines of data are joined by a line break, and JSON does not mind.
     let lines = format!("data: {}\n\n", answer.replace(",\"result", ",\ndata: \"result"));
-    assert_eq!(read(Operation::CallTool, (200, EVENTS), &lines).outcome, Outcome::Completed);
+    assert_eq!(read(Operation::CallTool, 200, EVENTS, &lines).outcome, Outcome::Completed);
 }
 
 #[test]
@@ -143,18 +153,18 @@ fn an_error_of_the_protocol_is_a_failure_with_its_code() {
         ((200, JSON), error("null", "-32602")),
         ((200, EVENTS), events(&[PROGRESS, &error("7", "-32602")])),
     ] {
-        let read = read(Operation::CallTool, head, &body);
+        let read = read(Operation::CallTool, head.0, head.1, &body);
         assert_eq!((read.outcome, read.code), (failed, Some(-32_602)), "{body}");
         assert_eq!(read.message, "-32602: no\\ttool");
     }
     // With a status of its own it is a refusal, and its code is known as well.
-    let refused = read(Operation::CallTool, (404, JSON), &error("7", "-32601"));
+    let refused = read(Operation::CallTool, 404, JSON, &error("7", "-32601"));
     assert_eq!((refused.outcome, refused.code), (Outcome::Rejected(404), Some(-32_601)));
     // The code of one response is not that of the next.
     let mut decoder = Decoder::new(Dialect::Mcp, false, DecoderOptions::default());
     let bytes = error("7", "-1");
-    let first = read_in(&mut decoder, expect(Operation::Ping), (200, JSON), [bytes.as_bytes()]);
-    let second = read_in(&mut decoder, expect(Operation::Ping), (500, JSON), [&b""[..]]);
+    let first = read_in(&mut decoder, expect(Operation::Ping), 200, JSON, [bytes.as_bytes()]);
+    let second = read_in(&mut decoder, expect(Operation::Ping), 500, JSON, [&b""[..]]);
     assert_eq!((first.code, second.code), (Some(-1), None));
 }
 
@@ -240,13 +250,12 @@ fn broken() -> Vec<(Head<'static>, String, ErrorClass, &'static str)> {
 #[test]
 fn what_breaks_the_protocol_is_named() {
     for (head, body, class, says) in broken() {
-        let read = read(Operation::Ping, head, &body);
+        let read = read(Operation::Ping, head.0, head.1, &body);
         assert_eq!(read.outcome, Outcome::Failed(class), "{body}: {}", read.message);
         assert!(read.message.contains(says), "{body}: {}", read.message);
     }
     let mut decoder = Decoder::new(Dialect::Mcp, false, DecoderOptions::default());
-    let bad =
-        read_in(&mut decoder, expect(Operation::Ping), (200, JSON), [&b"{\"a\":\"\xff\"}"[..]]);
+    let bad = read_in(&mut decoder, expect(Operation::Ping), 200, JSON, [&b"{\"a\":\"\xff\"}"[..]]);
     assert!(bad.message.contains("UTF-8"), "{}", bad.message);
 }
 
@@ -257,7 +266,7 @@ fn a_version_that_nobody_speaks_is_a_failure() {
         ("", "`none`"),
         (r#""protocolVersion":7"#, "`none`"),
     ] {
-        let read = read(Operation::Initialize, (200, JSON), &result(members));
+        let read = read(Operation::Initialize, 200, JSON, &result(members));
         assert_eq!(read.outcome, Outcome::Failed(ErrorClass::MalformedBody));
         assert!(read.message.contains(named), "{}", read.message);
     }
@@ -269,14 +278,14 @@ fn notifications_and_deletions_are_answered_without_a_body() {
         [(Operation::Initialized, 202), (Operation::Cancelled, 202), (Operation::EndSession, 204)]
     {
         for content_type in [None, JSON, Some("text/plain")] {
-            assert_eq!(read(operation, (status, content_type), "").outcome, Outcome::Completed);
+            assert_eq!(read(operation, status, content_type, "").outcome, Outcome::Completed);
         }
     }
-    let deleted = read(Operation::EndSession, (200, Some("text/plain")), "bye");
+    let deleted = read(Operation::EndSession, 200, Some("text/plain"), "bye");
     assert_eq!(deleted.outcome, Outcome::Completed);
-    let answered = read(Operation::Initialized, (200, JSON), &result(""));
+    let answered = read(Operation::Initialized, 200, JSON, &result(""));
     assert!(answered.message.contains("a notification was answered"), "{}", answered.message);
-    assert_eq!(read(Operation::EndSession, (405, JSON), "").outcome, Outcome::Rejected(405));
+    assert_eq!(read(Operation::EndSession, 405, JSON, "").outcome, Outcome::Rejected(405));
 }
 
 const TASK: &str = r#""id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED"}"#;
@@ -306,23 +315,23 @@ fn an_agents_answer_is_read_in_both_versions() {
             answer(TaskState::InputRequired, false),
         ),
     ] {
-        let whole = read(operation, (200, JSON), &result(&members));
+        let whole = read(operation, 200, JSON, &result(&members));
         assert_eq!((whole.outcome, whole.answer), (Outcome::Completed, expected), "{members}");
     }
     for members in [
         r#""message":{"messageId":"m","contextId":"c1","parts":[{"text":"hi"}]}"#,
         r#""kind":"message","messageId":"m","contextId":"c1","parts":[{"kind":"text","text":"hi"}]"#,
     ] {
-        let message = read(SendMessage, (200, JSON), &result(members));
+        let message = read(SendMessage, 200, JSON, &result(members));
         assert_eq!(message.outcome, Outcome::Completed);
         assert_eq!(message.answer.context.as_deref(), Some("c1"));
         assert_eq!(message.answer.task, None);
     }
     for (operation, members) in [(SendMessage, "\"x\":1"), (GetTask, "\"id\":\"t1\"")] {
-        let nothing = read(operation, (200, JSON), &result(members));
+        let nothing = read(operation, 200, JSON, &result(members));
         assert_eq!(nothing.outcome, Outcome::Failed(ErrorClass::MalformedBody), "{members}");
     }
-    let card = |body: &str| read(Operation::AgentCard, (200, JSON), body).outcome;
+    let card = |body: &str| read(Operation::AgentCard, 200, JSON, body).outcome;
     assert_eq!(card(r#"{"name":"a","skills":[]}"#), Outcome::Completed);
     assert_eq!(card(r#"{"skills":[{"name":"a"}]}"#), Outcome::Failed(ErrorClass::MalformedBody));
 }
@@ -355,30 +364,30 @@ fn an_agents_stream_is_read_to_the_end_of_its_task() {
     let operation = Operation::SendStreamingMessage;
     for version in ["1.0", "0.3"] {
         let messages = agent_stream(version);
-        let whole = read(operation, (200, EVENTS), &stream_of(&messages));
+        let whole = read(operation, 200, EVENTS, &stream_of(&messages));
         assert_eq!(whole.outcome, Outcome::Completed, "{}", whole.message);
         assert_eq!(whole.texts, ["one", "two"]);
         assert_eq!(whole.answer.notifications, 4);
         assert_eq!(whole.answer.state, Some(TaskState::Completed));
         assert_eq!(whole.answer.task.as_deref(), Some("t1"));
-        let cut = read(operation, (200, EVENTS), &stream_of(&messages[..4]));
+        let cut = read(operation, 200, EVENTS, &stream_of(&messages[..4]));
         assert_eq!(cut.outcome, Outcome::Failed(ErrorClass::StreamTruncated));
         let failed =
             stream_of(&messages).replace("COMPLETED", "FAILED").replace("completed", "failed");
-        let failed = read(operation, (200, EVENTS), &failed);
+        let failed = read(operation, 200, EVENTS, &failed);
         assert_eq!((failed.outcome, failed.answer.tool_error), (Outcome::Completed, true));
     }
     let message = result(r#""message":{"messageId":"m","parts":[{"text":"hi"}]}"#);
-    let direct = read(operation, (200, EVENTS), &stream_of(&[message]));
+    let direct = read(operation, 200, EVENTS, &stream_of(&[message]));
     assert_eq!((direct.outcome, direct.texts), (Outcome::Completed, vec!["hi".to_owned()]));
     // An error may come as JSON; an answer may not.
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"no task"}}"#;
-    let refused = read(operation, (200, JSON), error);
+    let refused = read(operation, 200, JSON, error);
     assert_eq!(
         (refused.outcome, refused.code),
         (Outcome::Failed(ErrorClass::RpcError), Some(-32_001))
     );
-    let whole = read(operation, (200, JSON), &agent_stream("1.0")[4]);
+    let whole = read(operation, 200, JSON, &agent_stream("1.0")[4]);
     assert_eq!(whole.outcome, Outcome::Failed(ErrorClass::ContentType));
 }
 
@@ -387,7 +396,7 @@ fn a_body_beyond_the_limit_is_refused() {
     let options = DecoderOptions { max_body_bytes: 1_000, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(Dialect::Mcp, false, options);
     let body = result(&format!("\"x\":\"{}\"", "y".repeat(1_000)));
-    let read = read_in(&mut decoder, expect(Operation::Ping), (200, JSON), [body.as_bytes()]);
+    let read = read_in(&mut decoder, expect(Operation::Ping), 200, JSON, [body.as_bytes()]);
     assert_eq!(read.outcome, Outcome::Failed(ErrorClass::BodyTooLarge));
 }
 
@@ -416,8 +425,8 @@ proptest! {
         cuts.sort_unstable();
         let head = (200, if is_stream { EVENTS } else { JSON });
         let mut decoder = Decoder::new(dialect(operation), false, DecoderOptions::default());
-        let whole = read_in(&mut decoder, expect(operation), head, [&body[..]]);
+        let whole = read_in(&mut decoder, expect(operation), head.0, head.1, [&body[..]]);
         let pieces = cuts.windows(2).map(|pair| &body[pair[0]..pair[1]]);
-        prop_assert_eq!(read_in(&mut decoder, expect(operation), head, pieces), whole);
+        prop_assert_eq!(read_in(&mut decoder, expect(operation), head.0, head.1, pieces), whole);
     }
 }

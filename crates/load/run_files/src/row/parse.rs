@@ -162,7 +162,7 @@ fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StreamShap
 
 fn finish_reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FinishReason>, D::Error> {
     let name: Option<String> = Option::deserialize(from)?;
-    Ok(name.map(|name| FinishReason::of(&name)))
+    Ok(name.map(|name| FinishReason::from_name(&name)))
 }
 
 /// Parses one line. Unknown keys, of later versions, are ignored.

@@ -143,10 +143,10 @@ impl Builder<'_> {
         let part = Nanos::new((length.as_u64() - alone) / (rounds + 1));
         let mut start = stage.start;
         for _ in 0..rounds {
-            let end = self.stretch(stage.id, (start, start + part), gap);
+            let end = self.stretch(stage.id, start, start + part, gap);
             start = self.round(stage, end, window);
         }
-        self.stretch(stage.id, (start, stage.end), gap);
+        self.stretch(stage.id, start, stage.end, gap);
     }
 
     fn targets(&self) -> u64 {
@@ -154,7 +154,7 @@ impl Builder<'_> {
     }
 
     /// Adds a stretch of time beside each other, and gives its end.
-    fn stretch(&mut self, stage: StageId, (start, end): (Nanos, Nanos), gap: Nanos) -> Nanos {
+    fn stretch(&mut self, stage: StageId, start: Nanos, end: Nanos, gap: Nanos) -> Nanos {
         let from = self.axis;
         self.axis += end.saturating_sub(start);
         self.segments.push(Segment { stage, closed: false, start, end, from, gap, windows: None });

@@ -22,7 +22,7 @@ fn spec(targets: u16, mode: PairMode) -> PairSpec {
 fn paired(stages: &str, process: Arrivals, spec: &PairSpec) -> (Schedule, PairSchedule) {
     let stages: Stages = stages.parse().unwrap();
     let schedule = Schedule::new(&stages, process, Seed(7), None).unwrap();
-    let pairs = PairSchedule::new(&schedule, (process, Seed(7)), None, spec);
+    let pairs = PairSchedule::new(&schedule, process, Seed(7), None, spec);
     (schedule, pairs)
 }
 

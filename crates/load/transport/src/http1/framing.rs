@@ -86,10 +86,13 @@ fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, ConflictingLe
 
 /// A number that consists of digits only.
 fn digits(text: &[u8]) -> Option<u64> {
-    let digit = |&byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
     let (first, rest) = text.split_first()?;
     rest.iter()
-        .try_fold(digit(first)?, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))
+        .try_fold(digit(*first)?, |number, byte| number.checked_mul(10)?.checked_add(digit(*byte)?))
+}
+
+fn digit(byte: u8) -> Option<u64> {
+    byte.is_ascii_digit().then(|| u64::from(byte - b'0'))
 }
 
 fn last_is_chunked(value: &[u8]) -> bool {
@@ -114,7 +117,7 @@ fn connection_option(value: &[u8]) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn of(
+    fn framing(
         status: u16,
         to_head: bool,
         headers: &[(&str, &str)],
@@ -165,7 +168,7 @@ mod tests {
                 (Length(5), true),
             ),
         ] {
-            assert_eq!(of(status, to_head, &headers), Ok(expected), "{sentence}");
+            assert_eq!(framing(status, to_head, &headers), Ok(expected), "{sentence}");
         }
     }
 
@@ -173,13 +176,13 @@ mod tests {
     fn conflicting_and_invalid_lengths_are_rejected() {
         for value in ["5, 6", "", "-1", "+5", "5x", "0x5", "99999999999999999999"] {
             assert_eq!(
-                of(200, false, &[("content-length", value)]),
+                framing(200, false, &[("content-length", value)]),
                 Err(ConflictingLengths),
                 "{value}"
             );
         }
         assert_eq!(
-            of(200, false, &[("content-length", "5"), ("content-length", "6")]),
+            framing(200, false, &[("content-length", "5"), ("content-length", "6")]),
             Err(ConflictingLengths)
         );
     }

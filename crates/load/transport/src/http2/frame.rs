@@ -111,7 +111,8 @@ pub(super) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
 pub(super) fn finish_headers(
     stream: u32,
     end_stream: bool,
-    (start, max): (usize, usize),
+    start: usize,
+    max: usize,
     out: &mut Vec<u8>,
 ) {
     let length = out.len() - start - HEADER_LEN;
@@ -170,7 +171,7 @@ mod tests {
         let start = out.len();
         out.extend_from_slice(&[0; HEADER_LEN]);
         out.extend_from_slice(b"abcdefgh");
-        finish_headers(5, true, (start, 3), &mut out);
+        finish_headers(5, true, start, 3, &mut out);
         let mut expected = b"before".to_vec();
         for (kind, flags, part) in
             [(1, END_STREAM, &b"abc"[..]), (9, 0, b"def"), (9, END_HEADERS, b"gh")]

@@ -76,9 +76,7 @@ impl FrameReader {
                     None => Step::NeedMore,
                 },
                 ReaderState::PadLength(header) => self.pad_length(header, input)?,
-                ReaderState::Data(header, left, padding) => {
-                    self.data(header, (left, padding), input)
-                }
+                ReaderState::Data(header, left, padding) => self.data(header, left, padding, input),
                 ReaderState::Skip(left, end) => self.skip(left, end, input),
             };
             match step {
@@ -107,7 +105,8 @@ impl FrameReader {
     fn data<'i>(
         &mut self,
         header: FrameHeader,
-        (left, padding): (usize, usize),
+        left: usize,
+        padding: usize,
         input: &mut &'i [u8],
     ) -> Step<'i> {
         if left == 0 {

@@ -150,7 +150,7 @@ impl Session {
         let ends = body_len == 0;
         let content_length = head.content_length(body_len);
         state.encoder.encode(head, request_id, content_length, out);
-        frame::finish_headers(id, ends, (start, state.peer.max_frame), out);
+        frame::finish_headers(id, ends, start, state.peer.max_frame, out);
         Some(state.streams.insert(Stream {
             id,
             send: SendWindow::new(state.peer.initial_window),

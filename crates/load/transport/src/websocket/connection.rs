@@ -66,7 +66,8 @@ impl WebSocket {
     pub async fn open<C: Clock, H: MessageHandler>(
         connection: Connection,
         request: UpgradeRequest<'_>,
-        (rx_clock, buffers): (&RxClock<C>, &RefCell<ReadBuffers>),
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
         handler: &mut H,
     ) -> Result<Option<Self>, Failure> {
         let UpgradeRequest { head, id, subprotocol, mut keys, max_message } = request;
@@ -81,7 +82,7 @@ impl WebSocket {
         let mut opened = Self { socket, session, outgoing, unflushed: false };
         loop {
             let sent = opened.send_upgrade(rx_clock.clock(), buffers, handler);
-            opened.receive_upgrade((rx_clock, buffers), &mut upgrade, handler)?;
+            opened.receive_upgrade(rx_clock, buffers, &mut upgrade, handler)?;
             if let Some(end) = upgrade.take_end() {
                 return Ok((end? == UpgradeEnd::Switched).then_some(opened));
             }
@@ -108,7 +109,8 @@ impl WebSocket {
 
     fn receive_upgrade<C: Clock>(
         &mut self,
-        (rx_clock, buffers): (&RxClock<C>, &RefCell<ReadBuffers>),
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
         upgrade: &mut Upgrade<'_>,
         handler: &mut impl MessageHandler,
     ) -> Result<(), Failure> {
@@ -116,7 +118,7 @@ impl WebSocket {
         let Self { socket, session, .. } = self;
         while upgrade.end().is_none() {
             let read = socket.receive(rx_clock, &mut buffers, &mut |bytes, rx_time| {
-                read_upgrade(upgrade, session, handler, (bytes, rx_time));
+                read_upgrade(upgrade, session, handler, bytes, rx_time);
             })?;
             match read {
                 ReadResult::Bytes => {}
@@ -137,7 +139,8 @@ impl WebSocket {
     /// After a dropped exchange, only [`WebSocket::begin_close`] makes sense.
     pub async fn exchange<C: Clock, H: MessageHandler>(
         &mut self,
-        (rx_clock, buffers): (&RxClock<C>, &RefCell<ReadBuffers>),
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
         mut text: EncodedRequest,
         handler: &mut H,
     ) -> Result<(), Failure> {
@@ -150,7 +153,7 @@ impl WebSocket {
         let mut answered = false;
         loop {
             let sent = self.send(rx_clock.clock(), buffers, handler);
-            self.receive((rx_clock, buffers), handler, &mut answered);
+            self.receive(rx_clock, buffers, handler, &mut answered);
             if answered {
                 self.check_sent();
                 return Ok(());
@@ -173,7 +176,8 @@ impl WebSocket {
     /// Waits for `until`, and answers pings meanwhile.
     pub async fn idle<C: Clock>(
         &mut self,
-        (rx_clock, buffers): (&RxClock<C>, &RefCell<ReadBuffers>),
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
         until: impl Future<Output = ()>,
     ) {
         let mut until = pin!(until);
@@ -269,7 +273,8 @@ impl WebSocket {
     /// Reads until the answer or the session ends, or the socket has no more.
     fn receive<C: Clock, H: MessageHandler>(
         &mut self,
-        (rx_clock, buffers): (&RxClock<C>, &RefCell<ReadBuffers>),
+        rx_clock: &RxClock<C>,
+        buffers: &RefCell<ReadBuffers>,
         handler: &mut H,
         answered: &mut bool,
     ) {
@@ -277,7 +282,7 @@ impl WebSocket {
         let Self { socket, session, .. } = self;
         while !*answered && session.end().is_none() {
             let read = socket.receive(rx_clock, &mut buffers, &mut |bytes, rx_time| {
-                read_answer(session, handler, answered, (bytes, rx_time));
+                read_answer(session, handler, answered, bytes, rx_time);
             });
             match read {
                 Ok(ReadResult::Bytes) => {}
@@ -356,7 +361,8 @@ fn read_upgrade(
     upgrade: &mut Upgrade<'_>,
     session: &mut Session,
     handler: &mut impl MessageHandler,
-    (bytes, rx_time): (&[u8], RxTime),
+    bytes: &[u8],
+    rx_time: RxTime,
 ) {
     let used = upgrade.received(bytes, rx_time, handler);
     if upgrade.end() == Some(&Ok(UpgradeEnd::Switched)) {
@@ -369,7 +375,8 @@ fn read_answer(
     session: &mut Session,
     handler: &mut impl MessageHandler,
     answered: &mut bool,
-    (bytes, rx_time): (&[u8], RxTime),
+    bytes: &[u8],
+    rx_time: RxTime,
 ) {
     if *answered {
         return session.received_between(bytes);

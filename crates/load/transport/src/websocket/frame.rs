@@ -24,7 +24,7 @@ pub enum Opcode {
 
 impl Opcode {
     /// The opcode in the lower four bits of a frame's first byte; `None` for a reserved one.
-    pub const fn of(first: u8) -> Option<Self> {
+    pub const fn from_first_byte(first: u8) -> Option<Self> {
         match first & 0x0f {
             0x0 => Some(Self::Continuation),
             0x1 => Some(Self::Text),

@@ -147,7 +147,8 @@ impl FrameReader {
         if first & 0x70 != 0 {
             return Err(FrameError::ReservedBit);
         }
-        let opcode = Opcode::of(first).ok_or(FrameError::ReservedOpcode(first & 0x0f))?;
+        let opcode =
+            Opcode::from_first_byte(first).ok_or(FrameError::ReservedOpcode(first & 0x0f))?;
         match (opcode, self.message) {
             (Opcode::Continuation, None) => Err(FrameError::NothingToContinue),
             (Opcode::Text | Opcode::Binary, Some(_)) => Err(FrameError::UnfinishedMessage),
@@ -159,7 +160,8 @@ impl FrameReader {
     /// The header is complete, and announces a payload of `length` bytes.
     fn begin(&mut self, length: u64) -> Result<(), FrameError> {
         let first = self.header[0];
-        let opcode = Opcode::of(first).ok_or(FrameError::ReservedOpcode(first & 0x0f))?;
+        let opcode =
+            Opcode::from_first_byte(first).ok_or(FrameError::ReservedOpcode(first & 0x0f))?;
         let too_large = FrameError::TooLarge(self.max_message);
         let left = usize::try_from(length).map_err(|_| too_large)?;
         if opcode.is_control() {

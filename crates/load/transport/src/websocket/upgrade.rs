@@ -75,7 +75,7 @@ impl<'a> Upgrade<'a> {
 
     /// Writes the request. `head` is a `GET` with [`upgrade_headers`].
     pub fn render(&self, head: &RequestHead, request_id: Option<&[u8]>, out: &mut Vec<u8>) {
-        head.render_with(request_id, ("sec-websocket-key", self.key.as_bytes()), out);
+        head.render_with(request_id, "sec-websocket-key", self.key.as_bytes(), out);
     }
 
     /// The end of the handshake, as soon as it is known.

@@ -167,7 +167,7 @@ async fn open(client: &Client, seen: &mut Seen) -> Result<Option<WebSocket>, Fai
         max_message: 70_000,
     };
     let connection = client.connect().await;
-    bounded(WebSocket::open(connection, request, (&*client.rx_clock, &client.buffers), seen)).await
+    bounded(WebSocket::open(connection, request, &client.rx_clock, &client.buffers, seen)).await
 }
 
 async fn ask(
@@ -177,7 +177,7 @@ async fn ask(
     seen: &mut Seen,
 ) -> Result<(), Failure> {
     let text = EncodedRequest { head: Vec::new(), body: text.as_bytes().to_vec() };
-    bounded(socket.exchange((&*client.rx_clock, &client.buffers), text, seen)).await
+    bounded(socket.exchange(&client.rx_clock, &client.buffers, text, seen)).await
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn pings_between_turns_are_answered() {
         let mut socket = open(&client, &mut seen).await.unwrap().unwrap();
         ask(&client, &mut socket, "1", &mut seen).await.unwrap();
         let until = wait_until(|| has_answer.try_recv().is_ok());
-        bounded(socket.idle((&*client.rx_clock, &client.buffers), until)).await;
+        bounded(socket.idle(&client.rx_clock, &client.buffers, until)).await;
         ask(&client, &mut socket, "2", &mut seen).await.unwrap();
         assert_eq!(server.join().unwrap(), (0x8a, b"still".to_vec()));
     });
@@ -302,7 +302,7 @@ fn what_comes_between_turns_ends_the_conversation() {
             assert_eq!(seen.messages, ["end"], "{sentence}");
             server.join().unwrap();
             let pause = tokio::time::sleep(Duration::from_millis(20));
-            bounded(socket.idle((&*client.rx_clock, &client.buffers), pause)).await;
+            bounded(socket.idle(&client.rx_clock, &client.buffers, pause)).await;
             let end = ask(&client, &mut socket, "2", &mut seen).await;
             assert_eq!(end.map_err(|failure| failure.class), Err(class), "{sentence}");
         }
@@ -420,8 +420,14 @@ fn a_widely_used_server_understands_us_and_we_it() {
             max_message: 1 << 20,
         };
         let connection = client.connect().await;
-        let io = (&*client.rx_clock, &client.buffers);
-        let opened = bounded(WebSocket::open(connection, request, io, &mut seen)).await;
+        let opened = bounded(WebSocket::open(
+            connection,
+            request,
+            &client.rx_clock,
+            &client.buffers,
+            &mut seen,
+        ))
+        .await;
         let mut socket = opened.unwrap().unwrap();
         let lengths = [0, 1, 125, 126, 127, 65_535, 65_536, 300_000];
         for length in lengths {

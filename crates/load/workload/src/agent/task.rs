@@ -104,25 +104,27 @@ impl Task {
         &mut self,
         answer: Answer<'_>,
         messages: &mut Vec<Message>,
-        (rules, seed, turn): (&AgentRules, Seed, u16),
+        rules: &AgentRules,
+        seed: Seed,
+        turn: u16,
     ) {
         self.pause = Nanos::ZERO;
         self.request = None;
         match (self.phase, answer) {
             (Phase::Chat, Answer::Model(text, calls)) => {
-                self.answered(text, calls, messages, (rules, turn));
+                self.answered(text, calls, messages, rules, turn);
             }
             (Phase::Ask, Answer::Plain(PlainAnswer::Approval { id, .. })) if !id.is_empty() => {
-                self.think(&id, (rules, seed, turn));
+                self.think(&id, rules, seed, turn);
             }
             (Phase::Decide { approves }, Answer::Plain(PlainAnswer::Approval { state, .. })) => {
-                self.decided(approves, &state, messages, (rules, turn));
+                self.decided(approves, &state, messages, rules, turn);
             }
             (Phase::Call, Answer::Plain(PlainAnswer::Tool { text, is_error })) => {
                 self.counts.tool_calls += 1;
                 self.counts.tool_errors += u16::from(is_error);
                 self.result(&text, messages);
-                self.next_call(messages, (rules, turn));
+                self.next_call(messages, rules, turn);
             }
             // The answer is no use, although its request completed.
             _ => self.phase = Phase::Over(TaskEnd::Failed),
@@ -135,7 +137,8 @@ impl Task {
         text: &str,
         mut calls: Vec<ToolCall>,
         messages: &mut Vec<Message>,
-        (rules, turn): (&AgentRules, u16),
+        rules: &AgentRules,
+        turn: u16,
     ) {
         self.counts.steps += 1;
         if calls.is_empty() {
@@ -156,11 +159,11 @@ impl Task {
         name_calls(&mut calls, turn);
         let tool_calls = calls;
         messages.push(Message { tool_calls, ..Message::new(Role::Assistant, text.into()) });
-        self.next_call(messages, (rules, turn));
+        self.next_call(messages, rules, turn);
     }
 
     /// An approval was asked for: the human thinks, and then decides.
-    fn think(&mut self, id: &str, (rules, seed, turn): (&AgentRules, Seed, u16)) {
+    fn think(&mut self, id: &str, rules: &AgentRules, seed: Seed, turn: u16) {
         let Some(approvals) = &rules.approvals else { return };
         self.counts.approvals += 1;
         let (approves, pause) = approvals.decide(seed, turn);
@@ -175,18 +178,19 @@ impl Task {
         approves: bool,
         state: &str,
         messages: &mut Vec<Message>,
-        (rules, turn): (&AgentRules, u16),
+        rules: &AgentRules,
+        turn: u16,
     ) {
         let expected = if approves { "approved" } else { "rejected" };
         if !state.is_empty() && state != expected {
             self.phase = Phase::Over(TaskEnd::Failed);
         } else if approves {
             self.counts.approved += 1;
-            self.call(messages, (rules, turn));
+            self.call(messages, rules, turn);
         } else {
             self.counts.rejected += 1;
             self.result(REFUSAL, messages);
-            self.next_call(messages, (rules, turn));
+            self.next_call(messages, rules, turn);
         }
     }
 
@@ -199,7 +203,7 @@ impl Task {
     }
 
     /// Goes on to the next call of the last answer, or back to the model with all results.
-    fn next_call(&mut self, messages: &mut Vec<Message>, (rules, turn): (&AgentRules, u16)) {
+    fn next_call(&mut self, messages: &mut Vec<Message>, rules: &AgentRules, turn: u16) {
         if self.is_too_long() {
             self.phase = Phase::Over(TaskEnd::Bound);
             return;
@@ -215,12 +219,12 @@ impl Task {
             self.request = Some(requests::ask(approvals, call));
             self.phase = Phase::Ask;
         } else {
-            self.call(messages, (rules, turn));
+            self.call(messages, rules, turn);
         }
     }
 
     /// Calls the current tool.
-    fn call(&mut self, messages: &[Message], (rules, turn): (&AgentRules, u16)) {
+    fn call(&mut self, messages: &[Message], rules: &AgentRules, turn: u16) {
         let Some(call) = current_call(messages, self.results.len()) else { return };
         self.request = Some(requests::call(rules, call, turn));
         self.phase = Phase::Call;
