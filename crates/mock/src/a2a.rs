@@ -50,7 +50,7 @@ struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    fn of(path: &'a str) -> Self {
+    fn at_path(path: &'a str) -> Self {
         let path = path.strip_prefix("/a2a").unwrap_or(path);
         let cards = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
         let of_card = cards.iter().find_map(|card| path.strip_suffix(card));
@@ -77,7 +77,7 @@ fn refusal(status: u16, problem: &str) -> Refusal {
 
 /// Whether a path is that of a card, which needs no key.
 pub(crate) fn is_card(path: &str) -> bool {
-    Route::of(path).is_card
+    Route::at_path(path).is_card
 }
 
 /// Serves one request to an agent, or for a card.
@@ -88,7 +88,7 @@ pub(crate) async fn serve(
     overrides: &RequestOverrides,
 ) -> ServiceResult {
     let worker = Rc::clone(&responder.worker);
-    let route = Route::of(head.uri.path());
+    let route = Route::at_path(head.uri.path());
     let found = worker.state().a2a.agent(route.agent);
     if route.is_card {
         return Ok(card::serve(responder, head, route.agent, found));
@@ -167,7 +167,7 @@ mod tests {
             ("/a2a/.well-known/agent.json", None, true),
             ("/a2a/one/.well-known/agent-card.json", Some("one"), true),
         ] {
-            assert_eq!(Route::of(path), Route { agent, is_card }, "{path}");
+            assert_eq!(Route::at_path(path), Route { agent, is_card }, "{path}");
         }
     }
 }

@@ -314,15 +314,15 @@ mod tests {
         let distribution =
             Distribution::Quantiles(vec![(0.1, ms(5)), (0.5, ms(10)), (0.9, ms(50))]);
         let mut rng = crate::rng::RequestRng::new(3, None, 0).fork(crate::rng::Purpose::Gap);
-        let below = |limit: f64, samples: &[f64]| {
-            samples.iter().filter(|value| **value <= limit * 1e6).count() as f64
-                / samples.len() as f64
-        };
         let samples: Vec<f64> = (0..50_000).map(|_| distribution.sample(&mut rng)).collect();
         for (limit, share) in [(5.0, 0.1), (7.5, 0.3), (10.0, 0.5), (30.0, 0.7), (50.0, 1.0)] {
-            let found = below(limit, &samples);
+            let found = share_below(limit, &samples);
             assert!((found - share).abs() < 0.01, "{found} of the samples are below {limit} ms");
         }
+    }
+
+    fn share_below(limit: f64, samples: &[f64]) -> f64 {
+        samples.iter().filter(|value| **value <= limit * 1e6).count() as f64 / samples.len() as f64
     }
 
     #[test]

@@ -115,11 +115,12 @@ impl Page {
 }
 
 fn models<'a>(names: impl Iterator<Item = &'a str>) -> Vec<u8> {
-    let model = |name: &str| {
-        // A string always has a JSON form.
-        let id = serde_json::to_string(name).unwrap_or_default();
-        format!(r#"{{"id":{id},"object":"model","created":1735689600,"owned_by":"plimsoll-mock"}}"#)
-    };
-    let models: Vec<String> = names.map(model).collect();
+    let models: Vec<String> = names.map(model_json).collect();
     format!(r#"{{"object":"list","data":[{}]}}"#, models.join(",")).into_bytes()
+}
+
+fn model_json(name: &str) -> String {
+    // A string always has a JSON form.
+    let id = serde_json::to_string(name).unwrap_or_default();
+    format!(r#"{{"id":{id},"object":"model","created":1735689600,"owned_by":"plimsoll-mock"}}"#)
 }

@@ -168,9 +168,6 @@ mod tests {
 
     #[test]
     fn messages_come_at_equal_distances_and_faults_in_their_place() {
-        let step = |due: u64, text: &str| {
-            (due, if text.is_empty() { String::new() } else { format!("{text}\n\n") })
-        };
         let pause = HumanDuration::from_nanos(7);
         for (fault, expected, end) in [
             (None, vec![(100, "1"), (200, "2"), (300, "3"), (300, "")], StreamEnd::Complete),
@@ -195,5 +192,9 @@ mod tests {
                 expected.into_iter().map(|(due, text)| step(due, text)).collect();
             assert_eq!(steps(fault), (expected, end), "{fault:?}");
         }
+    }
+
+    fn step(due: u64, text: &str) -> (u64, String) {
+        (due, if text.is_empty() { String::new() } else { format!("{text}\n\n") })
     }
 }

@@ -141,7 +141,7 @@ fn end_session(responder: &mut Responder, headers: &HeaderMap) -> Result<(), Ref
 
 fn era_of_empty(headers: &HeaderMap) -> Result<Era, Refusal> {
     let version = header(headers, VERSION_HEADER);
-    Era::of(version.as_deref(), None).map_err(|error| (400, Value::Null, error))
+    Era::from_request(version.as_deref(), None).map_err(|error| (400, Value::Null, error))
 }
 
 /// The session that a request names, and its version.
@@ -307,7 +307,8 @@ fn admit(
     request: &Request,
 ) -> Result<(Era, Option<Token>), (u16, RpcError)> {
     let version = header(headers, VERSION_HEADER);
-    let era = Era::of(version.as_deref(), Some(&request.params)).map_err(|error| (400, error))?;
+    let era = Era::from_request(version.as_deref(), Some(&request.params))
+        .map_err(|error| (400, error))?;
     if era == Era::Stateless {
         responder.exchange.rpc(|rpc| rpc.version = Some(LATEST_STATELESS.to_owned()));
         check_stateless(headers, &request.method, &request.params).map_err(|error| (400, error))?;

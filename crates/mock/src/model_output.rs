@@ -157,17 +157,18 @@ pub(crate) fn sections(tokens: u32, reasoning: u32, tool_call: bool) -> Vec<Sect
 
 /// The sections of tool calls whose arguments are given: first `reasoning` tokens of reasoning.
 pub(crate) fn call_sections(reasoning: u32, calls: &[ToolCall]) -> Vec<Section> {
-    let tokens = |call: &ToolCall| {
-        let bytes = call.arguments.as_ref().map_or(0, String::len);
-        u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX)
-    };
     let reasoning = Section { kind: ContentKind::Reasoning, tokens: reasoning, call: 0 };
     let calls = calls.iter().zip(0..).map(|(call, index)| Section {
         kind: ContentKind::ToolCall,
-        tokens: tokens(call),
+        tokens: call_tokens(call),
         call: index,
     });
     (reasoning.tokens > 0).then_some(reasoning).into_iter().chain(calls).collect()
+}
+
+fn call_tokens(call: &ToolCall) -> u32 {
+    let bytes = call.arguments.as_ref().map_or(0, String::len);
+    u32::try_from(bytes.div_ceil(WORD_BYTES)).unwrap_or(u32::MAX)
 }
 
 /// Bytes of a word with its blank. It is the prompt's bytes per token, so an output that is sent

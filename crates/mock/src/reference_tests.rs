@@ -327,14 +327,17 @@ fn kind_of(property: &Value) -> String {
     if let Some(value) = property.get("additionalProperties") {
         return format!("{}s by name", kind_of(value));
     }
-    let name = |kind: &Value| match kind.as_str() {
+    match &property["type"] {
+        Value::Array(kinds) => kinds.iter().map(type_name).collect::<Vec<_>>().join(" or "),
+        kind => type_name(kind),
+    }
+}
+
+fn type_name(kind: &Value) -> String {
+    match kind.as_str() {
         Some("string") => "text".to_owned(),
         Some("integer" | "number") => "number".to_owned(),
         other => other.unwrap_or_default().to_owned(),
-    };
-    match &property["type"] {
-        Value::Array(kinds) => kinds.iter().map(name).collect::<Vec<_>>().join(" or "),
-        kind => name(kind),
     }
 }
 
@@ -376,14 +379,16 @@ fn the_reference_page_is_up_to_date() {
 fn every_form_of_a_distribution_is_on_the_page_and_is_read() {
     let mut found: Vec<usize> = DISTRIBUTIONS
         .iter()
-        .map(|(example, _)| match serde_saphyr::from_str::<Distribution<f64>>(example).unwrap() {
-            Distribution::Constant(_) => 0,
-            Distribution::Uniform { .. } => 1,
-            Distribution::Normal { .. } => 2,
-            Distribution::Lognormal { .. } => 3,
-            Distribution::Exponential { .. } => 4,
-            Distribution::Bimodal { .. } => 5,
-            Distribution::Quantiles(_) => 6,
+        .map(|(example, _)| {
+            match serde_saphyr::from_str::<Distribution<HumanDuration>>(example).unwrap() {
+                Distribution::Constant(_) => 0,
+                Distribution::Uniform { .. } => 1,
+                Distribution::Normal { .. } => 2,
+                Distribution::Lognormal { .. } => 3,
+                Distribution::Exponential { .. } => 4,
+                Distribution::Bimodal { .. } => 5,
+                Distribution::Quantiles(_) => 6,
+            }
         })
         .collect();
     found.dedup();

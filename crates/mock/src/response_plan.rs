@@ -37,7 +37,7 @@ impl ResponsePlan {
         let output = plan_output(request, model, overrides, rng);
         let fault = overrides.fault.or(|| sample_fault(&model.faults, rng));
         let preamble = plan_preamble(model, overrides, rng);
-        let ttft = plan_ttft(model, overrides, (rng, output.prompt_tokens), in_flight);
+        let ttft = plan_ttft(model, overrides, rng, output.prompt_tokens, in_flight);
         Self {
             output,
             fault,
@@ -137,7 +137,8 @@ fn plan_preamble(model: &ModelSpec, overrides: &RequestOverrides, rng: RequestRn
 fn plan_ttft(
     model: &ModelSpec,
     overrides: &RequestOverrides,
-    (rng, prompt_tokens): (RequestRng, u64),
+    rng: RequestRng,
+    prompt_tokens: u64,
     in_flight: u64,
 ) -> u64 {
     if let Some(exact) = overrides.ttft {

@@ -218,12 +218,11 @@ impl Asked<'_> {
             context.as_ref().is_none_or(|context| *task.context == **context)
                 && state.is_none_or(|state| state == is)
         });
-        let unknown = || RpcError::invalid_params("`pageToken` is unknown");
         let start = match optional_text(params, "pageToken")? {
             None => 0,
             Some(last) => {
-                let last = token::read(&last).ok_or_else(unknown)?;
-                all.iter().position(|id| *id == last).ok_or_else(unknown)? + 1
+                let last = token::read(&last).ok_or_else(unknown_token)?;
+                all.iter().position(|id| *id == last).ok_or_else(unknown_token)? + 1
             }
         };
         let page: Vec<_> =
@@ -276,10 +275,17 @@ impl Asked<'_> {
             AgentAnswer::Task => {
                 let begin = if known.is_none() { Begin::Opened } else { Begin::Resumed };
                 let fails = drawn < self.agent.rpc_error_share + self.agent.failed_share;
-                let work = self.work(&incoming, &plan, (known.is_none(), fails));
+                let asks =
+                    plan.rng.fork(Purpose::Input).uniform() < self.agent.input_required_share;
+                let end = match known {
+                    None if asks => State::InputRequired,
+                    _ if fails => State::Failed,
+                    _ => State::Completed,
+                };
+                let work = self.work(&incoming, &plan, end);
                 match self.begin(known.as_ref(), &context, work)? {
                     Some(task) if streams => self.stream(task, begin),
-                    Some(task) => self.once(task, incoming.waits, (since, latency), &plan),
+                    Some(task) => self.once(task, incoming.waits, since, latency, &plan),
                     None => return Ok(too_many()),
                 }
             }
@@ -330,16 +336,7 @@ impl Asked<'_> {
         })
     }
 
-    fn work(&self, incoming: &Incoming, plan: &Plan, (is_new, fails): (bool, bool)) -> Work {
-        let end = if is_new
-            && (plan.rng.fork(Purpose::Input).uniform() < self.agent.input_required_share)
-        {
-            State::InputRequired
-        } else if fails {
-            State::Failed
-        } else {
-            State::Completed
-        };
+    fn work(&self, incoming: &Incoming, plan: &Plan, end: State) -> Work {
         Work {
             echo: self.agent.echo.then(|| incoming.text.as_str().into()),
             words: plan.rng,
@@ -364,7 +361,7 @@ impl Asked<'_> {
     }
 
     /// The task at the end of its work or, for a client that does not wait, as it begins.
-    fn once(&self, task: Task, waits: bool, (since, due): (u64, u64), plan: &Plan) -> Reply {
+    fn once(&self, task: Task, waits: bool, since: u64, due: u64, plan: &Plan) -> Reply {
         let (at, latency) = if waits { (task.work.due, due) } else { (task.work.started, since) };
         let mut value = self.shape.task(&task, at);
         note_call(&mut value, plan);
@@ -373,6 +370,10 @@ impl Asked<'_> {
         let state = task.state(at).0;
         Reply { latency, task: Some((task, state)), stop, ..Reply::new(content) }
     }
+}
+
+fn unknown_token() -> RpcError {
+    RpcError::invalid_params("`pageToken` is unknown")
 }
 
 /// Says in a message or task what became of the call of another agent.

@@ -131,10 +131,10 @@ impl Shape {
         self.named("statusUpdate", self.of_kind("status-update", event))
     }
 
-    fn piece_event(self, task: &Task, text: &str, (first, last): (bool, bool)) -> Value {
+    fn piece_event(self, task: &Task, text: &str, number: u64, count: u64) -> Value {
         let event = json!({
             "taskId": token::text(task.id), "contextId": *task.context,
-            "artifact": self.artifact(text), "append": !first, "lastChunk": last,
+            "artifact": self.artifact(text), "append": number > 1, "lastChunk": number == count,
         });
         self.named("artifactUpdate", self.of_kind("artifact-update", event))
     }
@@ -183,7 +183,7 @@ impl Shape {
             .map(|number| {
                 let due = part(work.due - work.started, number, count).saturating_add(work.started);
                 let text = &text[place(number - 1)..place(number)];
-                (due, self.piece_event(task, text, (number == 1, number == count)))
+                (due, self.piece_event(task, text, number, count))
             })
             .collect()
     }

@@ -280,24 +280,37 @@ mod tests {
 
     #[test]
     fn the_agent_without_a_name_is_the_default_then_echo_then_the_first() {
-        let agent = |text: &str| {
-            let spec: A2aSpec = serde_saphyr::from_str(text).unwrap();
-            spec.agent(None).map(|(name, _)| name.to_owned())
-        };
-        assert_eq!(agent("{}").as_deref(), Some("echo"));
-        assert_eq!(agent("{default: slow}").as_deref(), Some("slow"));
-        assert_eq!(agent("{agents: {b: {}, a: {}}}").as_deref(), Some("a"));
-        assert_eq!(agent("{agents: {}}"), None);
+        assert_eq!(default_agent("{}").as_deref(), Some("echo"));
+        assert_eq!(default_agent("{default: slow}").as_deref(), Some("slow"));
+        assert_eq!(default_agent("{agents: {b: {}, a: {}}}").as_deref(), Some("a"));
+        assert_eq!(default_agent("{agents: {}}"), None);
         assert_eq!(A2aSpec::default().agent(Some("nobody")), None);
+    }
+
+    fn default_agent(text: &str) -> Option<String> {
+        let spec: A2aSpec = serde_saphyr::from_str(text).unwrap();
+        spec.agent(None).map(|(name, _)| name.to_owned())
     }
 
     #[test]
     fn a_target_has_a_port_and_a_path() {
-        let target = |url: &str| CallSpec { url: url.to_owned(), ..CallSpec::default() }.target();
-        let parts = |host: &str, path: &str| Some((host.to_owned(), path.to_owned()));
-        assert_eq!(target("http://h:81/v1/a2a/send"), parts("h:81", "/v1/a2a/send"));
-        assert_eq!(target("http://127.0.0.1"), parts("127.0.0.1:80", "/"));
-        assert_eq!(target("http://[::1]:9/a?b=c"), parts("[::1]:9", "/a?b=c"));
-        assert_eq!(target("h:81/x"), None);
+        assert_eq!(
+            target_of_call("http://h:81/v1/a2a/send"),
+            Some(host_and_path("h:81", "/v1/a2a/send"))
+        );
+        assert_eq!(target_of_call("http://127.0.0.1"), Some(host_and_path("127.0.0.1:80", "/")));
+        assert_eq!(
+            target_of_call("http://[::1]:9/a?b=c"),
+            Some(host_and_path("[::1]:9", "/a?b=c"))
+        );
+        assert_eq!(target_of_call("h:81/x"), None);
+    }
+
+    fn target_of_call(url: &str) -> Option<(String, String)> {
+        CallSpec { url: url.to_owned(), ..CallSpec::default() }.target()
+    }
+
+    fn host_and_path(host: &str, path: &str) -> (String, String) {
+        (host.to_owned(), path.to_owned())
     }
 }

@@ -185,7 +185,8 @@ impl ResponsesEncoder {
         &mut self,
         name: &str,
         output: &ModelOutput,
-        (section, done): (Section, bool),
+        section: Section,
+        done: bool,
         out: &mut Vec<u8>,
     ) {
         let index = self.index;
@@ -202,7 +203,7 @@ impl StreamEncoder for ResponsesEncoder {
     }
 
     fn start_section(&mut self, output: &ModelOutput, section: Section, out: &mut Vec<u8>) {
-        self.item_event("response.output_item.added", output, (section, false), out);
+        self.item_event("response.output_item.added", output, section, false, out);
         if let Some(name) = names(section.kind).part_added {
             self.section_event(name, output, section, out);
             out.put(r#","part":"#);
@@ -235,7 +236,7 @@ impl StreamEncoder for ResponsesEncoder {
             put_part(section.kind, &self.text, out);
             out.put("}\n\n");
         }
-        self.item_event("response.output_item.done", output, (section, true), out);
+        self.item_event("response.output_item.done", output, section, true, out);
         self.items.put(if self.index > 0 { "," } else { "" });
         put_item(output, section, Some(&self.text), &mut self.items);
         self.text.clear();

@@ -93,36 +93,44 @@ fn texts_of_stream(dialect: Dialect, events: &[Value]) -> [String; 3] {
 
 /// The same, from a full response.
 fn texts_of_full(dialect: Dialect, full: &Value) -> [String; 3] {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let item = |list: &Value, kind: &str| {
-        let found = list.as_array().unwrap().iter().find(|item| item["type"] == kind);
-        found.cloned().unwrap_or_default()
-    };
     match dialect {
         Dialect::OpenaiChat => {
             let message = &full["choices"][0]["message"];
             let call = &message["tool_calls"][0]["function"]["arguments"];
-            [text(&message["reasoning_content"]), text(&message["content"]), text(call)]
+            [
+                text_or_empty(&message["reasoning_content"]),
+                text_or_empty(&message["content"]),
+                text_or_empty(call),
+            ]
         }
         Dialect::AnthropicMessages => {
             let content = &full["content"];
-            let input = item(content, "tool_use")["input"].clone();
+            let input = item_of_kind(content, "tool_use")["input"].clone();
             let input = if input.is_null() { String::new() } else { input.to_string() };
             [
-                text(&item(content, "thinking")["thinking"]),
-                text(&item(content, "text")["text"]),
+                text_or_empty(&item_of_kind(content, "thinking")["thinking"]),
+                text_or_empty(&item_of_kind(content, "text")["text"]),
                 input,
             ]
         }
         _ => {
             let output = &full["output"];
             [
-                text(&item(output, "reasoning")["summary"][0]["text"]),
-                text(&item(output, "message")["content"][0]["text"]),
-                text(&item(output, "function_call")["arguments"]),
+                text_or_empty(&item_of_kind(output, "reasoning")["summary"][0]["text"]),
+                text_or_empty(&item_of_kind(output, "message")["content"][0]["text"]),
+                text_or_empty(&item_of_kind(output, "function_call")["arguments"]),
             ]
         }
     }
+}
+
+fn text_or_empty(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn item_of_kind(list: &Value, kind: &str) -> Value {
+    let found = list.as_array().unwrap().iter().find(|item| item["type"] == kind);
+    found.cloned().unwrap_or_default()
 }
 
 #[test]
@@ -153,7 +161,6 @@ fn streams_have_the_content_of_the_full_response() {
 /// Id, name and arguments of each call, joined from the events of a stream.
 fn calls_of_stream(dialect: Dialect, events: &[Value]) -> Vec<[String; 3]> {
     let mut calls: Vec<[String; 3]> = Vec::new();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for event in events {
         let delta = &event["choices"][0]["delta"]["tool_calls"][0];
         let (start, index, piece) = match dialect {
@@ -175,7 +182,7 @@ fn calls_of_stream(dialect: Dialect, events: &[Value]) -> Vec<[String; 3]> {
             }
         };
         if start[0].is_string() {
-            calls.push([text(start[0]), text(start[1]), String::new()]);
+            calls.push([text_or_empty(start[0]), text_or_empty(start[1]), String::new()]);
         }
         if piece.is_string() {
             assert_eq!(index.as_u64(), Some(calls.len() as u64 - 1));
@@ -192,18 +199,21 @@ fn calls_of_full(dialect: Dialect, full: &Value) -> Vec<[String; 3]> {
         Dialect::AnthropicMessages => &full["content"],
         _ => &full["output"],
     };
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
     let call = |item: &Value| match dialect {
         Dialect::OpenaiChat => {
             let function = &item["function"];
-            [text(&item["id"]), text(&function["name"]), text(&function["arguments"])]
+            [text_of(&item["id"]), text_of(&function["name"]), text_of(&function["arguments"])]
         }
         Dialect::AnthropicMessages => {
-            [text(&item["id"]), text(&item["name"]), item["input"].to_string()]
+            [text_of(&item["id"]), text_of(&item["name"]), item["input"].to_string()]
         }
-        _ => [text(&item["call_id"]), text(&item["name"]), text(&item["arguments"])],
+        _ => [text_of(&item["call_id"]), text_of(&item["name"]), text_of(&item["arguments"])],
     };
     list.as_array().unwrap().iter().map(call).collect()
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::state::MockState;
 const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
 
 /// A tool as `tools/list` describes it.
-pub(super) fn description((name, tool): (&String, &ToolSpec)) -> Value {
+pub(super) fn description(name: &str, tool: &ToolSpec) -> Value {
     json!({"name": name, "description": tool.description, "inputSchema": tool.input})
 }
 

@@ -35,7 +35,10 @@ impl Era {
     ///
     /// # Errors
     /// The mock does not speak the version, or speaks it only if the header says so, too.
-    pub(super) fn of(version: Option<&str>, params: Option<&Object>) -> Result<Self, RpcError> {
+    pub(super) fn from_request(
+        version: Option<&str>,
+        params: Option<&Object>,
+    ) -> Result<Self, RpcError> {
         match version {
             Some(LATEST_STATELESS) => Ok(Self::Stateless),
             Some(version) => match WITH_SESSIONS.iter().find(|known| **known == version) {

@@ -44,7 +44,10 @@ pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: Request
     match request.method.as_str() {
         "ping" if era.has_sessions() => Reply::new(Ok(json!({}))),
         "server/discover" if !era.has_sessions() => Reply::new(Ok(discovered())),
-        "tools/list" => page("tools", spec.tools.iter().map(call::description).collect()),
+        "tools/list" => page(
+            "tools",
+            spec.tools.iter().map(|(name, tool)| call::description(name, tool)).collect(),
+        ),
         "tools/call" => call::reply(state, request, rng),
         "resources/list" => page("resources", resources(state)),
         "resources/templates/list" => page("resourceTemplates", Vec::new()),
@@ -91,13 +94,14 @@ fn discovered() -> Value {
 
 /// One page of a list. A cursor is the number of the page's first entry.
 fn list(key: &str, entries: Vec<Value>, params: &Object, page: u32) -> Result<Value, RpcError> {
-    let unknown = || RpcError::invalid_params("Unknown cursor");
     let start = match params.get("cursor") {
         None => 0,
-        Some(cursor) => cursor.as_str().and_then(|text| text.parse().ok()).ok_or_else(unknown)?,
+        Some(cursor) => {
+            cursor.as_str().and_then(|text| text.parse().ok()).ok_or_else(unknown_cursor)?
+        }
     };
     if start > 0 && start >= entries.len() {
-        return Err(unknown());
+        return Err(unknown_cursor());
     }
     let end = start.saturating_add(page as usize);
     let next = (end < entries.len()).then(|| end.to_string());
@@ -108,6 +112,10 @@ fn list(key: &str, entries: Vec<Value>, params: &Object, page: u32) -> Result<Va
         result["nextCursor"] = Value::String(next);
     }
     Ok(result)
+}
+
+fn unknown_cursor() -> RpcError {
+    RpcError::invalid_params("Unknown cursor")
 }
 
 fn resources(state: &MockState) -> Vec<Value> {

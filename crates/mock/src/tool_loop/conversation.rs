@@ -234,7 +234,6 @@ mod tests {
     }
 
     fn responses(parts: &[Part<'_>]) -> Value {
-        let item = |kind: &str, id: &str| json!({"type": kind, "call_id": id, "output": "x"});
         let mut input = vec![json!({"type": "reasoning", "summary": []})];
         for part in parts {
             match part {
@@ -242,15 +241,27 @@ mod tests {
                     let content = json!([{"type": "input_text", "text": text}]);
                     input.push(json!({"role": "user", "content": content}));
                 }
-                Calls(ids) => input.extend(ids.iter().map(|id| item("function_call", id))),
-                Results(ids) => input.extend(ids.iter().map(|id| item("function_call_output", id))),
+                Calls(ids) => {
+                    input.extend(ids.iter().map(|id| responses_item("function_call", id)));
+                }
+                Results(ids) => {
+                    input.extend(ids.iter().map(|id| responses_item("function_call_output", id)));
+                }
             }
         }
         json!({"input": input})
     }
 
+    fn responses_item(kind: &str, id: &str) -> Value {
+        json!({"type": kind, "call_id": id, "output": "x"})
+    }
+
     fn messages(parts: &[Part<'_>]) -> Value {
-        let message = |part: &Part<'_>| match part {
+        json!({"messages": parts.iter().map(anthropic_message).collect::<Vec<_>>()})
+    }
+
+    fn anthropic_message(part: &Part<'_>) -> Value {
+        match part {
             User(text) => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
             Calls(ids) => {
                 let uses = ids.iter().map(|id| json!({"type": "tool_use", "id": id}));
@@ -262,8 +273,7 @@ mod tests {
                 let text = json!({"type": "text", "text": "go on"});
                 json!({"role": "user", "content": results.chain([text]).collect::<Vec<_>>()})
             }
-        };
-        json!({"messages": parts.iter().map(message).collect::<Vec<_>>()})
+        }
     }
 
     /// Rounds and task, or the refusal, in each dialect.

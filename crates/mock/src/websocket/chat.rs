@@ -202,7 +202,7 @@ impl Chat {
         let body = error_body(Some(Dialect::Websocket), status, problem);
         let (mut out, due) = (Vec::new(), exchange.complete_at());
         frame::put_text(&body, &mut out);
-        self.send(&mut exchange, &out, (due, 0)).await?;
+        self.send(&mut exchange, &out, due, 0).await?;
         exchange.complete(self.times.last_write());
         Ok(())
     }
@@ -245,7 +245,7 @@ impl Chat {
                 end = plan.advance(in_flight, &mut out);
             }
             if !out.is_empty() {
-                self.send(&mut exchange, &out, (due, plan.tokens_sent() - before)).await?;
+                self.send(&mut exchange, &out, due, plan.tokens_sent() - before).await?;
             }
         }
         exchange.complete(self.times.last_write());
@@ -258,7 +258,8 @@ impl Chat {
         &mut self,
         exchange: &mut Exchange,
         bytes: &[u8],
-        (due, tokens): (u64, u32),
+        due: u64,
+        tokens: u32,
     ) -> Result<(), Closing> {
         exchange.chunk_handed(due, bytes.len(), tokens);
         self.socket.write(bytes).await?;

@@ -252,8 +252,7 @@ fn cards_name_both_versions_and_need_no_key_as_agents_do() {
     let mock = spawn("{api_key: k, a2a: {agents: {one: {description: First}, two: {}}}}");
     let mut client = Client::connect(&mock);
     let card = client.get("/.well-known/agent-card.json").json();
-    let interface = |version: &str| json!({"url": "http://mock/a2a", "protocolBinding": "JSONRPC", "protocolVersion": version});
-    assert_eq!(card["supportedInterfaces"], json!([interface("1.0"), interface("0.3")]));
+    assert_eq!(card["supportedInterfaces"], json!([interface_json("1.0"), interface_json("0.3")]));
     assert_eq!(
         (&card["name"], &card["description"], &card["url"], &card["protocolVersion"]),
         (&json!("one"), &json!("First"), &json!("http://mock/a2a"), &json!("0.3.0"))
@@ -270,4 +269,8 @@ fn cards_name_both_versions_and_need_no_key_as_agents_do() {
     assert_eq!(client.post("/a2a/one", &[JSON, V1], &body).status, 401);
     let known = client.post("/a2a", &[JSON, V1, ("authorization", "Bearer k")], &body);
     assert_eq!(known.status, 200);
+}
+
+fn interface_json(version: &str) -> Value {
+    json!({"url": "http://mock/a2a", "protocolBinding": "JSONRPC", "protocolVersion": version})
 }

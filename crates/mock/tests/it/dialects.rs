@@ -47,29 +47,33 @@ fn chat_completions() {
 
 #[test]
 fn responses() {
-    let body =
-        |extra: &str| format!(r#"{{"model":"m","instructions":"1234","input":"12345"{extra}}}"#);
-    let stream = body(r#","stream":true"#);
+    let stream = responses_body(r#","stream":true"#);
     check("responses-stream", &post(RESPONSES, TEXT, &stream));
     check("responses-stream-reasoning", &post(RESPONSES, REASONING, &stream));
     check("responses-stream-tool", &post(RESPONSES, TOOL, &stream));
     check("responses-stream-error", &post(RESPONSES, ERROR, &stream));
-    check("responses-whole", &post(RESPONSES, REASONING, &body("")));
+    check("responses-whole", &post(RESPONSES, REASONING, &responses_body("")));
     check("responses-429", &post(RESPONSES, &[("x-mock-status", "429")], &stream));
+}
+
+fn responses_body(extra: &str) -> String {
+    format!(r#"{{"model":"m","instructions":"1234","input":"12345"{extra}}}"#)
 }
 
 #[test]
 fn messages() {
-    let body =
-        |extra: &str| chat("12345678", &format!(r#","system":"1234","max_tokens":9{extra}"#));
-    let stream = body(r#","stream":true"#);
+    let stream = messages_body(r#","stream":true"#);
     check("messages-stream", &post(MESSAGES, TEXT, &stream));
     check("messages-stream-reasoning", &post(MESSAGES, REASONING, &stream));
     check("messages-stream-tool", &post(MESSAGES, TOOL, &stream));
     check("messages-stream-error", &post(MESSAGES, ERROR, &stream));
-    check("messages-whole", &post(MESSAGES, REASONING, &body("")));
-    check("messages-whole-tool", &post(MESSAGES, TOOL, &body("")));
+    check("messages-whole", &post(MESSAGES, REASONING, &messages_body("")));
+    check("messages-whole-tool", &post(MESSAGES, TOOL, &messages_body("")));
     check("messages-500", &post(MESSAGES, &[("x-mock-status", "500")], &stream));
+}
+
+fn messages_body(extra: &str) -> String {
+    chat("12345678", &format!(r#","system":"1234","max_tokens":9{extra}"#))
 }
 
 #[test]

@@ -159,14 +159,18 @@ other_models:
     }
     mock.shutdown();
     let stats = mock.stats();
-    let count = |log: &[LogRecord], fault: &str| {
-        log.iter().filter(|record| record.fault.as_deref() == Some(fault)).count() as u64
-    };
     let log = finish(mock);
-    let (limited, cut, error) =
-        (count(&log, "429:1s"), count(&log, "cut@1"), count(&log, "error@2"));
+    let (limited, cut, error) = (
+        count_of_fault(&log, "429:1s"),
+        count_of_fault(&log, "cut@1"),
+        count_of_fault(&log, "error@2"),
+    );
     assert_eq!((stats.completed, stats.aborted), (complete, cut));
     assert_eq!((stats.by_status[&429], stats.by_status[&200]), (limited, 1_000 - limited));
     assert!((150..250).contains(&limited), "{limited}");
     assert!((60..140).contains(&cut) && (60..140).contains(&error), "{cut} {error}");
+}
+
+fn count_of_fault(log: &[LogRecord], fault: &str) -> u64 {
+    log.iter().filter(|record| record.fault.as_deref() == Some(fault)).count() as u64
 }

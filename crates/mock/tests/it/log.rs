@@ -197,16 +197,20 @@ fn draws_by_prompt_are_the_same_for_the_same_content() {
         }
     }
     let log = finish(mock);
-    let drawn = |record: &LogRecord| {
-        let first = record.chunks.iter().find(|chunk| chunk.tokens > 0).unwrap();
-        (record.content_hash, record.planned_tokens, first.due - record.body_complete)
-    };
     for block in log.chunks(3) {
-        assert_eq!(block[0].content_hash, drawn(&block[1]).0);
-        assert!(block.iter().all(|record| drawn(record) == drawn(&block[0])), "{block:?}");
+        assert_eq!(block[0].content_hash, drawn_values(&block[1]).0);
+        assert!(
+            block.iter().all(|record| drawn_values(record) == drawn_values(&block[0])),
+            "{block:?}"
+        );
         assert_ne!(block[0].prompt_hash, block[1].prompt_hash);
     }
     assert_eq!(log[0].content_hash, Some(fnv1a(b"one")));
-    let blocks: HashSet<_> = log.iter().map(drawn).collect();
+    let blocks: HashSet<_> = log.iter().map(drawn_values).collect();
     assert_eq!(blocks.len(), 4, "each content has its own draws");
+}
+
+fn drawn_values(record: &LogRecord) -> (Option<u64>, u32, u64) {
+    let first = record.chunks.iter().find(|chunk| chunk.tokens > 0).unwrap();
+    (record.content_hash, record.planned_tokens, first.due - record.body_complete)
 }

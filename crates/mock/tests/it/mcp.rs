@@ -182,11 +182,7 @@ fn progress_comes_before_the_answer_in_the_form_that_the_client_accepts() {
     assert!(start.elapsed() >= Duration::from_millis(30));
     assert_eq!(streamed.header("content-type"), Some("text/event-stream"));
     let events_ = events(&streamed);
-    let progress = |done: u32| {
-        json!({"jsonrpc": "2.0", "method": "notifications/progress",
-            "params": {"progressToken": "t", "progress": done, "total": 2}})
-    };
-    assert_eq!(events_[..2], [progress(1), progress(2)]);
+    assert_eq!(events_[..2], [progress_message(1), progress_message(2)]);
     assert_eq!((events_.len(), &events_[2]["id"]), (3, &json!(7)));
     let text = events_[2]["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(text.len(), 10);
@@ -205,6 +201,11 @@ fn progress_comes_before_the_answer_in_the_form_that_the_client_accepts() {
     let due: Vec<u64> =
         log[2].chunks.iter().map(|chunk| chunk.due - log[2].body_complete).collect();
     assert_eq!(due, [10_000_000, 20_000_000, 30_000_000]);
+}
+
+fn progress_message(done: u32) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/progress",
+            "params": {"progressToken": "t", "progress": done, "total": 2}})
 }
 
 /// Starts a call that takes 20 s on its own connection.

@@ -10,7 +10,8 @@ use crate::support::{finish, spawn};
 /// version and a number of requests each, and the log.
 #[expect(clippy::print_stdout, reason = "it says what it did")]
 fn run_client(
-    (sdk, script): (&str, &str),
+    sdk: &str,
+    script: &str,
     mock: Mock,
     path: &str,
 ) -> (Vec<(String, usize)>, Vec<LogRecord>) {
@@ -44,8 +45,8 @@ const TOOLS: &str = "{log: memory, mcp: {tools: {slow: {latency: 1s, progress: 4
     echo: {echo: true, input: {type: object, properties: {text: {type: string}}, required: [text]}}}}}";
 
 /// Looks at what an SDK's client of tool servers did: sessions of these versions.
-fn look_at_tool_calls(script: (&str, &str), expected: &[&str]) {
-    let (counted, log) = run_client(script, spawn(TOOLS), "/mcp");
+fn look_at_tool_calls(sdk: &str, script: &str, expected: &[&str]) {
+    let (counted, log) = run_client(sdk, script, spawn(TOOLS), "/mcp");
     assert_eq!(versions(&counted), expected);
     let rpc = rpc(&log);
     let total: usize = counted.iter().map(|(_, requests)| requests).sum();
@@ -68,14 +69,14 @@ fn look_at_tool_calls(script: (&str, &str), expected: &[&str]) {
 #[test]
 #[ignore = "installs the official SDK from the package registry"]
 fn the_official_clients_work_in_both_eras_and_the_log_has_each_of_their_requests() {
-    look_at_tool_calls(("mcp", "mock_mcp.py"), &["2025-11-25", "2026-07-28"]);
-    look_at_tool_calls(("node", "mock_mcp.mjs"), &["2025-11-25", "2025-11-25", "2026-07-28"]);
+    look_at_tool_calls("mcp", "mock_mcp.py", &["2025-11-25", "2026-07-28"]);
+    look_at_tool_calls("node", "mock_mcp.mjs", &["2025-11-25", "2025-11-25", "2026-07-28"]);
 }
 
 #[test]
 #[ignore = "installs the official SDK from the package registry"]
 fn the_official_a2a_clients_work_in_both_versions_and_the_log_has_each_of_their_requests() {
-    for script in [("a2a", "mock_a2a.py"), ("node", "mock_a2a.mjs")] {
+    for (sdk, script) in [("a2a", "mock_a2a.py"), ("node", "mock_a2a.mjs")] {
         let mock = spawn(
             "{log: memory, workers: 2, a2a: {agents: {echo: {echo: true},
                 steps: {answer: task, latency: 60ms, pieces: 4},
@@ -83,7 +84,7 @@ fn the_official_a2a_clients_work_in_both_versions_and_the_log_has_each_of_their_
                 long: {answer: task, latency: 60s, pieces: 2},
                 failing: {answer: task, failed_share: 0.25, rpc_error_share: 0.25}}}}",
         );
-        let (counted, log) = run_client(script, mock, "");
+        let (counted, log) = run_client(sdk, script, mock, "");
         assert_eq!(versions(&counted), ["1.0", "0.3"]);
         look_at_messages(&counted, &log);
     }
@@ -101,9 +102,7 @@ fn look_at_messages(counted: &[(String, usize)], log: &[LogRecord]) {
         };
         // 40 messages to `failing`, and a refused push configuration.
         assert_eq!(of(&|rpc| rpc.agent.as_deref() == Some("failing")), 41, "{version}");
-        // A message and a subscription, both streamed, end with the cancellation.
-        let cancelled = |rpc: &RpcRecord| rpc.outcome == RpcOutcome::Cancelled && rpc.streamed;
-        assert_eq!(of(&cancelled), 2, "{version}");
+        assert_eq!(of(&is_cancelled_stream), 2, "{version}");
         // The asking agent, streamed and not: asked, answered, refused.
         for (state, count) in [("input-required", 2), ("completed", 2)] {
             assert_eq!(
@@ -123,4 +122,9 @@ fn look_at_messages(counted: &[(String, usize)], log: &[LogRecord]) {
         log.iter().filter(|record| record.end == Some(RequestEnd::Completed)).count(),
         total
     );
+}
+
+/// A message and a subscription, both streamed, end with the cancellation.
+fn is_cancelled_stream(rpc: &RpcRecord) -> bool {
+    rpc.outcome == RpcOutcome::Cancelled && rpc.streamed
 }

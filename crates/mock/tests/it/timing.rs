@@ -123,14 +123,17 @@ fn events_without_gaps_share_writes_and_late_events_do_not() {
     let tokens = ("x-mock-output-tokens", "2000");
     let at_once = client.post(CHAT, &[tokens], &chat("hi", STREAM));
     let late = client.post(CHAT, &[tokens, ("x-mock-gap", "1ns")], &chat("hi", STREAM));
-    let words = |text: &str| text.matches("\"content\":\"").count();
-    assert_eq!((words(at_once.text()), words(late.text())), (2_001, 2_001));
+    assert_eq!((count_words(at_once.text()), count_words(late.text())), (2_001, 2_001));
     let log = finish(mock);
     assert!(log[0].chunks.len() < 10, "{}", log[0].chunks.len());
     let one_by_one: Vec<u32> = log[1].chunks.iter().map(|chunk| chunk.tokens).collect();
     // The preamble is due together with the first token.
     assert_eq!(one_by_one, vec![1; 2_000]);
     assert!(log[1].chunks.windows(2).all(|pair| pair[0].written <= pair[1].handed));
+}
+
+fn count_words(text: &str) -> usize {
+    text.matches("\"content\":\"").count()
 }
 
 #[test]
@@ -168,17 +171,18 @@ other_models:
     }
     assert!(clients.iter_mut().all(|client| client.response().complete));
     let log = finish(mock);
-    let share = |values: &[u64], limit: u64| {
-        values.iter().filter(|value| **value <= limit).count() as f64 / values.len() as f64
-    };
     let ttft: Vec<u64> = log.iter().map(|r| r.chunks[1].due - r.body_complete).collect();
-    assert!((share(&ttft, 2 * MS) - 0.5).abs() < 0.1, "{}", share(&ttft, 2 * MS));
-    assert!((share(&ttft, 6 * MS) - 0.95).abs() < 0.05, "{}", share(&ttft, 6 * MS));
+    assert!((share_below(&ttft, 2 * MS) - 0.5).abs() < 0.1, "{}", share_below(&ttft, 2 * MS));
+    assert!((share_below(&ttft, 6 * MS) - 0.95).abs() < 0.05, "{}", share_below(&ttft, 6 * MS));
     let gaps: Vec<u64> = log
         .iter()
         .flat_map(|r| r.chunks[1..].windows(2).map(|pair| pair[1].due - pair[0].due))
         .collect();
     assert_eq!(gaps.len(), 3_000);
-    assert!((share(&gaps, 100_000) - 0.5).abs() < 0.04, "{}", share(&gaps, 100_000));
-    assert!((share(&gaps, 200_000) - 0.7).abs() < 0.04, "{}", share(&gaps, 200_000));
+    assert!((share_below(&gaps, 100_000) - 0.5).abs() < 0.04, "{}", share_below(&gaps, 100_000));
+    assert!((share_below(&gaps, 200_000) - 0.7).abs() < 0.04, "{}", share_below(&gaps, 200_000));
+}
+
+fn share_below(values: &[u64], limit: u64) -> f64 {
+    values.iter().filter(|value| **value <= limit).count() as f64 / values.len() as f64
 }

@@ -13,7 +13,7 @@ const CONFIG: &str = "{log: memory, workers: 2, models: {
 const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
 
 /// Sends a conversation of a dialect; the member that holds it is `input` in responses.
-fn ask(mock: &Mock, path: &str, (model, stream): (&str, bool), conversation: &Value) -> Response {
+fn ask(mock: &Mock, path: &str, model: &str, stream: bool, conversation: &Value) -> Response {
     let key = if path.ends_with("responses") { "input" } else { "messages" };
     let mut body = json!({"model": model, "max_tokens": 50, "stream": stream});
     body[key] = conversation.clone();
@@ -23,26 +23,34 @@ fn ask(mock: &Mock, path: &str, (model, stream): (&str, bool), conversation: &Va
 
 /// The calls of an answer, as (id, name, arguments).
 fn calls(path: &str, answer: &Value) -> Vec<(String, String, Value)> {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
     let parsed = |value: &Value| serde_json::from_str(value.as_str().unwrap()).unwrap();
-    let all = |list: &Value| list.as_array().cloned().unwrap_or_default();
     match path {
-        "/v1/chat/completions" => all(&answer["choices"][0]["message"]["tool_calls"])
+        "/v1/chat/completions" => list_of(&answer["choices"][0]["message"]["tool_calls"])
             .iter()
             .map(|call| (&call["id"], &call["function"]))
-            .map(|(id, call)| (text(id), text(&call["name"]), parsed(&call["arguments"])))
+            .map(|(id, call)| (text_of(id), text_of(&call["name"]), parsed(&call["arguments"])))
             .collect(),
-        "/v1/responses" => all(&answer["output"])
+        "/v1/responses" => list_of(&answer["output"])
             .iter()
             .filter(|item| item["type"] == "function_call")
-            .map(|call| (text(&call["call_id"]), text(&call["name"]), parsed(&call["arguments"])))
+            .map(|call| {
+                (text_of(&call["call_id"]), text_of(&call["name"]), parsed(&call["arguments"]))
+            })
             .collect(),
-        _ => all(&answer["content"])
+        _ => list_of(&answer["content"])
             .iter()
             .filter(|part| part["type"] == "tool_use")
-            .map(|call| (text(&call["id"]), text(&call["name"]), call["input"].clone()))
+            .map(|call| (text_of(&call["id"]), text_of(&call["name"]), call["input"].clone()))
             .collect(),
     }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn list_of(list: &Value) -> Vec<Value> {
+    list.as_array().cloned().unwrap_or_default()
 }
 
 /// Adds an answer and the results of its calls to the conversation.
@@ -91,8 +99,8 @@ fn tools_are_called_for_the_configured_rounds_in_every_dialect_streamed_and_not(
         let mut conversation = json!([{"role": "user", "content": "look it up"}]);
         let mut ids = Vec::new();
         for round in 0..3 {
-            let streamed = ask(&mock, path, ("agent", true), &conversation);
-            let answer = ask(&mock, path, ("agent", false), &conversation).json();
+            let streamed = ask(&mock, path, "agent", true, &conversation);
+            let answer = ask(&mock, path, "agent", false, &conversation).json();
             let found = calls(path, &answer);
             let of_round: Vec<String> = found.iter().map(|(id, ..)| id.clone()).collect();
             if round < 2 {
@@ -112,7 +120,7 @@ fn tools_are_called_for_the_configured_rounds_in_every_dialect_streamed_and_not(
         }
         // A new task of the same user starts at round 0.
         conversation.as_array_mut().unwrap().push(json!({"role": "user", "content": "once more"}));
-        let again = ask(&mock, path, ("agent", false), &conversation).json();
+        let again = ask(&mock, path, "agent", false, &conversation).json();
         assert_eq!(calls(path, &again).len(), 2, "{path}");
         ids.sort();
         ids.dedup();
@@ -130,18 +138,18 @@ fn results_that_are_lost_or_mixed_up_get_400_and_the_connection_stays() {
     let mock = spawn(CONFIG);
     for path in PATHS {
         let mut conversation = json!([{"role": "user", "content": "look it up"}]);
-        let answer = ask(&mock, path, ("agent", false), &conversation).json();
+        let answer = ask(&mock, path, "agent", false, &conversation).json();
         let ids: Vec<String> = calls(path, &answer).into_iter().map(|(id, ..)| id).collect();
         let wrong = [ids[0].clone(), "call_of_another_conversation".to_owned()];
         for given in [&ids[..1], &wrong[..], &[]] {
             let mut broken = conversation.clone();
             go_on(path, &mut broken, &answer, given);
-            let refused = ask(&mock, path, ("agent", false), &broken);
+            let refused = ask(&mock, path, "agent", false, &broken);
             assert_eq!(refused.status, 400, "{path} {given:?}");
             assert!(refused.json()["error"]["message"].is_string());
         }
         go_on(path, &mut conversation, &answer, &ids);
-        assert_eq!(ask(&mock, path, ("agent", false), &conversation).status, 200);
+        assert_eq!(ask(&mock, path, "agent", false, &conversation).status, 200);
     }
     let log = finish(mock);
     let refused = log.iter().filter(|record| record.status == 400);
@@ -178,7 +186,7 @@ fn a_task_keeps_its_number_of_steps_in_all_its_turns() {
         let mut conversation = json!([{"role": "user", "content": format!("task {task}")}]);
         let mut rounds = 0;
         loop {
-            let answer = ask(&mock, PATHS[0], ("varied", false), &conversation).json();
+            let answer = ask(&mock, PATHS[0], "varied", false, &conversation).json();
             let ids: Vec<String> =
                 calls(PATHS[0], &answer).into_iter().map(|(id, ..)| id).collect();
             if ids.is_empty() {

@@ -116,7 +116,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The records of an event.
-fn of(log: &[LogRecord], event: WebSocketEvent) -> Vec<(&LogRecord, &WebSocketRecord)> {
+fn rows_of(log: &[LogRecord], event: WebSocketEvent) -> Vec<(&LogRecord, &WebSocketRecord)> {
     let known = log.iter().filter_map(|record| Some((record, record.websocket.as_deref()?)));
     known.filter(|(_, websocket)| websocket.event == event).collect()
 }
@@ -141,10 +141,10 @@ fn each_turn_is_answered_and_recorded_and_so_are_handshake_and_end() {
     let stats = mock.stats();
     let log = finish(mock);
 
-    let [(handshake, _)] = of(&log, WebSocketEvent::Handshake)[..] else { panic!("{log:?}") };
+    let [(handshake, _)] = rows_of(&log, WebSocketEvent::Handshake)[..] else { panic!("{log:?}") };
     assert_eq!((handshake.status, handshake.path.as_str()), (101, PATH));
     assert_eq!(handshake.request_id.as_deref(), Some("id-0"));
-    let [(first, one), (second, two)] = of(&log, WebSocketEvent::Turn)[..] else {
+    let [(first, one), (second, two)] = rows_of(&log, WebSocketEvent::Turn)[..] else {
         panic!("{log:?}")
     };
     assert_eq!((first.request_id.as_deref(), one.turn), (Some("id-0/0"), 0));
@@ -161,7 +161,7 @@ fn each_turn_is_answered_and_recorded_and_so_are_handshake_and_end() {
     assert!(first.chunks.iter().all(|chunk| chunk.written >= chunk.due));
     // The kernel may hand a message on before the mock looks at the clock again.
     assert!(second.arrived >= first.chunks.last().unwrap().due);
-    let [(end, how)] = of(&log, WebSocketEvent::End)[..] else { panic!("{log:?}") };
+    let [(end, how)] = rows_of(&log, WebSocketEvent::End)[..] else { panic!("{log:?}") };
     assert_eq!((how.turn, how.code, how.by_client), (2, Some(1000), true));
     assert!(end.finished >= second.finished && end.connection == first.connection);
     assert!(log.iter().all(|record| record.end == Some(RequestEnd::Completed)));
@@ -191,8 +191,8 @@ fn pings_are_answered_within_an_answer_and_messages_wait_for_it() {
     drop(chat);
     wait(|| mock.stats().connections_open == 0);
     let log = finish(mock);
-    assert_eq!(of(&log, WebSocketEvent::Turn).len(), 2);
-    let [(_, how)] = of(&log, WebSocketEvent::End)[..] else { panic!("{log:?}") };
+    assert_eq!(rows_of(&log, WebSocketEvent::Turn).len(), 2);
+    let [(_, how)] = rows_of(&log, WebSocketEvent::End)[..] else { panic!("{log:?}") };
     assert_eq!((how.turn, how.code, how.by_client), (2, None, true));
 }
 
@@ -215,9 +215,9 @@ fn faults_come_in_the_turn_and_are_recorded() {
         drop(chat);
         wait(|| mock.stats().connections_open == 0);
         let log = finish(mock);
-        let [(turn, _)] = of(&log, WebSocketEvent::Turn)[..] else { panic!("{log:?}") };
+        let [(turn, _)] = rows_of(&log, WebSocketEvent::Turn)[..] else { panic!("{log:?}") };
         assert_eq!((turn.end, turn.fault.as_deref()), (Some(end), Some(fault)));
-        let [(_, how)] = of(&log, WebSocketEvent::End)[..] else { panic!("{log:?}") };
+        let [(_, how)] = rows_of(&log, WebSocketEvent::End)[..] else { panic!("{log:?}") };
         assert_eq!((how.code, how.by_client), (code, false), "{fault}");
     }
     // These leave the connection open.
@@ -235,7 +235,7 @@ fn faults_come_in_the_turn_and_are_recorded() {
         assert!(chat.close().is_some());
         let log = finish(mock);
         let statuses: Vec<u16> =
-            of(&log, WebSocketEvent::Turn).iter().map(|(turn, _)| turn.status).collect();
+            rows_of(&log, WebSocketEvent::Turn).iter().map(|(turn, _)| turn.status).collect();
         assert_eq!(statuses, [status; 2], "{model}");
     }
     let mock = spawn("{log: memory, other_models: {faults: [{fault: hang, share: 1}]}}");
@@ -246,7 +246,7 @@ fn faults_come_in_the_turn_and_are_recorded() {
     assert!(chat.close().is_some());
     wait(|| mock.stats().connections_open == 0);
     let log = finish(mock);
-    assert_eq!(of(&log, WebSocketEvent::Turn)[0].0.end, Some(RequestEnd::Aborted));
+    assert_eq!(rows_of(&log, WebSocketEvent::Turn)[0].0.end, Some(RequestEnd::Aborted));
 }
 
 #[test]
@@ -278,9 +278,9 @@ fn what_is_no_chat_is_refused_with_its_code() {
     }
     wait(|| mock.stats().connections_open == 0);
     let log = finish(mock);
-    let turns = of(&log, WebSocketEvent::Turn);
+    let turns = rows_of(&log, WebSocketEvent::Turn);
     assert_eq!((turns.len(), turns.iter().filter(|(turn, _)| turn.status == 400).count()), (6, 3));
-    let ends = of(&log, WebSocketEvent::End);
+    let ends = rows_of(&log, WebSocketEvent::End);
     assert_eq!(ends.iter().filter(|(_, end)| !end.by_client).count(), 5);
 }
 
@@ -346,6 +346,6 @@ fn a_widely_used_client_understands_us_and_we_it() {
     while socket.read().is_ok() {}
     wait(|| mock.stats().connections_open == 0);
     let log = finish(mock);
-    assert_eq!(of(&log, WebSocketEvent::Turn).len(), 3);
-    assert!(of(&log, WebSocketEvent::End)[0].1.by_client);
+    assert_eq!(rows_of(&log, WebSocketEvent::Turn).len(), 3);
+    assert!(rows_of(&log, WebSocketEvent::End)[0].1.by_client);
 }

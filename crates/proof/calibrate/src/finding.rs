@@ -131,9 +131,12 @@ pub struct Finding {
 impl Finding {
     /// The figure that is nearest to its bound, or breaks it most.
     pub fn worst(&self) -> Option<&Check> {
-        let usage = |check: &Check| check.bound.usage(check.measured);
-        self.checks.iter().max_by(|a, b| usage(a).total_cmp(&usage(b)))
+        self.checks.iter().max_by(|a, b| usage_of_bound(a).total_cmp(&usage_of_bound(b)))
     }
+}
+
+fn usage_of_bound(check: &Check) -> f64 {
+    check.bound.usage(check.measured)
 }
 
 /// The line of an experiment; below it, indented, every broken bound and every note.

@@ -28,16 +28,19 @@ pub struct Host {
 impl Host {
     /// This machine.
     pub fn read() -> Self {
-        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         Self {
-            name: line("/proc/sys/kernel/hostname"),
-            kernel: line("/proc/sys/kernel/osrelease"),
+            name: trimmed_file("/proc/sys/kernel/hostname"),
+            kernel: trimmed_file("/proc/sys/kernel/osrelease"),
             cpu: model.map_or_else(String::new, |(_, model)| model.trim().to_owned()),
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         }
     }
+}
+
+fn trimmed_file(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 /// The instrument's own limits on this host, from T1.
@@ -146,10 +149,7 @@ impl Record {
 
     /// The experiments that failed or could not be carried out, like `T4 known stall`.
     pub fn failed_tests(&self) -> Vec<String> {
-        let bad = |result: &ExperimentResult| {
-            matches!(result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
-        };
-        let failed = self.findings.iter().filter(|finding| bad(&finding.result));
+        let failed = self.findings.iter().filter(|finding| went_wrong(&finding.result));
         failed.map(|finding| format!("{} {}", finding.experiment, finding.title)).collect()
     }
 
@@ -162,10 +162,6 @@ impl Record {
         let passed = named(|result| *result == ExperimentResult::Pass).len();
         let failed = named(|result| *result == ExperimentResult::Fail);
         let not_run = named(|result| matches!(result, ExperimentResult::NotRun(_)));
-        let list = |word: &str, tests: &[&str]| match tests {
-            [] => String::new(),
-            tests => format!(", {word} {}", tests.join(" ")),
-        };
         let floor = self.floor.map_or_else(String::new, |floor| {
             format!(
                 "; floor p50 {:.0} us, at most {:.0} requests/s per worker",
@@ -173,8 +169,20 @@ impl Record {
             )
         });
         let build = if self.debug_build { "; debug build" } else { "" };
-        let (failed, not_run) = (list("failed", &failed), list("not run", &not_run));
+        let (failed, not_run) =
+            (listed_tests("failed", &failed), listed_tests("not run", &not_run));
         let s = if passed == 1 { "" } else { "s" };
         format!("{passed} test{s} passed{failed}{not_run}{floor}{build}")
+    }
+}
+
+fn went_wrong(result: &ExperimentResult) -> bool {
+    matches!(result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
+}
+
+fn listed_tests(word: &str, tests: &[&str]) -> String {
+    match tests {
+        [] => String::new(),
+        tests => format!(", {word} {}", tests.join(" ")),
     }
 }

@@ -202,11 +202,12 @@ mod tests {
 
     #[test]
     fn plans_have_one_worker_unless_the_profile_says_otherwise() {
-        let workers = |profile: &str| {
-            let text = format!("protocol: http\nhttp: {{path: /}}\nstages: '1:1s'\n{profile}");
-            plan("http://127.0.0.1:1", &text, None).unwrap().limits.workers
-        };
-        assert_eq!((workers(""), workers("workers: 2\n")), (Some(1), Some(2)));
+        assert_eq!((planned_workers(""), planned_workers("workers: 2\n")), (Some(1), Some(2)));
+    }
+
+    fn planned_workers(profile: &str) -> Option<u16> {
+        let text = format!("protocol: http\nhttp: {{path: /}}\nstages: '1:1s'\n{profile}");
+        plan("http://127.0.0.1:1", &text, None).unwrap().limits.workers
     }
 
     #[test]

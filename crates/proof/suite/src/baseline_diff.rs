@@ -44,7 +44,7 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
     let predecessor = |result: &MeasurementResult| {
         old.measurements.iter().find(|before| before.label == result.label)
     };
-    let pairs: Vec<_> = closed.filter_map(|now| Some(Pair::of(predecessor(now)?, now))).collect();
+    let pairs: Vec<_> = closed.filter_map(|now| Some(Pair::new(predecessor(now)?, now))).collect();
     let repeated: Vec<_> = pairs.iter().filter_map(Pair::repeated).collect();
     let mut judged = repeats(&repeated).into_iter();
     let mut table = Table::new(["Measurement", "before/s", "now/s", "change [95 %]"]);
@@ -76,18 +76,14 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn of(before: &'a MeasurementResult, now: &'a MeasurementResult) -> Self {
+    fn new(before: &'a MeasurementResult, now: &'a MeasurementResult) -> Self {
         let rates = [before, now].map(|result| result.bounded(|f| f.requests_per_s));
         Self { before, now, rates }
     }
 
     /// The throughput of the passes, if both sides have repeats whose rates may be used.
     fn repeated(&self) -> Option<Repeated> {
-        let passes = |result: &MeasurementResult| {
-            let rates = result.usable_figures(|f| f.requests_per_s.and_then(|rate| rate.usable()));
-            rates.into_iter().flatten().collect::<Vec<_>>()
-        };
-        let (base, new) = (passes(self.before), passes(self.now));
+        let (base, new) = (number_of_passes(self.before), number_of_passes(self.now));
         (base.len().min(new.len()) >= 2).then_some(Repeated {
             base,
             new,
@@ -109,16 +105,13 @@ impl<'a> Pair<'a> {
     }
 
     fn row(&self, judged: Option<&Judged>) -> [String; 4] {
-        let per_s = |rate: &Result<BoundedFigure, Unusable>| {
-            or_dash(rate.as_ref().ok(), |rate| rate_figure(Some(*rate)))
-        };
         let usable = self.drop().and_then(|drop| drop.usable());
         let change = match judged {
             Some(judged) if usable.is_some() => judged.shown(Margin::Relative(DROP)),
             _ => or_dash(usable.map(|drop| -drop), percent),
         };
         let label = format!("{}{}", self.now.marker(), self.now.label);
-        [label, per_s(&self.rates[0]), per_s(&self.rates[1]), change]
+        [label, rate_cell(&self.rates[0]), rate_cell(&self.rates[1]), change]
     }
 
     fn bound(&self, since: &str, judged: Option<Judged>, other: Option<&str>) -> BoundResult {
@@ -138,14 +131,25 @@ impl<'a> Pair<'a> {
 
     /// Why the two measurements cannot be compared.
     fn doubt(&self) -> Option<String> {
-        let host =
-            |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
         let [before, now] = &self.rates;
         let now = now.as_ref().err().map(|why| format!("now, {why}"));
         let before = || Some(format!("then, {}", before.as_ref().err()?));
-        let busy = || host(self.now).or_else(|| host(self.before));
+        let busy = || busy_host_of(self.now).or_else(|| busy_host_of(self.before));
         now.or_else(before).or_else(|| Some(format!("the host was busy: {}", busy()?)))
     }
+}
+
+fn number_of_passes(result: &MeasurementResult) -> Vec<f64> {
+    let rates = result.usable_figures(|f| f.requests_per_s.and_then(|rate| rate.usable()));
+    rates.into_iter().flatten().collect::<Vec<_>>()
+}
+
+fn rate_cell(rate: &Result<BoundedFigure, Unusable>) -> String {
+    or_dash(rate.as_ref().ok(), |rate| rate_figure(Some(*rate)))
+}
+
+fn busy_host_of(result: &MeasurementResult) -> Option<String> {
+    result.passes.iter().find_map(|f| f.busy_host.clone())
 }
 
 /// Why two results cannot be compared; `None` if they can.

@@ -98,7 +98,7 @@ impl Requirement {
 
 impl BoundResult {
     /// Judges a figure of a measurement. One that must not be used neither passes nor fails.
-    pub(crate) fn of(
+    pub(crate) fn of_figure(
         what: &str,
         result: &MeasurementResult,
         figure: impl Fn(&Figures) -> Option<BoundedFigure>,
@@ -221,7 +221,7 @@ mod tests {
             (result(Some(1.0), true), "inconclusive"),
             (MeasurementResult::default(), "inconclusive"),
         ] {
-            let bound = BoundResult::of("p99", &result, |f| f.p99_ms, requirement);
+            let bound = BoundResult::of_figure("p99", &result, |f| f.p99_ms, requirement);
             assert_eq!(bound.status(), status, "{result:?}");
             assert_eq!(bound.bound, "< 100ms");
         }
@@ -302,7 +302,8 @@ mod tests {
             (100, "inconclusive", "inconclusive"),
         ] {
             let result = with(errors);
-            let time = BoundResult::of("p99", &result, |f| f.p99_ms, Requirement::below(9.0, time));
+            let time =
+                BoundResult::of_figure("p99", &result, |f| f.p99_ms, Requirement::below(9.0, time));
             let share = Requirement::below(0.02, percent);
             let errors = BoundResult::of_errors("errors", &result, |f| f.error_share, share);
             assert_eq!((time.status(), errors.status()), (of_time, of_errors));

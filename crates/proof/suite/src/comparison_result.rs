@@ -112,14 +112,14 @@ impl ComparisonResult {
         if let Some(why) = self.why_unusable() {
             return Err(why);
         }
-        let unknown = || "the CPU time of the two is not known".to_owned();
-        let found = self.cpu_difference(target).ok_or_else(unknown)?;
+        let found = self.cpu_difference(target).ok_or_else(unknown_cpu_time)?;
         let own = self.versus.iter().flat_map(|versus| &versus.targets);
         let own = own.filter(|known| known.name == self.reference());
-        let own = { own }.find_map(|known| known.cpu_ns_per_request).ok_or_else(unknown)?;
+        let own =
+            { own }.find_map(|known| known.cpu_ns_per_request).ok_or_else(unknown_cpu_time)?;
         match (found.value_ns, found.low_ns, found.high_ns) {
             (Some(value), Some(low), Some(high)) => Ok([value / own, low / own, high / own]),
-            _ => Err(found.refused.clone().unwrap_or_else(unknown)),
+            _ => Err(found.refused.clone().unwrap_or_else(unknown_cpu_time)),
         }
     }
 
@@ -182,12 +182,19 @@ impl ComparisonResult {
             Finding::warning(format!("{label}: no cost is given for {}: {why}", targets.join(", ")))
         }));
         let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
-        // The flag is that of another command.
-        let own = |text: &String| text.replace("--schedule turns", "`versus --schedule turns`");
-        let warnings = unlike.chain(versus.warnings.iter().map(own));
+        let warnings = unlike.chain(versus.warnings.iter().map(|text| in_terms_of_versus(text)));
         findings.extend(warnings.map(|text| Finding::warning(format!("{label}: {text}"))));
         findings
     }
+}
+
+fn unknown_cpu_time() -> String {
+    "the CPU time of the two is not known".to_owned()
+}
+
+/// The flag is that of another command.
+fn in_terms_of_versus(text: &str) -> String {
+    text.replace("--schedule turns", "`versus --schedule turns`")
 }
 
 fn in_millis(measured: Option<(f64, f64, f64)>) -> Option<Interval> {

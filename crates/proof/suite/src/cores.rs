@@ -16,12 +16,12 @@ pub struct Cores {
 impl Cores {
     /// Assigns the cores that this process may use.
     pub fn assign() -> Self {
-        Self::of(&allowed_cpus())
+        Self::among(&allowed_cpus())
     }
 
     /// One core for the gateway, one for the provider if there are three, and the rest for the
     /// load.
-    fn of(allowed: &[usize]) -> Self {
+    fn among(allowed: &[usize]) -> Self {
         match *allowed {
             [] | [_] => Self::default(),
             [first, second] => {
@@ -41,19 +41,20 @@ impl Cores {
 
     /// The assignment as the report shows it.
     pub fn text(&self) -> String {
-        let list = |cores: &[usize]| {
-            let cores: Vec<_> = cores.iter().map(ToString::to_string).collect();
-            cores.join(", ")
-        };
         match (self.gateway, self.provider) {
             (Some(gateway), Some(provider)) => format!(
                 "gateway on core {gateway}, load on core {}, provider on core {provider}{}",
-                list(&self.generator),
+                listed_cores(&self.generator),
                 if self.shared() { " (shared with the load)" } else { "" }
             ),
             _ => "one core for all: load, gateway and provider take turns".to_owned(),
         }
     }
+}
+
+fn listed_cores(cores: &[usize]) -> String {
+    let cores: Vec<_> = cores.iter().map(ToString::to_string).collect();
+    cores.join(", ")
 }
 
 /// Restricts the calling thread, and everything that it starts, to some cores until dropped.
@@ -94,7 +95,7 @@ mod tests {
             (vec![2, 4, 6], vec![2], Some(4), Some(6), false),
             (vec![0, 1, 2, 3, 4], vec![0, 3, 4], Some(1), Some(2), false),
         ] {
-            let cores = Cores::of(&allowed);
+            let cores = Cores::among(&allowed);
             assert_eq!(cores, Cores { generator, gateway, provider }, "{allowed:?}");
             assert_eq!(cores.shared(), shared, "{allowed:?}");
         }
@@ -110,7 +111,7 @@ mod tests {
             ),
             (&[0, 1, 2, 3], "gateway on core 1, load on core 0, 3, provider on core 2"),
         ] {
-            assert_eq!(Cores::of(allowed).text(), text);
+            assert_eq!(Cores::among(allowed).text(), text);
         }
     }
 

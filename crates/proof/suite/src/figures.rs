@@ -109,7 +109,7 @@ pub(crate) enum TimedResponses {
 
 impl Figures {
     /// The figures of a summary.
-    pub(crate) fn of(
+    pub(crate) fn from_summary(
         summary: &RunSummary,
         responses: TimedResponses,
     ) -> Result<Self, MetricsError> {

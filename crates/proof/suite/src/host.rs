@@ -56,7 +56,8 @@ pub(crate) trait Host {
         &mut self,
         plan: &Plan,
         objective: &Objective,
-        probe: (Planned, &Search),
+        planned: Planned,
+        search: &Search,
         control: &Control,
     ) -> Result<Measured, SuiteError>;
 
@@ -123,7 +124,8 @@ impl Host for Machine<'_> {
         &mut self,
         plan: &Plan,
         objective: &Objective,
-        (planned, search): (Planned, &Search),
+        planned: Planned,
+        search: &Search,
         control: &Control,
     ) -> Result<Measured, SuiteError> {
         let prober = Prober { plan, objective, load: Load::RequestsPerSecond, control };

@@ -395,10 +395,13 @@ mod tests {
                 Measurement::policy("d", &target, "policy", &[]),
             ] {
                 let measurement = measurement.clients(1, length);
-                let has_key = |plan: Plan| plan.targets[0].key.is_some();
-                assert_eq!(has_key(measurement.plan(0).unwrap()), with_key, "{own}");
-                assert!(!has_key(measurement.without_key().plan(0).unwrap()));
+                assert_eq!(plan_has_key(&measurement.plan(0).unwrap()), with_key, "{own}");
+                assert!(!plan_has_key(&measurement.without_key().plan(0).unwrap()));
             }
         }
+    }
+
+    fn plan_has_key(plan: &Plan) -> bool {
+        plan.targets[0].key.is_some()
     }
 }

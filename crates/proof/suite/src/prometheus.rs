@@ -91,7 +91,7 @@ impl<'r> Page<'r> {
         vec![("suite", self.report.suite.as_str().into())]
     }
 
-    fn of(&self, label: &'r str) -> Labels<'r> {
+    fn labels_of(&self, label: &'r str) -> Labels<'r> {
         let mut labels = self.labels();
         labels.push(("measurement", label.into()));
         labels
@@ -130,7 +130,7 @@ impl<'r> Page<'r> {
         self.out.head(name, Kind::Gauge, help);
         for result in &self.report.measurements {
             let state = state(result);
-            let mut labels = self.of(&result.label);
+            let mut labels = self.labels_of(&result.label);
             labels.push(("state", state.into()));
             self.out.line(name, &labels, u8::from(state == "valid"));
         }
@@ -140,7 +140,7 @@ impl<'r> Page<'r> {
                 (None, _) => "not_run",
                 (Some(_), _) => "invalid",
             };
-            let mut labels = self.of(&result.label);
+            let mut labels = self.labels_of(&result.label);
             labels.push(("state", state.into()));
             self.out.line(name, &labels, u8::from(state == "valid"));
         }
@@ -148,26 +148,29 @@ impl<'r> Page<'r> {
 
     /// Counts, which are true of every measurement that was carried out.
     fn counts(&mut self) {
-        let sum = |result: &MeasurementResult, of: fn(&Figures) -> u64| -> u64 {
-            result.passes.iter().map(of).sum()
-        };
         let rows: Vec<_> = self
             .report
             .measurements
             .iter()
             .filter(|result| !result.passes.is_empty())
-            .map(|result| (&*result.label, sum(result, |f| f.requests), sum(result, |f| f.errors)))
+            .map(|result| {
+                (
+                    &*result.label,
+                    sum_of_passes(result, |f| f.requests),
+                    sum_of_passes(result, |f| f.errors),
+                )
+            })
             .collect();
         let name = "plimsoll_suite_requests";
         self.out.head(name, Kind::Gauge, "Planned requests of all passes, without warm-up.");
         for (label, requests, _) in &rows {
-            let labels = self.of(label);
+            let labels = self.labels_of(label);
             self.out.line(name, &labels, requests);
         }
         let name = "plimsoll_suite_errors";
         self.out.head(name, Kind::Gauge, "Those of them without the expected answer.");
         for (label, _, errors) in &rows {
-            let labels = self.of(label);
+            let labels = self.labels_of(label);
             self.out.line(name, &labels, errors);
         }
     }
@@ -182,7 +185,7 @@ impl<'r> Page<'r> {
     ) {
         for result in &self.report.measurements {
             let Ok(value) = result.figure(of) else { continue };
-            let mut labels = self.of(&result.label);
+            let mut labels = self.labels_of(&result.label);
             labels.extend(more.map(|(key, value)| (key, Cow::from(value))));
             self.out.line(name, &labels, rounded(value * factor));
         }
@@ -202,7 +205,7 @@ impl<'r> Page<'r> {
         for target in result.compared() {
             let Ok(millis) = result.added(target) else { continue };
             for (bound, millis) in ["value", "low", "high"].into_iter().zip(millis) {
-                let mut labels = self.of(&result.label);
+                let mut labels = self.labels_of(&result.label);
                 labels.push(("target", target.into()));
                 labels.push(("reference", result.reference().into()));
                 labels.push(("bound", bound.into()));
@@ -229,6 +232,10 @@ impl<'r> Page<'r> {
             self.out.line(name, &labels, kept);
         }
     }
+}
+
+fn sum_of_passes(result: &MeasurementResult, of: fn(&Figures) -> u64) -> u64 {
+    result.passes.iter().map(of).sum()
 }
 
 fn state(result: &MeasurementResult) -> &'static str {

@@ -162,13 +162,13 @@ impl Report {
         struct Layout {
             schema: String,
         }
-        let unreadable = |error: serde_json::Error| SuiteError::Read(error.to_string());
-        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let Layout { schema } =
+            serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))?;
         if schema != SCHEMA && !OLDER_SCHEMAS.contains(&schema.as_str()) {
             let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
             return Err(SuiteError::Read(why));
         }
-        serde_json::from_slice(bytes).map_err(unreadable)
+        serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))
     }
 
     /// Adds the findings that every suite has: what was compared, errors, tails, what must not be
@@ -273,7 +273,7 @@ impl Report {
 
     /// What the end of the command shows; `rest` is where the whole report is.
     pub fn screen(&self, rest: Rest) -> Screen {
-        screen::of(self, rest)
+        screen::from_report(self, rest)
     }
 
     /// The outcome in a sentence, its word first, as in the text.
@@ -297,6 +297,10 @@ impl Report {
     }
 }
 
+fn unreadable_report(error: &serde_json::Error) -> SuiteError {
+    SuiteError::Read(error.to_string())
+}
+
 /// What the user's gateway has.
 fn tried_routes(rows: &[TriedRoute]) -> Option<Section> {
     (!rows.is_empty()).then(|| {
@@ -309,10 +313,6 @@ fn tried_routes(rows: &[TriedRoute]) -> Option<Section> {
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
-    let reference = || {
-        let version = env!("CARGO_PKG_VERSION");
-        format!("the reference gateway of plimsoll {version}, one worker, in a separate process")
-    };
     match &*runner.options.targets {
         [] => line("under test", reference()),
         [target] => line("under test", target.shown_url()),
@@ -337,6 +337,11 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
         line(&format!("gateway {}", index + 1), command.clone());
     }
     lines
+}
+
+fn reference() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("the reference gateway of plimsoll {version}, one worker, in a separate process")
 }
 
 #[cfg(test)]

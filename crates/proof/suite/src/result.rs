@@ -281,12 +281,15 @@ mod tests {
         let mut refused = pass(1.0, false);
         (refused.requests, refused.errors) = (66_095, 66_095);
         refused.error_kinds = Some("429: 66,095".to_owned());
-        let why = |result: &MeasurementResult| result.why_unusable().unwrap().to_string();
         let text = "no expected answer to 66,095 requests (429: 66,095)";
-        assert_eq!(why(&result(&[pass(1.0, true), refused])), text);
-        assert_eq!(why(&result(&[pass(1.0, true)])), "the measurement is invalid: late");
+        assert_eq!(why_unusable(&result(&[pass(1.0, true), refused])), text);
+        assert_eq!(why_unusable(&result(&[pass(1.0, true)])), "the measurement is invalid: late");
         let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };
-        assert_eq!(why(&failed), "not measured: no port");
+        assert_eq!(why_unusable(&failed), "not measured: no port");
         assert_eq!(result(&[pass(1.0, false)]).why_unusable(), None);
+    }
+
+    fn why_unusable(result: &MeasurementResult) -> String {
+        result.why_unusable().unwrap().to_string()
     }
 }

@@ -137,13 +137,16 @@ fn an_agent_sends_the_path_on_until_its_bound() {
     let got: Vec<Got> = seen.try_iter().collect();
     assert_eq!(got.len(), 3);
     let bodies: Vec<&Value> = got.iter().map(|(_, body)| body).collect();
-    let body = |path: Value| json!({"agent": "self", "message": "hello", "path": path});
     assert_eq!(bodies[0], &json!({"agent": "self", "message": "hello"}));
-    assert_eq!(bodies[1..], [&body(json!(["self"])), &body(json!(["self", "self"]))]);
+    assert_eq!(bodies[1..], [&call_body(&json!(["self"])), &call_body(&json!(["self", "self"]))]);
     assert!(got[0].0.starts_with("post /v1/a2a/send http/1.1"), "{}", got[0].0);
     assert!(got.iter().all(|(head, _)| head.contains("authorization: bearer secret")));
     assert!(got[0].0.contains(trace) && !got[0].0.contains("x-agent-path"));
     assert!(got[2].0.contains("x-agent-path: self,self"));
+}
+
+fn call_body(path: &Value) -> Value {
+    json!({"agent": "self", "message": "hello", "path": path})
 }
 
 #[test]

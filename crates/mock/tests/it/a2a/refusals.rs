@@ -15,19 +15,18 @@ fn good() -> Value {
 /// What is wrong about a message, its envelope or its version.
 fn wrong_messages() -> Vec<Case> {
     let (good, old) = (good(), VERSIONS[1].message("hello", &json!({})));
-    let send = |params: &Value| request(1, "SendMessage", params);
     let with = |path: &str, value: Value| {
         let mut params = good.clone();
         *params.pointer_mut(path).unwrap() = value;
-        send(&params)
+        send_message(&params)
     };
-    let batch = format!("[{}]", send(&good));
+    let batch = format!("[{}]", send_message(&good));
     vec![
         (vec![V1], "{".to_owned(), 200, -32_700),
         (vec![V1], String::new(), 200, -32_700),
         (vec![V1], "[]".to_owned(), 200, -32_600),
         (vec![V1], batch, 200, -32_600),
-        (vec![V1], send(&good).replace("2.0", "1.0"), 200, -32_600),
+        (vec![V1], send_message(&good).replace("2.0", "1.0"), 200, -32_600),
         (vec![V1], request(Value::Null, "SendMessage", &good), 200, -32_600),
         (vec![V1], request(json!({}), "SendMessage", &good), 200, -32_600),
         (
@@ -45,26 +44,29 @@ fn wrong_messages() -> Vec<Case> {
         ),
         (vec![V1], request(1, "NoSuchMethod", &good), 200, -32_601),
         (vec![V1], request(1, "tasks/list", &json!({})), 200, -32_601),
-        (vec![], send(&good), 200, -32_009),
-        (vec![V03], send(&good), 200, -32_009),
-        (vec![("a2a-version", "9.0")], send(&good), 200, -32_009),
-        (vec![("a2a-version", "é")], send(&good), 200, -32_009),
+        (vec![], send_message(&good), 200, -32_009),
+        (vec![V03], send_message(&good), 200, -32_009),
+        (vec![("a2a-version", "9.0")], send_message(&good), 200, -32_009),
+        (vec![("a2a-version", "é")], send_message(&good), 200, -32_009),
         (vec![V1], request(1, "message/send", &old), 200, -32_603),
-        (vec![V1], send(&old), 200, -32_602),
+        (vec![V1], send_message(&old), 200, -32_602),
         (vec![], request(1, "message/send", &good), 200, -32_602),
         (vec![V1], with("/message/parts", json!([])), 200, -32_602),
         (vec![V1], with("/message/role", json!("ROLE_AGENT")), 200, -32_602),
     ]
 }
 
+fn send_message(params: &Value) -> String {
+    request(1, "SendMessage", params)
+}
+
 /// What the agents cannot do.
 fn wrong_wishes() -> Vec<Case> {
     let good = good();
-    let send = |params: &Value| request(1, "SendMessage", params);
     let configured = |configuration: Value| {
         let mut params = good.clone();
         params["configuration"] = configuration;
-        send(&params)
+        send_message(&params)
     };
     vec![
         (vec![V1], configured(json!({"historyLength": -1})), 200, -32_602),
@@ -81,7 +83,7 @@ fn wrong_wishes() -> Vec<Case> {
         (vec![V1], request(1, "ListTasks", &json!({"pageToken": "x"})), 200, -32_602),
         (vec![V1], request(1, "ListTasks", &json!({"status": "done"})), 200, -32_602),
         (vec![V1], VERSIONS[0].message(&"z".repeat(2_000), &json!({})).to_string(), 413, -32_600),
-        (vec![V1, ("x-mock-status", "503")], send(&good), 503, -32_603),
+        (vec![V1, ("x-mock-status", "503")], send_message(&good), 503, -32_603),
     ]
 }
 
@@ -89,7 +91,6 @@ fn wrong_wishes() -> Vec<Case> {
 fn bad_input_gets_its_status_and_code_and_the_connection_stays() {
     let mock = spawn("{log: memory, a2a: {max_body: 2000}}");
     let mut client = Client::connect(&mock);
-    let send = |params: &Value| request(1, "SendMessage", params);
     let rows = [wrong_messages(), wrong_wishes()].concat();
     let count = rows.len();
     for (headers, body, status, expected) in rows {
@@ -100,8 +101,8 @@ fn bad_input_gets_its_status_and_code_and_the_connection_stays() {
         }
     }
     let unknown = VERSIONS[0].message("x", &json!({"taskId": "0".repeat(32)}));
-    assert_eq!(code(&client.post("/a2a", &[JSON, V1], &send(&unknown))), (200, -32_001));
-    assert_eq!(client.post("/a2a", &[JSON, V1], &send(&good())).status, 200);
+    assert_eq!(code(&client.post("/a2a", &[JSON, V1], &send_message(&unknown))), (200, -32_001));
+    assert_eq!(client.post("/a2a", &[JSON, V1], &send_message(&good())).status, 200);
     let log = finish(mock);
     let refused = log.iter().filter(|record| record.rpc.as_deref().unwrap().code.is_some());
     assert_eq!((log.len(), refused.count()), (count + 2, count + 1));

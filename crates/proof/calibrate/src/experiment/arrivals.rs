@@ -177,9 +177,12 @@ fn virtual_poisson(seed: u64) -> Result<Vec<Check>, CalibrateError> {
 }
 
 fn schedule(stages: &str, process: Arrivals, seed: u64) -> Result<Schedule, CalibrateError> {
-    let invalid = |error: &dyn ToString| CalibrateError::Missing(error.to_string());
-    let stages: Stages = stages.parse().map_err(|error| invalid(&error))?;
-    Schedule::new(&stages, process, Seed(seed), None).map_err(|error| invalid(&error))
+    let stages: Stages = stages.parse().map_err(|error| invalid_schedule(&error))?;
+    Schedule::new(&stages, process, Seed(seed), None).map_err(|error| invalid_schedule(&error))
+}
+
+fn invalid_schedule(error: &dyn ToString) -> CalibrateError {
+    CalibrateError::Missing(error.to_string())
 }
 
 /// A ramp from 100/s to 2,000/s: `N(t) = 100 t + (1900 / 2T) t^2` requests until `t`.

@@ -114,16 +114,18 @@ fn port_exhaustion(runner: &Runner) -> Result<Check, CalibrateError> {
     let mut command = Command::new("unshare");
     command.args(["-r", "-n", "sh", "-c", STARVED]).arg(exe).arg(&out);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let missing =
-        |why: &str| CalibrateError::Missing(format!("needs `unshare -rn` and `ip` ({why})"));
-    command.status().map_err(|error| missing(&error.to_string()))?;
+    command.status().map_err(|error| missing_network(&error.to_string()))?;
     if !out.exists() {
-        return Err(missing("no separate network"));
+        return Err(missing_network("no separate network"));
     }
-    let summary = read_summary(&out).map_err(|error| missing(&error.to_string()))?;
+    let summary = read_summary(&out).map_err(|error| missing_network(&error.to_string()))?;
     let named = summary.health.generator_errors.contains_key("gen_port_exhaustion");
     Ok(Check::holds(
         "ports that run out are named, and the run is invalid",
         named && !summary.validity.is_valid(),
     ))
+}
+
+fn missing_network(why: &str) -> CalibrateError {
+    CalibrateError::Missing(format!("needs `unshare -rn` and `ip` ({why})"))
 }

@@ -26,9 +26,7 @@ fn tolerance_us(truth: f64) -> f64 {
 pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut delays = vec!["1ms", "5ms", "50ms", "500ms"];
     delays.extend(runner.effort().full.then_some("5s"));
-    let scenario =
-        |delay: &&str| format!("  - {{name: {delay}, headers: {{x-mock-ttft: {delay}}}}}\n");
-    let scenarios: String = delays.iter().map(scenario).collect();
+    let scenarios: String = delays.iter().map(delay_scenario).collect();
     let stage = runner.usual_or_full("w@400:1s,@400:2s", "w@400:6s,@400:30s");
     let mock = runner.mock("")?;
     let run =
@@ -50,6 +48,10 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
     }
     checks.extend(long_delays());
     Ok(checks.into())
+}
+
+fn delay_scenario(delay: &&str) -> String {
+    format!("  - {{name: {delay}, headers: {{x-mock-ttft: {delay}}}}}\n")
 }
 
 fn truth_of(run: &Finished, log: &[LogRecord], scenario: u16) -> Vec<f64> {

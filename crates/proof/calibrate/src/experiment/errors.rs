@@ -39,10 +39,7 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
     let log = mock.finish()?.requests;
     let mut checks = classes(&run);
     let pairs = join(&run, &log);
-    // Resets and time-outs cost connections, and opening a new one is not part of the server's
-    // time.
-    let counts = |sample: &Sample| sample.scenario == ScenarioId(0) && sample.reused;
-    let successes: Vec<_> = pairs.iter().filter(|(sample, _)| counts(sample)).collect();
+    let successes: Vec<_> = pairs.iter().filter(|(sample, _)| is_counted(sample)).collect();
     let truth =
         ascending(successes.iter().filter_map(|(_, record)| true_service_us(record)).collect());
     let times = successes.iter().filter_map(|(sample, _)| sample.timeline.service_time());
@@ -53,6 +50,12 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
     }
     checks.push(refused_connections(runner)?);
     Ok(checks.into())
+}
+
+/// Resets and time-outs cost connections, and opening a new one is not part of the server's
+/// time.
+fn is_counted(sample: &Sample) -> bool {
+    sample.scenario == ScenarioId(0) && sample.reused
 }
 
 /// The outcomes of each scenario, which must all be the expected one.

@@ -70,7 +70,8 @@ fn stopped_run(
     server: &Server,
     name: &str,
     profile: &str,
-    (after, stop): (Duration, Duration),
+    after: Duration,
+    stop: Duration,
 ) -> Result<ToolResult, CalibrateError> {
     let tool = ToolProcess::profile(runner, name, &server.url(), profile)?;
     sleep(START + after);
@@ -82,8 +83,8 @@ fn stopped_run(
 pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 20ms")?;
     let profile = format!("{SMALL}stages: 'w@800:1500ms,@40:2s'\n");
-    let stop = (Duration::from_millis(2_200), Duration::from_millis(600));
-    let result = stopped_run(runner, &mock, "t22", &profile, stop)?;
+    let (after, stop) = (Duration::from_millis(2_200), Duration::from_millis(600));
+    let result = stopped_run(runner, &mock, "t22", &profile, after, stop)?;
     Ok(against_log(&result, &mock.finish()?.requests).into())
 }
 
@@ -114,8 +115,8 @@ pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, Calibr
 pub(super) fn t24_closed_loop(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 20ms")?;
     let profile = format!("{SMALL}stages: '2:2s'\n");
-    let stop = (Duration::from_millis(700), Duration::from_millis(400));
-    let result = stopped_run(runner, &mock, "t24", &profile, stop)?;
+    let (after, stop) = (Duration::from_millis(700), Duration::from_millis(400));
+    let result = stopped_run(runner, &mock, "t24", &profile, after, stop)?;
     let log = mock.finish()?.requests;
     Ok(vec![throughput(&result, closed_rate(2.0, &log))].into())
 }

@@ -40,7 +40,7 @@ const MEASURED: StageId = StageId(2);
 
 impl Stall {
     /// A stall of a tenth of the run.
-    const fn new(name: &'static str, begin: f64, (rate, seconds): (f64, u64)) -> Self {
+    const fn new(name: &'static str, begin: f64, rate: f64, seconds: u64) -> Self {
         Self {
             name,
             rate,
@@ -78,9 +78,8 @@ impl Stall {
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
         let stats = run.result.snapshot.total(|key| key.stage == MEASURED);
         let times = stats.distribution(Metric::ResponseTime);
-        let ms = |time: Option<Nanos>| time.map_or(f64::NAN, Nanos::as_millis_f64);
-        let measured_p99 = ms(times.and_then(|times| times.nearest_rank(0.99)));
-        let measured_mean = ms(times.and_then(plimsoll_metrics::Distribution::mean));
+        let measured_p99 = millis_or_nan(times.and_then(|times| times.nearest_rank(0.99)));
+        let measured_mean = millis_or_nan(times.and_then(plimsoll_metrics::Distribution::mean));
         let expected = self.rate * self.run.as_secs_f64();
         [
             Check::within(what("p99"), "ms", measured_p99, p99, p99 * 0.01),
@@ -100,20 +99,24 @@ impl Stall {
     }
 }
 
+fn millis_or_nan(time: Option<Nanos>) -> f64 {
+    time.map_or(f64::NAN, Nanos::as_millis_f64)
+}
+
 /// T4: the whole target stalls for a tenth of the run: by a pause inside the server, and by
 /// suspending its process.
 pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, CalibrateError> {
     // After the stall the server takes about 20 us for each request that has arrived meanwhile. At
     // half the rate that is half as much of the wedge.
-    let load = runner.usual_or_full((500.0, 4), FULL);
+    let (rate, seconds) = runner.usual_or_full((500.0, 4), FULL);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     // Half of the stall lies after the last arrival.
-    let end = Stall::new("over the end", 0.95, load);
-    let start = runner.usual_or_full(None, Some(Stall::new("at the start", 0.0, load)));
+    let end = Stall::new("over the end", 0.95, rate, seconds);
+    let start = runner.usual_or_full(None, Some(Stall::new("at the start", 0.0, rate, seconds)));
     for stall in [end].into_iter().chain(start) {
         checks.extend(stall.checks("by a pause", &by_pausing(runner, &stall)?));
     }
-    let stall = Stall::new("in the middle", 0.4, load);
+    let stall = Stall::new("in the middle", 0.4, rate, seconds);
     match by_suspending(runner, &stall) {
         Ok(run) => checks.extend(stall.checks("by suspending the process", &run)),
         Err(CalibrateError::Missing(why)) => notes.push(format!("suspending its process: {why}")),
@@ -173,12 +176,11 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
     let mean = stopped_ms * stopped_ms / 2.0 / T5_MS;
     let response = outcome.times(Metric::ResponseTime).map(|times| times.mean_figure().value);
     let what = |figure: &str| format!("stopped for {stop:?}: {figure}");
-    let reported = |of: Option<f64>| of.unwrap_or(f64::NAN);
-    let worst = reported(lag.map(|lag| lag.max));
+    let worst = or_nan(lag.map(|lag| lag.max));
     let mut checks = vec![
         Check::within(what("requests sent"), "", total.counters.scheduled as f64, T5_MS, 1.0),
         Check::within(what("worst lag"), "ms", worst, stopped_ms, stopped_ms * 0.03 + 1.0),
-        Check::within(what("response mean"), "ms", reported(response), mean, mean * 0.06 + 0.2),
+        Check::within(what("response mean"), "ms", or_nan(response), mean, mean * 0.06 + 0.2),
     ];
     checks.extend(["p50", "p90", "p95", "p99"].map(|percentile| {
         let usable = outcome.usable_ms(Metric::ResponseTime, percentile);
@@ -186,4 +188,8 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
         right_or_warned(&what(&format!("response {percentile}")), "ms", usable, truth, truth)
     }));
     Ok(checks)
+}
+
+fn or_nan(of: Option<f64>) -> f64 {
+    of.unwrap_or(f64::NAN)
 }

@@ -65,9 +65,6 @@ fn middles<const N: usize>(
     passes: &[&Figures],
     figures: [fn(&Figures) -> Option<BoundedFigure>; N],
 ) -> [Option<BoundedFigure>; N] {
-    let is_usable = |figure: fn(&Figures) -> Option<BoundedFigure>, pass: &Figures| {
-        figure(pass).is_some_and(|figure| figure.refused.is_none())
-    };
     let needed = figures.map(|figure| passes.iter().any(|pass| is_usable(figure, pass)));
     let chosen: Vec<&Figures> = passes
         .iter()
@@ -81,6 +78,10 @@ fn middles<const N: usize>(
         let is_known = passes.iter().all(|pass| figure(pass).is_some());
         is_known.then(|| middle_of(chosen.iter().filter_map(|pass| figure(pass))))?
     })
+}
+
+fn is_usable(figure: fn(&Figures) -> Option<BoundedFigure>, pass: &Figures) -> bool {
+    figure(pass).is_some_and(|figure| figure.refused.is_none())
 }
 
 /// The median of figures; its bound is the largest.
@@ -115,19 +116,20 @@ mod tests {
 
     #[test]
     fn refused_figures_are_left_out_of_medians_where_others_may_be_used() {
-        let of = |figures: &[Option<BoundedFigure>]| {
-            let passes: Vec<_> = figures
-                .iter()
-                .map(|figure| Figures { p50_ms: *figure, ..Figures::default() })
-                .collect();
-            middles(&passes.iter().collect::<Vec<_>>(), [|f| f.p50_ms])[0]
-        };
         let [one, two, nine] = [figure(1.0, true), figure(2.0, true), figure(9.0, false)];
         let middle = BoundedFigure { value: 1.5, ..two };
-        assert_eq!(of(&[Some(one), Some(nine), Some(two)]), Some(middle));
-        assert_eq!(of(&[Some(nine), Some(nine)]), Some(nine));
-        assert_eq!(of(&[Some(one), None]), None);
-        assert_eq!(of(&[]), None);
+        assert_eq!(largest_of(&[Some(one), Some(nine), Some(two)]), Some(middle));
+        assert_eq!(largest_of(&[Some(nine), Some(nine)]), Some(nine));
+        assert_eq!(largest_of(&[Some(one), None]), None);
+        assert_eq!(largest_of(&[]), None);
+    }
+
+    fn largest_of(figures: &[Option<BoundedFigure>]) -> Option<BoundedFigure> {
+        let passes: Vec<_> = figures
+            .iter()
+            .map(|figure| Figures { p50_ms: *figure, ..Figures::default() })
+            .collect();
+        middles(&passes.iter().collect::<Vec<_>>(), [|f| f.p50_ms])[0]
     }
 
     #[test]
@@ -157,11 +159,14 @@ mod tests {
 
     #[test]
     fn the_largest_is_refused_with_any() {
-        let of = |figures: &[BoundedFigure]| largest(figures.iter().copied()).unwrap();
         let (small, large) = (figure(1.0, false), figure(9.0, true));
         for figures in [[small, large], [large, small]] {
-            assert_eq!(of(&figures), BoundedFigure { refused: small.refused, ..large });
+            assert_eq!(largest_figure(&figures), BoundedFigure { refused: small.refused, ..large });
         }
-        assert_eq!(of(&[large]).refused, None);
+        assert_eq!(largest_figure(&[large]).refused, None);
+    }
+
+    fn largest_figure(figures: &[BoundedFigure]) -> BoundedFigure {
+        largest(figures.iter().copied()).unwrap()
     }
 }

@@ -224,7 +224,6 @@ mod tests {
             result.passes[0].busy = busy;
             result
         };
-        let known = |few: &MeasurementResult, many: &MeasurementResult| limiter(&[few, many]);
         for (few, many, shown) in [
             (
                 (100, 9_000.0),
@@ -246,7 +245,7 @@ mod tests {
         ] {
             let few = at(few.0, few.1, Some(0.2), Some(0.2));
             let many = at(many.0, many.1, many.2, many.3);
-            let found = known(&few, &many);
+            let found = limiter_of_two(&few, &many);
             let fits = match shown {
                 None => found.is_none(),
                 Some(part) => found.as_ref().is_some_and(|text| text.contains(part)),
@@ -255,19 +254,23 @@ mod tests {
         }
         let flat = at(100, 9_000.0, None, Some(0.4));
         let mut more = at(200, 9_000.0, None, Some(0.4));
-        assert!(known(&flat, &more).is_some());
+        assert!(limiter_of_two(&flat, &more).is_some());
         more.passes[0].busy_host = Some("steal".to_owned());
-        assert_eq!(known(&flat, &more), None, "the host was busy");
+        assert_eq!(limiter_of_two(&flat, &more), None, "the host was busy");
         more.passes[0].busy_host = None;
         more.passes[0].busy.busiest_worker = Some(0.95);
-        assert_eq!(known(&flat, &more), None, "one worker of the load was full");
+        assert_eq!(limiter_of_two(&flat, &more), None, "one worker of the load was full");
         more.passes[0].busy.busiest_worker = Some(0.5);
         more.passes[0].errors = 5_000;
-        assert_eq!(known(&flat, &more), None, "refusals are no throughput");
+        assert_eq!(limiter_of_two(&flat, &more), None, "refusals are no throughput");
         let mut open = at(1, 800.0, None, Some(0.1));
         (open.clients, open.rate) = (None, Some(1_000.0));
         assert!(limiter(&[&open]).unwrap().contains("of 1,000/s planned it completed 800/s"));
         open.rate = Some(810.0);
         assert_eq!(limiter(&[&open]), None);
+    }
+
+    fn limiter_of_two(few: &MeasurementResult, many: &MeasurementResult) -> Option<String> {
+        limiter(&[few, many])
     }
 }

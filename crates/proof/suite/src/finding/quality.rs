@@ -33,15 +33,12 @@ pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
 /// The largest percentile that is below a millisecond.
 pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
     let figures = result.figures()?;
-    let below = |figure: Option<BoundedFigure>| {
-        figure.and_then(|figure| figure.usable()).filter(|value| *value < 1.0)
-    };
-    let text = if let Some(max) = below(figures.max_ms) {
+    let text = if let Some(max) = is_below(figures.max_ms) {
         format!("every request took less than a millisecond (max {})", time(max))
-    } else if let Some(p99) = below(figures.p99_ms) {
+    } else if let Some(p99) = is_below(figures.p99_ms) {
         format!("99 % of the requests took less than a millisecond (p99 {})", time(p99))
     } else {
-        let p50 = below(figures.p50_ms)?;
+        let p50 = is_below(figures.p50_ms)?;
         let p99 = match result.figure(|f| f.p99_ms) {
             Ok(p99) => {
                 format!("p99 is {}, so it is not sub-millisecond as a whole", time(p99))
@@ -52,6 +49,10 @@ pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
         format!("half of the requests took less than a millisecond (p50 {}); {p99}", time(p50))
     };
     Some(Finding::note(format!("{}: {text}", result.label)))
+}
+
+fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
+    figure.and_then(|figure| figure.usable()).filter(|value| *value < 1.0)
 }
 
 /// The figures that must not be used, of measurements that otherwise may: one sentence for each
@@ -101,10 +102,9 @@ fn named(figures: &Figures) -> [(&'static str, Option<BoundedFigure>); 9] {
 pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
     let judged = || results.iter().filter(|result| !result.errors_expected);
     let valid = || judged().filter(|result| !result.is_invalid());
-    let shown = |result: &MeasurementResult| result.shown().unwrap_or_default();
-    let requests: u64 = valid().map(|result| shown(result).requests).sum();
-    let errors: u64 = valid().map(|result| shown(result).errors).sum();
-    let worst = valid().max_by_key(|result| shown(result).errors)?;
+    let requests: u64 = valid().map(|result| shown_figures(result).requests).sum();
+    let errors: u64 = valid().map(|result| shown_figures(result).errors).sum();
+    let worst = valid().max_by_key(|result| shown_figures(result).errors)?;
     let all_usable = judged().all(|result| result.why_unusable().is_none());
     Some(match errors {
         0 if requests == 0 => return None,
@@ -116,37 +116,42 @@ pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
             count(errors),
             count(requests),
             worst.label,
-            shown(worst).error_kinds.map(|kinds| format!(" ({kinds})")).unwrap_or_default()
+            shown_figures(worst).error_kinds.map(|kinds| format!(" ({kinds})")).unwrap_or_default()
         )),
     })
 }
 
+fn shown_figures(result: &MeasurementResult) -> Figures {
+    result.shown().unwrap_or_default()
+}
+
 /// Measurements that must not be used, and why; and passes that were left out.
 pub(crate) fn unusable(results: &[MeasurementResult]) -> Vec<Finding> {
-    let finding = |result: &MeasurementResult| {
-        if let Some(why) = result.why_unusable() {
-            let text = match why {
-                Unusable::NotMeasured(why) => format!("could not be measured{why}"),
-                Unusable::Invalid(why) => format!("INVALID, do not use the figures: {why}"),
-                why => format!("do not use the figures: {why}"),
-            };
-            return Some(Finding::warning(format!("{}: {text}", result.label)));
-        }
-        let left_out =
-            result.passes.len() - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
-        let why = result
-            .passes
-            .iter()
-            .find_map(|pass| pass.invalid.clone().or_else(|| pass.gated(result.error_gate)))?;
-        (left_out > 0).then(|| {
-            Finding::warning(format!(
-                "{}: {left_out} of {} passes are left out: {why}",
-                result.label,
-                result.passes.len()
-            ))
-        })
-    };
-    results.iter().filter_map(finding).collect()
+    results.iter().filter_map(busy_finding).collect()
+}
+
+fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
+    if let Some(why) = result.why_unusable() {
+        let text = match why {
+            Unusable::NotMeasured(why) => format!("could not be measured{why}"),
+            Unusable::Invalid(why) => format!("INVALID, do not use the figures: {why}"),
+            why => format!("do not use the figures: {why}"),
+        };
+        return Some(Finding::warning(format!("{}: {text}", result.label)));
+    }
+    let left_out =
+        result.passes.len() - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
+    let why = result
+        .passes
+        .iter()
+        .find_map(|pass| pass.invalid.clone().or_else(|| pass.gated(result.error_gate)))?;
+    (left_out > 0).then(|| {
+        Finding::warning(format!(
+            "{}: {left_out} of {} passes are left out: {why}",
+            result.label,
+            result.passes.len()
+        ))
+    })
 }
 
 /// What other processes and machines took from this host: the figures of these measurements are

@@ -12,8 +12,7 @@ pub(crate) fn relative(
     expensive: &MeasurementResult,
 ) -> Option<Finding> {
     let (cheap_figures, expensive_figures) = (cheap.figures()?, expensive.figures()?);
-    let rate = |figures: &Figures| figures.requests_per_s?.usable();
-    let rates = rate(&cheap_figures)? / rate(&expensive_figures)?;
+    let rates = usable_rate(&cheap_figures)? / usable_rate(&expensive_figures)?;
     let times = cheap_figures.gateway_cpu_us.zip(expensive_figures.gateway_cpu_us);
     Some(Finding::note(match times {
         Some((cheap, expensive)) => format!(
@@ -24,6 +23,10 @@ pub(crate) fn relative(
         ),
         None => format!("{what}: {rates:.2} times fewer requests/s"),
     }))
+}
+
+fn usable_rate(figures: &Figures) -> Option<f64> {
+    figures.requests_per_s?.usable()
 }
 
 #[cfg(test)]

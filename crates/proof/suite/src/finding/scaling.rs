@@ -15,11 +15,17 @@ const GRACEFUL_GROWTH: f64 = 2.0;
 /// The ends of a sweep: the results with the fewest and with the most clients, and the factor
 /// between their numbers of clients.
 fn ends(sweep: &[MeasurementResult]) -> Option<(&MeasurementResult, &MeasurementResult, f64)> {
-    let clients = |result: &&MeasurementResult| result.clients.unwrap_or(0);
     let measured = || sweep.iter().filter(|result| result.why_unusable().is_none());
-    let (few, many) = (measured().min_by_key(clients)?, measured().max_by_key(clients)?);
-    let factor = f64::from(clients(&many)) / f64::from(clients(&few).max(1));
+    let (few, many) = (
+        measured().min_by_key(|result| number_of_clients(result))?,
+        measured().max_by_key(|result| number_of_clients(result))?,
+    );
+    let factor = f64::from(number_of_clients(many)) / f64::from(number_of_clients(few).max(1));
     (factor > 1.0).then_some((few, many, factor))
+}
+
+fn number_of_clients(result: &MeasurementResult) -> u32 {
+    result.clients.unwrap_or(0)
 }
 
 /// Whether throughput is flat although there are many more clients, and the bottleneck.
@@ -70,8 +76,7 @@ pub(crate) fn nothing_follows(text: &str, why: &str) -> Finding {
 /// Whether times grow no faster than the number of clients, without errors.
 pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
     let (few, many, factor) = ends(sweep)?;
-    let p99 = |result: &MeasurementResult| result.figure(|f| f.p99_ms).ok();
-    let (before, after) = (p99(few)?, p99(many)?);
+    let (before, after) = (usable_p99(few)?, usable_p99(many)?);
     let growth = after / before;
     let errors = few.figures()?.errors + many.figures()?.errors;
     let text = format!(
@@ -91,6 +96,10 @@ pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Fin
     } else {
         Finding::good(format!("{text}; no errors: it degrades gracefully"))
     })
+}
+
+fn usable_p99(result: &MeasurementResult) -> Option<f64> {
+    result.figure(|f| f.p99_ms).ok()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const LEAST_BOUNDS: usize = 2;
 /// What to do about measurements that must not be used.
 const REPEAT: &str = "repeat the suite on an idle host, or with --duration and --passes";
 
-pub(super) fn of(report: &Report, rest: Rest) -> Screen {
+pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
     let build = if report.debug_build { DEBUG_BUILD } else { "" };
     let quick = if report.quick { " (--short: rough figures)" } else { "" };
@@ -46,25 +46,32 @@ pub(super) fn of(report: &Report, rest: Rest) -> Screen {
 
 /// The bounds that decide, those that are broken first; then the goals.
 fn bounds(screen: &mut Screen, bounds: &[BoundResult]) {
-    let tone = |bound: &BoundResult| match (&bound.judgement, bound.decides) {
-        (Judgement::Pass, _) => Tone::Good,
-        (Judgement::Fail, true) => Tone::Bad,
-        (Judgement::Fail, false) | (Judgement::Inconclusive(_), _) => Tone::Unsure,
-    };
-    let mut found: Vec<_> = bounds.iter().map(|bound| (tone(bound), bound)).collect();
-    found.sort_by_key(|(tone, bound)| std::cmp::Reverse((bound.decides, *tone)));
+    let mut found: Vec<_> = bounds.iter().map(|bound| (tone_of_bound(bound), bound)).collect();
+    found.sort_by_key(|(tone_of_bound, bound)| std::cmp::Reverse((bound.decides, *tone_of_bound)));
     screen.judged(
         "",
         "bounds",
         found
             .into_iter()
-            .map(|(tone, bound)| {
+            .map(|(tone_of_bound, bound)| {
                 let BoundResult { what, measured, bound: limit, .. } = bound;
-                Item::judged(tone, bound.status(), &format!("{what}: {measured}, must be {limit}"))
+                Item::judged(
+                    tone_of_bound,
+                    bound.status(),
+                    &format!("{what}: {measured}, must be {limit}"),
+                )
             })
             .collect(),
         LEAST_BOUNDS,
     );
+}
+
+fn tone_of_bound(bound: &BoundResult) -> Tone {
+    match (&bound.judgement, bound.decides) {
+        (Judgement::Pass, _) => Tone::Good,
+        (Judgement::Fail, true) => Tone::Bad,
+        (Judgement::Fail, false) | (Judgement::Inconclusive(_), _) => Tone::Unsure,
+    }
 }
 
 /// As many tables as there is room for; the titles of the others are counted.
@@ -131,18 +138,28 @@ fn stands_out(report: &Report) -> Vec<Item> {
 
 /// How much was measured, and how much of it may be used.
 fn accounting(report: &Report) -> String {
-    let number = |count_of: usize| count(u64::try_from(count_of).unwrap_or(u64::MAX));
     let all = report.measurements.len();
     let usable = report.measurements.iter().filter(|result| result.why_unusable().is_none());
-    let mut parts =
-        vec![format!("{} of {} measurements may be used", number(usable.count()), number(all))];
+    let mut parts = vec![format!(
+        "{} of {} measurements may be used",
+        shown_count(usable.count()),
+        shown_count(all)
+    )];
     let compared = report.comparisons.len();
     if compared > 0 {
         let usable = report.comparisons.iter().filter(|result| result.why_unusable().is_none());
-        parts.push(format!("{} of {} comparisons", number(usable.count()), number(compared)));
+        parts.push(format!(
+            "{} of {} comparisons",
+            shown_count(usable.count()),
+            shown_count(compared)
+        ));
     }
     if !report.skipped.is_empty() {
-        parts.push(format!("parts left out: {}", number(report.skipped.len())));
+        parts.push(format!("parts left out: {}", shown_count(report.skipped.len())));
     }
     parts.join(", ")
+}
+
+fn shown_count(count_of: usize) -> String {
+    count(u64::try_from(count_of).unwrap_or(u64::MAX))
 }

@@ -117,7 +117,6 @@ fn inconclusive(report: &Report) -> String {
 /// The machine and the gateway under test.
 pub(super) fn environment(report: &Report) -> Vec<(String, String)> {
     let e: &Environment = &report.environment;
-    let known = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
     let cores = e.cpu_count.map(|count| {
         let model = e.cpu_model.as_deref().unwrap_or("unknown CPU");
         let quota = e.cpu_quota.map(|quota| format!(", quota {quota:.2}")).unwrap_or_default();
@@ -135,16 +134,20 @@ pub(super) fn environment(report: &Report) -> Vec<(String, String)> {
         lines.push((String::new(), format!("and {more} more with other settings, see suite.json")));
     }
     let machine = [
-        known("CPU", cores),
-        known("memory", e.memory_bytes.map(|size| bytes(size as f64))),
-        known("OS", e.kernel.clone()),
-        known("load average", load),
-        known("steal", steal),
-        known("tool", build.or(Some(tool))),
-        known("started", Some(report.started.clone())),
+        known_value("CPU", cores),
+        known_value("memory", e.memory_bytes.map(|size| bytes(size as f64))),
+        known_value("OS", e.kernel.clone()),
+        known_value("load average", load),
+        known_value("steal", steal),
+        known_value("tool", build.or(Some(tool))),
+        known_value("started", Some(report.started.clone())),
     ];
     lines.extend(machine.into_iter().flatten());
     lines
+}
+
+fn known_value(name: &str, value: Option<String>) -> Option<(String, String)> {
+    value.map(|value| (name.to_owned(), value))
 }
 
 /// The text so far, and the width to wrap it to.

@@ -45,7 +45,8 @@ impl SuiteRunner<'_> {
     pub(crate) fn search_knees(
         &mut self,
         label: &str,
-        (objective, budget): (&Objective, Nanos),
+        objective: &Objective,
+        budget: Nanos,
         sought: &[Sought],
     ) -> Result<Vec<KneeResult>, SuiteError> {
         let plans = sought.iter().map(|one| one.measurement.plan(0));
@@ -65,7 +66,7 @@ impl SuiteRunner<'_> {
         let (host, control) = (&mut *self.host, self.control);
         in_turns(&mut searches, |index, planned, search| {
             host.announce(&sought[index].measurement.label);
-            let measured = host.knee_probe(&plans[index], objective, (planned, search), control)?;
+            let measured = host.knee_probe(&plans[index], objective, planned, search, control)?;
             Ok::<_, SuiteError>((!control.is_interrupted()).then_some(measured))
         })?;
         let mut knees = Vec::new();

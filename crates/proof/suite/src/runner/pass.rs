@@ -49,7 +49,7 @@ impl SuiteRunner<'_> {
         let mut summary = summary.with_bands(&bands);
         summary.metadata.environment.clone_from(&self.options.environment);
         summary.health.calibration.clone_from(&self.options.calibration);
-        let mut figures = Figures::of(&summary, responses)?;
+        let mut figures = Figures::from_summary(&summary, responses)?;
         self.add_cpu(&mut figures, &summary);
         // What else runs for a gateway of the user's is not known.
         let own_target = !measurement.target.external;
@@ -62,15 +62,12 @@ impl SuiteRunner<'_> {
     /// Adds the CPU time of each process over the measured window.
     fn add_cpu(&self, figures: &mut Figures, summary: &RunSummary) {
         let (gateway, provider) = (cpu_time(summary, GATEWAY), cpu_time(summary, PROVIDER));
-        let share = |time: Option<CpuTime>| {
-            time.filter(|time| time.wall_s > 0.0).map(|time| time.cpu_s / time.wall_s)
-        };
         let workers = &summary.health.worker_cpu_shares;
         let generator = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
         figures.busy = BusyShares {
-            gateway: share(gateway),
-            provider: share(provider),
-            store: share(cpu_time(summary, STORE)),
+            gateway: share_of_wall(gateway),
+            provider: share_of_wall(provider),
+            store: share_of_wall(cpu_time(summary, STORE)),
             generator: (!workers.is_empty()).then_some(generator),
             busiest_worker: workers.iter().copied().reduce(f64::max),
             waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
@@ -99,4 +96,8 @@ impl SuiteRunner<'_> {
             .map_err(|source| SuiteError::Write { path, source })?;
         Ok(name)
     }
+}
+
+fn share_of_wall(time: Option<CpuTime>) -> Option<f64> {
+    time.filter(|time| time.wall_s > 0.0).map(|time| time.cpu_s / time.wall_s)
 }

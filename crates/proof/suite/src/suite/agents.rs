@@ -58,7 +58,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(summary: &RunSummary, scenario: &str) -> Self {
+    fn from_summary(summary: &RunSummary, scenario: &str) -> Self {
         let cells = &summary.results.cells;
         let own = cells.iter().filter(|cell| cell.scenario.as_deref() == Some(scenario));
         own.fold(Self::default(), |sum, cell| {
@@ -94,7 +94,7 @@ impl Row {
         );
         let p99 = with_mock.then(|| {
             let limit = Requirement::below(50.0, time);
-            BoundResult::of(&format!("{label}: p99"), &self.result, |f| f.p99_ms, limit)
+            BoundResult::of_figure(&format!("{label}: p99"), &self.result, |f| f.p99_ms, limit)
         });
         let counts = (with_mock && self.kind.has_direct_way).then(|| {
             let what = format!("{label}: good answers that client or mock alone counted");
@@ -141,7 +141,7 @@ fn with_store(
     let log = runner.options.folder.join(format!("mock-{}.jsonl", store.to_lowercase()));
     let provider = runner.provider(&["--log", &log.to_string_lossy()])?;
     let gateway = agent_gateway::start(runner, &provider, redis, None)?;
-    let mut rows = measure(runner, (&kinds, Some(store)), &gateway.target, PER_S);
+    let mut rows = measure(runner, &kinds, Some(store), &gateway.target, PER_S);
     // What the provider has not written yet, it writes at its end.
     drop((gateway, provider));
     let log = MockLog::read(&log);
@@ -152,7 +152,7 @@ fn with_store(
     let provider = runner.provider(&[])?;
     let gateway = agent_gateway::start(runner, &provider, redis, None)?;
     let ways = [(DIRECT, provider.target()), ("gateway", gateway.target)];
-    let added = compare(runner, (&kinds, Some(store)), ways);
+    let added = compare(runner, &kinds, Some(store), ways);
     Ok(Day { store: Some(store), rows, added })
 }
 
@@ -170,9 +170,9 @@ fn of_target(
         None => Vec::new(),
     };
     runner.skip("counts in the provider's log", "the suite cannot read that of a target");
-    let rows = measure(runner, (&kinds, None), target, PER_S_OF_TARGET);
+    let rows = measure(runner, &kinds, None, target, PER_S_OF_TARGET);
     let ways = direct.map(|direct| [(DIRECT, direct), ("target", target.clone())]);
-    let added = ways.map(|ways| compare(runner, (&both, None), ways)).unwrap_or_default();
+    let added = ways.map(|ways| compare(runner, &both, None, ways)).unwrap_or_default();
     Ok(Some(Day { store: None, rows, added }))
 }
 
@@ -219,7 +219,8 @@ fn named(what: &str, store: Option<&str>) -> String {
 /// Loads a gateway with all kinds at the same time.
 fn measure(
     runner: &mut SuiteRunner<'_>,
-    (kinds, store): (&[&'static Kind], Option<&str>),
+    kinds: &[&'static Kind],
+    store: Option<&str>,
     target: &SuiteTarget,
     per_s: f64,
 ) -> Vec<Row> {
@@ -236,7 +237,7 @@ fn measure(
     let mut counts = vec![Counts::default(); kinds.len()];
     let results = runner.measure_parts(&load, &parts, &mut |pass| {
         for (kind, counts) in kinds.iter().zip(&mut counts) {
-            let Counts { good, others } = Counts::of(&pass.summary, kind.name);
+            let Counts { good, others } = Counts::from_summary(&pass.summary, kind.name);
             (counts.good, counts.others) = (counts.good + good, counts.others + others);
         }
     });
@@ -247,7 +248,8 @@ fn measure(
 /// Sends the kinds that have a direct way both ways, request by request.
 fn compare(
     runner: &mut SuiteRunner<'_>,
-    (kinds, store): (&[&'static Kind], Option<&str>),
+    kinds: &[&'static Kind],
+    store: Option<&str>,
     ways: [(&str, SuiteTarget); 2],
 ) -> Vec<ComparisonResult> {
     let kinds = with_direct_way(kinds);

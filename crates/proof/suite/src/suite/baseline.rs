@@ -147,16 +147,21 @@ fn variants(
     if gateways.is_empty() {
         return Ok((results, None));
     }
-    let guarded = |target: &SuiteTarget| target.below(GUARDED);
-    let variants = gateways.iter().map(|(name, gateway)| (slug(name), guarded(&gateway.target)));
-    let targets: Vec<_> =
-        std::iter::once(("plain".to_owned(), guarded(&plain.target))).chain(variants).collect();
+    let variants =
+        gateways.iter().map(|(name, gateway)| (slug(name), guarded_target(&gateway.target)));
+    let targets: Vec<_> = std::iter::once(("plain".to_owned(), guarded_target(&plain.target)))
+        .chain(variants)
+        .collect();
     // All get the same bytes, a key that the plain gateway does not read included.
     let request = Measurement::get_base("keys and limits", &targets[0].1)
         .header("authorization", &format!("Bearer {KEY}"))
         .rate(GUARDED_PER_S, comparison_length(options, 30, CPU_SHORT));
     let comparison = ComparisonPlan::new("keys and limits", request, targets).of_variants();
     Ok((results, Some(runner.compare(&comparison.short(options.short)))))
+}
+
+fn guarded_target(target: &SuiteTarget) -> SuiteTarget {
+    target.below(GUARDED)
 }
 
 /// Requests per second and target that compare the variants.
@@ -195,7 +200,7 @@ fn chats(
         let gateway = runner.gateway("baseline", &off(), Some(&provider))?;
         Some((gateway, provider))
     };
-    let load = (runner.options.clients.unwrap_or(USUAL), length);
+    let clients = runner.options.clients.unwrap_or(USUAL);
     let paced = paced.as_ref().map(|(gateway, _)| &gateway.target);
     let mut kinds = Vec::new();
     for stream in [false, true] {
@@ -208,12 +213,12 @@ fn chats(
         let label = format!("POST /v1/chat/completions, {how}");
         let paced = paced.filter(|_| stream);
         Measurement::chat(&label, paced.unwrap_or(target), stream, (128, 64))
-            .clients(load.0, load.1)
+            .clients(clients, length)
     });
     let mut measurements: Vec<_> = measurements.collect();
-    measurements.extend(agent_rows::websocket(runner, (target, paced), load)?);
+    measurements.extend(agent_rows::websocket(runner, target, paced, clients, length)?);
     let mut results = runner.measure(&measurements, passes(runner.options, 1, 2));
-    results.extend(agent_rows::agent_loop(runner, load)?);
+    results.extend(agent_rows::agent_loop(runner, clients, length)?);
     Ok(results)
 }
 

@@ -159,17 +159,18 @@ mod tests {
 
     #[test]
     fn a_figure_that_must_not_be_used_has_its_mark() {
-        let refuse = |figure: &mut Option<BoundedFigure>| {
-            figure.as_mut().unwrap().refused = Some(Refusal::Generator);
-        };
         let mut one = result(&[21_989.4]);
-        refuse(&mut one.passes[0].requests_per_s);
-        refuse(&mut one.passes[0].p50_ms);
+        refuse_figure(&mut one.passes[0].requests_per_s);
+        refuse_figure(&mut one.passes[0].p50_ms);
         assert_eq!(throughput(&one), "21,989!");
         assert_eq!(time(&one, |f| f.p50_ms), "457us!");
         // Another pass, of which they may be used.
         one.passes.push(result(&[20_000.0]).passes[0].clone());
         assert_eq!((throughput(&one), time(&one, |f| f.p50_ms)), ("20,000".into(), "457us".into()));
+    }
+
+    fn refuse_figure(figure: &mut Option<BoundedFigure>) {
+        figure.as_mut().unwrap().refused = Some(Refusal::Generator);
     }
 
     #[test]

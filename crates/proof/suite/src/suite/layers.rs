@@ -96,17 +96,16 @@ fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
 /// The bounds of the published benchmark, which decide, and its goals, which do not.
 fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     let mut bounds = Vec::new();
-    let errors = |f: &Figures| f.error_share;
     let compared = gateway.alone.last().map(|all| ("layer 1, all layers", all));
     let judged = gateway.as_it_is.as_ref().map(|target| ("the target as it is", target));
     if let Some((name, all)) = compared.or(judged) {
         let time_below = |what: &str, of: fn(&Figures) -> Option<BoundedFigure>, limit| {
             let what = format!("{name}: {what}");
-            BoundResult::of(&what, all, of, Requirement::below(limit, time))
+            BoundResult::of_figure(&what, all, of, Requirement::below(limit, time))
         };
         let errors_below = |limit| {
             let what = format!("{name}: errors");
-            BoundResult::of_errors(&what, all, errors, Requirement::below(limit, percent))
+            BoundResult::of_errors(&what, all, error_share, Requirement::below(limit, percent))
         };
         bounds.extend([
             time_below("p99", |f| f.p99_ms, 100.0),
@@ -131,7 +130,7 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     if let Some(bare) = gateway.alone.first() {
         let bound = Requirement::at_least(50_000.0, digits);
         bounds.push(
-            BoundResult::of("layer 1: throughput, bare", bare, |f| f.requests_per_s, bound)
+            BoundResult::of_figure("layer 1: throughput, bare", bare, |f| f.requests_per_s, bound)
                 .into_goal(),
         );
     }
@@ -143,6 +142,10 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     }
     bounds.extend(llm.bounds());
     bounds
+}
+
+fn error_share(f: &Figures) -> Option<f64> {
+    f.error_share
 }
 
 fn capacities(

@@ -20,10 +20,21 @@ use crate::runner::SuiteRunner;
 use crate::sizing;
 use crate::target::{Gateway, Provider, SuiteTarget};
 
-/// The profiles of the published policy benchmark: name, requests per second, seconds; and the
-/// seconds with `--short`, long enough for a p99 of the allowed requests at the highest rate.
-const PROFILES: [(&str, f64, u64, u64); 3] =
-    [("light", 20.0, 30, 6), ("hourly", 50.0, 60, 6), ("capacity", 100.0, 120, 14)];
+/// A profile of the published policy benchmark.
+struct Profile {
+    name: &'static str,
+    rate: f64,
+    /// Its length.
+    seconds: u64,
+    /// With `--short`; enough for a p99 of the allowed requests at the highest rate.
+    short_seconds: u64,
+}
+
+const PROFILES: [Profile; 3] = [
+    Profile { name: "light", rate: 20.0, seconds: 30, short_seconds: 6 },
+    Profile { name: "hourly", rate: 50.0, seconds: 60, short_seconds: 6 },
+    Profile { name: "capacity", rate: 100.0, seconds: 120, short_seconds: 14 },
+];
 /// The ladder of rates, and its short form.
 const LADDER: &str = "@10:30s,@50:60s,@100:120s,@200:60s,@100..0:30s";
 const LADDER_SHORT: &str = "@10:2s,@50:3s,@100:4s,@200:6s,@100..0:2s";
@@ -67,7 +78,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         None => Some(runner.provider(&[])?),
     };
     let mut pairs = Vec::new();
-    for profile in PROFILES {
+    for profile in &PROFILES {
         if !runner.is_interrupted() {
             pairs.push(pair(runner, provider.as_ref(), profile)?);
         }
@@ -128,9 +139,10 @@ fn measure(
 fn pair(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
-    (name, rate, usual, quick): (&'static str, f64, u64, u64),
+    profile: &Profile,
 ) -> Result<ColdWarm, SuiteError> {
-    let seconds = if runner.options.short { quick } else { usual };
+    let Profile { name, rate, seconds, short_seconds } = *profile;
+    let seconds = if runner.options.short { short_seconds } else { seconds };
     let measured = runner.options.duration.unwrap_or_else(|| Nanos::from_secs(seconds));
     let length = Length::new(Nanos::ZERO, measured);
     // In a new process caches, pools and the branch predictor are as cold as after a deployment.
@@ -290,13 +302,13 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
     let all = Requirement::at_least(1.0, percent);
     let throughput = |figures: &Figures| figures.requests_per_s;
     vec![
-        BoundResult::of(
+        BoundResult::of_figure(
             "throughput of one node",
             &full.result,
             throughput,
             Requirement::at_least(500.0, digits),
         ),
-        BoundResult::of(
+        BoundResult::of_figure(
             "throughput of one node, goal",
             &full.result,
             throughput,
@@ -309,8 +321,8 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
             |f| f.policy_correctness,
             all,
         ),
-        BoundResult::of("ladder: p95", ladder, |f| f.p95_ms, Requirement::below(10.0, time)),
-        BoundResult::of("ladder: p99", ladder, |f| f.p99_ms, Requirement::below(25.0, time)),
+        BoundResult::of_figure("ladder: p95", ladder, |f| f.p95_ms, Requirement::below(10.0, time)),
+        BoundResult::of_figure("ladder: p99", ladder, |f| f.p99_ms, Requirement::below(25.0, time)),
         BoundResult::of_errors(
             "ladder: errors",
             ladder,

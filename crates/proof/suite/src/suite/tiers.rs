@@ -97,7 +97,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         knee::search(runner, tier, &mut measured);
         let with_ceiling: Vec<_> =
             measured.iter().map(|(subject, result)| (*subject, result)).collect();
-        compared.extend(added::compare(runner, (tier, setup.direct.as_ref()), &with_ceiling));
+        compared.extend(added::compare(runner, tier, setup.direct.as_ref(), &with_ceiling));
         tiers.extend(measured.into_iter().map(|(_, result)| result));
     }
     let features = features(runner, setup.provider.as_ref())?;
@@ -306,24 +306,25 @@ fn closed_loop(tier: &TierResult) -> Option<Finding> {
 /// The rate that each tier surely carries, where something limited it: the core in the closed loop,
 /// throughput that fell behind the planned rate, or the objective that the search saw broken.
 fn sizes(tiers: &[TierResult]) -> Vec<Result<Capacity, String>> {
-    let of = |tier: &TierResult| {
-        let what = format!("chat {}", tier.name);
-        let unknown = |why: &str| format!("instances for a rate, {what}: the knee: {why}");
-        let knee = tier.knee.as_ref().map_err(|why| unknown(why))?;
-        let per_s = knee.carried().ok_or_else(|| unknown(&knee.sentence()))?;
-        let closed = sizing::capacity(&what, &[&tier.ceiling]);
-        let last = tier.steps.iter().rev().find(|step| step.why_unusable().is_none());
-        let shown =
-            closed.or_else(|why| last.map_or(Err(why), |step| sizing::capacity(&what, &[step])));
-        let is_busy = tier.ceiling.figures().is_none_or(|figures| figures.busy_host.is_some());
-        match shown {
-            Ok(capacity) => Ok(Capacity { per_s: per_s.min(capacity.per_s), ..capacity }),
-            Err(why) if is_busy => Err(why),
-            Err(_) => {
-                let limiter = format!("{}; what breaks it was not seen", knee.sentence());
-                Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
-            }
+    tiers.iter().map(capacity_of_tier).collect()
+}
+
+fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
+    let what = format!("chat {}", tier.name);
+    let unknown = |why: &str| format!("instances for a rate, {what}: the knee: {why}");
+    let knee = tier.knee.as_ref().map_err(|why| unknown(why))?;
+    let per_s = knee.carried().ok_or_else(|| unknown(&knee.sentence()))?;
+    let closed = sizing::capacity(&what, &[&tier.ceiling]);
+    let last = tier.steps.iter().rev().find(|step| step.why_unusable().is_none());
+    let shown =
+        closed.or_else(|why| last.map_or(Err(why), |step| sizing::capacity(&what, &[step])));
+    let is_busy = tier.ceiling.figures().is_none_or(|figures| figures.busy_host.is_some());
+    match shown {
+        Ok(capacity) => Ok(Capacity { per_s: per_s.min(capacity.per_s), ..capacity }),
+        Err(why) if is_busy => Err(why),
+        Err(_) => {
+            let limiter = format!("{}; what breaks it was not seen", knee.sentence());
+            Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
         }
-    };
-    tiers.iter().map(of).collect()
+    }
 }

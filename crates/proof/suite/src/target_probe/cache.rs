@@ -57,24 +57,29 @@ impl SuiteRunner<'_> {
 
 /// Whether the repeats of an equal request were so much faster that something kept the answer.
 fn by_time(first: &[Sample], equal: &[Sample]) -> Result<String, String> {
-    let none =
-        || "no cache: the second equal request was not faster and no header says hit".to_owned();
     let all_completed = first.iter().chain(equal).all(|s| s.outcome == Outcome::Completed);
-    let times = |samples: &[Sample]| samples.iter().filter_map(own_time).collect::<Vec<_>>();
-    let (misses, repeats) = (times(first), times(equal.get(1..).unwrap_or_default()));
+    let (misses, repeats) = (own_times(first), own_times(equal.get(1..).unwrap_or_default()));
     let (Some(fastest), Some(slowest)) = (misses.iter().min(), repeats.iter().max()) else {
-        return Err(none());
+        return Err(no_cache());
     };
     let much = slowest.as_secs_f64() <= fastest.as_secs_f64() * FASTER
         && slowest.as_u64() + AT_LEAST.as_u64() <= fastest.as_u64();
     if !(all_completed && much) {
-        return Err(none());
+        return Err(no_cache());
     }
     Ok(format!(
         "equal requests took at most {}, different ones at least {}",
         shown(*slowest),
         shown(*fastest)
     ))
+}
+
+fn no_cache() -> String {
+    "no cache: the second equal request was not faster and no header says hit".to_owned()
+}
+
+fn own_times(samples: &[Sample]) -> Vec<Nanos> {
+    samples.iter().filter_map(own_time).collect::<Vec<_>>()
 }
 
 /// The header by which the second of two equal chats is called a hit. It is read over plain
@@ -128,12 +133,6 @@ mod tests {
 
     #[test]
     fn only_much_faster_repeats_show_a_cache() {
-        let all = |times: &[u64]| -> Vec<_> {
-            times
-                .iter()
-                .map(|us| sample(Outcome::Completed, 200, Nanos::from_micros(*us)))
-                .collect()
-        };
         for (first, equal, is_cache) in [
             (&[20_000, 21_000][..], &[20_000, 400, 500][..], true),
             // The first of the equal ones is no repeat.
@@ -143,12 +142,19 @@ mod tests {
             (&[300, 400], &[300, 100, 100], false),
             (&[20_000], &[20_000, 20_000, 20_000], false),
         ] {
-            let found = by_time(&all(first), &all(equal));
+            let found = by_time(&samples_of(first), &samples_of(equal));
             assert_eq!(found.is_ok(), is_cache, "{first:?} {equal:?}: {found:?}");
         }
-        let mut refused = all(&[20_000, 400, 400]);
+        let mut refused = samples_of(&[20_000, 400, 400]);
         refused[2].outcome = Outcome::Rejected(429);
-        assert!(by_time(&all(&[20_000]), &refused).is_err(), "a refusal is fast, and no hit");
+        assert!(
+            by_time(&samples_of(&[20_000]), &refused).is_err(),
+            "a refusal is fast, and no hit"
+        );
+    }
+
+    fn samples_of(times: &[u64]) -> Vec<Sample> {
+        times.iter().map(|us| sample(Outcome::Completed, 200, Nanos::from_micros(*us))).collect()
     }
 
     #[test]

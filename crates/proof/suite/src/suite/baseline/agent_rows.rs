@@ -23,7 +23,8 @@ const MESSAGES: u32 = 10;
 /// `POST /api/chat`, the agent loop.
 pub(super) fn agent_loop(
     runner: &mut SuiteRunner<'_>,
-    (clients, length): (u32, Length),
+    clients: u32,
+    length: Length,
 ) -> Result<Vec<MeasurementResult>, SuiteError> {
     if runner.is_interrupted() {
         return Ok(Vec::new());
@@ -63,26 +64,29 @@ fn with_tools(runner: &mut SuiteRunner<'_>) -> Result<(Gateway, Provider), Suite
 /// `/ws/chat`; `paced` is a gateway whose provider takes its time.
 pub(super) fn websocket(
     runner: &mut SuiteRunner<'_>,
-    (target, paced): (&SuiteTarget, Option<&SuiteTarget>),
-    (clients, length): (u32, Length),
+    target: &SuiteTarget,
+    paced: Option<&SuiteTarget>,
+    clients: u32,
+    length: Length,
 ) -> Result<Option<Measurement>, SuiteError> {
     let what = target.label("/ws/chat");
     if target.http2 {
         runner.skip(&what, "handshakes of WebSockets are those of HTTP/1.1: leave --http2 out");
         return Ok(None);
     }
-    let request = |target: &SuiteTarget| {
-        let scenario = json!({
-            "name": "websocket",
-            "protocol": "websocket",
-            "turns": MESSAGES,
-            "content": {"mode": "sized", "approx_input_tokens": 128},
-            "websocket": {"path": format!("{}/ws/chat", target.prefix())},
-        });
-        Measurement::scenarios("/ws/chat, WebSocket", target, &[scenario])
-    };
-    if !runner.answers(&what, request(target))? {
+    if !runner.answers(&what, websocket_request(target))? {
         return Ok(None);
     }
-    Ok(Some(request(paced.unwrap_or(target)).clients(clients, length)))
+    Ok(Some(websocket_request(paced.unwrap_or(target)).clients(clients, length)))
+}
+
+fn websocket_request(target: &SuiteTarget) -> Measurement {
+    let scenario = json!({
+        "name": "websocket",
+        "protocol": "websocket",
+        "turns": MESSAGES,
+        "content": {"mode": "sized", "approx_input_tokens": 128},
+        "websocket": {"path": format!("{}/ws/chat", target.prefix())},
+    });
+    Measurement::scenarios("/ws/chat, WebSocket", target, &[scenario])
 }

@@ -83,21 +83,22 @@ pub(super) struct AgentLayers(pub(super) Vec<OperationResult>);
 impl AgentLayers {
     /// The published bounds, which decide, and its goals, which do not.
     pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        let bounds = |row: &OperationResult| {
-            let Some(half) = &row.half else { return Vec::new() };
-            let what = |figure| format!("layer 3, {}, {}: {figure}", row.operation.name, row.store);
-            let p99 = |limit| {
-                BoundResult::of(&what("p99"), half, |f| f.p99_ms, Requirement::below(limit, time))
-            };
-            let few = Requirement::below(0.05, percent);
-            vec![
-                p99(50.0),
-                BoundResult::of_errors(&what("errors"), half, |f| f.error_share, few),
-                p99(row.operation.goal_ms).into_goal(),
-            ]
-        };
-        self.0.iter().flat_map(bounds).collect()
+        self.0.iter().flat_map(bounds_of_operation).collect()
     }
+}
+
+fn bounds_of_operation(row: &OperationResult) -> Vec<BoundResult> {
+    let Some(half) = &row.half else { return Vec::new() };
+    let what = |figure| format!("layer 3, {}, {}: {figure}", row.operation.name, row.store);
+    let p99 = |limit| {
+        BoundResult::of_figure(&what("p99"), half, |f| f.p99_ms, Requirement::below(limit, time))
+    };
+    let few = Requirement::below(0.05, percent);
+    vec![
+        p99(50.0),
+        BoundResult::of_errors(&what("errors"), half, |f| f.error_share, few),
+        p99(row.operation.goal_ms).into_goal(),
+    ]
 }
 
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<AgentLayers, SuiteError> {

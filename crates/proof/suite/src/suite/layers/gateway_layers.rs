@@ -166,21 +166,22 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     let bare = runner.gateway("layers", &bare_with(&[]), Some(&provider))?;
     let full = runner.gateway("layers", &bare_with(&all), Some(&provider))?;
     let length = length(runner.options, 30);
-    let chat = |name: &str, target: &SuiteTarget| {
-        with_identity(Measurement::chat(name, target, false, (128, 128)))
-    };
     let measurements = [
-        chat("chat of 128 tokens, bare", &bare.target).clients(64, length),
-        chat(ALL_CHAT, &full.target).clients(64, length),
+        chat_with_identity("chat of 128 tokens, bare", &bare.target).clients(64, length),
+        chat_with_identity(ALL_CHAT, &full.target).clients(64, length),
     ];
     let results = runner.measure(&measurements, passes(runner.options, 3, 1));
     let label = "chat of 128 tokens";
-    let request = chat(label, &bare.target)
+    let request = chat_with_identity(label, &bare.target)
         .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_SHORT));
     let targets = vec![("bare".to_owned(), bare.target), (slug(ALL_CHAT), full.target)];
     let comparison = ComparisonPlan::new(label, request, targets).of_variants();
     let added = runner.compare(&comparison.short(runner.options.short));
     Ok((results, Some(added)))
+}
+
+fn chat_with_identity(name: &str, target: &SuiteTarget) -> Measurement {
+    with_identity(Measurement::chat(name, target, false, (128, 128)))
 }
 
 /// `GET` with the consumer's key and tenant.

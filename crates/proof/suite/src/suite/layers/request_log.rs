@@ -38,7 +38,7 @@ impl RequestLog {
         vec![
             BoundResult::value("request log: accepted - written - dropped", missing, none),
             BoundResult::value("request log: written, and not in the file", lost, none),
-            BoundResult::of(
+            BoundResult::of_figure(
                 "request log: rows/s",
                 &self.result,
                 |f| f.requests_per_s,

@@ -161,8 +161,7 @@ pub(super) fn llm(layers: &LlmLayers) -> Vec<Section> {
 }
 
 fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
-    let rate = |result: &MeasurementResult| result.figure(|f| f.requests_per_s).ok();
-    let of_live = rate(hit).zip(live.and_then(rate)).map(|(hit, live)| hit / live);
+    let of_live = usable_rate(hit).zip(live.and_then(usable_rate)).map(|(hit, live)| hit / live);
     let result = Some(hit);
     let rows = [
         ("Cache-hit throughput", throughput(result), ">= 2,000/s"),
@@ -179,6 +178,10 @@ fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
         "Layer 2 - LLM gateway, cache hits (tenant, cache and budget check on every request)",
         metrics(&rows),
     )
+}
+
+fn usable_rate(result: &MeasurementResult) -> Option<f64> {
+    result.figure(|f| f.requests_per_s).ok()
 }
 
 fn misses(added: &ComparisonResult) -> Section {
@@ -270,18 +273,21 @@ pub(super) fn log(log: &RequestLog) -> Section {
 pub(super) fn store_ops(ops: &StoreOps) -> Section {
     let mut table = Table::new(["Operation", "Store", "p50", "p99", "Max", "Count"]);
     for op in &ops.rows {
-        let us = |value: Option<Nanos>| or_dash(value.map(Nanos::as_micros_f64), time_us);
         table.row([
             op.operation.to_owned(),
             op.store.to_owned(),
-            us(op.times.quantile(0.5)),
-            us(op.times.quantile(0.99)),
-            us(op.times.max()),
+            micros_cell(op.times.quantile(0.5)),
+            micros_cell(op.times.quantile(0.99)),
+            micros_cell(op.times.max()),
             count(op.times.count()),
         ]);
     }
     Section::new("Store operations, one after another (target: each < 1 ms)", table)
         .note("the gateway's own store library, called from this process; Redis on this machine over loopback")
+}
+
+fn micros_cell(value: Option<Nanos>) -> String {
+    or_dash(value.map(Nanos::as_micros_f64), time_us)
 }
 
 /// The figures of the published benchmark.

@@ -93,7 +93,9 @@ fn path(plan: &Plan) -> String {
 /// A request of a scenario that ended like this; a policy gateway that answers blocks what it
 /// should.
 fn ended(
-    (outcome, status, took): (Outcome, u16, Nanos),
+    outcome: Outcome,
+    status: u16,
+    took: Nanos,
     scenario: usize,
     metadata: &RunMetadata,
 ) -> Sample {
@@ -158,7 +160,7 @@ impl Host for PlannedHost {
             turns: names
                 .iter()
                 .enumerate()
-                .map(|(place, name)| Some(self.turn((index, place), name, answer)))
+                .map(|(place, name)| Some(self.turn(index, place, name, answer.0, answer.2)))
                 .collect(),
         };
         let blocks = (0..400 * scenarios).map(block).collect();
@@ -172,21 +174,24 @@ impl Host for PlannedHost {
         &mut self,
         plan: &Plan,
         objective: &Objective,
-        (planned, _): (Planned, &Search),
+        planned: Planned,
+        _: &Search,
         _: &Control,
     ) -> Result<Measured, SuiteError> {
         self.searched.push(plan.targets[0].url.to_string());
-        let answer = (self.answer)(&path(plan), true);
+        let (outcome, status, took) = (self.answer)(&path(plan), true);
         let metadata = Run::prepare(plan.clone()).map_err(RunnerError::from)?.metadata();
-        let good = objective.is_kept_by(&moved(ended(answer, 0, &metadata), 0.0)) && !self.late;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-        let upto = |rate: f64, batch: u32| (rate * 0.25 * f64::from(batch)).round() as u64;
-        let of = |rate: f64, batch: u32| upto(rate, batch) - upto(rate, batch - 1);
+        let good = objective.is_kept_by(&moved(ended(outcome, status, took, 0, &metadata), 0.0))
+            && !self.late;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
         let batches = (1..=(planned.seconds * 4.0) as u32)
             .map(|index| {
-                let all = of(planned.load, index);
-                let missed = if good { all.saturating_sub(of(self.carries, index)) } else { all };
+                let all = requests_of_batch(planned.load, index);
+                let missed = if good {
+                    all.saturating_sub(requests_of_batch(self.carries, index))
+                } else {
+                    all
+                };
                 Counts { missed, doubtful: if self.late { missed } else { 0 }, all }
             })
             .collect();
@@ -199,14 +204,23 @@ impl Host for PlannedHost {
     }
 
     fn probe(&mut self, plan: Plan, _: &Control) -> Result<Vec<Sample>, SuiteError> {
-        let answer = (self.answer)(&path(&plan), false);
+        let (outcome, status, took) = (self.answer)(&path(&plan), false);
         let metadata = Run::prepare(plan).map_err(RunnerError::from)?.metadata();
-        Ok((0..4).map(|_| ended(answer, 0, &metadata)).collect())
+        Ok((0..4).map(|_| ended(outcome, status, took, 0, &metadata)).collect())
     }
 
     fn open_files(&self, _: Option<u32>) -> Option<u64> {
         Some(self.files)
     }
+}
+
+fn requests_of_batch(rate: f64, batch: u32) -> u64 {
+    requests_until(rate, batch) - requests_until(rate, batch - 1)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+fn requests_until(rate: f64, batch: u32) -> u64 {
+    (rate * 0.25 * f64::from(batch)).round() as u64
 }
 
 /// Up to 40 us that look random.
@@ -220,9 +234,11 @@ impl PlannedHost {
     /// What a target did with the turn of a block.
     fn turn(
         &self,
-        (block, place): (u64, usize),
+        block: u64,
+        place: usize,
         name: &str,
-        (outcome, _, took): (Outcome, u16, Nanos),
+        outcome: Outcome,
+        took: Nanos,
     ) -> PairedTurn {
         let delay = self.delays.iter().find(|(slow, _)| *slow == name);
         let own = noise(1_000 * block + place as u64 + 1);
@@ -261,11 +277,12 @@ impl PlannedHost {
             .iter()
             .map(|stage| Moment::EPOCH + Nanos::from_secs_f64(stage.start_s + stage.duration_s));
         let mut recorder = Recorder::new(ends.collect());
+        let (outcome, status, took) = answer;
         for (index, stage) in metadata.stages.iter().enumerate() {
             let id = StageId(u16::try_from(index).unwrap());
             for n in 0..REQUESTS {
                 let scenario = usize::try_from(n).unwrap() % metadata.scenarios.len();
-                let ended = ended(answer, scenario, &metadata);
+                let ended = ended(outcome, status, took, scenario, &metadata);
                 recorder.scheduled(id, ended.scenario, TargetId(0));
                 // All within the stage, before its last half.
                 let at = stage.start_s + stage.duration_s * 0.5 * n as f64 / REQUESTS as f64;

@@ -26,7 +26,7 @@ fn user(name: &str) -> ExternalTarget {
     ExternalTarget { name: name.to_owned(), url, ..ExternalTarget::default() }
 }
 
-fn options(folder: &Path, (targets, direct): (&[&str], bool)) -> SuiteOptions {
+fn options(folder: &Path, targets: &[&str], direct: bool) -> SuiteOptions {
     SuiteOptions {
         exe: "plimsoll".into(),
         targets: targets.iter().map(|name| user(name)).collect(),
@@ -51,10 +51,11 @@ fn options(folder: &Path, (targets, direct): (&[&str], bool)) -> SuiteOptions {
 fn run(
     suite: Suite,
     delays: &[(&'static str, u64)],
-    (targets, direct): (&[&str], bool),
+    targets: &[&str],
+    direct: bool,
 ) -> Result<Report, SuiteError> {
     let folder = tempfile::tempdir().unwrap();
-    let options = options(folder.path(), (targets, direct));
+    let options = options(folder.path(), targets, direct);
     let mut host = PlannedHost::with(good);
     host.delays = delays.iter().map(|(name, us)| (*name, Nanos::from_micros(*us))).collect();
     let report = suite.run_on(&mut host, &options, &Control::new(), &mut |_| {});
@@ -70,8 +71,6 @@ fn run(
     report
 }
 
-const OURS: (&[&str], bool) = (&[], false);
-
 /// The planted difference lies in the interval, which is no wider than the noise of 20 us allows.
 fn assert_added(compared: &ComparisonResult, target: &str, planted_us: f64) {
     let [value, low, high] = compared.added(target).unwrap().map(|millis| millis * 1e3);
@@ -84,7 +83,7 @@ fn assert_added(compared: &ComparisonResult, target: &str, planted_us: f64) {
 
 #[test]
 fn what_a_gateway_adds_to_each_tier_comes_out_and_is_said() {
-    let report = run(Suite::Tiers, &[("gateway", 300)], OURS).unwrap();
+    let report = run(Suite::Tiers, &[("gateway", 300)], &[], false).unwrap();
     let tiers: Vec<_> =
         report.comparisons.iter().filter(|found| found.reference() == "direct").collect();
     assert_eq!(tiers.len(), 6);
@@ -104,7 +103,7 @@ fn a_feature_that_costs_is_named_and_one_that_does_not_is_not() {
         (Suite::Layers, "each layer", "request-log", "request-log is slower than bare", 7),
         (Suite::Baseline, "keys and limits", "keys", "keys is slower than plain", 2),
     ] {
-        let report = run(suite, &[(slow, 50)], OURS).unwrap();
+        let report = run(suite, &[(slow, 50)], &[], false).unwrap();
         let compared = report.comparisons.iter().find(|found| found.label == label).unwrap();
         for target in compared.compared() {
             assert_added(compared, target, if target == slow { 50.0 } else { 0.0 });
@@ -127,7 +126,7 @@ fn a_feature_that_costs_is_named_and_one_that_does_not_is_not() {
 #[test]
 fn a_cache_miss_is_compared_with_its_provider_and_judged_by_its_interval() {
     for (delay, status) in [(2_000, "met"), (30_000, "missed"), (20_000, "inconclusive")] {
-        let report = run(Suite::Layers, &[("gateway", delay)], OURS).unwrap();
+        let report = run(Suite::Layers, &[("gateway", delay)], &[], false).unwrap();
         let compared = report.comparisons.iter().find(|found| found.label == "cache miss").unwrap();
         assert_added(compared, "gateway", delay as f64);
         let bound = report.bounds.iter().find(|bound| bound.what.contains("cache miss")).unwrap();
@@ -139,7 +138,7 @@ fn a_cache_miss_is_compared_with_its_provider_and_judged_by_its_interval() {
 /// the others. Approvals have no direct way, and so nothing that is added.
 #[test]
 fn what_a_gateway_adds_to_each_kind_of_a_mixed_day_comes_out() {
-    let report = run(Suite::Agents, &[("gateway", 300)], OURS).unwrap();
+    let report = run(Suite::Agents, &[("gateway", 300)], &[], false).unwrap();
     let text = report.text(200);
     let labels: Vec<_> = report.comparisons.iter().map(|found| &*found.label).collect();
     assert_eq!(labels[..3], ["chats, memory", "tools, memory", "agents, memory"]);
@@ -169,7 +168,7 @@ fn what_a_gateway_adds_to_each_kind_of_a_mixed_day_comes_out() {
 
 #[test]
 fn a_target_of_a_mixed_day_is_compared_with_what_is_behind_it() {
-    let report = run(Suite::Agents, &[("target", 200)], (&["one"], true)).unwrap();
+    let report = run(Suite::Agents, &[("target", 200)], &["one"], true).unwrap();
     let labels: Vec<_> = report.comparisons.iter().map(|found| &*found.label).collect();
     assert_eq!(labels, ["chats", "tools", "agents"]);
     for compared in &report.comparisons {
@@ -184,7 +183,7 @@ fn a_target_of_a_mixed_day_is_compared_with_what_is_behind_it() {
 #[test]
 fn several_targets_have_a_row_each_against_the_same_direct_one() {
     let delays = [("fast", 100), ("slower", 400)];
-    let report = run(Suite::Tiers, &delays, (&["fast", "slower"], true)).unwrap();
+    let report = run(Suite::Tiers, &delays, &["fast", "slower"], true).unwrap();
     let text = report.text(200);
     assert_eq!(report.comparisons.len(), 6);
     for compared in &report.comparisons {
@@ -206,12 +205,12 @@ fn several_targets_have_a_row_each_against_the_same_direct_one() {
 
 #[test]
 fn without_what_is_behind_them_targets_are_compared_with_the_first_and_one_with_nothing() {
-    let report = run(Suite::Tiers, &[("slower", 300)], (&["fast", "slower"], false)).unwrap();
+    let report = run(Suite::Tiers, &[("slower", 300)], &["fast", "slower"], false).unwrap();
     assert_eq!(report.comparisons[0].reference(), "fast");
     assert_added(&report.comparisons[0], "slower", 300.0);
     assert!(report.text(200).contains("What each tier adds: each target against fast"));
 
-    let report = run(Suite::Tiers, &[], (&["one"], false)).unwrap();
+    let report = run(Suite::Tiers, &[], &["one"], false).unwrap();
     assert_eq!(report.comparisons, []);
     assert!(report.text(200).contains("give --direct URL"), "{}", report.text(200));
     assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Complete);
@@ -227,7 +226,7 @@ fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
     host.gateway_cpu = Some(0.2);
     // The planned host's thousand requests in ten seconds are the rate of the last step.
     let (short, duration) = (false, Some(Nanos::from_secs(10)));
-    let targets = options(folder.path(), (&["x", "y"], true));
+    let targets = options(folder.path(), &["x", "y"], true);
     let options = SuiteOptions { short, duration, ..targets };
     let report = Suite::Tiers.run_on(&mut host, &options, &Control::new(), &mut |_| {}).unwrap();
     assert_eq!(report.knees.len(), 12);
@@ -261,7 +260,7 @@ fn the_knee_of_a_tier_is_searched_beyond_the_closed_loop() {
 
 #[test]
 fn a_short_suite_says_nothing_of_knees() {
-    let report = run(Suite::Tiers, &[], OURS).unwrap();
+    let report = run(Suite::Tiers, &[], &[], false).unwrap();
     assert_eq!(report.knees, []);
     let text = report.text(200);
     assert!(text.contains("the knee was not searched") && !text.contains("is kept"), "{text}");
@@ -271,7 +270,7 @@ fn a_short_suite_says_nothing_of_knees() {
 #[test]
 fn a_control_that_differs_makes_the_comparison_invalid_and_nothing_is_said() {
     let delays = [("direct'", 500), ("gateway", 300)];
-    let report = run(Suite::Tiers, &delays, OURS).unwrap();
+    let report = run(Suite::Tiers, &delays, &[], false).unwrap();
     let text = report.text(160);
     assert!(!text.contains("gateway is slower"), "{text}");
     assert!(text.contains("[INVALID] 128/128 SSE"), "{text}");
@@ -284,21 +283,21 @@ fn a_control_that_differs_makes_the_comparison_invalid_and_nothing_is_said() {
 #[test]
 fn suites_about_one_target_refuse_more_before_any_load() {
     for suite in [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick] {
-        let refused = |given| run(suite, &[], given).unwrap_err().to_string();
-        let several = refused((&["fast", "slower"], false));
+        let several = run(suite, &[], &["fast", "slower"], false).unwrap_err().to_string();
         assert!(several.contains("measures one target, and 2 are given"), "{several}");
-        assert!(refused((&["one"], true)).contains("leave --direct out"));
+        let direct = run(suite, &[], &["one"], true).unwrap_err().to_string();
+        assert!(direct.contains("leave --direct out"), "{direct}");
     }
-    let several = run(Suite::Agents, &[], (&["fast", "slower"], true)).unwrap_err().to_string();
+    let several = run(Suite::Agents, &[], &["fast", "slower"], true).unwrap_err().to_string();
     assert!(several.contains("measures one target, and 2 are given"), "{several}");
-    for (given, part) in [
-        ((&["fast", ""][..], false), "several targets need names"),
-        ((&["fast", "fast"], false), "two targets have the name `fast`"),
-        ((&["fast", "direct"], true), "two targets have the name `direct`"),
-        ((&["fast", "a b"], false), "`a b` cannot be the name"),
-        ((&[], true), "--direct needs a --target"),
+    for (targets, direct, part) in [
+        (&["fast", ""][..], false, "several targets need names"),
+        (&["fast", "fast"], false, "two targets have the name `fast`"),
+        (&["fast", "direct"], true, "two targets have the name `direct`"),
+        (&["fast", "a b"], false, "`a b` cannot be the name"),
+        (&[], true, "--direct needs a --target"),
     ] {
-        let error = run(Suite::Tiers, &[], given).unwrap_err().to_string();
+        let error = run(Suite::Tiers, &[], targets, direct).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }

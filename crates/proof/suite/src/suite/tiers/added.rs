@@ -16,7 +16,8 @@ const SHARE: f64 = 0.2;
 /// those that carried it, with what the closed loop found.
 pub(super) fn compare(
     runner: &mut SuiteRunner<'_>,
-    (tier, direct): (&Tier, Option<&SuiteTarget>),
+    tier: &Tier,
+    direct: Option<&SuiteTarget>,
     measured: &[(&Subject, &TierResult)],
 ) -> Option<ComparisonResult> {
     let behind = direct.map(|direct| (DIRECT.to_owned(), direct.clone()));

@@ -39,7 +39,7 @@ pub(super) fn search(
     }
     let found = OBJECTIVE.parse::<Objective>().map_err(|error| error.to_string());
     let found = found.and_then(|objective| {
-        let found = runner.search_knees(tier.name, (&objective, budget), &sought);
+        let found = runner.search_knees(tier.name, &objective, budget, &sought);
         found.map_err(|error| error.to_string())
     });
     match found {

@@ -100,19 +100,20 @@ mod tests {
         let mut late = step(200.0, 100.0, 999.0, 0);
         late.passes[0].invalid = Some("late".to_owned());
         assert_eq!(BOUNDS.kept_by(&late), None);
-        // Nor does one whose tail or rate must not be used; but a lower bound may be high enough.
-        let refuse = |figure: &mut Option<BoundedFigure>| {
-            figure.as_mut().unwrap().refused = Some(Refusal::Generator);
-        };
         let refused = |achieved, p99, of_rate| {
             let mut step = step(200.0, achieved, p99, 0);
             let pass = &mut step.passes[0];
-            refuse(if of_rate { &mut pass.requests_per_s } else { &mut pass.p99_ms });
+            refuse_figure(if of_rate { &mut pass.requests_per_s } else { &mut pass.p99_ms });
             BOUNDS.kept_by(&step)
         };
         assert_eq!(refused(100.0, 2.0, true), None);
         assert_eq!(refused(200.0, 2.0, true), Some(true));
         assert_eq!(refused(200.0, 2.0, false), None);
         assert_eq!(refused(200.0, 999.0, false), None);
+    }
+
+    /// Nor does one whose tail or rate must not be used; but a lower bound may be high enough.
+    fn refuse_figure(figure: &mut Option<BoundedFigure>) {
+        figure.as_mut().unwrap().refused = Some(Refusal::Generator);
     }
 }

@@ -19,7 +19,7 @@ use crate::target::Gateway;
 /// Two bounds and three goals of cache hits.
 pub(super) fn bounds(hit: &MeasurementResult) -> Vec<BoundResult> {
     let of = |figure: &str, value: fn(&Figures) -> Option<BoundedFigure>, requirement| {
-        BoundResult::of(&format!("layer 2, cache hit: {figure}"), hit, value, requirement)
+        BoundResult::of_figure(&format!("layer 2, cache hit: {figure}"), hit, value, requirement)
     };
     vec![
         of("p99", |f| f.p99_ms, Requirement::below(50.0, time)),
@@ -133,7 +133,7 @@ impl CacheCounts {
     }
 
     /// The counters in the gateway's metrics.
-    fn of(metrics: &str) -> Option<Self> {
+    fn from_metrics(metrics: &str) -> Option<Self> {
         let of = |state: &str| {
             let label = format!("state=\"{state}\"");
             metrics
@@ -151,7 +151,7 @@ impl CacheCounts {
 }
 
 fn cache_counts(address: &str) -> Option<CacheCounts> {
-    CacheCounts::of(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
+    CacheCounts::from_metrics(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
 }
 
 #[cfg(test)]
@@ -162,9 +162,9 @@ mod tests {
     fn hits_are_what_the_gateway_counted() {
         let text = "# HELP g_cache LLM requests\ng_cache_total{state=\"miss\"} 3\ng_cache_total{state=\"hit\"} 12\n";
         let counts = CacheCounts { hits: 12.0, misses: 3.0 };
-        assert_eq!(CacheCounts::of(text), Some(counts));
+        assert_eq!(CacheCounts::from_metrics(text), Some(counts));
         let before = CacheCounts { hits: 2.0, misses: 2.0 };
         assert_eq!(counts.since(before), CacheCounts { hits: 10.0, misses: 1.0 });
-        assert_eq!(CacheCounts::of("# no cache\n"), None);
+        assert_eq!(CacheCounts::from_metrics("# no cache\n"), None);
     }
 }
