@@ -205,8 +205,9 @@ mod tests {
             a.iter().flat_map(|x| b.iter().map(move |y| (*x, *y))).collect::<Vec<_>>()
         };
         let within = |a: &[f64]| {
-            let pair = |i: usize, j: usize| (a[i], a[j]);
-            (0..a.len()).flat_map(|i| (i + 1..a.len()).map(move |j| pair(i, j))).collect::<Vec<_>>()
+            (0..a.len())
+                .flat_map(|i| (i + 1..a.len()).map(move |j| (a[i], a[j])))
+                .collect::<Vec<_>>()
         };
         let (left, right) = (&values[..3], &values[3..6]);
         let by_hand =

@@ -389,9 +389,9 @@ fn alternating(base: &[StoredRun], new: &[StoredRun]) -> Option<bool> {
     if smaller == 0 || base.len() + new.len() == 2 {
         return None;
     }
-    let start = |run: &StoredRun| run.summary.metadata.run.started_unix_ns;
-    let old = base.iter().map(|run| (start(run), false));
-    let mut order: Vec<_> = old.chain(new.iter().map(|run| (start(run), true))).collect();
+    let old = base.iter().map(|run| (run.summary.metadata.run.started_unix_ns, false));
+    let mut order: Vec<_> =
+        old.chain(new.iter().map(|run| (run.summary.metadata.run.started_unix_ns, true))).collect();
     order.sort_unstable();
     let changes = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     Some(changes >= smaller)

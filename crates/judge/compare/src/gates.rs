@@ -133,11 +133,10 @@ pub(crate) fn simple_result(
 /// The mean of runs: geometric where changes are ratios.
 pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
-    let plain = || values.iter().sum::<f64>() / count;
     let scaled = Repeated::scaled(margin, values);
     Some(match (margin, scaled) {
         (Margin::Relative(_), Some(logs)) => (logs.iter().sum::<f64>() / count).exp(),
-        _ => plain(),
+        _ => values.iter().sum::<f64>() / count,
     })
     .filter(|mean| mean.is_finite())
 }

@@ -211,17 +211,19 @@ impl Repeated {
     fn why(&self, change: &Change, p_holm: f64) -> String {
         let worse = self.direction().more(change.estimate);
         let (margin, amount) = (self.scaled_margin(), self.shown_amount(worse));
-        let shown = |amount| format::amount(self.margin, amount);
         let needed = change.runs_needed(margin).map_or_else(
             || "more than 1,000 runs on each side would be needed".to_owned(),
             |runs| format!("needs {runs} runs on each side"),
         );
         if worse > margin {
-            return format!("worse by {}, but not proven (p {p_holm:.2})", shown(amount));
+            return format!(
+                "worse by {}, but not proven (p {p_holm:.2})",
+                format::amount(self.margin, amount)
+            );
         }
         let interval = change.interval(LEVEL);
         let most = self.direction().more(interval.low).max(self.direction().more(interval.high));
-        let most = shown(self.shown_amount(most));
+        let most = format::amount(self.margin, self.shown_amount(most));
         format!("may be worse by up to {most}; {needed}")
     }
 }

@@ -105,8 +105,12 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
     }
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     if values.iter().all(|value| value.is_some_and(Value::is_object)) {
-        let objects = || values.iter().flatten().filter_map(|value| value.as_object());
-        let mut keys: Vec<_> = objects().flat_map(Map::keys).collect();
+        let mut keys: Vec<_> = values
+            .iter()
+            .flatten()
+            .filter_map(|value| value.as_object())
+            .flat_map(Map::keys)
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         for key in keys {

@@ -216,8 +216,10 @@ fn goodput(found: &Found, probes: &[Probe]) -> Option<Goodput> {
 }
 
 fn curve(probes: &[Probe]) -> Vec<CurvePoint> {
-    let is_whole = |probe: &Probe| probe.ended.is_none() && probe.state != State::Invalid;
-    let whole = probes.iter().enumerate().filter(|(_, probe)| is_whole(probe));
+    let whole = probes
+        .iter()
+        .enumerate()
+        .filter(|(_, probe)| probe.ended.is_none() && probe.state != State::Invalid);
     let mut points: Vec<_> = whole
         .map(|(index, probe)| CurvePoint { probe: index, load: probe.load, figures: probe.figures })
         .collect();

@@ -267,8 +267,9 @@ impl TargetKnee {
         let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
         let probes = self.by_load();
         let mut rows: Vec<_> = (0..probes.len()).collect();
-        let distance = |row: &usize| (probes[*row].load / centre).ln().abs();
-        rows.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let distances =
+            probes.iter().map(|probe| (probe.load / centre).ln().abs()).collect::<Vec<_>>();
+        rows.sort_by(|a, b| distances[*a].total_cmp(&distances[*b]));
         rows
     }
 }

@@ -78,12 +78,18 @@ impl Batching {
 
     fn add_seconds(&mut self, blocks: &[Block], indices: &[usize]) {
         let start = earliest(blocks, indices);
-        let second = |index: usize| lengths_since(blocks, index, start, SECOND);
-        let seconds = indices.iter().map(|&index| second(index) + 1).max().unwrap_or_default();
+        let seconds = indices
+            .iter()
+            .map(|&index| lengths_since(blocks, index, start, SECOND) + 1)
+            .max()
+            .unwrap_or_default();
         let length = self.per_batch(seconds);
         let stage = self.stages.len();
         for &index in indices {
-            self.places[index] = Place::Measured { stage, batch: second(index) / length };
+            self.places[index] = Place::Measured {
+                stage,
+                batch: lengths_since(blocks, index, start, SECOND) / length,
+            };
         }
         let time = Some((start, length as u64 * SECOND));
         self.stages.push(StageBatches { count: seconds.div_ceil(length), time });

@@ -91,10 +91,9 @@ impl Row<'_> {
         pairs: usize,
         found: Result<Estimate, NoIntervalReason>,
     ) -> Difference {
-        let name = |index: usize| self.facts.targets[index].name.clone();
         let empty = Difference {
-            target: name(self.two.target),
-            reference: name(self.two.reference),
+            target: self.facts.targets[self.two.target].name.clone(),
+            reference: self.facts.targets[self.two.reference].name.clone(),
             figure: self.figure,
             kind,
             quantile: quantile.to_owned(),

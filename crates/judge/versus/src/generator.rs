@@ -33,9 +33,10 @@ impl WithoutGenerator {
     /// What it added by sending late is known. When bytes that it read late had arrived is not: so
     /// that is taken off both targets, and of each alone.
     pub(crate) fn of(run: Run<'_>, two: Two, figure: Figure) -> Option<Self> {
-        let parts = |turn| Part::of(turn, figure);
         let is_any = |is: fn(Part) -> bool| {
-            run.pairs(two).any(|(target, reference)| is(parts(target)) || is(parts(reference)))
+            run.pairs(two).any(|(target, reference)| {
+                is(Part::of(target, figure)) || is(Part::of(reference, figure))
+            })
         };
         let variants: &[Doubted] = if is_any(|part| part.doubt != 0.0) {
             &[Doubted::Both, Doubted::Target, Doubted::Reference]

@@ -89,8 +89,8 @@ fn head(facts: &Facts) -> Versus {
 
 fn check_control(facts: &Facts, versus: &mut Versus) {
     let Some(control) = facts.control() else { return };
-    let name = |index: usize| facts.targets[index].name.as_str();
-    let (control, reference) = (name(control), name(facts.reference()));
+    let (control, reference) =
+        (facts.targets[control].name.as_str(), facts.targets[facts.reference()].name.as_str());
     let found = control::control(control, reference, versus.headline, &versus.differences);
     if let Some(why) = control::invalid(&found, reference) {
         versus.invalidate(why);

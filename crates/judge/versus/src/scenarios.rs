@@ -61,13 +61,12 @@ fn of_scenario(
     (scenario, mut batches): (ScenarioId, Vec<Vec<Vec<f64>>>),
     all: f64,
 ) -> (ScenarioDifference, f64) {
-    let name = |index: usize| facts.targets[index].name.clone();
     let known = facts.scenarios.get(scenario.index()).cloned();
     let added = run.batched(batches.clone());
     let empty = ScenarioDifference {
         scenario: known.unwrap_or_else(|| format!("#{}", scenario.0)),
-        target: name(two.target),
-        reference: name(two.reference),
+        target: facts.targets[two.target].name.clone(),
+        reference: facts.targets[two.reference].name.clone(),
         pairs: added.count() as u64,
         ..ScenarioDifference::default()
     };

@@ -152,8 +152,8 @@ fn change(
         return;
     }
     let Some(number) = row.get(at).and_then(|cell| change_number(cell, locale)) else { return };
-    let is_value = |at: usize| at > 0 && roles.get(at) == Some(&Role::Value);
-    let values = row.iter().enumerate().filter(|(at, _)| is_value(*at));
+    let values =
+        row.iter().enumerate().filter(|(at, _)| *at > 0 && roles.get(*at) == Some(&Role::Value));
     let numbers: Vec<Number> = values
         .filter_map(|(at, cell)| number_of(grid, at, cell, locale))
         .map(|number| {

@@ -101,8 +101,11 @@ fn granularity(record: &Record, share: &Value, findings: &mut Findings) {
         requests.number.text,
         digits(part)
     );
-    let near = |count: f64| show(count / n, share.quantity);
-    finding.fix = format!("{} or {}", near(part.floor()), near(part.ceil()));
+    finding.fix = format!(
+        "{} or {}",
+        show(part.floor() / n, share.quantity),
+        show(part.ceil() / n, share.quantity)
+    );
     findings.add(finding);
 }
 

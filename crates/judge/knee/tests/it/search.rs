@@ -175,13 +175,16 @@ fn a_hard_limit_is_bracketed() {
             // Requests at a rate up to the end of a batch of a quarter second.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
             let upto = |rate: f64, index: u32| (rate * 0.25 * f64::from(index)).round() as u64;
-            let of = |rate: f64, index: u32| upto(rate, index) - upto(rate, index - 1);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
             let count = (planned.seconds / 0.25) as u32;
             let batches = (1..=count)
                 .map(|index| {
-                    let all = of(planned.load, index);
-                    Counts { missed: all.saturating_sub(of(500.0, index)), doubtful: 0, all }
+                    let all = upto(planned.load, index) - upto(planned.load, index - 1);
+                    Counts {
+                        missed: all.saturating_sub(upto(500.0, index) - upto(500.0, index - 1)),
+                        doubtful: 0,
+                        all,
+                    }
                 })
                 .collect();
             search.record(Measured {

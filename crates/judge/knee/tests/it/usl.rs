@@ -116,8 +116,12 @@ fn a_single_server_has_a_contention_of_a_half() {
 
 #[test]
 fn few_levels_or_a_narrow_span_show_no_law() {
-    let curve = |n: f64| 1_000.0 * n / (1.0 + 0.05 * (n - 1.0));
-    let of = |levels: &[f64]| levels.iter().map(|n| level(*n, curve(*n))).collect::<Vec<_>>();
+    let of = |levels: &[f64]| {
+        levels
+            .iter()
+            .map(|n| level(*n, 1_000.0 * *n / (1.0 + 0.05 * (*n - 1.0))))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(Usl::fit(&of(&[1.0, 2.0, 4.0, 8.0, 16.0])), None);
     // Many probes beside one load are one level.
     assert_eq!(Usl::fit(&of(&[1.0, 2.0, 4.0, 8.0, 16.0, 16.1, 16.2, 16.3])), None);
