@@ -80,7 +80,7 @@ pub struct RunRef {
 }
 
 impl RunRef {
-    fn of(run: &StoredRun) -> Self {
+    fn from_run(run: &StoredRun) -> Self {
         Self {
             path: run.path.display().to_string(),
             name: run.summary.metadata.run.name.clone(),
@@ -169,7 +169,6 @@ impl Comparison {
         struct Layout {
             schema: String,
         }
-        let unreadable = |error: serde_json::Error| CompareError::Comparison(error.to_string());
         let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
         if schema != SCHEMA {
             let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
@@ -177,6 +176,10 @@ impl Comparison {
         }
         serde_json::from_slice(bytes).map_err(unreadable)
     }
+}
+
+fn unreadable(error: serde_json::Error) -> CompareError {
+    CompareError::Comparison(error.to_string())
 }
 
 /// Compares old runs with new ones.
@@ -217,13 +220,13 @@ pub fn compare(
         }
     };
     let change_points = found.change_points();
-    let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
+    let times = if obstacles.is_empty() { Times::from_runs(base, new) } else { None };
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         verdict: verdict(&obstacles, &results),
         rule: if options.regress.is_some() { Rule::Simple } else { Rule::Repeats },
-        base: base.iter().map(RunRef::of).collect(),
-        new: new.iter().map(RunRef::of).collect(),
+        base: base.iter().map(RunRef::from_run).collect(),
+        new: new.iter().map(RunRef::from_run).collect(),
         same_machine: SameMachine { same: differs.is_empty(), differs },
         alternating: alternating(base, new),
         obstacles,
@@ -301,14 +304,17 @@ impl<'a> Found<'a> {
                     .to_owned(),
             );
         }
-        let debug = |run: &StoredRun| {
-            run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
-        };
-        if self.new.iter().any(debug) {
-            notes.push("debug builds: their times are not those of a release build".to_owned());
+        if self.new.iter().any(is_debug_build) {
+            notes.push(
+                "is_debug_build builds: their times are not those of a release build".to_owned(),
+            );
         }
         notes
     }
+}
+
+fn is_debug_build(run: &StoredRun) -> bool {
+    run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
 }
 
 /// What is known of the spread between runs besides these runs.

@@ -113,9 +113,8 @@ impl Repeated {
 
     /// The change with at least the error that chance alone gives to shares of so many requests:
     /// binomial, with one request more of each kind, so that no errors at all are not certainty.
-    fn at_least_by_chance(&self, change: Change, (base, new): (u64, u64)) -> Change {
-        let (base_trials, new_trials) = (base as f64, new as f64);
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    fn at_least_by_chance(&self, change: Change, trials: (u64, u64)) -> Change {
+        let (base_trials, new_trials) = (trials.0 as f64, trials.1 as f64);
         let hits = mean(&self.base) * base_trials + mean(&self.new) * new_trials;
         let share = (hits + 1.0) / (base_trials + new_trials + 2.0);
         let variance = share * (1.0 - share);
@@ -226,6 +225,10 @@ impl Repeated {
         let most = format::amount(self.margin, self.shown_amount(most));
         format!("may be worse by up to {most}; {needed}")
     }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 impl Judged {

@@ -101,11 +101,14 @@ impl Difference {
 /// # Errors
 /// [`CompareError::UnknownDifference`].
 pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
-    let known = |name: &str| name == PLAN || ITEMS.iter().any(|item| item.name == name);
-    match allowed.iter().find(|name| !known(name)) {
+    match allowed.iter().find(|name| !is_known(name)) {
         Some(name) => Err(CompareError::UnknownDifference { name: name.clone(), known: names() }),
         None => Ok(()),
     }
+}
+
+fn is_known(name: &str) -> bool {
+    name == PLAN || ITEMS.iter().any(|item| item.name == name)
 }
 
 /// The names that may be allowed, for messages.

@@ -120,11 +120,12 @@ mod tests {
 
     #[test]
     fn rounds_are_added_up() {
-        let round = |bins: &[(i32, u64)]| {
-            of_bins("a".to_owned(), "b".to_owned(), bins.iter().copied().collect())
-        };
         let all = of_rounds([round(&[(-3, 1), (5, 2)]), round(&[(5, 40), (6, 1)])].iter());
         assert_eq!((all.len(), all[0].pairs), (1, 44));
         assert_eq!(all[0].bins, [(-3, 1), (5, 42), (6, 1)]);
+    }
+
+    fn round(bins: &[(i32, u64)]) -> AddedDistribution {
+        of_bins("a".to_owned(), "b".to_owned(), bins.iter().copied().collect())
     }
 }

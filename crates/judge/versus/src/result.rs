@@ -334,13 +334,13 @@ impl Versus {
     /// A difference.
     pub fn difference(
         &self,
-        (target, reference): (&str, &str),
+        two: (&str, &str),
         figure: Figure,
         kind: Kind,
         quantile: &str,
     ) -> Option<&Difference> {
         self.differences.iter().find(|difference| {
-            difference.is_of(target, reference)
+            difference.is_of(two.0, two.1)
                 && (difference.figure, difference.kind) == (figure, kind)
                 && difference.quantile == quantile
         })

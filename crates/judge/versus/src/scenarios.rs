@@ -50,7 +50,7 @@ fn of_target(
     let Some(all) = all.filter(|_| scenarios.len() > 1) else { return Vec::new() };
     scenarios
         .into_iter()
-        .map(|(scenario, batches)| of_scenario(facts, run, two, (scenario, batches), all))
+        .map(|(scenario, batches)| of_scenario(facts, run, two, scenario, batches, all))
         .collect()
 }
 
@@ -58,7 +58,8 @@ fn of_scenario(
     facts: &Facts,
     run: Run<'_>,
     two: Two,
-    (scenario, mut batches): (ScenarioId, Vec<Vec<Vec<f64>>>),
+    scenario: ScenarioId,
+    mut batches: Vec<Vec<Vec<f64>>>,
     all: f64,
 ) -> (ScenarioDifference, f64) {
     let known = facts.scenarios.get(scenario.index()).cloned();

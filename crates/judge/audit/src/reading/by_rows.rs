@@ -74,7 +74,7 @@ pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
     let mut table = Table::default();
     for (line, row) in &grid.rows {
         let Some(heading) = row.first() else { continue };
-        change(grid, &roles, (*line, row), locale, &mut table);
+        change(grid, &roles, *line, row, locale, &mut table);
         let Some(meaning) = terms.meaning(heading) else {
             if !heading.is_empty() {
                 table.not_read.push(heading.clone());
@@ -95,7 +95,7 @@ pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
             first.get_or_insert_with(|| figure.clone());
             record.values.push(figure);
         }
-        limits(grid, &roles, (*line, row), (&meaning, first, locale), &mut table);
+        limits(&roles, *line, row, &meaning, first, locale, &mut table);
     }
     table.records = records.into_iter().filter(|record| !record.values.is_empty()).collect();
     table
@@ -108,10 +108,12 @@ fn cell_of<'row>(roles: &[Role], row: &'row [String], wanted: Role) -> Option<&'
 
 /// The limits of a row: a target with a status, or bands.
 fn limits(
-    grid: &Grid,
     roles: &[Role],
-    (line, row): (usize, &[String]),
-    (meaning, result, locale): (&Meaning, Option<Value>, Locale),
+    line: usize,
+    row: &[String],
+    meaning: &Meaning,
+    result: Option<Value>,
+    locale: Locale,
     table: &mut Table,
 ) {
     let limit = |role| {
@@ -132,7 +134,7 @@ fn limits(
             text: critical.text.clone(),
             critical,
             name: heading,
-            line: grid.rows.iter().find(|(at, _)| *at == line).map_or(line, |(at, _)| *at),
+            line,
         });
     }
 }
@@ -141,7 +143,8 @@ fn limits(
 fn change(
     grid: &Grid,
     roles: &[Role],
-    (line, row): (usize, &[String]),
+    line: usize,
+    row: &[String],
     locale: Locale,
     table: &mut Table,
 ) {

@@ -30,7 +30,7 @@ fn count(record: &Record, stated: &[(f64, f64, usize)]) -> Option<(f64, String)>
         return Some((count, format!("{} x {}", rate.number.text, time.number.text)));
     }
     let (_, count, line) =
-        stated.iter().find(|(rate, ..)| (*rate - rate.number.value).abs() < 1e-9)?;
+        stated.iter().find(|(stated, ..)| (stated - rate.number.value).abs() < 1e-9)?;
     Some((*count, format!("{} samples (line {line})", digits(*count))))
 }
 

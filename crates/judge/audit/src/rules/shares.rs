@@ -8,8 +8,8 @@ use crate::record::{Record, Value};
 
 pub(super) fn check(reading: &Reading, findings: &mut Findings) {
     for record in records(reading) {
-        let share = |quantity| record.get(quantity, "").filter(|share| share.has_unit);
-        let (errors, successes) = (share(Quantity::ErrorShare), share(Quantity::SuccessShare));
+        let (errors, successes) =
+            (share(record, Quantity::ErrorShare), share(record, Quantity::SuccessShare));
         for share in [errors, successes].into_iter().flatten() {
             beyond_one(share, findings);
             granularity(record, share, findings);
@@ -25,6 +25,10 @@ pub(super) fn check(reading: &Reading, findings: &mut Findings) {
         }
         parts(record, findings);
     }
+}
+
+fn share(record: &Record, quantity: Quantity) -> Option<&Value> {
+    record.get(quantity, "").filter(|share| share.has_unit)
 }
 
 fn beyond_one(share: &Value, findings: &mut Findings) {

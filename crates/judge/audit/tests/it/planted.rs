@@ -113,7 +113,6 @@ fn table(kind: &str, planted: bool, draws: &mut Draws) -> String {
     let with_errors = kind != "error words" || planted;
     let errors = if with_errors { run.errors } else { 0.0 };
     let printed = if with_errors { printed_share } else { 0.0 };
-    let head = |draws: &mut Draws, names: &[&'static str]| draws.pick(names);
     let mut columns: Vec<(&str, String)> = vec![
         (
             head(draws, &["Clients", "Connections", "conns", "Concurrency", "VUs"]),
@@ -164,6 +163,10 @@ fn table(kind: &str, planted: bool, draws: &mut Draws) -> String {
         text.push('\n');
     }
     text
+}
+
+fn head(draws: &mut Draws, names: &[&'static str]) -> &'static str {
+    draws.pick(names)
 }
 
 /// What stands around the table.

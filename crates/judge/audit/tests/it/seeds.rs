@@ -3,7 +3,7 @@
 
 use plimsoll_audit::{Level, Report, audit};
 
-use crate::support::{audit_file, fixtures, of};
+use crate::support::{audit_file, findings, fixtures};
 
 use Level::{CannotTell, Contradicted};
 
@@ -14,7 +14,7 @@ fn fixture(name: &str) -> Report {
 /// `(rule, level, part of what it says)`
 fn expect(report: &Report, wanted: &[(&str, Level, &str)]) {
     for (rule, level, part) in wanted {
-        let found = of(report, rule);
+        let found = findings(report, rule);
         let known = found.iter().any(|(is, says)| is == level && says.contains(part));
         assert!(known, "{rule} {level:?} {part}: {}", report.text(true));
     }

@@ -7,11 +7,11 @@ use futures_util::TryStreamExt as _;
 use tokio::runtime::Builder;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
-use crate::books::Joiner;
 use crate::cell::Cell;
 use crate::error::JoinError;
 use crate::json_row::Cells;
 use crate::map::Map;
+use crate::matcher::Matcher;
 use crate::source::table::{bounds, kind, patient};
 use crate::source::{Column, Table, Window};
 
@@ -39,7 +39,7 @@ pub(super) fn read(
     map: &Map,
     columns: &[Column],
     window: &Window,
-    joiner: &mut Joiner<'_, '_>,
+    joiner: &mut Matcher<'_, '_>,
 ) -> Result<(), JoinError> {
     fetch(table, &query(table, map, columns, window), &mut |row| {
         let mut cells = Cells::default();

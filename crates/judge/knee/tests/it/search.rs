@@ -174,14 +174,16 @@ fn a_hard_limit_is_bracketed() {
         while let Some(planned) = search.next() {
             // Requests at a rate up to the end of a batch of a quarter second.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-            let upto = |rate: f64, index: u32| (rate * 0.25 * f64::from(index)).round() as u64;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
             let count = (planned.seconds / 0.25) as u32;
             let batches = (1..=count)
                 .map(|index| {
-                    let all = upto(planned.load, index) - upto(planned.load, index - 1);
+                    let all = arrivals_until(planned.load, index)
+                        - arrivals_until(planned.load, index - 1);
                     Counts {
-                        missed: all.saturating_sub(upto(500.0, index) - upto(500.0, index - 1)),
+                        missed: all.saturating_sub(
+                            arrivals_until(500.0, index) - arrivals_until(500.0, index - 1),
+                        ),
                         doubtful: 0,
                         all,
                     }
@@ -198,6 +200,10 @@ fn a_hard_limit_is_bracketed() {
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!(low <= 505.1 && high >= 505.0 && high / low < 1.04, "{found:?}");
     }
+}
+
+fn arrivals_until(rate: f64, index: u32) -> u64 {
+    (rate * 0.25 * f64::from(index)).round() as u64
 }
 
 /// A confirmation that the generator spoils twice leaves what was found.
