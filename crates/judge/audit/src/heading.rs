@@ -214,12 +214,12 @@ fn per_second(words: &[String]) -> bool {
         .any(|three| is_requests(&three[0]) && three[1] == "per" && is_second(&three[2]))
 }
 
-fn is_requests(word: &String) -> bool {
-    matches!(word.as_str(), "requests" | "req" | "reqs")
+fn is_requests(word: &str) -> bool {
+    matches!(word, "requests" | "req" | "reqs")
 }
 
-fn is_second(word: &String) -> bool {
-    matches!(word.as_str(), "second" | "sec" | "s")
+fn is_second(word: &str) -> bool {
+    matches!(word, "second" | "sec" | "s")
 }
 
 /// A statistic's word: `p99`, `99th`, `avg`.

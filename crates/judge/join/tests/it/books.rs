@@ -98,14 +98,14 @@ fn of_several_targets_one_must_be_named() {
     let files =
         Files::from_rows((0..100).map(|n| row_of_target(if n % 2 == 0 { "a" } else { "b" }, n)));
     files.lines("log", (0..100).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
-    assert!(files.usage("log", &[]).contains("the targets a, b: say with --row_of_target"));
+    assert!(files.usage("log", &[]).contains("the targets a, b: say with --target"));
     let of = |name: &str| {
         let run = RunChoice { target: Some(name.to_owned()), ..RunChoice::default() };
         files.join_with(&Source::File(files.path("log")), &Options { run, ..options(&[]) })
     };
     let books = of("a").unwrap().books;
     assert_eq!((books.in_run, books.matched, books.lost), (50, 50, 0));
-    assert!(of("c").unwrap_err().to_string().contains("no row_of_target `c`"));
+    assert!(of("c").unwrap_err().to_string().contains("no target `c`"));
 }
 
 fn row_of_target(name: &str, n: i64) -> String {

@@ -149,7 +149,7 @@ fn a_headline_that_the_generator_made_invalidates_the_comparison() {
     assert_eq!(with(send_late, &[2], 1).invalid, [why]);
     assert_eq!(with(send_late, &[2], 1).claims, []);
     assert_eq!(with(send_late, &[2], 100).invalid, [""; 0]);
-    // Of all alike: what is known cancels, what is only a doubt_first_token does not.
+    // Of all alike: what is known cancels, what is only a doubt does not.
     assert_eq!(with(send_late, &[0, 1, 2, 3], 1).invalid, [""; 0]);
     assert_eq!(with(doubt_first_token, &[0, 1, 2, 3], 100).invalid, [""; 0]);
     let doubted = with(doubt_first_token, &[0, 1, 2, 3], 1);
@@ -157,7 +157,7 @@ fn a_headline_that_the_generator_made_invalidates_the_comparison() {
 }
 
 fn doubt_first_token(turn: &mut PairedTurn, late: Nanos) {
-    turn.generator.first_token = late
+    turn.generator.first_token = late;
 }
 
 fn send_late(turn: &mut PairedTurn, late: Nanos) {
