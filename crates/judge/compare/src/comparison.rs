@@ -169,16 +169,17 @@ impl Comparison {
         struct Layout {
             schema: String,
         }
-        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let Layout { schema } =
+            serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
         if schema != SCHEMA {
             let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
             return Err(CompareError::Comparison(why));
         }
-        serde_json::from_slice(bytes).map_err(unreadable)
+        serde_json::from_slice(bytes).map_err(|error| unreadable(&error))
     }
 }
 
-fn unreadable(error: serde_json::Error) -> CompareError {
+fn unreadable(error: &serde_json::Error) -> CompareError {
     CompareError::Comparison(error.to_string())
 }
 
@@ -305,9 +306,7 @@ impl<'a> Found<'a> {
             );
         }
         if self.new.iter().any(is_debug_build) {
-            notes.push(
-                "is_debug_build builds: their times are not those of a release build".to_owned(),
-            );
+            notes.push("debug builds: their times are not those of a release build".to_owned());
         }
         notes
     }

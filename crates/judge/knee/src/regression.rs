@@ -80,7 +80,6 @@ impl Fit {
 }
 
 /// The same line with both covariances.
-#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn fits(points: &[Point]) -> Option<(Fit, Fit)> {
     let total: f64 = points.iter().map(trials).sum();
     let centre = points.iter().map(|point| trials(point) * point.x).sum::<f64>() / total;

@@ -182,7 +182,7 @@ impl Fitted {
 }
 
 fn quantile(values: &[f64], q: f64) -> f64 {
-    plimsoll_stats::nearest_rank(&values, q).unwrap_or(f64::NAN)
+    plimsoll_stats::nearest_rank(values, q).unwrap_or(f64::NAN)
 }
 
 /// The normal distribution's critical value.

@@ -31,7 +31,10 @@ pub(crate) enum Growth {
 /// The stages with the lowest and the highest load.
 fn levels<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<(&'s Stage<'r>, &'s Stage<'r>)> {
     let alike = stages.iter().all(|stage| stage.info.model == stages[0].info.model);
-    let (low, high) = (stages.iter().min_by(by_load)?, stages.iter().max_by(by_load)?);
+    let (low, high) = (
+        stages.iter().min_by(|one, other| by_load(one, other))?,
+        stages.iter().max_by(|one, other| by_load(one, other))?,
+    );
     (alike && high.asked() >= LEVELS * low.asked()).then_some((low, high))
 }
 

@@ -139,22 +139,22 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     // One in 200 answers comes from a cache, with the headers of the first one; the last ones
     // have none at all.
     let files = run_without(2);
-    files.lines("call_row", (0..1_000).filter(|n| *n != 500).map(call_row));
-    let source = Source::File(files.path("call_row"));
+    files.lines("log", (0..1_000).filter(|n| *n != 500).map(call_row));
+    let source = Source::File(files.path("log"));
     let join = files.join_with(&source, &options()).unwrap();
     let books = &join.books;
     // Request 999 is without a header, so 4 of the 5 are from the cache.
     assert_eq!((books.lost, books.unnamed, books.foreign), (1, 6, 6), "{books:?}");
     assert!(join.notes.iter().any(|note| note.starts_with("4 answers have the id")), "{join:?}");
     let files = run_without(100);
-    files.lines("call_row", (0..1_000).map(call_row));
-    let join = files.join_with(&Source::File(files.path("call_row")), &options()).unwrap();
+    files.lines("log", (0..1_000).map(call_row));
+    let join = files.join_with(&Source::File(files.path("log")), &options()).unwrap();
     assert!(matches!(&join.verdict, Verdict::Unjudged(why) if why.contains("no id header")));
     // A header that all share is none.
     let files =
         Files::from_rows((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
-    files.lines("call_row", (0..100).map(call_row));
-    let error = files.join_with(&Source::File(files.path("call_row")), &options()).unwrap_err();
+    files.lines("log", (0..100).map(call_row));
+    let error = files.join_with(&Source::File(files.path("log")), &options()).unwrap_err();
     assert!(error.to_string().contains("50 of 100 answers have the value"), "{error}");
 }
 
@@ -211,16 +211,16 @@ fn means_of_a_stage_are_of_completed_requests_with_every_part() {
     let failed = r#""status":500,"outcome":"failed","error":"server_error""#;
     rows[1] = rows[1].replace(r#""status":200,"outcome":"completed""#, failed);
     let files = Files::from_rows(rows);
-    files.lines("doubtful_row", (0..100).map(doubtful_row));
+    files.lines("log", (0..100).map(doubtful_row));
     fs::write(files.path("plan.json"), r#"{"metadata":{"run":{"run_id":"abc"}}}"#).unwrap();
-    let join = files.join("doubtful_row", &[]).unwrap();
+    let join = files.join("log", &[]).unwrap();
     assert_eq!(join.run_id.as_deref(), Some("abc"));
     let [stage] = join.stages.as_slice() else { panic!("{:?}", join.stages) };
     assert_eq!((stage.completed, stage.matched), (98, 97));
     let mean = (3..100).map(service).sum::<i64>() as f64 / 97.0 / 1e6;
     assert!((stage.client_ms - mean).abs() < 1e-6, "{stage:?} {mean}");
     // Without a column of upstream times there is nothing to split by.
-    let without = files.join("doubtful_row", &["upstream="]).unwrap();
+    let without = files.join("log", &["upstream="]).unwrap();
     assert!(without.stages.is_empty() && !without.times.is_empty(), "{without:?}");
 }
 

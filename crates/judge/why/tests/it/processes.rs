@@ -165,14 +165,14 @@ fn each_part_is_the_answer_if_it_alone_is_at_its_limit() {
         assert_eq!(case.answer(), name);
         assert_eq!(case.why().saturated.len(), 1);
     }
-    assert_eq!(with_store(0.98).answer(), "with_store");
+    assert_eq!(with_store(0.98).answer(), "store");
     assert_eq!(with_store(0.3).answer(), "nothing_saturated");
     // A name that says nothing.
     let other =
-        with_store(0.98).with(|case| "postgres".clone_into(&mut case.process("with_store").name));
+        with_store(0.98).with(|case| "postgres".clone_into(&mut case.process("store").name));
     let why = other.why();
     assert_eq!(why.answer.name(), "cannot_be_told");
-    assert!(why.missing[0].contains("name `postgres` gateway, provider or with_store"), "{why:?}");
+    assert!(why.missing[0].contains("name `postgres` gateway, provider or store"), "{why:?}");
 }
 
 fn with_store(cores: f64) -> Case {
