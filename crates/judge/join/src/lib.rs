@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! results.jsonl -> Run (compact, by id) --.
-//! log -> Source -> cells -> LogRow --------+-> Matcher -> books, times, clock -> Join -> text, JSON
+//! log -> Source -> cells -> LogRow -------+-> Matcher -> books, times, clock -> Join -> text, JSON
 //!                    Map (shown) ---------'
 //! ```
 //!

@@ -38,7 +38,7 @@ fn levels<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<(&'s Stage<'r>, &'s Stage<'
     (alike && high.asked() >= LEVELS * low.asked()).then_some((low, high))
 }
 
-fn by_load(one: &&Stage<'_>, other: &&Stage<'_>) -> std::cmp::Ordering {
+fn by_load(one: &Stage<'_>, other: &Stage<'_>) -> std::cmp::Ordering {
     one.asked().total_cmp(&other.asked())
 }
 

@@ -174,7 +174,6 @@ fn a_hard_limit_is_bracketed() {
         while let Some(planned) = search.next() {
             // Requests at a rate up to the end of a batch of a quarter second.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
             let count = (planned.seconds / 0.25) as u32;
             let batches = (1..=count)
                 .map(|index| {
@@ -202,6 +201,7 @@ fn a_hard_limit_is_bracketed() {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
 fn arrivals_until(rate: f64, index: u32) -> u64 {
     (rate * 0.25 * f64::from(index)).round() as u64
 }
