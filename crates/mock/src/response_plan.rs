@@ -36,8 +36,8 @@ impl ResponsePlan {
     ) -> Self {
         let output = plan_output(request, model, overrides, rng);
         let fault = overrides.fault.or(|| sample_fault(&model.faults, rng));
-        let preamble = plan_preamble(model, overrides, rng);
         let ttft = plan_ttft(model, overrides, rng, output.prompt_tokens, in_flight);
+        let preamble = plan_preamble(model, overrides, rng, ttft);
         Self {
             output,
             fault,
@@ -127,11 +127,20 @@ pub(crate) fn sample_fault(faults: &[FaultShare], rng: RequestRng) -> Option<Fau
     chosen.map(|chosen| chosen.fault)
 }
 
-fn plan_preamble(model: &ModelSpec, overrides: &RequestOverrides, rng: RequestRng) -> u64 {
-    overrides.preamble.map_or_else(
-        || sample_time(&model.preamble, &mut rng.fork(Purpose::Preamble), 1.0),
-        HumanDuration::as_nanos,
-    )
+/// Nanoseconds to the head where nothing is configured, unless the content comes sooner.
+const USUAL_PREAMBLE: u64 = 5_000_000;
+
+fn plan_preamble(
+    model: &ModelSpec,
+    overrides: &RequestOverrides,
+    rng: RequestRng,
+    ttft: u64,
+) -> u64 {
+    match (overrides.preamble, &model.preamble) {
+        (Some(exact), _) => exact.as_nanos(),
+        (None, Some(sampled)) => sample_time(sampled, &mut rng.fork(Purpose::Preamble), 1.0),
+        (None, None) => USUAL_PREAMBLE.min(ttft / 2),
+    }
 }
 
 fn plan_ttft(
@@ -257,9 +266,20 @@ mod tests {
     }
 
     #[test]
+    fn without_a_preamble_the_head_waits_but_not_longer_than_the_content() {
+        for (ttft, preamble) in [(0, 0), (2, 1), (10, 5), (300, 5)] {
+            let ttft = Some(HumanDuration::from_millis(ttft));
+            let overrides = RequestOverrides { ttft, ..RequestOverrides::default() };
+            let plan = plan(&ModelSpec::default(), &overrides, 1, 1);
+            assert_eq!(plan.preamble / 1_000_000, preamble, "{ttft:?}");
+            assert_eq!(Some(plan.ttft), ttft.map(HumanDuration::as_nanos));
+        }
+    }
+
+    #[test]
     fn content_never_comes_before_the_preamble() {
         let model = ModelSpec {
-            preamble: Distribution::Constant(HumanDuration::from_millis(9)),
+            preamble: Some(Distribution::Constant(HumanDuration::from_millis(9))),
             ..ModelSpec::default()
         };
         assert_eq!(plan(&model, &RequestOverrides::default(), 0, 1).ttft, 9_000_000);

@@ -108,8 +108,10 @@ pub enum LogTarget {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
-    /// Time from the complete request to the response's head and the events without content.
-    pub preamble: Distribution<HumanDuration>,
+    /// Time from the complete request to the response's head and the events without content. Unset:
+    /// 5 ms, or half of `ttft` where that is shorter. No provider answers at once, and proxies that
+    /// still look for the end of the request break off an answer that is already there.
+    pub preamble: Option<Distribution<HumanDuration>>,
     /// Time from the complete request to the first content event; never less than `preamble`.
     pub ttft: Distribution<HumanDuration>,
     /// Time between consecutive content events.
@@ -145,7 +147,7 @@ pub struct ModelSpec {
 impl Default for ModelSpec {
     fn default() -> Self {
         Self {
-            preamble: Distribution::Constant(HumanDuration::ZERO),
+            preamble: None,
             ttft: Distribution::Constant(HumanDuration::ZERO),
             gap: Distribution::Constant(HumanDuration::ZERO),
             prefill_per_token: HumanDuration::ZERO,
@@ -247,7 +249,9 @@ impl MockConfig {
 
 impl ModelSpec {
     fn check(&self, path: &str, problems: &mut Vec<String>) {
-        check_distribution(&self.preamble, path, "preamble", problems);
+        if let Some(preamble) = &self.preamble {
+            check_distribution(preamble, path, "preamble", problems);
+        }
         check_distribution(&self.ttft, path, "ttft", problems);
         check_distribution(&self.gap, path, "gap", problems);
         if let OutputLength::Sampled(distribution) = &self.output {

@@ -64,9 +64,6 @@ impl StreamPlan {
 
     fn write_preamble(&mut self, out: &mut Vec<u8>) {
         self.encoder.start_stream(&self.output, out);
-        if let Some(first) = self.output.sections.first() {
-            self.encoder.start_section(&self.output, *first, out);
-        }
         self.due = self.ttft;
         self.choose_next();
     }
@@ -74,7 +71,8 @@ impl StreamPlan {
     fn write_content(&mut self, in_flight: u64, out: &mut Vec<u8>) {
         let Some(section) = self.output.sections.get(self.section).copied() else { return };
         let sent = self.sent_of_section;
-        if sent == 0 && self.section > 0 {
+        // Not before its first token: the name of a tool is content, too.
+        if sent == 0 {
             self.encoder.start_section(&self.output, section, out);
         }
         let tokens = self.tokens_per_event.min(section.tokens - sent);
@@ -99,6 +97,7 @@ impl StreamPlan {
             StreamEnd::Complete => {
                 // An output of no tokens has one empty section, which no delta has closed.
                 if let Some(empty) = self.output.sections.get(self.section) {
+                    self.encoder.start_section(&self.output, *empty, out);
                     self.encoder.end_section(&self.output, *empty, out);
                 }
                 self.encoder.end_stream(&self.output, out);

@@ -18,7 +18,7 @@ fn plan(fault: Option<&str>, tokens_per_event: u32) -> StreamPlan {
     let body = br#"{"model":"m","messages":[],"max_tokens":6}"#;
     let request = ApiRequest::parse(Dialect::OpenaiChat, body).unwrap();
     let model = Arc::new(ModelSpec {
-        preamble: Distribution::Constant(HumanDuration::from_millis(2)),
+        preamble: Some(Distribution::Constant(HumanDuration::from_millis(2))),
         ttft: Distribution::Constant(HumanDuration::from_millis(20)),
         gap: Distribution::Constant(HumanDuration::from_millis(5)),
         tokens_per_event,
@@ -50,6 +50,36 @@ fn steps_are_due_at_the_sums_of_the_waits_before_them() {
     let (steps, end) = run(plan(None, 1));
     let expected = [(2, 0), (20, 1), (25, 1), (30, 1), (35, 1), (40, 1), (45, 1), (45, 0)];
     assert_eq!((steps.as_slice(), end), (expected.as_slice(), StreamEnd::Complete));
+}
+
+/// Bytes of each step, by dialect, of an answer that is a tool call.
+#[test]
+fn a_tool_call_begins_with_the_first_token() {
+    for (dialect, word) in [
+        (Dialect::OpenaiChat, "tool_calls"),
+        (Dialect::OpenaiResponses, "function_call"),
+        (Dialect::AnthropicMessages, "tool_use"),
+    ] {
+        let body = br#"{"model":"m","messages":[],"input":"x","max_tokens":6}"#;
+        let request = ApiRequest::parse(dialect, body).unwrap();
+        let overrides = RequestOverrides {
+            tool_call: Some(true),
+            ttft: Some(HumanDuration::from_millis(20)),
+            preamble: Some(HumanDuration::from_millis(2)),
+            ..RequestOverrides::default()
+        };
+        let (model, rng) = (Arc::new(ModelSpec::default()), RequestRng::new(1, None, 1));
+        let plan = ResponsePlan::new(&request, &model, &overrides, rng, 1);
+        let mut plan = StreamPlan::new(plan, dialect.stream_encoder().unwrap());
+        let (mut head, mut first) = (Vec::new(), Vec::new());
+        assert_eq!(plan.due(), Some(2 * MS));
+        plan.advance(1, &mut head);
+        assert_eq!(plan.due(), Some(20 * MS));
+        plan.advance(1, &mut first);
+        let (head, first) = (String::from_utf8(head).unwrap(), String::from_utf8(first).unwrap());
+        assert!(!head.contains(word), "{dialect:?}: {head}");
+        assert!(first.contains(word) && first.contains("lookup"), "{dialect:?}: {first}");
+    }
 }
 
 #[test]
