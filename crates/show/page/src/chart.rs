@@ -8,6 +8,7 @@ mod gates;
 mod heat_map;
 mod instrument;
 mod knee;
+mod load_curve;
 mod outcomes;
 mod percentiles;
 mod rates;
@@ -36,6 +37,7 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
         charts.push(outcomes::chart(timeline));
         charts.extend(instrument::charts(timeline, input.summary.metadata.environment.cpu_count));
     }
+    charts.extend(load_curve::chart(input.summary));
     charts.extend(percentiles::of_run(input.summary));
     charts.extend(shares::charts(input.summary));
     charts.extend(decisions::chart(input.summary));

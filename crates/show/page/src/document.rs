@@ -26,12 +26,39 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
     document.into_string()
 }
 
-/// What stands for a figure that is refused.
+/// A text in which what stands in backticks is code.
+pub(crate) fn with_code(text: &str) -> Markup {
+    let text = printable(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    html! {
+        // An odd number of backticks encloses nothing at its end.
+        @if parts.len().is_multiple_of(2) { (text) } @else {
+            @for (nth, part) in parts.into_iter().enumerate() {
+                @if nth % 2 == 1 { code { (part) } } @else { (part) }
+            }
+        }
+    }
+}
+
+/// What stands for a figure that is withheld.
 pub(crate) fn refused() -> Markup {
     html! {
-        "A figure that the data do not carry is " b { "-" } ": "
-        "fewer than 10 values beyond it, or it must not be used. Where one stands with " b { "!" }
+        b { "-" } ": too little data (fewer than 10 values beyond it), or a figure that is withheld. Where one stands with " b { "!" }
         ", the generator's own part in it may be too large; with " b { "?" }
         ", too many requests had no end: do not use it."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backticks_become_code_and_nothing_else_is_markup() {
+        assert_eq!(
+            with_code("set `a<b` or `c`").into_string(),
+            "set <code>a&lt;b</code> or <code>c</code>"
+        );
+        assert_eq!(with_code("one ` alone").into_string(), "one ` alone");
     }
 }

@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 use plimsoll_metrics::{Judgement, QUANTILES, Reason, RunSummary, Unit, Validity};
-use plimsoll_report::format::{self, count, rate_figure, seconds, utc};
+use plimsoll_report::format::{self, count, rate_figure, seconds};
 use plimsoll_report::printable;
 use plimsoll_versus::Versus;
 
+use crate::cards;
+use crate::document::with_code;
 use crate::input::Input;
 use crate::table::Table;
 
@@ -16,20 +18,25 @@ pub(crate) fn render(input: &Input<'_>) -> Markup {
     html! {
         header {
             h1 { (printable(&metadata.run.name)) }
-            p.soft {
-                (utc(metadata.run.started_unix_ns)) ", "
-                @for (index, target) in metadata.targets.iter().enumerate() {
-                    @if index > 0 { "; " } (printable(&target.name)) " " (printable(&target.url))
-                }
-            }
             @match input.versus {
                 // What the run's own validity means for it is among its reasons and warnings.
                 Some(versus) => (comparison(versus)),
                 None => (validity(&summary.validity)),
             }
+            (cards::facts(metadata))
             (thresholds(summary))
-            p { (requests(summary)) }
-            (stages(summary).render())
+            // Over all targets of a comparison the figures are of none of them.
+            @if input.versus.is_none() {
+                (cards::cards(summary))
+                p { (requests(summary)) }
+                (stages(summary).render())
+            } @else {
+                details {
+                    summary { "all targets together, by stage" }
+                    p { (requests(summary)) }
+                    (stages(summary).render())
+                }
+            }
             (notes(summary))
         }
     }
@@ -55,7 +62,7 @@ fn list(reasons: &[Reason]) -> Markup {
                     (printable(&reason.what)) ": " (printable(&reason.measured)) " (limit: "
                     (printable(&reason.bound)) ")"
                     @if !reason.causes.is_empty() { "; causes: " (printable(&reason.causes.join("; "))) }
-                    br; "fix: " (printable(&reason.fix))
+                    br; "fix: " (with_code(&reason.fix))
                 }
             }
         }
@@ -66,8 +73,8 @@ fn list(reasons: &[Reason]) -> Markup {
 fn comparison(versus: &Versus) -> Markup {
     if !versus.invalid.is_empty() {
         return html! {
-            p.verdict { span.bad { "INVALID" } ": the comparison says nothing of the targets" }
-            ul { @for why in &versus.invalid { li { (printable(why)) } } }
+            p.verdict { span.bad { "INVALID" } ": the comparison does not describe the targets" }
+            ul { @for why in &versus.invalid { li { (with_code(why)) } } }
         };
     }
     let holding = || versus.claims.iter().filter(|claim| claim.holds);
@@ -76,15 +83,15 @@ fn comparison(versus: &Versus) -> Markup {
         p.verdict { span.good { "VALID" } ": the differences describe the targets" }
         @if holding().count() > 0 {
             ul.verdict { @for claim in holding() { li { (printable(&claim.text)) } } }
-        } @else { p.verdict { "No difference between the targets was proven." } }
+        } @else { p.verdict { "No difference between the targets is significant." } }
         @for worse in &versus.worse_than_margin { p.bad { (printable(worse)) } }
         @if open().count() > 0 {
             details {
-                summary { "not proven: " (open().count()) }
+                summary { "not significant: " (open().count()) }
                 ul { @for claim in open() { li { (printable(&claim.text)) } } }
             }
         }
-        @for warning in &versus.warnings { p.soft { "WARNING: " (printable(warning)) } }
+        @for warning in &versus.warnings { p.soft { "WARNING: " (with_code(warning)) } }
     }
 }
 
@@ -124,7 +131,7 @@ fn in_unit(unit: Unit, value: f64) -> String {
 fn requests(summary: &RunSummary) -> String {
     let counters = &summary.results.total.counters;
     let others = [
-        (counters.rejected, "refused (4xx)"),
+        (counters.rejected, "rejected (4xx)"),
         (counters.failed, "failed"),
         (counters.timed_out, "timed out"),
         (counters.cancelled, "cancelled"),
@@ -177,7 +184,7 @@ fn notes(summary: &RunSummary) -> Markup {
     html! {
         @if !warnings.is_empty() { p { b { "WARNING" } ": limits of this measurement" } (list(warnings)) }
         @if !notes.is_empty() {
-            details { summary { "notes: " (notes.len()) } ul { @for note in notes { li { (printable(note)) } } } }
+            details { summary { "notes: " (notes.len()) } ul { @for note in notes { li { (with_code(note)) } } } }
         }
     }
 }

@@ -14,6 +14,7 @@
 //! the same rules of what is refused. Nothing here knows files or sockets.
 
 mod axis;
+mod cards;
 mod chart;
 mod comparison;
 mod document;

@@ -42,6 +42,10 @@ svg .num{font:11px system-ui,sans-serif;stroke-width:3px}@media(max-width:560px)
 .sides{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:0 24px}
 .sides>div{min-width:0}.wide{grid-column:1/-1}
 .fine td:first-child{white-space:normal;min-width:11rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:10px;margin:12px 0}
+.card{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:8px 10px}.card p{margin:0}
+.figure{font-size:1.15rem;font-weight:600;font-variant-numeric:tabular-nums}.figure .soft{font-size:.8rem;font-weight:400}
+.facts{display:grid;grid-template-columns:max-content 1fr;gap:0 12px;margin:8px 0}.facts dd{overflow-wrap:anywhere;margin:0}
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}
 th,td{padding:2px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}

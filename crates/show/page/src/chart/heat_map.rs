@@ -21,15 +21,17 @@ const ROWS: u32 = 60;
 /// Shades, from few requests to many.
 const SHADES: usize = 6;
 
-/// A map for each target.
+/// A map for each target, of the headline time and of what streams have.
 pub(super) fn charts(summary: &RunSummary, timeline: &RunTimeline) -> Vec<Chart> {
-    let metric = summary.metadata.headline_time();
-    timeline
-        .targets
-        .iter()
-        .enumerate()
-        .filter_map(|(index, target)| chart(timeline, metric, index, target))
-        .collect()
+    let metrics = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl];
+    let mut charts = Vec::new();
+    for (nth, metric) in metrics.into_iter().enumerate() {
+        for (index, target) in timeline.targets.iter().enumerate() {
+            let id = ["times", "ttft", "itl"][nth];
+            charts.extend(chart(timeline, metric, format!("{id}-{index}"), target));
+        }
+    }
+    charts
 }
 
 /// The times of a target in an interval, by stage.
@@ -42,7 +44,7 @@ fn times<'t>(
     of_target.filter_map(move |group| Some((&*group.stage, group.times.get(metric.key())?)))
 }
 
-fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> Option<Chart> {
+fn chart(timeline: &RunTimeline, metric: Metric, id: String, target: &str) -> Option<Chart> {
     let all = || timeline.intervals.iter().flat_map(|interval| times(interval, metric, target));
     let bins = || all().flat_map(|(_, times)| times.bins.iter().map(|(bin, _)| *bin));
     let (lowest, highest) = (bins().min()?, bins().max()?);
@@ -73,7 +75,7 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
     }
     entries.extend(over_time::legend(timeline, true));
     Some(Chart {
-        id: format!("times-{index}"),
+        id,
         title: format!("{} over time: {}", metric.title(), printable(target)),
         text: text(metric, all().map(|(_, times)| times.count).sum(), timeline, target),
         drawing: html! {

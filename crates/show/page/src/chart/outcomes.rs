@@ -13,7 +13,7 @@ use crate::table::Table;
 type Count = fn(&TimelineGroup) -> u64;
 const OUTCOMES: [(&str, &str, Count); 6] = [
     ("f2", "completed", |group| group.counters.completed),
-    ("f0", "refused (4xx)", |group| group.counters.rejected),
+    ("f0", "rejected (4xx)", |group| group.counters.rejected),
     ("f1", "failed", |group| group.counters.failed),
     ("f3", "timed out", |group| group.counters.timed_out),
     ("f4", "without an end", |group| group.counters.in_flight + group.counters.cancelled),

@@ -1,4 +1,4 @@
-//! Percentiles of each target or run, to the right ever rarer requests; a line ends where its
+//! Percentiles of each target or run; a line ends where its
 //! samples end.
 
 use maud::html;
@@ -23,9 +23,18 @@ struct Line {
     times: DistributionSummary,
 }
 
-/// All targets in one chart, without warm-up.
-pub(super) fn of_run(summary: &RunSummary) -> Option<Chart> {
-    let metric = summary.metadata.headline_time();
+/// All targets in one chart for the headline time and for each time of streams, without warm-up.
+pub(super) fn of_run(summary: &RunSummary) -> impl Iterator<Item = Chart> {
+    let time = summary.metadata.headline_time();
+    let metrics = [
+        ("percentiles", time),
+        ("percentiles-ttft", Metric::Ttft),
+        ("percentiles-itl", Metric::Itl),
+    ];
+    metrics.into_iter().filter_map(|(id, metric)| of_metric(summary, id, metric))
+}
+
+fn of_metric(summary: &RunSummary, id: &str, metric: Metric) -> Option<Chart> {
     let groups = summary.results.by_target.iter();
     let named = |group: &Group| group.target.as_deref().map(printable).unwrap_or_default().into();
     let found =
@@ -39,7 +48,7 @@ pub(super) fn of_run(summary: &RunSummary) -> Option<Chart> {
         })
         .collect();
     let entries: Vec<_> = lines.iter().map(|l| (l.class.clone(), l.name.clone())).collect();
-    chart(metric, &lines, &entries, sentence(&lines))
+    chart(id, metric, &lines, &entries, sentence(&lines))
 }
 
 /// Every run of both sides, a line each, so that it is seen how much runs of one side differ.
@@ -60,10 +69,11 @@ pub(super) fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     let lines: Vec<Line> = old.into_iter().chain(new).collect();
     let entries = [("l0", "old runs, a line each"), ("l1", "new runs")];
     let entries = entries.map(|(class, words)| (class.to_owned(), words.to_owned()));
-    chart(metric, &lines, &entries, text)
+    chart("percentiles", metric, &lines, &entries, text)
 }
 
 fn chart(
+    id: &str,
     metric: Metric,
     lines: &[Line],
     entries: &[(String, String)],
@@ -79,11 +89,11 @@ fn chart(
     let rarest = points.iter().flatten().flatten().map(|(x, _)| *x).fold(10.0, f64::max);
     let plot = Plot { x: Axis::log(1.0, rarest), y: Axis::log(low, high) };
     Some(Chart {
-        id: "percentiles".to_owned(),
+        id: id.to_owned(),
         title: format!("{} by percentile", metric.title()),
         text,
         drawing: html! {
-            (plot.axes(&percentile, &short_time, "percentile, to the right ever rarer"))
+            (plot.axes(&percentile, &short_time, "percentile"))
             @for (found, line) in lines.iter().zip(&points) { (plot.line(&found.class, line)) }
         },
         height: None,

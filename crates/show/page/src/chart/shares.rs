@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use maud::html;
-use plimsoll_metrics::{DistributionSummary, Group, Metric, RunSummary};
-use plimsoll_report::format::{count, or_dash, share, time};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary};
+use plimsoll_report::format::{self, count, share, time};
 use plimsoll_report::printable;
 
 use crate::axis::Axis;
@@ -166,11 +166,11 @@ fn sentence(scenario: &Scenario) -> String {
         .lines
         .iter()
         .map(|(name, times)| {
-            let figures = [(0.5, "half"), (0.9, "90 %"), (0.99, "99 %")];
-            let shown = figures.map(|(q, words)| {
-                let figure = times.figure_at(q).ok().flatten();
-                format!("{words} within {}", or_dash(figure.and_then(|f| f.usable()), time))
-            });
+            let shown = QUANTILES
+                .iter()
+                .filter(|q| ["p50", "p90", "p99"].contains(&q.key))
+                .map(|q| format!("{} {}", q.label, format::figure(times.figure(q))))
+                .collect::<Vec<_>>();
             let shown = shown.join(", ");
             format!("{name}: {shown}, of {} requests", count(times.count))
         })

@@ -195,6 +195,30 @@ fn the_verdict_of_a_comparison_is_its_own() {
     assert!(!html.contains("the differences describe the targets"));
 }
 
+/// A colleague sees first what was measured where, and the main figures.
+#[test]
+fn the_page_begins_with_facts_and_cards() {
+    let mut made = run(2, 4, &["gateway"], 40);
+    made.0.metadata.targets[0].model = "llama-3.1-8b".to_owned();
+    made.0.metadata.environment.cpu_count = Some(2);
+    let html = html_of(&made, None);
+    let head = html.split("<main>").next().unwrap();
+    for fact in ["llama-3.1-8b", "http://127.0.0.1/gateway", "@2:4s", "2 CPUs", "requests/s"] {
+        assert!(head.contains(fact), "{fact}");
+    }
+    // Pooled figures of several targets are those of none of them.
+    let html = html_of(&made, Some(&versus(&["direct", "gateway"])));
+    assert!(!html.contains("class=\"cards\""));
+}
+
+#[test]
+fn three_measured_stages_make_a_curve() {
+    let has =
+        |stages| html_of(&run(stages, 4, &["gateway"], 40), None).contains("id=\"load-curve\"");
+    assert!(!has(3), "one of three is warm-up");
+    assert!(has(4));
+}
+
 #[test]
 fn every_chart_has_a_title_a_description_and_its_numbers() {
     let made = run(2, 4, &["direct", "gateway"], 40);
