@@ -302,6 +302,11 @@ impl Search {
         if state == State::Missed || (state == State::Unclear && !self.leans_to_kept(planned.load))
         {
             self.upper = Some(planned.load);
+            if self.lower.is_none() && state == State::Unclear {
+                let why = "at the lowest load it is not clear whether the objective is kept";
+                self.found = Some(Found { why: Some(why.to_owned()), ..Found::unknown() });
+                return;
+            }
             if self.lower.is_none() {
                 self.found = Some(Found {
                     kind: Kind::NotEven,
