@@ -110,8 +110,8 @@ impl<'a> Cell<'a> {
         match self {
             Self::Missing | Self::Bool(_) => None,
             Self::Int(_) => unit.nanos_of_int(1),
-            // A double has no more digits at a time of our days.
-            Self::Float(_) => unit.nanos_of_float(1.0).map(|one| (one / 1_000_000).max(1)),
+            // Without zeros at its end, which other rows of the log make up for.
+            Self::Float(value) => Some(time::step(&value.to_string(), unit)),
             Self::Text(text) => Some(time::step(text.trim(), unit)),
         }
     }
@@ -142,6 +142,10 @@ mod tests {
         assert_eq!(text(" - "), Cell::Missing);
         assert_eq!(text("12").count(), Ok(Some(12)));
         assert_eq!(text("12.0").count(), Ok(Some(12)));
+        // As nginx writes it without quotes, in milliseconds; and a double in full.
+        for (value, step) in [(0.012, 1_000_000), (0.5, 100_000_000), (0.012_345_678, 1_i64)] {
+            assert_eq!(Cell::Float(value).step(Unit::S), Some(step), "{value}");
+        }
         assert_eq!((Cell::Float(2.5).count(), text("many").count()), (Err(Bad), Err(Bad)));
         assert_eq!((text("T").flag(), Cell::Int(0).flag()), (Ok(Some(true)), Ok(Some(false))));
         assert_eq!(Cell::Int(1500).nanos(Unit::Us), Ok(Some(1_500_000)));
