@@ -60,16 +60,19 @@ fn of_two(facts: &Facts, run: Run<'_>, Two { target, reference }: Two) -> CpuDif
     }
 }
 
-/// CPU time and requests of each batch; `None` for one that the readings do not cover.
+/// CPU time and requests of each batch; `None` for one that the readings do not cover. The process
+/// of the reference carries out the turns of its control too.
 fn sums(facts: &Facts, run: Run<'_>, target: usize) -> Result<Vec<Option<Sums>>, NoIntervalReason> {
     let readings = &facts.targets[target].cpu;
     if readings.len() < 2 || run.batching.is_by_turns() {
         return Err(NoIntervalReason::UnknownOrder);
     }
     let mut requests: Vec<Vec<f64>> = run.batching.by_batch();
+    let same_process = facts.of_same_process(target);
     for (place, block) in run.batching.places(run.blocks) {
-        if let (Place::Measured { stage, batch }, Some(_)) = (place, turn(block, target)) {
-            requests[stage][batch] += 1.0;
+        if let Place::Measured { stage, batch } = place {
+            let turns = same_process.iter().filter(|index| turn(block, **index).is_some());
+            requests[stage][batch] += turns.count() as f64;
         }
     }
     let mut sums = Vec::new();

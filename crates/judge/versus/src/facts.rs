@@ -54,6 +54,15 @@ impl Facts {
         self.targets.iter().position(|target| target.role == Role::Control)
     }
 
+    /// The targets of the same address, this one among them: one process answers them all.
+    pub(crate) fn of_same_process(&self, target: usize) -> Vec<usize> {
+        let own = address(&self.targets[target].url);
+        let is_same = |index: &usize| {
+            *index == target || !own.is_empty() && address(&self.targets[*index].url) == own
+        };
+        (0..self.targets.len()).filter(is_same).collect()
+    }
+
     /// The targets that are compared with the reference and with each other.
     pub fn compared(&self) -> Vec<usize> {
         let reference = self.reference();
@@ -61,6 +70,13 @@ impl Facts {
             |&index: &usize| index != reference && self.targets[index].role != Role::Control;
         (0..self.targets.len()).filter(compared).collect()
     }
+}
+
+/// Scheme and authority of a URL.
+fn address(url: &str) -> &str {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let end = url[authority..].find(['/', '?']).map_or(url.len(), |end| authority + end);
+    &url[..end]
 }
 
 /// A target.

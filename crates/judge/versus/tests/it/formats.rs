@@ -134,6 +134,23 @@ fn cpu_time_is_that_of_the_readings() {
     );
 }
 
+/// By hand: the process of the reference takes 20 ms of CPU in a second, for 100 turns of its own
+/// and 100 of its control.
+#[test]
+fn cpu_time_is_divided_by_the_turns_of_the_control_too() {
+    let simulation = Simulation::new(direct(0.0));
+    let mut facts = simulation.facts();
+    facts.targets[0].cpu = (0..=61)
+        .map(|second: u64| CpuReading {
+            at: Nanos::from_secs(second),
+            cpu: Nanos::from_micros(second * 20_000 + second % 7),
+        })
+        .collect();
+    let versus = judge(&facts, &simulation.blocks());
+    let per_request = versus.targets[0].cpu_ns_per_request.unwrap() / 1e3;
+    assert!((per_request - 100.0).abs() < 0.5, "{per_request}");
+}
+
 #[test]
 fn csv_and_prometheus_have_the_differences() {
     let versus = versus();

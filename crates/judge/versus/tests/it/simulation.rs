@@ -69,7 +69,8 @@ impl Simulation {
                 .iter()
                 .map(|simulated: &Simulated| TargetFacts {
                     name: simulated.name.to_owned(),
-                    url: format!("http://127.0.0.1/{}", simulated.name),
+                    // The control has the address of its reference.
+                    url: format!("http://{}/", simulated.name.trim_end_matches('\'')),
                     role: simulated.role,
                     ..TargetFacts::default()
                 })
