@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use hyper::body::Body as _;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
-use crate::content::is_encoded;
+use crate::content::{MediaType, is_encoded};
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::request_context::RequestContext;
 use crate::response_body::ResponseBody;
@@ -96,13 +96,39 @@ pub(crate) fn expect_plain(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     Ok(())
 }
 
-/// Checks that the body's content type is JSON, or missing.
+/// Checks that the body's content type is JSON in UTF-8, or missing: what is read here is what the
+/// upstream reads. A page from elsewhere, which a browser lets send a body without a type, must
+/// name it.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    let media_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
-    match media_type {
-        Some(media_type) if !media_type.starts_with(b"application/json") => {
-            Err(ErrorResponse::unsupported_media_type("send `content-type: application/json`"))
-        }
-        _ => Ok(()),
+    // As almost all requests say it: nothing to take apart.
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    if types.next().is_some_and(|kind| kind == "application/json") && types.next().is_none() {
+        return Ok(());
+    }
+    let readable = match MediaType::read(headers) {
+        Some(kind) => kind.is_plain_json(),
+        None => !headers.contains_key(ORIGIN),
+    };
+    if readable {
+        return Ok(());
+    }
+    Err(ErrorResponse::unsupported_media_type("send `content-type: application/json`, in UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A browser lets a page from elsewhere send a body without a type.
+    #[test]
+    fn a_body_without_a_type_is_json_unless_a_page_from_elsewhere_sent_it() {
+        let mut headers = HeaderMap::new();
+        assert!(expect_json(&headers).is_ok());
+        headers.insert(ORIGIN, HeaderValue::from_static("https://evil.example"));
+        assert!(expect_json(&headers).is_err());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        assert!(expect_json(&headers).is_ok());
+        headers.append(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-7"));
+        assert!(expect_json(&headers).is_err());
     }
 }

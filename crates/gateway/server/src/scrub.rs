@@ -9,7 +9,7 @@ use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unrea
 use plimsoll_gateway_policy::{Policy, Scrubber};
 
 use crate::body_filter::{BodyFilter, BoxError};
-use crate::content::{is_encoded, is_event_stream};
+use crate::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::error_response::ErrorResponse;
 use crate::judge::{self, file_rule};
 use crate::policy;
@@ -58,22 +58,21 @@ impl Scrub {
         if is_encoded(headers) {
             return self.unreadable("it is encoded").map(|()| Reading::Nothing);
         }
-        let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(otherwise) };
+        let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(otherwise) };
         // As almost all responses say it: nothing to take apart.
-        if kind == "application/json" {
+        if value == "application/json" {
             return Ok(Reading::Json);
         }
         if is_event_stream(headers) {
             return Ok(Reading::Events);
         }
-        let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
-        let (kind, parameters) = kind.split_once(';').unwrap_or((&kind, ""));
-        let kind = kind.trim();
+        let Some(media_type) = MediaType::read(headers) else { return Ok(otherwise) };
+        let kind = media_type.kind();
         if !FileRule::is_text(kind) {
             let allowed = self.files.check(kind).map(|()| Reading::Nothing);
             return allowed.map_err(|_| unreadable(&format!("its type is `{kind}`")));
         }
-        if !is_ascii_compatible(parameters) {
+        if media_type.charset() == Charset::Other {
             return self.unreadable("its character set is unusual").map(|()| Reading::Nothing);
         }
         Ok(if is_json(kind) { Reading::Json } else { Reading::Text })
@@ -135,16 +134,6 @@ fn unreadable(reason: &str) -> ErrorResponse {
 /// whole.
 fn is_json(kind: &str) -> bool {
     kind.ends_with("/json") || kind.ends_with("+json")
-}
-
-/// Whether ASCII is ASCII in the character set that the parameters of a type name.
-fn is_ascii_compatible(parameters: &str) -> bool {
-    let charset = parameters.split(';').find_map(|part| part.trim().strip_prefix("charset="));
-    charset.is_none_or(|charset| {
-        let charset = charset.trim().trim_matches('"');
-        let families = ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "latin", "windows-125"];
-        families.iter().any(|family| charset.starts_with(family))
-    })
 }
 
 /// Scrubs any text, across the boundaries of its chunks.

@@ -18,7 +18,7 @@ use super::usage::{ObservedUsage, UsageFilter};
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::budget::RequestReservation;
 use crate::clock;
-use crate::content::{is_encoded, is_event_stream};
+use crate::content::{MediaType, is_encoded, is_event_stream};
 use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::forward::UpstreamResponse;
@@ -100,9 +100,8 @@ pub(super) async fn prepare(
 
 /// Whether a response has the type that the request asks for: events, or JSON.
 fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
-    let media_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
     match request.streaming {
-        Streaming::No => media_type.is_some_and(|kind| kind.starts_with(b"application/json")),
+        Streaming::No => MediaType::read(headers).is_some_and(|kind| kind.is_plain_json()),
         Streaming::Yes | Streaming::WithUsage => is_event_stream(headers),
     }
 }

@@ -75,6 +75,31 @@ fn encoded_requests_are_refused() {
     assert_eq!(reply.status, 200, "{reply:?}");
 }
 
+/// Another reader would find another text in the same bytes.
+#[test]
+fn requests_in_another_character_set_are_refused() {
+    let provider = Provider::with_text(&["fine"]);
+    let gateway = llm(provider.addr, "policy: {endpoint: true}");
+    let body = question("hi").to_string();
+    for path in [CHAT, MESSAGES, "/api/request"] {
+        for kind in [
+            "application/json; charset=utf-7",
+            "application/json;charset=\"UTF-16LE\"",
+            "application/json; charset=utf-8; charset=utf-7",
+            "application/jsonx",
+            "application/json-patch+json",
+            "text/plain",
+        ] {
+            let headers = [("content-type", kind)];
+            let reply = ask(gateway.addr(), &format!("POST {path}"), &headers, body.as_bytes());
+            assert_eq!((reply.status, provider.count()), (415, 0), "{path} {kind}: {reply:?}");
+        }
+    }
+    let plain = [("content-type", "application/json; charset=UTF-8")];
+    let reply = ask(gateway.addr(), &format!("POST {CHAT}"), &plain, body.as_bytes());
+    assert_eq!(reply.status, 200, "{reply:?}");
+}
+
 #[test]
 fn files_that_are_no_text_are_refused_unless_they_may_pass() {
     let provider = Provider::with_text(&["fine"]);
