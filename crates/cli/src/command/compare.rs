@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_compare::{
-    CompareError, Comparison, History, Options, StoredRun, Verdict, compare, forecast, gates_of,
+    CompareError, Comparison, History, Options, StoredRun, Verdict, ahead, compare, gates_of,
 };
 use plimsoll_report::format::utc_compact;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
@@ -130,7 +130,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut history = history.map_err(compare_error)?;
     if flags.new.is_empty() {
         steps.step("comparing");
-        let ahead = forecast(&base, &options, history.as_ref()).map_err(compare_error)?;
+        let ahead = ahead(&base, &options, history.as_ref()).map_err(compare_error)?;
         drop(steps);
         match show {
             Show::Full => console::print(&ahead.text(console::full_style(WIDTH).width))?,

@@ -21,9 +21,9 @@ Examples:
   plimsoll gateway --config gateway.yaml
   plimsoll gateway --preset layers --set 'rate_limits.0.requests=0' --set scrub=null
   plimsoll gateway --preset proxy --print > gateway.yaml
-  curl http://127.0.0.1:3050/admin/build
+  curl http://127.0.0.1:3050/metrics
 
-Presets are ready-made configurations with the interface and the port of common kinds of gateways. Each section of the configuration switches a layer on; /admin/build and the metric gateway_layer_enabled list the layers that are on. SIGHUP and POST /admin/reload read the file again; an invalid file changes nothing. Ctrl-C stops the gateway.";
+Presets are ready-made configurations with the interface and the port of common kinds of gateways. Each section of the configuration switches a layer on; /admin/build and the metric gateway_layer_enabled list the layers that are on. SIGHUP and POST /admin/reload read the file again (administration is closed without `admin.key` or `admin.listen`); an invalid file changes nothing. Ctrl-C stops the gateway.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]

@@ -309,8 +309,8 @@ impl Finder<'_> {
         let mut knees = Vec::new();
         for (target, search) in self.targets.iter().zip(&searches) {
             let hash = plan_hash(&serde_json::to_value(&target.plan)?);
-            let mut knee =
-                TargetKnee::from_search(search, load, wanted, &target.name, target.url(), hash);
+            let named = (&*target.name, target.url(), hash);
+            let mut knee = TargetKnee::of(search, (load, wanted), named);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
                 knee.provider = self.provider(&steps, plan, &knee, &mut watcher)?;
             }

@@ -4,8 +4,7 @@ use plimsoll_engine::Progress;
 use plimsoll_live::SoFar;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{
-    InstrumentHealth, Reason, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold,
-    Validity,
+    InstrumentHealth, Reason, RunEnd, RunMetadata, RunSummary, StageInfo, Threshold, Validity,
 };
 
 /// Time between two looks, at least.
@@ -35,20 +34,15 @@ impl Judge {
         }
         let began = self.clock.now();
         let seen = progress.elapsed.saturating_sub(progress.interval_length);
-        let so_far = self.judge(progress.before, seen);
-        let took = self.clock.now().since(began).as_u64();
-        self.next = progress.elapsed + LOOK.max(Nanos::new(took.saturating_mul(SHARE)));
-        so_far
-    }
-
-    /// Judges the requests that ended until `seen`. Those in flight have no outcome yet: they are
-    /// neither good nor bad.
-    fn judge(&self, counts: &Snapshot, seen: Nanos) -> Option<SoFar> {
         let metadata = until(&self.metadata, seen.as_secs_f64());
         let health = InstrumentHealth::default();
-        let summary =
-            RunSummary::build(metadata, health, &counts.of_ended(), &self.thresholds).ok()?;
-        Some(SoFar { invalid: invalid(&summary.validity), thresholds: summary.thresholds })
+        let summary = RunSummary::build(metadata, health, progress.before, &self.thresholds).ok();
+        let took = self.clock.now().since(began).as_u64();
+        self.next = progress.elapsed + LOOK.max(Nanos::new(took.saturating_mul(SHARE)));
+        summary.map(|summary| SoFar {
+            invalid: invalid(&summary.validity),
+            thresholds: summary.thresholds,
+        })
     }
 }
 
@@ -85,45 +79,7 @@ fn invalid(validity: &Validity) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measure::{Moment, Outcome, Sample, ScenarioId, StageId, TargetId};
-    use plimsoll_metrics::{Judgement, Recorder};
-
     use super::*;
-
-    /// The judgements on a closed loop of three users, of which one still waits for its answer.
-    fn judged(outcomes: [Outcome; 2], thresholds: &[(&str, &str)]) -> Vec<Judgement> {
-        let stage = StageInfo { duration_s: 10.0, ..StageInfo::default() };
-        let metadata = RunMetadata {
-            stages: vec![stage],
-            scenarios: vec!["chat".to_owned()],
-            targets: vec![plimsoll_metrics::TargetInfo::default()],
-            ..RunMetadata::default()
-        };
-        let thresholds = thresholds.iter().map(|(metric, bound)| Threshold::parse(metric, bound));
-        let judge = Judge::new(metadata, thresholds.collect::<Result<_, _>>().unwrap());
-        let at = |seconds| Moment::EPOCH + Nanos::from_secs(seconds);
-        let mut recorder = Recorder::new(vec![at(10)]);
-        for _ in 0..3 {
-            recorder.scheduled(StageId::default(), ScenarioId::default(), TargetId::default());
-        }
-        for outcome in outcomes {
-            let mut sample = Sample::unsent(at(1));
-            sample.outcome = outcome;
-            (sample.timeline.dispatched, sample.timeline.finished) = (Some(at(1)), Some(at(2)));
-            recorder.record(&sample, &[], &[]);
-        }
-        let so_far = judge.judge(&recorder.take(), Nanos::from_secs(3)).unwrap();
-        so_far.thresholds.into_iter().map(|threshold| threshold.judgement).collect()
-    }
-
-    #[test]
-    fn a_request_in_flight_is_neither_answered_nor_failed() {
-        let bounds = [("success_rate", ">=100%"), ("error_rate", "<=0%")];
-        let judgements = judged([Outcome::Completed; 2], &bounds);
-        assert_eq!(judgements, [Judgement::Pass, Judgement::Pass]);
-        let judgements = judged([Outcome::Completed, Outcome::TimedOut], &bounds);
-        assert_eq!(judgements, [Judgement::Fail, Judgement::Fail]);
-    }
 
     #[test]
     fn a_stage_that_has_not_begun_or_not_ended_is_as_long_as_it_lasted() {

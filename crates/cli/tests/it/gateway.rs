@@ -58,7 +58,9 @@ impl Drop for Gateway {
 fn it_serves_a_preset_until_a_signal_stops_it() {
     let fixture = Fixture::with(FAST);
     let upstream = fixture.mock.addr().to_string();
-    let args = ["--preset", "llm", "--listen", "127.0.0.1:0", "--upstream", &upstream];
+    let local = "admin.local=true";
+    let args =
+        ["--preset", "llm", "--listen", "127.0.0.1:0", "--upstream", &upstream, "--set", local];
     let mut gateway = Gateway::start(&fixture, &args);
     let target = format!("http://{}", gateway.address);
     let run = ["run", "minimal", "--target", &target, "--key", "any", "-q", "--stages", "2:300ms"];

@@ -1,9 +1,11 @@
 //! Administration: who may see the metrics and the build, and reload the configuration.
 //!
-//! It is open to those who send its key. Without a configured key it is open to clients on this
-//! machine, as long as nothing shows that they speak for somebody else: a proxy, or a browser with
-//! a page from elsewhere. Such a page can give its own host the address of this machine (DNS
-//! rebinding), so the host must be an address or `localhost`.
+//! It is open to those who send its key. Without a configured key it is closed, unless it has an
+//! address of its own (or `local` says otherwise): there it is open to clients on this machine, as
+//! long as nothing shows that they speak for somebody else: a proxy, or a browser with a page from
+//! elsewhere. Such a page can give its own host the address of this machine (DNS rebinding), so
+//! the host must be an address or `localhost`. At the address of the clients who connects says
+//! nothing: a proxy on this machine passes everybody's requests on as its own.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,6 +17,7 @@ use subtle::ConstantTimeEq as _;
 use crate::auth::{bearer, sha256};
 use crate::error_response::ErrorResponse;
 use crate::spec::{AdminSpec, Secret};
+use crate::worker::Serves;
 
 /// Headers of requests that a proxy or a browser sends for somebody else.
 static FOR_ANOTHER: [HeaderName; 6] = [
@@ -30,6 +33,17 @@ static FOR_ANOTHER: [HeaderName; 6] = [
 #[derive(Debug)]
 pub(crate) struct AdminGate {
     key: Option<[u8; 32]>,
+    /// Where clients on this machine need no key.
+    local: Local,
+}
+
+/// Where clients on this machine need no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Local {
+    Nowhere,
+    /// At the address of the administration.
+    Apart,
+    Everywhere,
 }
 
 impl AdminGate {
@@ -43,7 +57,12 @@ impl AdminGate {
         if key.as_ref().is_some_and(String::is_empty) {
             return Err("admin: the key is empty".to_owned());
         }
-        Ok(Self { key: key.map(|key| sha256(key.as_bytes())) })
+        let local = match (spec.local, spec.listen) {
+            (true, _) => Local::Everywhere,
+            (false, Some(_)) => Local::Apart,
+            (false, None) => Local::Nowhere,
+        };
+        Ok(Self { key: key.map(|key| sha256(key.as_bytes())), local })
     }
 
     /// Whether a client may administrate.
@@ -53,10 +72,20 @@ impl AdminGate {
     pub(crate) fn admit<B>(
         &self,
         client: IpAddr,
+        serves: Serves,
         request: &Request<B>,
     ) -> Result<(), ErrorResponse> {
         let headers = request.headers();
         let Some(key) = &self.key else {
+            let open = match self.local {
+                Local::Nowhere => false,
+                Local::Apart => serves == Serves::Administration,
+                Local::Everywhere => true,
+            };
+            if !open {
+                let message = "administration is closed: give it a key (`admin.key`) or an address of its own (`admin.listen`)";
+                return Err(ErrorResponse::forbidden(message));
+            }
             let for_another = FOR_ANOTHER.iter().any(|name| headers.contains_key(name));
             let is_local = client.to_canonical().is_loopback();
             return if is_local && !for_another && names_this_machine(request) {
@@ -105,12 +134,24 @@ mod tests {
                 (HeaderName::from_static(name), value.parse().unwrap())
             })
             .collect();
-        gate.admit(client.parse().unwrap(), &request).err().map(|error| error.status.as_u16())
+        gate.admit(client.parse().unwrap(), Serves::Administration, &request)
+            .err()
+            .map(|error| error.status.as_u16())
+    }
+
+    #[test]
+    fn without_a_key_and_an_address_of_its_own_nobody_is_admitted() {
+        for admin in ["true", "{}", "{enabled: true}"] {
+            assert_eq!(status(&gate(admin), "127.0.0.1", &[]), Some(403), "{admin}");
+        }
+        for admin in ["{listen: '127.0.0.1:0'}", "{local: true}"] {
+            assert_eq!(status(&gate(admin), "127.0.0.1", &[]), None, "{admin}");
+        }
     }
 
     #[test]
     fn without_a_key_only_this_machine_is_admitted() {
-        let gate = gate("true");
+        let gate = gate("{local: true}");
         for (client, admitted) in [
             ("127.0.0.1", true),
             ("127.8.9.10", true),
@@ -130,7 +171,7 @@ mod tests {
     fn a_proxy_or_a_browser_on_this_machine_is_not_admitted() {
         for name in ["x-forwarded-for", "forwarded", "via", "x-real-ip", "origin", "sec-fetch-site"]
         {
-            assert_eq!(status(&gate("true"), "::1", &[(name, "x")]), Some(403), "{name}");
+            assert_eq!(status(&gate("{local: true}"), "::1", &[(name, "x")]), Some(403), "{name}");
         }
     }
 
@@ -147,7 +188,7 @@ mod tests {
             ("127.0.0.1.evil.example", false),
             ("gateway", false),
         ] {
-            let found = status(&gate("true"), "127.0.0.1", &[("host", host)]);
+            let found = status(&gate("{local: true}"), "127.0.0.1", &[("host", host)]);
             assert_eq!(found.is_none(), admitted, "{host}");
         }
     }

@@ -45,6 +45,18 @@ impl AgentRoute {
         ALWAYS.into_iter().chain(chat).collect()
     }
 
+    /// The scope that a key with scopes needs for it; `None` for what everybody may read.
+    pub(crate) const fn scope(self) -> Option<&'static str> {
+        match self {
+            Self::Sessions | Self::Session => Some("sessions"),
+            Self::Approvals | Self::Pending | Self::Approval => Some("approvals"),
+            Self::Approve | Self::Reject | Self::Expire => Some("approve"),
+            Self::Agents | Self::Send | Self::A2a => Some("agents"),
+            Self::Chat | Self::Runs | Self::Run => Some("chat"),
+            Self::Card => None,
+        }
+    }
+
     /// Whether a budget pays for it.
     pub(crate) const fn spends(self) -> bool {
         matches!(self, Self::Chat | Self::Runs)

@@ -15,6 +15,7 @@ use crate::config_check::Check;
 use crate::config_error;
 use crate::error::GatewayError;
 use crate::error_response::ErrorFormat;
+use crate::forwarded::TrustedProxies;
 use crate::normal_form::OwnedHeaders;
 use crate::policy::PolicyLayer;
 use crate::rate_limit::{self, RateLimit};
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) admin: AdminGate,
     /// The headers that the gateway itself reads or sets.
     pub(crate) owned_headers: OwnedHeaders,
+    /// Proxies whose word about the client counts.
+    pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) auth: Option<Auth>,
     pub(crate) tenant: Option<TenantRule>,
     pub(crate) limits: Vec<RateLimit>,
@@ -140,6 +143,7 @@ impl Config {
         let agents = spec.agents.as_ref().map(|agents| AgentLayer::new(agents, &upstreams));
         let agents = check.keep(agents.transpose()).flatten();
         let tools = check.keep(spec.tools.as_ref().map(ToolLayer::new).transpose()).flatten();
+        let trusted_proxies = check.keep(TrustedProxies::parse(&spec.trusted_proxies));
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
@@ -154,6 +158,7 @@ impl Config {
         Ok(Self {
             admin,
             owned_headers,
+            trusted_proxies: trusted_proxies.unwrap_or_default(),
             name: spec.name.clone(),
             digest: digest_of(spec),
             text_rules: text_rules(spec, policy.as_ref()),

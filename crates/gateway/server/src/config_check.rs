@@ -9,7 +9,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use crate::agent_route::AgentRoute;
 use crate::error::GatewayError;
 use crate::normal_form::is_normal_template;
-use crate::router::{FixedResponse, Handler, Proxy, Route, Router, WebSocketChat, covers};
+use crate::router::{FixedResponse, Handler, LlmUse, Proxy, Route, Router, WebSocketChat, covers};
 use crate::spec::{Per, RespondSpec, RouteSpec, Spec};
 use crate::tool_route::ToolRoute;
 use crate::upstream::Upstream;
@@ -152,7 +152,8 @@ impl Check {
             is_normal_template(&route.path),
             &format!("route `{}`: `path` is not in normal form, see the guide", route.name),
         );
-        let handler = self.keep(handler(route, upstreams))?;
+        let reads_llm = spec.budgets.is_some() || spec.policy.is_some();
+        let handler = self.keep(handler(route, upstreams, reads_llm))?;
         Some(Route {
             name: Arc::from(route.name.as_str()),
             template: Arc::from(route.path.as_str()),
@@ -204,15 +205,32 @@ fn builtin_route(spec: &Spec, path: &str, handler: Handler) -> Route {
     Route {
         name: Arc::from(path),
         template: Arc::from(path),
-        handler,
         consumers: Vec::new(),
-        scope: None,
+        scope: scope(&handler).map(str::to_owned),
+        handler,
         open: covers(&spec.open, path),
         is_administration,
     }
 }
 
-fn handler(route: &RouteSpec, upstreams: &[Arc<Upstream>]) -> Result<Handler, String> {
+/// The scope that a key with scopes needs for a built-in route.
+const fn scope(handler: &Handler) -> Option<&'static str> {
+    match handler {
+        Handler::Budget => Some("budget"),
+        Handler::Policy => Some("policy"),
+        Handler::Agents(route) => route.scope(),
+        Handler::Tools(_) => Some("tools"),
+        _ => None,
+    }
+}
+
+/// The handler of a route. `reads_llm`: a layer reads requests of LLM APIs, whatever the route says
+/// of itself.
+fn handler(
+    route: &RouteSpec,
+    upstreams: &[Arc<Upstream>],
+    reads_llm: bool,
+) -> Result<Handler, String> {
     let name = &route.name;
     match (&route.upstream, &route.respond) {
         (None, Some(respond)) => fixed_response(respond).map(Handler::Fixed),
@@ -225,11 +243,16 @@ fn handler(route: &RouteSpec, upstreams: &[Arc<Upstream>]) -> Result<Handler, St
                     known.join(", ")
                 )
             })?;
+            let llm = match (route.llm, reads_llm) {
+                (true, _) => LlmUse::Always,
+                (false, true) => LlmUse::ByPath,
+                (false, false) => LlmUse::Never,
+            };
             let proxy = Proxy {
                 upstream: Arc::clone(upstream),
                 strip: route.strip.clone(),
                 timeout: route.timeout.unwrap_or(upstream.timeout),
-                llm: route.llm,
+                llm,
                 websocket: route.websocket,
             };
             if !(route.llm && route.websocket) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{HOST, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::agent_route::AgentRoute;
@@ -16,6 +16,7 @@ use crate::builtin_routes;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::fault_injection;
+use crate::forwarded::{self, Origin};
 use crate::identify::identify;
 use crate::identity::Identity;
 use crate::llm;
@@ -98,7 +99,9 @@ fn fast_path(route: &Route, method: &Method) -> Option<Response<ResponseBody>> {
 
 fn error_format(config: &Config, route: &Route, path: &str) -> ErrorFormat {
     match &route.handler {
-        Handler::Proxy(proxy) if proxy.llm => ErrorFormat::Llm(llm::dialect_of(path, proxy)),
+        Handler::Proxy(proxy) if proxy.is_llm(path) => {
+            ErrorFormat::Llm(llm::dialect_of(path, proxy))
+        }
         _ => config.error_format,
     }
 }
@@ -131,7 +134,11 @@ async fn admit(
     let route = Arc::clone(&routed.context.route);
     let request = routed.request.headers();
     if route.is_administration {
-        config.admin.admit(routed.context.client.ip(), &routed.request)?;
+        config.admin.admit(
+            routed.context.client.ip(),
+            routed.context.worker.serves,
+            &routed.request,
+        )?;
     }
     if route.open {
         return Ok(headers);
@@ -139,7 +146,7 @@ async fn admit(
     let identity = if route.is_administration {
         Ok(None)
     } else {
-        identify(&config, &route, request).map(Some)
+        identify(&config, &route, routed.request.uri().path(), request).map(Some)
     };
     let identity = identity.or_else(|error| {
         // Who administrates need not be a tenant to see a budget or a policy, or to name an agent.
@@ -151,14 +158,36 @@ async fn admit(
             Handler::Agents(route) => *route == AgentRoute::Agents && *method == Method::POST,
             _ => false,
         };
-        let administrates =
-            may && config.admin.admit(routed.context.client.ip(), &routed.request).is_ok();
+        let administrates = may
+            && config
+                .admin
+                .admit(routed.context.client.ip(), routed.context.worker.serves, &routed.request)
+                .is_ok();
         if administrates { Ok(None) } else { Err(error) }
     });
     let known = identity.as_ref().ok().and_then(Option::as_ref);
     check_rate_limits(&routed.context, known, &mut headers).await?;
     routed.context.identity = identity?.unwrap_or_default();
     Ok(headers)
+}
+
+/// Whether headers of the client reach an upstream or an agent. Administration still looks at them.
+fn passes_headers_on(handler: &Handler) -> bool {
+    match handler {
+        Handler::Proxy(_) | Handler::WebSocketChat(_) => true,
+        Handler::Agents(route) => *route != AgentRoute::Agents,
+        _ => false,
+    }
+}
+
+/// Replaces what the client says of itself by what the gateway knows of it.
+fn own_forwarded_headers(routed: &mut RoutedRequest) {
+    let config = Arc::clone(&routed.context.config);
+    let origin = Origin { client: routed.context.client.ip(), is_tls: config.spec.tls.is_some() };
+    let authority = routed.request.uri().authority();
+    let host = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    let host = host.or_else(|| routed.request.headers().get(HOST).cloned());
+    forwarded::rewrite(routed.request.headers_mut(), &config.trusted_proxies, origin, host);
 }
 
 async fn check_rate_limits(
@@ -183,14 +212,19 @@ fn check_size(request: &Request<Incoming>, max_body: u64) -> Result<(), ErrorRes
     Ok(())
 }
 
-async fn handle(routed: RoutedRequest, format: ErrorFormat) -> Response<ResponseBody> {
+async fn handle(mut routed: RoutedRequest, format: ErrorFormat) -> Response<ResponseBody> {
     let route = Arc::clone(&routed.context.route);
+    if passes_headers_on(&route.handler) {
+        own_forwarded_headers(&mut routed);
+    }
     let faults = routed.context.config.faults;
     if faults.delay.nanos() > 0 {
         fault_injection::delay(faults.delay.nanos()).await;
     }
     match &route.handler {
-        Handler::Proxy(proxy) if proxy.llm => Box::pin(llm::serve(routed, proxy, format)).await,
+        Handler::Proxy(proxy) if proxy.is_llm(routed.request.uri().path()) => {
+            Box::pin(llm::serve(routed, proxy, format)).await
+        }
         Handler::Proxy(proxy) => Box::pin(proxy::serve(routed, proxy, format)).await,
         Handler::WebSocketChat(chat) => websocket_chat::serve(routed, chat, format),
         Handler::Policy => Box::pin(policy_endpoint::serve(routed)).await,

@@ -20,6 +20,7 @@ use crate::router::{Handler, Proxy, Route};
 pub(crate) fn identify(
     config: &Config,
     route: &Route,
+    path: &str,
     headers: &HeaderMap,
 ) -> Result<Identity, ErrorResponse> {
     let mut identity = Identity::default();
@@ -30,12 +31,12 @@ pub(crate) fn identify(
     }
     if let Some(rule) = &config.tenant {
         identity.tenant = rule.tenant(headers, identity.consumer.as_deref())?;
-        if identity.tenant.is_none() && rule.refuses_none(counts_tenants(config, route)) {
+        if identity.tenant.is_none() && rule.refuses_none(counts_tenants(config, route, path)) {
             return Err(rule.none_named());
         }
     }
     if let Handler::Proxy(proxy) = &route.handler
-        && proxy.llm
+        && proxy.is_llm(path)
         && config.spec.cache.is_some()
     {
         identity.credential = credential(config, proxy, headers);
@@ -58,9 +59,9 @@ fn check_route(consumer: &Consumer, route: &Route) -> Result<(), ErrorResponse> 
 }
 
 /// Whether a limit or a budget of tenants applies to the route.
-fn counts_tenants(config: &Config, route: &Route) -> bool {
+fn counts_tenants(config: &Config, route: &Route, path: &str) -> bool {
     let spends = match &route.handler {
-        Handler::Proxy(proxy) => proxy.llm,
+        Handler::Proxy(proxy) => proxy.is_llm(path),
         Handler::Agents(route) => route.spends(),
         handler => matches!(handler, Handler::Policy),
     };

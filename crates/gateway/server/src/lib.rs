@@ -33,6 +33,7 @@ mod error;
 mod error_response;
 mod fault_injection;
 mod forward;
+mod forwarded;
 mod gateway;
 mod headers;
 mod http2_streams;

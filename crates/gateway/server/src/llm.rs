@@ -27,11 +27,12 @@ use crate::router::Proxy;
 pub(crate) use complete::complete;
 pub(crate) use parse_cache::ParseCache;
 use request::LlmRequest;
+pub(crate) use request::strip_prefix;
 pub(crate) use usage::ObservedUsage;
 
 /// The dialect of a path, whose error format the caller expects.
 pub(crate) fn dialect_of(path: &str, proxy: &Proxy) -> Dialect {
-    let path = request::strip_prefix(path, proxy.strip.as_deref());
+    let path = strip_prefix(path, proxy.strip.as_deref());
     Endpoint::from_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use plimsoll_gateway_dialect::Endpoint;
 
 use crate::agent_route::AgentRoute;
+use crate::llm::strip_prefix;
 use crate::tool_route::ToolRoute;
 use crate::units::HumanDuration;
 use crate::upstream::Upstream;
@@ -48,18 +50,38 @@ pub(crate) struct Proxy {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) strip: Option<String>,
     pub(crate) timeout: HumanDuration,
-    pub(crate) llm: bool,
+    pub(crate) llm: LlmUse,
     pub(crate) websocket: bool,
 }
 
+/// Whether the requests of a route are those of an LLM API, which layers read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LlmUse {
+    Never,
+    /// Those to paths of an LLM API.
+    ByPath,
+    Always,
+}
+
 impl Proxy {
+    /// Whether a request to this path is one of an LLM API.
+    pub(crate) fn is_llm(&self, path: &str) -> bool {
+        match self.llm {
+            LlmUse::Never => false,
+            LlmUse::Always => true,
+            LlmUse::ByPath => {
+                Endpoint::from_path(strip_prefix(path, self.strip.as_deref())).is_some()
+            }
+        }
+    }
+
     /// To an upstream with a request that the gateway itself makes.
     pub(crate) fn to(upstream: &Arc<Upstream>) -> Self {
         Self {
             upstream: Arc::clone(upstream),
             strip: None,
             timeout: upstream.timeout,
-            llm: false,
+            llm: LlmUse::Never,
             websocket: false,
         }
     }

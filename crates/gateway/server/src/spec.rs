@@ -58,6 +58,10 @@ pub struct Spec {
     pub server: ServerSpec,
     /// TLS with HTTP/1.1 and HTTP/2 by ALPN. Without it: plain TCP, HTTP/2 by prior knowledge.
     pub tls: Option<TlsSpec>,
+    /// Addresses and networks (`10.0.0.0/8`) of proxies before the gateway, whose `x-forwarded-*`
+    /// count. From everybody else such headers, `forwarded`, `x-real-ip` and the like are removed;
+    /// the gateway writes its own.
+    pub trusted_proxies: Vec<String>,
     /// Format of error responses. LLM routes use the error format of the caller's dialect instead.
     pub envelope: EnvelopeSpec,
     /// Paths, exact or a prefix that ends in `/*`, that need no key and count in no limit.
@@ -109,6 +113,7 @@ impl Default for Spec {
             workers: 1,
             server: ServerSpec::default(),
             tls: None,
+            trusted_proxies: Vec::new(),
             envelope: EnvelopeSpec::Typed,
             open: ["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into(),
             request_id: None,

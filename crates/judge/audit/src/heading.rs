@@ -191,6 +191,7 @@ fn words_of(heading: &str) -> Option<Vec<String>> {
         return None;
     }
     let text = heading.to_lowercase().replace("p(", "p").replace("99_9", "99.9");
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '%' | '/' | '\u{d7}' | '-');
     let words: Vec<String> = text
         .split(|c| !is_part(c))
         .map(|word| word.trim_matches(['.', '-']).to_owned())
@@ -199,27 +200,15 @@ fn words_of(heading: &str) -> Option<Vec<String>> {
     (1..=8).contains(&words.len()).then_some(words)
 }
 
-fn is_part(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '.' | '%' | '/' | '\u{d7}' | '-')
-}
-
 fn unit_word(word: &str) -> Option<Unit> {
     // `min` and `m` are a minimum and a million as often as they are minutes.
     if matches!(word, "min" | "m" | "b" | "x" | "h" | "max") { None } else { unit::named(word) }
 }
 
 fn per_second(words: &[String]) -> bool {
-    words
-        .windows(3)
-        .any(|three| is_requests(&three[0]) && three[1] == "per" && is_second(&three[2]))
-}
-
-fn is_requests(word: &str) -> bool {
-    matches!(word, "requests" | "req" | "reqs")
-}
-
-fn is_second(word: &str) -> bool {
-    matches!(word, "second" | "sec" | "s")
+    let second = |word: &String| matches!(word.as_str(), "second" | "sec" | "s");
+    let requests = |word: &String| matches!(word.as_str(), "requests" | "req" | "reqs");
+    words.windows(3).any(|three| requests(&three[0]) && three[1] == "per" && second(&three[2]))
 }
 
 /// A statistic's word: `p99`, `99th`, `avg`.
@@ -255,20 +244,18 @@ fn statistic(word: &str, words: usize) -> Option<Stat> {
 
 /// What is left of a heading without statistic, unit and words that say nothing.
 fn subject(words: &[String]) -> String {
-    let left: Vec<&str> =
-        words.iter().map(String::as_str).filter(|word| !is_known_word(word, words.len())).collect();
+    let known = |word: &str| {
+        PLAIN.contains(&word)
+            || RATES.contains(&word)
+            || ERRORS.contains(&word)
+            || SUCCESSES.contains(&word)
+            || CLIENTS.contains(&word)
+            || SHARES.contains(&word)
+            || unit_word(word).is_some()
+            || statistic(word, words.len()).is_some()
+    };
+    let left: Vec<&str> = words.iter().map(String::as_str).filter(|word| !known(word)).collect();
     left.join(" ")
-}
-
-fn is_known_word(word: &str, count: usize) -> bool {
-    PLAIN.contains(&word)
-        || RATES.contains(&word)
-        || ERRORS.contains(&word)
-        || SUCCESSES.contains(&word)
-        || CLIENTS.contains(&word)
-        || SHARES.contains(&word)
-        || unit_word(word).is_some()
-        || statistic(word, count).is_some()
 }
 
 /// The column that compares two others.
@@ -355,6 +342,7 @@ mod tests {
 
     #[test]
     fn headings_of_many_tools_are_understood() {
+        let percentile = |percent: u32| Quantity::Time(Stat::Percentile(percent * 1000));
         for (heading, quantity, of) in [
             ("P99 (ms)", percentile(99), ""),
             ("p(95)", percentile(95), ""),
@@ -392,9 +380,5 @@ mod tests {
     fn changes_are_recognised() {
         assert!(is_change("Drop") && is_change("% change") && is_change("\u{394} p99"));
         assert!(!is_change("Result") && !is_change("Change of plans in the year of 2025"));
-    }
-
-    fn percentile(percent: u32) -> Quantity {
-        Quantity::Time(Stat::Percentile(percent * 1000))
     }
 }

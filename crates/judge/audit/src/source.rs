@@ -36,7 +36,7 @@ impl Format {
     }
 
     /// By the name's ending, else by the first characters.
-    fn guess(name: &str, text: &str) -> Self {
+    fn of(name: &str, text: &str) -> Self {
         let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         match ending.as_deref() {
             Some("md" | "markdown") => return Self::Markdown,
@@ -62,15 +62,12 @@ impl Format {
 
 /// Without control characters, which would reach a terminal: no heading and no figure has them.
 fn plain(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if text.contains(is_control) {
         Cow::Owned(text.replace(is_control, "\u{fffd}"))
     } else {
         Cow::Borrowed(text)
     }
-}
-
-fn is_control(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
 }
 
 /// Reads a file.
@@ -84,7 +81,7 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<(Format, Document), Audit
     }
     let text = plain(text.trim_start_matches('\u{feff}'));
     let text = text.as_ref();
-    let format = Format::guess(name, text);
+    let format = Format::of(name, text);
     let document = match format {
         Format::Markdown => markdown::read(text),
         Format::Html => html::read(text),

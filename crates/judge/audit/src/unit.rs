@@ -66,6 +66,7 @@ pub(crate) fn named(name: &str) -> Option<Unit> {
 pub(crate) fn leading(text: &str) -> (Option<Unit>, &str) {
     let body = text.trim_start();
     let spaced = body.len() != text.len();
+    let is_part = |c: char| c.is_alphabetic() || matches!(c, '/' | '%' | '\u{b5}' | '\u{d7}');
     let end = body.find(|c| !is_part(c)).unwrap_or(body.len());
     let Some(word) = body.get(..end) else { return (None, text) };
     // `30 m` or `5 x`: too little to be sure behind a space.
@@ -74,8 +75,4 @@ pub(crate) fn leading(text: &str) -> (Option<Unit>, &str) {
         Some(unit) => (Some(unit), body.get(end..).unwrap_or_default()),
         None => (None, text),
     }
-}
-
-fn is_part(c: char) -> bool {
-    c.is_alphabetic() || matches!(c, '/' | '%' | '\u{b5}' | '\u{d7}')
 }

@@ -66,7 +66,7 @@ pub(crate) fn compare(base: &[StoredRun], new: &[StoredRun]) -> Cells {
         for (metric, quantile) in figures(first.summary.metadata.headline_time()) {
             let logs = |runs: &[StoredRun]| {
                 runs.iter()
-                    .map(|run: &StoredRun| figure(&run.summary, cell, place, metric, quantile))
+                    .map(|run: &StoredRun| figure(&run.summary, (cell, place), metric, quantile))
                     .collect::<Option<Vec<_>>>()
             };
             let change = logs(base).zip(logs(new)).and_then(|(b, n)| Change::between(&b, &n, None));
@@ -107,8 +107,7 @@ fn listed(found: Vec<(Cell, f64)>) -> Cells {
 /// correspond by their place, because their names may differ.
 fn figure(
     run: &RunSummary,
-    like: &Group,
-    place_of_target: Option<usize>,
+    (like, place_of_target): (&Group, Option<usize>),
     metric: Option<Metric>,
     quantile: &Quantile,
 ) -> Option<f64> {

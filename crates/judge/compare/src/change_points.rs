@@ -2,8 +2,6 @@
 //! series may change, and a t-test decides whether it does, so that the answer does not depend on
 //! random permutations (Fleming and others, arXiv 2301.03034).
 
-use std::ops::Range;
-
 use plimsoll_stats::runs::Change;
 use plimsoll_stats::student_t::two_sided_p;
 
@@ -82,7 +80,7 @@ fn differ(before: &[f64], after: &[f64]) -> bool {
 /// Where the stretch before an index and a stretch after it differ most by the energy distance with
 /// exponent 1: the index, and the end of the second stretch.
 fn best_split(values: &[f64]) -> Option<(usize, usize)> {
-    let distances = Distances::new(values);
+    let distances = Distances::of(values);
     let mut best: Option<(f64, (usize, usize))> = None;
     for split in FEWEST_BESIDE..=values.len().checked_sub(FEWEST_BESIDE)? {
         for end in split + FEWEST_BESIDE..=values.len() {
@@ -102,7 +100,7 @@ struct Distances {
 }
 
 impl Distances {
-    fn new(values: &[f64]) -> Self {
+    fn of(values: &[f64]) -> Self {
         let width = values.len() + 1;
         let mut sums = vec![0.0; width * width];
         for (i, one) in values.iter().enumerate() {
@@ -115,21 +113,20 @@ impl Distances {
         Self { sums, width }
     }
 
-    /// The sum over all pairs of a value of `rows` and one of `columns`.
-    fn between(&self, rows: Range<usize>, columns: Range<usize>) -> f64 {
+    /// The sum over all pairs of a value of `a..b` and one of `c..d`.
+    fn between(&self, (a, b): (usize, usize), (c, d): (usize, usize)) -> f64 {
         let at = |i: usize, j: usize| self.sums[i * self.width + j];
-        at(rows.end, columns.end) - at(rows.start, columns.end) - at(rows.end, columns.start)
-            + at(rows.start, columns.start)
+        at(b, d) - at(a, d) - at(b, c) + at(a, c)
     }
 
     /// `mn/(m+n)` times the energy distance of the values before `split` and from there to `end`.
     fn energy(&self, split: usize, end: usize) -> f64 {
-        let (left, right) = (0..split, split..end);
+        let (left, right) = ((0, split), (split, end));
         let (m, n) = (split as f64, (end - split) as f64);
-        let across = 2.0 * self.between(left.clone(), right.clone()) / (m * n);
+        let across = 2.0 * self.between(left, right) / (m * n);
         // Each pair within a stretch is in the sum twice.
-        let within = self.between(left.clone(), left) / (m * (m - 1.0))
-            + self.between(right.clone(), right) / (n * (n - 1.0));
+        let within = self.between(left, left) / (m * (m - 1.0))
+            + self.between(right, right) / (n * (n - 1.0));
         m * n / (m + n) * (across - within)
     }
 }
@@ -160,6 +157,11 @@ mod tests {
         let mut noise = Noise(7);
         let mut right = 0;
         for _ in 0..50 {
+            let level = |index: usize| match index {
+                0..15 => 0.0,
+                15..30 => 3.0,
+                _ => 1.0,
+            };
             let values: Vec<_> = (0..40).map(|index| level(index) + noise.normal()).collect();
             let found = find(&values);
             let near = |index: usize| found.iter().any(|found| found.index.abs_diff(index) <= 1);
@@ -195,38 +197,25 @@ mod tests {
     #[test]
     fn the_energy_is_that_of_all_pairs() {
         let values = [1.0, 4.0, 2.0, 8.0, 9.0, 7.5, 3.0];
-        let distances = Distances::new(&values);
+        let distances = Distances::of(&values);
+        let mean = |pairs: Vec<(f64, f64)>| {
+            pairs.iter().map(|(a, b)| (a - b).abs()).sum::<f64>() / pairs.len() as f64
+        };
+        let cross = |a: &[f64], b: &[f64]| {
+            a.iter().flat_map(|x| b.iter().map(move |y| (*x, *y))).collect::<Vec<_>>()
+        };
+        let within = |a: &[f64]| {
+            let pair = |i: usize, j: usize| (a[i], a[j]);
+            (0..a.len()).flat_map(|i| (i + 1..a.len()).map(move |j| pair(i, j))).collect::<Vec<_>>()
+        };
         let (left, right) = (&values[..3], &values[3..6]);
-        let by_hand = 9.0 / 6.0
-            * (2.0 * mean_distance(&cross(left, right))
-                - mean_distance(&within(left))
-                - mean_distance(&within(right)));
+        let by_hand =
+            9.0 / 6.0 * (2.0 * mean(cross(left, right)) - mean(within(left)) - mean(within(right)));
         assert!((distances.energy(3, 6) - by_hand).abs() < 1e-12);
     }
 
     #[test]
     fn short_series_and_constant_ones_have_no_change() {
         assert!(find(&[]).is_empty() && find(&[1.0; 5]).is_empty() && find(&[2.0; 30]).is_empty());
-    }
-
-    fn level(index: usize) -> f64 {
-        match index {
-            0..15 => 0.0,
-            15..30 => 3.0,
-            _ => 1.0,
-        }
-    }
-
-    fn mean_distance(pairs: &[(f64, f64)]) -> f64 {
-        pairs.iter().map(|(a, b)| (a - b).abs()).sum::<f64>() / pairs.len() as f64
-    }
-
-    fn cross(a: &[f64], b: &[f64]) -> Vec<(f64, f64)> {
-        a.iter().flat_map(|x| b.iter().map(move |y| (*x, *y))).collect()
-    }
-
-    fn within(values: &[f64]) -> Vec<(f64, f64)> {
-        let pairs = values.iter().enumerate();
-        pairs.flat_map(|(at, x)| values[at + 1..].iter().map(move |y| (*x, *y))).collect()
     }
 }

@@ -80,7 +80,7 @@ pub struct RunRef {
 }
 
 impl RunRef {
-    fn from_run(run: &StoredRun) -> Self {
+    fn of(run: &StoredRun) -> Self {
         Self {
             path: run.path.display().to_string(),
             name: run.summary.metadata.run.name.clone(),
@@ -169,18 +169,14 @@ impl Comparison {
         struct Layout {
             schema: String,
         }
-        let Layout { schema } =
-            serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+        let unreadable = |error: serde_json::Error| CompareError::Comparison(error.to_string());
+        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
         if schema != SCHEMA {
             let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
             return Err(CompareError::Comparison(why));
         }
-        serde_json::from_slice(bytes).map_err(|error| unreadable(&error))
+        serde_json::from_slice(bytes).map_err(unreadable)
     }
-}
-
-fn unreadable(error: &serde_json::Error) -> CompareError {
-    CompareError::Comparison(error.to_string())
 }
 
 /// Compares old runs with new ones.
@@ -221,13 +217,13 @@ pub fn compare(
         }
     };
     let change_points = found.change_points();
-    let times = if obstacles.is_empty() { Times::from_runs(base, new) } else { None };
+    let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         verdict: verdict(&obstacles, &results),
         rule: if options.regress.is_some() { Rule::Simple } else { Rule::Repeats },
-        base: base.iter().map(RunRef::from_run).collect(),
-        new: new.iter().map(RunRef::from_run).collect(),
+        base: base.iter().map(RunRef::of).collect(),
+        new: new.iter().map(RunRef::of).collect(),
         same_machine: SameMachine { same: differs.is_empty(), differs },
         alternating: alternating(base, new),
         obstacles,
@@ -305,15 +301,14 @@ impl<'a> Found<'a> {
                     .to_owned(),
             );
         }
-        if self.new.iter().any(is_debug_build) {
+        let debug = |run: &StoredRun| {
+            run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
+        };
+        if self.new.iter().any(debug) {
             notes.push("debug builds: their times are not those of a release build".to_owned());
         }
         notes
     }
-}
-
-fn is_debug_build(run: &StoredRun) -> bool {
-    run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
 }
 
 /// What is known of the spread between runs besides these runs.
@@ -394,9 +389,9 @@ fn alternating(base: &[StoredRun], new: &[StoredRun]) -> Option<bool> {
     if smaller == 0 || base.len() + new.len() == 2 {
         return None;
     }
-    let old = base.iter().map(|run| (run.summary.metadata.run.started_unix_ns, false));
-    let mut order: Vec<_> =
-        old.chain(new.iter().map(|run| (run.summary.metadata.run.started_unix_ns, true))).collect();
+    let start = |run: &StoredRun| run.summary.metadata.run.started_unix_ns;
+    let old = base.iter().map(|run| (start(run), false));
+    let mut order: Vec<_> = old.chain(new.iter().map(|run| (start(run), true))).collect();
     order.sort_unstable();
     let changes = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     Some(changes >= smaller)

@@ -23,7 +23,7 @@ pub enum FigureUnit {
 }
 
 impl FigureUnit {
-    pub(crate) fn from_gate(gate: &Gate) -> Self {
+    pub(crate) fn of(gate: &Gate) -> Self {
         match gate.unit() {
             _ if gate.is_cpu() => Self::CpuUs,
             Unit::Time => Self::Ms,
@@ -89,7 +89,7 @@ impl GateResult {
         let (Margin::Relative(margin) | Margin::Points(margin)) = gate.margin();
         Self {
             name: gate.name().to_owned(),
-            unit: FigureUnit::from_gate(gate),
+            unit: FigureUnit::of(gate),
             more_is_worse: gate.worse() == Worse::Higher,
             base: None,
             new: None,
@@ -101,7 +101,7 @@ impl GateResult {
         }
     }
 
-    fn new(gate: &Gate, figure: &Repeated, judged: Judged) -> Self {
+    fn of(gate: &Gate, figure: &Repeated, judged: Judged) -> Self {
         Self {
             base: mean(figure.margin, &figure.base),
             new: mean(figure.margin, &figure.new),
@@ -133,10 +133,11 @@ pub(crate) fn simple_result(
 /// The mean of runs: geometric where changes are ratios.
 pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
+    let plain = || values.iter().sum::<f64>() / count;
     let scaled = Repeated::scaled(margin, values);
     Some(match (margin, scaled) {
         (Margin::Relative(_), Some(logs)) => (logs.iter().sum::<f64>() / count).exp(),
-        _ => values.iter().sum::<f64>() / count,
+        _ => plain(),
     })
     .filter(|mean| mean.is_finite())
 }
@@ -149,7 +150,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn read(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Result<Self, String> {
+    fn of(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Result<Self, String> {
         let side = |runs: &[StoredRun]| -> Result<Vec<_>, String> {
             runs.iter().map(|run| measure(gate, run)).collect()
         };
@@ -171,7 +172,7 @@ impl Measured {
             new: self.new.iter().map(&of).collect(),
             margin: gate.margin(),
             worse: gate.worse(),
-            history: spreads.spread(gate),
+            history: spreads.of(gate),
             trials: self.trials,
         }
     }
@@ -200,7 +201,7 @@ pub(crate) fn judge(
     new: &[StoredRun],
     spreads: &Spreads<'_>,
 ) -> Vec<GateResult> {
-    let measured: Vec<_> = gates.iter().map(|gate| Measured::read(gate, base, new)).collect();
+    let measured: Vec<_> = gates.iter().map(|gate| Measured::of(gate, base, new)).collect();
     let known =
         || gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
     let as_measured: Vec<_> =
@@ -217,7 +218,7 @@ pub(crate) fn judge(
             Ok(measured) => judged.next().map_or_else(
                 || GateResult::without_value(gate, "it was not judged".to_owned()),
                 |((figure, found), without)| {
-                    let mut result = GateResult::new(gate, figure, found);
+                    let mut result = GateResult::of(gate, figure, found);
                     if measured.has_bound() && differs(&result.judged.judgement, &without.judgement)
                     {
                         let why = "what the generator itself added to the figures decides";
@@ -242,16 +243,14 @@ fn differs(one: &Judgement, other: &Judgement) -> bool {
 /// logarithmic scale.
 fn within_run(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Option<WithinRun> {
     let ([base], [new]) = (base, new) else { return None };
-    let ([base_low, base, base_high], [new_low, new, new_high]) =
-        (logs(gate, base)?, logs(gate, new)?);
+    let logs = |run: &StoredRun| {
+        let value = gate.measure(&run.summary).ok()?.value;
+        let (low, high) = gate.interval(&run.summary)?;
+        (low > 0.0).then(|| [low.ln(), value.ln(), high.ln()])
+    };
+    let ([base_low, base, base_high], [new_low, new, new_high]) = (logs(base)?, logs(new)?);
     let change = new - base;
     let below = (new - new_low).hypot(base_high - base);
     let above = (new_high - new).hypot(base - base_low);
     Some(WithinRun { low: (change - below).exp_m1(), high: (change + above).exp_m1() })
-}
-
-fn logs(gate: &Gate, run: &StoredRun) -> Option<[f64; 3]> {
-    let value = gate.measure(&run.summary).ok()?.value;
-    let (low, high) = gate.interval(&run.summary)?;
-    (low > 0.0).then(|| [low.ln(), value.ln(), high.ln()])
 }

@@ -112,17 +112,17 @@ impl History {
 
     /// Runs with this fingerprint.
     pub(crate) fn runs_of(&self, fingerprint: &str) -> usize {
-        self.lines_of(fingerprint).count()
+        self.of(fingerprint).count()
     }
 
-    fn lines_of<'a>(&'a self, fingerprint: &'a str) -> impl Iterator<Item = &'a Line> {
+    fn of<'a>(&'a self, fingerprint: &'a str) -> impl Iterator<Item = &'a Line> {
         self.lines.iter().filter(move |line| line.fingerprint == fingerprint)
     }
 
     /// The spread of a figure between runs of unchanged code, without the runs in `except`.
     fn spread(&self, fingerprint: &str, gate: &Gate, except: &[String]) -> Option<Spread> {
         let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for line in self.lines_of(fingerprint).filter(|line| !except.contains(&line.run)) {
+        for line in self.of(fingerprint).filter(|line| !except.contains(&line.run)) {
             let value = line.figures.get(gate.name()).copied();
             let scaled = value.and_then(|value| Repeated::scaled(gate.margin(), &[value]));
             groups.entry(&line.group).or_default().extend(scaled.into_iter().flatten());
@@ -133,7 +133,7 @@ impl History {
 
     /// The changes of a figure over time; nothing below [`FEWEST_RUNS`] runs.
     pub(crate) fn changes(&self, fingerprint: &str, gate: &Gate) -> Vec<Change> {
-        let mut lines: Vec<_> = self.lines_of(fingerprint).collect();
+        let mut lines: Vec<_> = self.of(fingerprint).collect();
         // Runs of two groups may alternate: a group comes where its first run came.
         let start = |group: &str| {
             let starts = self.lines.iter().filter(|line| line.group == group);
@@ -209,7 +209,7 @@ pub(crate) enum Spreads<'a> {
 impl Spreads<'_> {
     /// For a figure, on the scale of the statistics. What is stated is a share; of figures that are
     /// shares themselves, chance alone is then known.
-    pub(crate) fn spread(&self, gate: &Gate) -> Option<Spread> {
+    pub(crate) fn of(&self, gate: &Gate) -> Option<Spread> {
         match self {
             Self::Unknown => None,
             Self::Stated(share) => Some(Spread {

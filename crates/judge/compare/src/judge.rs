@@ -113,8 +113,9 @@ impl Repeated {
 
     /// The change with at least the error that chance alone gives to shares of so many requests:
     /// binomial, with one request more of each kind, so that no errors at all are not certainty.
-    fn at_least_by_chance(&self, change: Change, trials: (u64, u64)) -> Change {
-        let (base_trials, new_trials) = (trials.0 as f64, trials.1 as f64);
+    fn at_least_by_chance(&self, change: Change, (base, new): (u64, u64)) -> Change {
+        let (base_trials, new_trials) = (base as f64, new as f64);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let hits = mean(&self.base) * base_trials + mean(&self.new) * new_trials;
         let share = (hits + 1.0) / (base_trials + new_trials + 2.0);
         let variance = share * (1.0 - share);
@@ -210,25 +211,19 @@ impl Repeated {
     fn why(&self, change: &Change, p_holm: f64) -> String {
         let worse = self.direction().more(change.estimate);
         let (margin, amount) = (self.scaled_margin(), self.shown_amount(worse));
+        let shown = |amount| format::amount(self.margin, amount);
         let needed = change.runs_needed(margin).map_or_else(
             || "more than 1,000 runs on each side would be needed".to_owned(),
             |runs| format!("needs {runs} runs on each side"),
         );
         if worse > margin {
-            return format!(
-                "worse by {}, but not proven (p {p_holm:.2})",
-                format::amount(self.margin, amount)
-            );
+            return format!("worse by {}, but not proven (p {p_holm:.2})", shown(amount));
         }
         let interval = change.interval(LEVEL);
         let most = self.direction().more(interval.low).max(self.direction().more(interval.high));
-        let most = format::amount(self.margin, self.shown_amount(most));
+        let most = shown(self.shown_amount(most));
         format!("may be worse by up to {most}; {needed}")
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 impl Judged {

@@ -16,6 +16,16 @@ impl Comparison {
     /// # Errors
     /// [`CompareError::Write`], which a comparison built by this crate does not cause.
     pub fn junit(&self, inconclusive_passes: bool) -> Result<String, CompareError> {
+        let open = |why: &str| {
+            if inconclusive_passes {
+                let mut skipped = TestCaseStatus::skipped();
+                skipped.set_message(clean(why));
+                return skipped;
+            }
+            let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
+            error.set_type("inconclusive").set_message(clean(why));
+            error
+        };
         let comparable = if self.obstacles.is_empty() {
             TestCaseStatus::success()
         } else {
@@ -33,7 +43,7 @@ impl Comparison {
                     failure.set_type("worse").set_message(clean(&message(gate)));
                     failure
                 }
-                Judgement::Inconclusive(_) => open(&message(gate), inconclusive_passes),
+                Judgement::Inconclusive(_) => open(&message(gate)),
             };
             suite.add_test_case(case(&gate.name, status));
         }
@@ -41,17 +51,6 @@ impl Comparison {
         report.add_test_suite(suite);
         report.to_string().map_err(|error| CompareError::Write(error.to_string()))
     }
-}
-
-fn open(why: &str, inconclusive_passes: bool) -> TestCaseStatus {
-    if inconclusive_passes {
-        let mut skipped = TestCaseStatus::skipped();
-        skipped.set_message(clean(why));
-        return skipped;
-    }
-    let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
-    error.set_type("inconclusive").set_message(clean(why));
-    error
 }
 
 fn case(name: &str, status: TestCaseStatus) -> TestCase {

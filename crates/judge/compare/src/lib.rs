@@ -12,6 +12,7 @@
 //!
 //! The statistics are those of `plimsoll-stats`; `docs/statistics.md` explains them.
 
+mod ahead;
 pub mod cells;
 pub mod change_points;
 pub mod comparison;
@@ -26,7 +27,6 @@ mod junit;
 pub mod machine;
 mod markdown;
 pub mod plan;
-mod power;
 mod screen;
 mod shown;
 mod simple;
@@ -34,11 +34,11 @@ mod stored_run;
 mod text;
 mod times;
 
+pub use ahead::{Ahead, AheadGate, ahead};
 pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of};
 pub use error::CompareError;
 pub use gates::GateResult;
 pub use history::History;
-pub use power::{GateForecast, PowerForecast, forecast};
 pub use shown::Shown;
 pub use stored_run::StoredRun;
 pub use times::Times;

@@ -101,14 +101,11 @@ impl Difference {
 /// # Errors
 /// [`CompareError::UnknownDifference`].
 pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
-    match allowed.iter().find(|name| !is_known(name)) {
+    let known = |name: &str| name == PLAN || ITEMS.iter().any(|item| item.name == name);
+    match allowed.iter().find(|name| !known(name)) {
         Some(name) => Err(CompareError::UnknownDifference { name: name.clone(), known: names() }),
         None => Ok(()),
     }
-}
-
-fn is_known(name: &str) -> bool {
-    name == PLAN || ITEMS.iter().any(|item| item.name == name)
 }
 
 /// The names that may be allowed, for messages.

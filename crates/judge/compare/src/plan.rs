@@ -103,19 +103,16 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return;
     }
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     if values.iter().all(|value| value.is_some_and(Value::is_object)) {
-        let mut keys: Vec<_> = values
-            .iter()
-            .flatten()
-            .filter_map(|value| value.as_object())
-            .flat_map(Map::keys)
-            .collect();
+        let objects = || values.iter().flatten().filter_map(|value| value.as_object());
+        let mut keys: Vec<_> = objects().flat_map(Map::keys).collect();
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
             let members: Vec<_> =
                 values.iter().map(|value| value.and_then(|value| value.get(key))).collect();
-            collect(below(&path, key), &members, found);
+            collect(below(key), &members, found);
         }
         return;
     }
@@ -125,7 +122,7 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
         for index in 0..length {
             let items: Vec<_> =
                 values.iter().map(|value| value.and_then(|value| value.get(index))).collect();
-            collect(below(&path, &(index + 1).to_string()), &items, found);
+            collect(below(&(index + 1).to_string()), &items, found);
         }
         return;
     }
@@ -141,10 +138,6 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
             })
             .collect(),
     ));
-}
-
-fn below(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use plimsoll_metrics::Judgement;
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 
+use crate::ahead::{Ahead, MEANS};
 use crate::comparison::{Comparison, Verdict};
-use crate::power::{MEANS, PowerForecast};
 use crate::text::explanations;
 
 /// The most gates that are shown.
@@ -72,7 +72,7 @@ impl Comparison {
     }
 }
 
-impl PowerForecast {
+impl Ahead {
     /// The screen; what it leaves out is printed by `--full`.
     pub fn screen(&self) -> Screen {
         let mut screen = Screen::new(Rest::Flag);

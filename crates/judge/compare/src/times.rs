@@ -19,7 +19,7 @@ pub struct Times {
 
 impl Times {
     /// Those of runs that may be compared; `None` if no run has any.
-    pub(crate) fn from_runs(base: &[StoredRun], new: &[StoredRun]) -> Option<Self> {
+    pub(crate) fn of(base: &[StoredRun], new: &[StoredRun]) -> Option<Self> {
         let metric: Metric = base.first()?.summary.metadata.headline_time();
         let side = |runs: &[StoredRun]| {
             runs.iter()

@@ -139,6 +139,7 @@ mod tests {
 
     #[test]
     fn values_are_read_as_logs_write_them() {
+        let text = |text: &'static str| Cell::of_text(text);
         assert_eq!(text(" - "), Cell::Missing);
         assert_eq!(text("12").count(), Ok(Some(12)));
         assert_eq!(text("12.0").count(), Ok(Some(12)));
@@ -160,9 +161,5 @@ mod tests {
         assert_eq!(Cell::of_text("1763700000.123").step(Unit::S), Some(1_000_000));
         assert_eq!(Cell::of_text("2026-01-02T03:04:05Z").step(Unit::Iso), Some(1_000_000_000));
         assert_eq!(Cell::of_text("2026-01-02 03:04:05.123456").step(Unit::Iso), Some(1_000));
-    }
-
-    fn text(text: &'static str) -> Cell<'static> {
-        Cell::of_text(text)
     }
 }

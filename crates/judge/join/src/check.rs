@@ -1,10 +1,10 @@
 //! Whether a log could be read as its map says, is one of the run, and has times that can be
 //! compared. What is wrong is told with its cause and its remedy.
 
+use crate::books::Joiner;
 use crate::clock::{ClockBounds, Clocks};
 use crate::error::{JoinError, quoted};
 use crate::map::Field;
-use crate::matcher::Matcher;
 use crate::result::Books;
 use crate::run::{Fate, Request, Run};
 use crate::source::Source;
@@ -17,7 +17,7 @@ const APART: f64 = 1_800_000.0;
 const BAD: f64 = 0.01;
 
 /// Whether the log could be read as the map says.
-pub(crate) fn rows(joiner: &Matcher<'_, '_>, source: &Source) -> Result<(), JoinError> {
+pub(crate) fn rows(joiner: &Joiner<'_, '_>, source: &Source) -> Result<(), JoinError> {
     let Books { in_log, unreadable, .. } = joiner.books;
     let log = source.name();
     if in_log == 0 && unreadable == 0 {
@@ -53,7 +53,7 @@ pub(crate) fn rows(joiner: &Matcher<'_, '_>, source: &Source) -> Result<(), Join
 
 /// Whether the log is one of this run at all.
 pub(crate) fn matches(
-    joiner: &Matcher<'_, '_>,
+    joiner: &Joiner<'_, '_>,
     span: (i64, i64),
     log: &str,
 ) -> Result<(), JoinError> {
@@ -104,7 +104,7 @@ pub(crate) fn matches(
 
 /// How many requests took the log's side longer than the client waited; and why the times are not
 /// compared, if they are not.
-pub(crate) fn times(joiner: &Matcher<'_, '_>) -> Result<(u64, Option<String>), JoinError> {
+pub(crate) fn times(joiner: &Joiner<'_, '_>) -> Result<(u64, Option<String>), JoinError> {
     let refused = lengths(joiner)?;
     let refused = refused.or(upstream(joiner)?);
     let step = joiner.quality.length_step.unwrap_or(0);
@@ -123,7 +123,7 @@ pub(crate) fn times(joiner: &Matcher<'_, '_>) -> Result<(u64, Option<String>), J
 }
 
 /// Whether the log's lengths are in the units of the map; why there are none, where it has none.
-fn lengths(joiner: &Matcher<'_, '_>) -> Result<Option<String>, JoinError> {
+fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
     let Some(entry) = joiner.map.entry(Field::Total).or_else(|| joiner.map.entry(Field::Ended))
     else {
         return Ok(Some("the map names no time of the log (total)".to_owned()));
@@ -147,7 +147,7 @@ fn lengths(joiner: &Matcher<'_, '_>) -> Result<Option<String>, JoinError> {
 }
 
 /// Whether what the log says of the upstream is a part of what it says of the whole.
-fn upstream(joiner: &Matcher<'_, '_>) -> Result<Option<String>, JoinError> {
+fn upstream(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
     let Some(entry) = joiner.map.entry(Field::Upstream) else { return Ok(None) };
     let Some(unit) = entry.unit else { return Ok(None) };
     let (longer, both) = times::longer_upstream(joiner.run, joiner.quality.steps());
@@ -170,13 +170,13 @@ fn upstream(joiner: &Matcher<'_, '_>) -> Result<Option<String>, JoinError> {
 }
 
 /// The bounds of the log's clock; why there are none.
-pub(crate) fn clock(joiner: &Matcher<'_, '_>, span: (i64, i64)) -> Result<ClockBounds, String> {
+pub(crate) fn clock(joiner: &Joiner<'_, '_>, span: (i64, i64)) -> Result<ClockBounds, String> {
     let Some(step) = joiner.quality.step else {
         return Err("the map names no time of arrival (at)".to_owned());
     };
     // A time of arrival that is computed from two others has the steps of both.
     let computed = joiner.map.entry(Field::At).is_none();
-    let mut clocks = Clocks::new(span.0, span.1, if computed { step * 2 } else { step });
+    let mut clocks = Clocks::new(span, if computed { step * 2 } else { step });
     for request in &joiner.run.requests {
         if let Some(at) = request.log_at.get()
             && request.fate != Fate::NeverSent
@@ -219,14 +219,11 @@ pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
     if nearest as f64 / 1e6 < APART {
         return Ok(());
     }
+    let utc = |nanos: i64| plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default());
     Err(JoinError::Usage(format!(
         "the log's times have another unit or zone: a request that was sent at {} arrived at {}. \
          Correct `at` or `ended` in --map, or leave it out with --map at=",
         utc(sent),
         utc(at)
     )))
-}
-
-fn utc(nanos: i64) -> String {
-    plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default())
 }

@@ -53,7 +53,7 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// For requests sent between two times, and a log whose times have this step.
-    pub(crate) fn new(start: i64, end: i64, step: i64) -> Self {
+    pub(crate) fn new((start, end): (i64, i64), step: i64) -> Self {
         let length = end.saturating_sub(start).max(1);
         Self { start, length, step, upper: vec![None; PARTS], lower: vec![None; PARTS] }
     }
@@ -151,7 +151,7 @@ mod tests {
     /// which take 50 to 900 us each.
     fn clocks(offset: f64, drift: f64, step: i64) -> Clocks {
         let start = 1_795_000_000_000_000_000_i64;
-        let mut clocks = Clocks::new(start, start + 100_000_000_000, step);
+        let mut clocks = Clocks::new((start, start + 100_000_000_000), step);
         for n in 0..100_000_i64 {
             let (sent, there) = (start + n * 1_000_000, 50_000 + n * 7_919 % 850_000);
             let back = 50_000 + n * 104_729 % 850_000;

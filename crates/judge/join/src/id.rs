@@ -10,7 +10,7 @@ pub(crate) struct IdHash(u128);
 
 impl IdHash {
     /// FNV-1a of 128 bits.
-    pub(crate) fn from_id(id: &str) -> Self {
+    pub(crate) fn of(id: &str) -> Self {
         const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
         Self(
@@ -54,7 +54,7 @@ mod tests {
     /// The published vectors of FNV-1a.
     #[test]
     fn ids_are_hashed_by_fnv_1a() {
-        assert_eq!(IdHash::from_id("").0, 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-        assert_eq!(IdHash::from_id("a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(IdHash::of("").0, 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(IdHash::of("a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
 }

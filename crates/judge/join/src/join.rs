@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::books::Joiner;
 use crate::check;
 use crate::error::JoinError;
 use crate::map::{Field, LogOf, Map};
-use crate::matcher::Matcher;
 use crate::preset::{MapChoice, choose};
 use crate::progress::{Progress, Reading};
 use crate::result::{Books, GroupTimes, Join, SCHEMA, StageTimes, Verdict};
@@ -56,8 +56,8 @@ pub fn join(
     shown(&map);
     let mut run = Run::read(folder, &options.run, &mut Progress::new(tell))?;
     let (span, log) = (run.span(), source.name());
-    let mut joiner = Matcher::new(&mut run, &map, Progress::new(tell));
-    source.read(&map, &columns, &Window::around(span.0, span.1), &mut joiner)?;
+    let mut joiner = Joiner::new(&mut run, &map, Progress::new(tell));
+    source.read(&map, &columns, &Window::around(span), &mut joiner)?;
     joiner.close();
     check::rows(&joiner, source)?;
     check::matches(&joiner, span, &log)?;
@@ -74,7 +74,7 @@ pub fn join(
         refused.as_ref().map_or_else(|| both_times(&joiner), |_| Default::default());
     let notes = notes(&joiner);
     let verdict = verdict(&joiner, options.allow_lost);
-    let Matcher { books, disagreements, examples, .. } = joiner;
+    let Joiner { books, disagreements, examples, .. } = joiner;
     let (clock, clock_refused) = match clock {
         Ok(clock) => (Some(clock), None),
         Err(why) => (None, Some(why)),
@@ -106,12 +106,12 @@ pub fn join(
 }
 
 /// The times by group, and the means by stage.
-fn both_times(joiner: &Matcher<'_, '_>) -> (Vec<GroupTimes>, Vec<StageTimes>) {
+fn both_times(joiner: &Joiner<'_, '_>) -> (Vec<GroupTimes>, Vec<StageTimes>) {
     let log_of = joiner.map.log_of;
     (times::by_group(joiner.run, log_of), stage_times::by_stage(joiner.run, log_of))
 }
 
-fn verdict(joiner: &Matcher<'_, '_>, allow_lost: f64) -> Verdict {
+fn verdict(joiner: &Joiner<'_, '_>, allow_lost: f64) -> Verdict {
     let books = &joiner.books;
     if let Some(why) = uncovered(joiner.run, books) {
         return Verdict::Unjudged(why);
@@ -136,13 +136,14 @@ fn verdict(joiner: &Matcher<'_, '_>, allow_lost: f64) -> Verdict {
 fn uncovered(run: &Run, books: &Books) -> Option<String> {
     let matched = run.requests.iter().filter(|request| request.rows > 0).map(|r| r.sent);
     let (first, last) = (matched.clone().min()?, matched.max()?);
+    let beyond = |request: &Request| request.sent < first || request.sent > last;
     let count = run
         .requests
         .iter()
         .filter(|request: &&Request| {
             request.rows == 0 && request.fate == Fate::Answered && !request.kept && request.named
         })
-        .filter(|request| request.sent < first || request.sent > last)
+        .filter(|request| beyond(request))
         .count() as u64;
     let many =
         count >= AT_THE_ENDS && count as f64 > (books.matched + books.lost) as f64 * UNCOVERED;
@@ -155,7 +156,7 @@ fn uncovered(run: &Run, books: &Books) -> Option<String> {
     })
 }
 
-fn notes(joiner: &Matcher<'_, '_>) -> Vec<String> {
+fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
     let (run, books) = (&joiner.run, &joiner.books);
     let mut notes = Vec::new();
     if run.sampled {

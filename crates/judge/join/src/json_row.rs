@@ -212,6 +212,7 @@ mod tests {
 
     #[test]
     fn only_mapped_columns_are_taken_at_any_depth() {
+        let entry = |field, column: &str| Entry { field, column: column.to_owned(), unit: None };
         let entries = vec![
             entry(Field::Id, "meta.id"),
             entry(Field::Status, "status"),
@@ -231,9 +232,5 @@ mod tests {
         for line in ["", "[]", "{", r#"{"status":1} x"#, "status=200"] {
             assert_eq!(read(line), None, "{line}");
         }
-    }
-
-    fn entry(field: Field, column: &str) -> Entry {
-        Entry { field, column: column.to_owned(), unit: None }
     }
 }

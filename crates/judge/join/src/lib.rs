@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! results.jsonl -> Run (compact, by id) --.
-//! log -> Source -> cells -> LogRow -------+-> Matcher -> books, times, clock -> Join -> text, JSON
+//! log -> Source -> cells -> LogRow --------+-> Joiner -> books, times, clock -> Join -> text, JSON
 //!                    Map (shown) ---------'
 //! ```
 //!
@@ -15,6 +15,8 @@
 //! once, row by row. Only lengths are compared, so clocks need not agree; where the log has times,
 //! bounds of its clock follow from them.
 
+#[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
+mod books;
 mod cell;
 mod check;
 mod clock;
@@ -26,8 +28,6 @@ mod json_row;
 mod lines;
 mod log_row;
 mod map;
-#[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
-mod matcher;
 mod preset;
 mod progress;
 mod result;

@@ -92,8 +92,8 @@ impl<'a> LogRow<'a> {
 
     /// What may be its request's id, the sent one first.
     pub(crate) fn ids(&self) -> impl Iterator<Item = IdHash> {
-        let sent = self.id.as_deref().map(IdHash::from_id);
-        sent.into_iter().chain(self.carried.as_deref().map(IdHash::from_id))
+        let sent = self.id.as_deref().map(IdHash::of);
+        sent.into_iter().chain(self.carried.as_deref().map(IdHash::of))
     }
 }
 

@@ -209,6 +209,7 @@ mod tests {
 
     #[test]
     fn a_mapping_names_a_field_a_column_and_a_unit() {
+        let parse = |text| Mapping::parse(text).map_err(|error| error.to_string());
         let of =
             |field, column: &str, unit| Mapping { field, column: Some(column.to_owned()), unit };
         assert_eq!(parse("id=a.b:c"), Ok(of(Field::Id, "a.b:c", None)));
@@ -226,9 +227,5 @@ mod tests {
         ] {
             assert!(parse(text).unwrap_err().contains(part), "{text}: {:?}", parse(text));
         }
-    }
-
-    fn parse(text: &str) -> Result<Mapping, String> {
-        Mapping::parse(text).map_err(|error| error.to_string())
     }
 }

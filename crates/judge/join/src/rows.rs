@@ -78,6 +78,7 @@ fn row<'r>(
         LogOf::Upstream => log,
     };
     let gateway = (log_of == LogOf::Gateway).then(|| log.zip(upstream)).flatten();
+    let ms = |nanos: i64| nanos as f64 / 1e6;
     Row {
         request_id: run.id(index),
         scenario: name.map_or("", |name| &name.scenario),
@@ -92,10 +93,6 @@ fn row<'r>(
         gateway_ms: gateway.filter(|_| comparable).map(|(log, upstream)| ms(log - upstream)),
         upstream_ms: upstream.filter(|_| comparable).map(ms),
     }
-}
-
-fn ms(nanos: i64) -> f64 {
-    nanos as f64 / 1e6
 }
 
 const fn state(request: &Request, log_of: LogOf) -> &'static str {

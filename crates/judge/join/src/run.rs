@@ -29,7 +29,7 @@ pub(crate) struct Time(i64);
 impl Time {
     pub(crate) const NONE: Self = Self(NO_TIME);
 
-    pub(crate) const fn from_nanos(nanos: Option<i64>) -> Self {
+    pub(crate) const fn of(nanos: Option<i64>) -> Self {
         match nanos {
             Some(nanos) => Self(nanos),
             None => Self::NONE,
@@ -47,7 +47,7 @@ pub(crate) struct Count(u32);
 
 impl Default for Count {
     fn default() -> Self {
-        Self::known(None)
+        Self::of(None)
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct LogValues {
 }
 
 impl Count {
-    pub(crate) const fn known(known: Option<u32>) -> Self {
+    pub(crate) const fn of(known: Option<u32>) -> Self {
         match known {
             Some(count) => Self(count),
             None => Self(NO_COUNT),
@@ -261,7 +261,7 @@ impl Run {
         self.without_header += u64::from(header == Some(None));
         request.named = header != Some(None);
         if let Some(id) = header.flatten() {
-            match self.table.entry(IdHash::from_id(id)) {
+            match self.table.entry(IdHash::of(id)) {
                 Entry::Vacant(free) => {
                     free.insert(index);
                 }
@@ -274,12 +274,14 @@ impl Run {
         self.requests.push(request);
         self.ids.push_str(&row.request_id);
         // What is behind the gateway may know the id that was sent, in the header or the prompt.
-        self.table.insert(IdHash::from_id(&row.request_id), index);
+        self.table.insert(IdHash::of(&row.request_id), index);
         Ok(())
     }
 
     fn request(&mut self, row: &ParsedRow) -> Result<Request, JoinError> {
         let outcome = row.outcome().map_err(|error| JoinError::usage(error.to_string()))?;
+        let nanos = |length: Nanos| i64::try_from(length.as_u64()).ok();
+        let reported = |count, source| (source == TokenSource::Reported).then_some(count);
         let intended = i64::try_from(row.intended_unix_ns).unwrap_or(i64::MAX);
         let fate = match outcome {
             Outcome::NeverSent => Fate::NeverSent,
@@ -294,9 +296,9 @@ impl Run {
         let scenario = GroupName { scenario: row.scenario.clone(), outcome: outcome.name() };
         Ok(Request {
             sent: intended.saturating_add(row.dispatch_lag_ms.and_then(nanos).unwrap_or(0)),
-            service: Time::from_nanos(row.service_time_ms.and_then(nanos)),
-            prompt: Count::known(reported(row.prompt_tokens, row.prompt_tokens_source)),
-            completion: Count::known(reported(row.completion_tokens, row.completion_tokens_source)),
+            service: Time::of(row.service_time_ms.and_then(nanos)),
+            prompt: Count::of(reported(row.prompt_tokens, row.prompt_tokens_source)),
+            completion: Count::of(reported(row.completion_tokens, row.completion_tokens_source)),
             status: row.status,
             group: position(&mut self.groups, &scenario)?,
             stage: position(&mut self.stages, &row.stage)?,
@@ -334,14 +336,6 @@ impl Run {
             self.requests.iter().map(|r| r.sent.saturating_add(r.service.get().unwrap_or(0)));
         (sent.min().unwrap_or(0), over.max().unwrap_or(0))
     }
-}
-
-fn reported(count: u32, source: TokenSource) -> Option<u32> {
-    (source == TokenSource::Reported).then_some(count)
-}
-
-fn nanos(length: Nanos) -> Option<i64> {
-    i64::try_from(length.as_u64()).ok()
 }
 
 /// The id of the run, as its plan.json has it; `None` without such a file.

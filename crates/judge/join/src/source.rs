@@ -9,9 +9,9 @@ mod table;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::books::Joiner;
 use crate::error::{JoinError, quoted};
 use crate::map::Map;
-use crate::matcher::Matcher;
 
 use self::table::Address;
 
@@ -32,7 +32,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Five minutes more than the run on either side.
-    pub(crate) fn around(first: i64, last: i64) -> Self {
+    pub(crate) fn around((first, last): (i64, i64)) -> Self {
         const MORE: i64 = 300_000_000_000;
         Self { first: first.saturating_sub(MORE), last: last.saturating_add(MORE) }
     }
@@ -86,12 +86,18 @@ impl Source {
     /// # Errors
     /// [`JoinError::Usage`] for an address that is none, or has a password in it.
     pub fn parse(text: &str, credentials: impl Fn(&str) -> Credentials) -> Result<Self, JoinError> {
+        let table = |url, kind| {
+            let (address, user) = Address::parse(url, kind)?;
+            let known = credentials(kind);
+            let credentials = Credentials { user: user.or(known.user), ..known };
+            Ok(Table { address, credentials, patience: PATIENCE })
+        };
         if let Some(url) = text.strip_prefix("clickhouse:") {
-            return Ok(Self::ClickHouse(table(url, "clickhouse", credentials)?));
+            return Ok(Self::ClickHouse(table(url, "clickhouse")?));
         }
         let is_postgres = text.starts_with("postgres:") || text.starts_with("postgresql:");
         if is_postgres {
-            return Ok(Self::Postgres(table(text, "postgres", credentials)?));
+            return Ok(Self::Postgres(table(text, "postgres")?));
         }
         Ok(Self::File(PathBuf::from(text)))
     }
@@ -145,7 +151,7 @@ impl Source {
         map: &Map,
         columns: &[Column],
         window: &Window,
-        joiner: &mut Matcher<'_, '_>,
+        joiner: &mut Joiner<'_, '_>,
     ) -> Result<(), JoinError> {
         match self {
             Self::File(path) => file::read(path, map, columns, joiner),
@@ -159,17 +165,6 @@ impl Source {
             }
         }
     }
-}
-
-fn table(
-    url: &str,
-    kind: &'static str,
-    credentials: impl Fn(&str) -> Credentials,
-) -> Result<Table, JoinError> {
-    let (address, user) = Address::parse(url, kind)?;
-    let known = credentials(kind);
-    let credentials = Credentials { user: user.or(known.user), ..known };
-    Ok(Table { address, credentials, patience: PATIENCE })
 }
 
 #[cfg(not(feature = "postgres"))]

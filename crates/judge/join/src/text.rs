@@ -97,6 +97,7 @@ fn times(join: &Join) -> String {
     for group in &join.times {
         let GroupTimes { client, outside, gateway, upstream, .. } = group;
         let name = format!("{} {}", group.scenario, group.outcome);
+        let head = || [name.clone(), count(group.requests)];
         let of = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
             times.as_ref().and_then(value).map_or_else(dash, time)
         };
@@ -111,7 +112,7 @@ fn times(join: &Join) -> String {
             difference(*gateway, |times| times.p50_ms),
             p50(*upstream),
         ];
-        table.row([name.clone(), count(group.requests)].into_iter().chain(row));
+        table.row(head().into_iter().chain(row));
         let row = [
             p99(Some(*client)),
             difference(Some(*outside), |times| times.p99_ms),
@@ -119,7 +120,7 @@ fn times(join: &Join) -> String {
             p99(*upstream),
         ];
         refused |= client.p50_ms.is_none() || client.p99_ms.is_none();
-        tails.row([name.clone(), count(group.requests)].into_iter().chain(row));
+        tails.row(head().into_iter().chain(row));
     }
     let layout = Layout::new(WIDTH);
     let mut out = format!("{}{}", table.text(&layout), tails.text(&layout));

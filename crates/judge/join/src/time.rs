@@ -80,7 +80,8 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if !is_digits(whole) || !is_digits(fraction) {
+    let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !plain(whole) || !plain(fraction) {
         // With an exponent.
         let value: f64 = text.parse().ok()?;
         let scaled = value * 10_f64.powi(i32::try_from(digits).ok()?);
@@ -96,10 +97,6 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
     let part = part.checked_mul(10_i64.checked_pow(missing)?)?;
     let value = whole.checked_mul(10_i64.checked_pow(digits)?)?.checked_add(part)?;
     Some(if negative { -value } else { value })
-}
-
-fn is_digits(part: &str) -> bool {
-    part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A date with time: RFC 3339, or the same with a space and without a zone.
@@ -144,14 +141,11 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1900..=2200).contains(&year) {
         return None;
     }
+    let leap_years = |before: i64| (before - 1) / 4 - (before - 1) / 100 + (before - 1) / 400;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let months = BEFORE.get(usize::try_from(month - 1).ok()?)?;
     let leap_day = i64::from(is_leap && month > 2);
     Some((year - 1970) * 365 + leap_years(year) - leap_years(1970) + months + leap_day + day - 1)
-}
-
-fn leap_years(before: i64) -> i64 {
-    (before - 1) / 4 - (before - 1) / 100 + (before - 1) / 400
 }
 
 #[cfg(test)]

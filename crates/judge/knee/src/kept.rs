@@ -69,7 +69,7 @@ impl KeptShare {
     /// same queue miss together, so that the variance between batches divided by that of
     /// independent requests, the design effect (Kish, 1965), divides the number of requests.
     /// Correlation of neighbours widens it further, as it does everywhere (`docs/statistics.md`).
-    pub fn from_batches(batches: &[Counts]) -> Self {
+    pub fn of(batches: &[Counts]) -> Self {
         let sum = Counts::sum(batches.iter().copied());
         let all = sum.all as f64;
         if sum.all == 0 {
@@ -90,9 +90,9 @@ impl KeptShare {
     /// is with every miss, missed if it is without those that may be the generator's fault, and if
     /// these decide it, nothing is proven.
     pub fn judge(batches: &[Counts], share: f64) -> (Self, State) {
-        let all = Self::from_batches(batches);
+        let all = Self::of(batches);
         let certain: Vec<_> = batches.iter().map(|batch| batch.certain()).collect();
-        let state = match (all.state(share), Self::from_batches(&certain).state(share)) {
+        let state = match (all.state(share), Self::of(&certain).state(share)) {
             (State::Kept, _) => State::Kept,
             (_, State::Missed) => State::Missed,
             (with, without) if with == without => with,
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn what_is_spread_evenly_is_known_better_than_a_burst() {
-        let even = KeptShare::from_batches(&batches(&[1; 16]));
+        let even = KeptShare::of(&batches(&[1; 16]));
         let mut burst = [0; 16];
         burst[7] = 16;
-        let burst = KeptShare::from_batches(&batches(&burst));
+        let burst = KeptShare::of(&batches(&burst));
         assert!((even.value - 0.99).abs() < 1e-12 && (burst.value - 0.99).abs() < 1e-12);
         // Wilson, n = 1,600, 16 misses, t of 15 degrees 2.131: 0.592 to 1.686 % by hand.
         assert!((1.0 - even.high - 0.005_915).abs() < 3e-6, "{even:?}");
@@ -159,6 +159,9 @@ mod tests {
 
     #[test]
     fn misses_that_may_be_the_generators_prove_nothing() {
+        let judge = |missed, doubtful| {
+            KeptShare::judge(&[Counts { missed, doubtful, all: 100 }; 16], 0.98).1
+        };
         assert_eq!(judge(1, 0), State::Kept);
         assert_eq!(judge(1, 1), State::Kept);
         assert_eq!(judge(5, 0), State::Missed);
@@ -169,13 +172,9 @@ mod tests {
 
     #[test]
     fn no_miss_in_few_requests_proves_little() {
-        assert_eq!(KeptShare::from_batches(&batches(&[0, 0])).state(0.99), State::Unclear);
-        assert_eq!(KeptShare::from_batches(&batches(&[0; 16])).state(0.99), State::Kept);
-        assert_eq!(KeptShare::from_batches(&[]).state(0.99), State::Unclear);
-        assert_eq!(KeptShare::from_batches(&batches(&[100; 4])).state(0.99), State::Missed);
-    }
-
-    fn judge(missed: u64, doubtful: u64) -> State {
-        KeptShare::judge(&[Counts { missed, doubtful, all: 100 }; 16], 0.98).1
+        assert_eq!(KeptShare::of(&batches(&[0, 0])).state(0.99), State::Unclear);
+        assert_eq!(KeptShare::of(&batches(&[0; 16])).state(0.99), State::Kept);
+        assert_eq!(KeptShare::of(&[]).state(0.99), State::Unclear);
+        assert_eq!(KeptShare::of(&batches(&[100; 4])).state(0.99), State::Missed);
     }
 }

@@ -42,7 +42,7 @@ impl Time {
         ("longest_gap", Self::LongestGap),
     ];
 
-    fn measure(self, sample: &Sample, timeline: &Timeline) -> Option<Nanos> {
+    fn of(self, sample: &Sample, timeline: &Timeline) -> Option<Nanos> {
         match self {
             Self::Response => timeline.response_time(),
             Self::Service => timeline.service_time(),
@@ -142,7 +142,7 @@ impl Objective {
     fn is_kept(&self, sample: &Sample, timeline: &Timeline) -> bool {
         !sample.is_unexpected()
             && self.conditions.iter().all(|condition: &Condition| {
-                condition.time.measure(sample, timeline).is_none_or(|time| time < condition.bound)
+                condition.time.of(sample, timeline).is_none_or(|time| time < condition.bound)
             })
     }
 
@@ -150,7 +150,7 @@ impl Objective {
     pub fn applies_to(&self, sample: &Sample) -> bool {
         self.conditions
             .iter()
-            .any(|condition| condition.time.measure(sample, &sample.timeline).is_some())
+            .any(|condition| condition.time.of(sample, &sample.timeline).is_some())
     }
 
     /// Name of the time of its first condition.
@@ -162,7 +162,7 @@ impl Objective {
 
     /// The time of its first condition, in milliseconds.
     pub fn first_time_ms(&self, sample: &Sample) -> Option<f64> {
-        let time = self.conditions.first()?.time.measure(sample, &sample.timeline)?;
+        let time = self.conditions.first()?.time.of(sample, &sample.timeline)?;
         Some(time.as_micros_f64() / 1e3)
     }
 }

@@ -80,23 +80,26 @@ impl Fit {
 }
 
 /// The same line with both covariances.
+#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn fits(points: &[Point]) -> Option<(Fit, Fit)> {
-    let total: f64 = points.iter().map(trials).sum();
-    let centre = points.iter().map(|point| trials(point) * point.x).sum::<f64>() / total;
+    let n = |point: &Point| point.counts.all as f64;
+    let total: f64 = points.iter().map(n).sum();
+    let centre = points.iter().map(|point| n(point) * point.x).sum::<f64>() / total;
     let (a, b) = line(points, centre)?;
+    let share = |point: &Point| expit(b.mul_add(point.x - centre, a));
     // Inverse of the information matrix.
     let inverse = invert(points.iter().map(|point| {
-        let (p, u) = (expit(b.mul_add(point.x - centre, a)), point.x - centre);
-        (trials(point) * p * (1.0 - p), u)
+        let (p, u) = (share(point), point.x - centre);
+        (n(point) * p * (1.0 - p), u)
     }))?;
     let (iaa, iab, ibb) = inverse;
     let mut meat = (0.0, 0.0, 0.0);
     let mut pearson = 0.0;
     for point in points {
-        let (p, u) = (expit(b.mul_add(point.x - centre, a)), point.x - centre);
-        let weight = trials(point) * p * (1.0 - p);
+        let (p, u) = (share(point), point.x - centre);
+        let weight = n(point) * p * (1.0 - p);
         let leverage = weight * (u * u).mul_add(ibb, (2.0 * u).mul_add(iab, iaa));
-        let residual = point.counts.missed as f64 - trials(point) * p;
+        let residual = point.counts.missed as f64 - n(point) * p;
         pearson += residual * residual / weight.max(f64::MIN_POSITIVE);
         // A probe that decides the line alone has leverage 1.
         let corrected = (residual / (1.0 - leverage).max(0.05)).powi(2);
@@ -110,15 +113,11 @@ fn fits(points: &[Point]) -> Option<(Fit, Fit)> {
     Some((with(sandwiched(inverse, meat)), with(dispersed)))
 }
 
-fn trials(point: &Point) -> f64 {
-    point.counts.all as f64
-}
-
 /// `inverse * meat * inverse` of symmetric 2 x 2 matrices.
 #[expect(clippy::many_single_char_names, reason = "the names of the formula")]
-fn sandwiched(inverse: (f64, f64, f64), meat: (f64, f64, f64)) -> (f64, f64, f64) {
-    let ((a, b, c), (p, q, r)) = (inverse, meat);
-    let (first, second) = ((a * p + b * q, a * q + b * r), (b * p + c * q, b * q + c * r));
+fn sandwiched((a, b, c): (f64, f64, f64), (p, q, r): (f64, f64, f64)) -> (f64, f64, f64) {
+    let row = |x: f64, y: f64| (x * p + y * q, x * q + y * r);
+    let (first, second) = (row(a, b), row(b, c));
     (first.0 * a + first.1 * b, first.0 * b + first.1 * c, second.0 * b + second.1 * c)
 }
 
@@ -188,12 +187,13 @@ mod tests {
     use super::*;
 
     fn points(line: impl Fn(f64) -> f64, n: u64) -> Vec<Point> {
+        let at = |index: u32| f64::from(index).mul_add(0.01, 7.0);
         let of = |x: f64| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
             let missed = (expit(line(x)) * n as f64).round() as u64;
             Point { x, counts: Counts { missed, doubtful: 0, all: n } }
         };
-        (0..12).map(|index| of(f64::from(index).mul_add(0.01, 7.0))).collect()
+        (0..12).map(|index| of(at(index))).collect()
     }
 
     #[test]

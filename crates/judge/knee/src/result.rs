@@ -230,6 +230,7 @@ mod tests {
 
     #[test]
     fn names_are_the_words_of_files() {
+        let word = |json: Result<serde_json::Value, _>| json.unwrap().as_str().unwrap().to_owned();
         for load in [Load::RequestsPerSecond, Load::VirtualUsers] {
             assert_eq!(word(serde_json::to_value(load)), load.name());
         }
@@ -241,9 +242,5 @@ mod tests {
         for kind in known.into_iter().chain([Kind::NotEven, Kind::Unstable, Kind::Unknown]) {
             assert_eq!(word(serde_json::to_value(kind)), kind.name());
         }
-    }
-
-    fn word(json: Result<serde_json::Value, serde_json::Error>) -> String {
-        json.unwrap().as_str().unwrap().to_owned()
     }
 }

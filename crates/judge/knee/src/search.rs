@@ -635,10 +635,9 @@ fn significant(load: f64) -> f64 {
 
 /// Two significant digits, downwards; three where that would lose more than 2 %.
 fn rounded_down(load: f64) -> f64 {
-    if down(load, 1.0) < load * 0.98 { down(load, 2.0) } else { down(load, 1.0) }
-}
-
-fn down(load: f64, digits: f64) -> f64 {
-    let unit = 10f64.powf(load.log10().floor() - digits);
-    (load / unit).floor() * unit
+    let down = |digits: f64| {
+        let unit = 10f64.powf(load.log10().floor() - digits);
+        (load / unit).floor() * unit
+    };
+    if down(1.0) < load * 0.98 { down(2.0) } else { down(1.0) }
 }

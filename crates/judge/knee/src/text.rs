@@ -128,12 +128,13 @@ impl KneeReport {
             (!names.is_empty()).then(|| names.join(", "))
         };
         let count = self.knees.len();
+        let state = |knee: &TargetKnee| knee.at_least.map(|wanted| wanted.state);
         if let Some(wanted) = self.knees.first().and_then(|knee| knee.at_least) {
             let load = self.load.text(wanted.load);
-            if let Some(names) = names(&|knee| wanted_state(knee) == Some(State::Missed)) {
+            if let Some(names) = names(&|knee| state(knee) == Some(State::Missed)) {
                 return (Tone::Bad, format!("FAIL: {load} is not carried by {names}"));
             }
-            if let Some(names) = names(&|knee| wanted_state(knee) != Some(State::Kept)) {
+            if let Some(names) = names(&|knee| state(knee) != Some(State::Kept)) {
                 return (Tone::Unsure, format!("INCONCLUSIVE: {load} may be too much for {names}"));
             }
             return (Tone::Good, format!("PASS: all {count} targets carry {load}"));
@@ -150,25 +151,17 @@ impl KneeReport {
     }
 }
 
-fn wanted_state(knee: &TargetKnee) -> Option<State> {
-    knee.at_least.map(|wanted| wanted.state)
-}
-
 impl TargetKnee {
     /// What was found, in a sentence.
     pub fn headline(&self, load: Load) -> String {
+        let text = |at: Option<f64>| at.map_or_else(|| "-".to_owned(), |at| load.text(at));
         let found = &self.knee;
-        let between =
-            format!("[{}, {}]", load_or_dash(load, found.low), load_or_dash(load, found.high));
+        let between = format!("[{}, {}]", text(found.low), text(found.high));
         match found.kind {
-            Kind::Interval => format!("knee at {} {between}", load_or_dash(load, found.load)),
-            Kind::Bracket => format!(
-                "knee between {} and {}",
-                load_or_dash(load, found.low),
-                load_or_dash(load, found.high)
-            ),
-            Kind::AtLeast => format!("knee at {} or more", load_or_dash(load, found.low)),
-            Kind::NotEven => format!("knee below {}", load_or_dash(load, found.high)),
+            Kind::Interval => format!("knee at {} {between}", text(found.load)),
+            Kind::Bracket => format!("knee between {} and {}", text(found.low), text(found.high)),
+            Kind::AtLeast => format!("knee at {} or more", text(found.low)),
+            Kind::NotEven => format!("knee below {}", text(found.high)),
             Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
             Kind::Unknown => "the knee cannot be told".to_owned(),
         }
@@ -217,13 +210,17 @@ impl TargetKnee {
     /// The law of scalability, where the probes show it.
     pub fn usl_sentence(&self) -> Option<String> {
         let Usl { sigma, kappa, highest_throughput_per_s, .. } = self.usl.as_ref()?;
+        let text = |name: &str, of: &Coefficient| {
+            let [value, low, high] = [of.value, of.low, of.high].map(significant);
+            format!("{name} {value} [{low}, {high}]")
+        };
         let kappa = kappa
             .as_ref()
-            .map_or_else(|| "kappa not proven".to_owned(), |kappa| coefficient("kappa", kappa));
+            .map_or_else(|| "kappa not proven".to_owned(), |kappa| text("kappa", kappa));
         let highest = digits(*highest_throughput_per_s);
         Some(format!(
             "USL: {}, {kappa}; it predicts nothing beyond {highest}/s, the highest seen",
-            coefficient("sigma", sigma)
+            text("sigma", sigma)
         ))
     }
 
@@ -240,6 +237,7 @@ impl TargetKnee {
             "tokens",
             "per user",
         ]);
+        let rate = |value: Option<f64>| or_dash(value, |value| format!("{}/s", digits(value)));
         for probe in self.by_load() {
             let figures = &probe.figures;
             table.row([
@@ -269,24 +267,10 @@ impl TargetKnee {
         let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
         let probes = self.by_load();
         let mut rows: Vec<_> = (0..probes.len()).collect();
-        let distances =
-            probes.iter().map(|probe| (probe.load / centre).ln().abs()).collect::<Vec<_>>();
-        rows.sort_by(|a, b| distances[*a].total_cmp(&distances[*b]));
+        let distance = |row: &usize| (probes[*row].load / centre).ln().abs();
+        rows.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
         rows
     }
-}
-
-fn load_or_dash(load: Load, at: Option<f64>) -> String {
-    at.map_or_else(|| "-".to_owned(), |at| load.text(at))
-}
-
-fn rate(value: Option<f64>) -> String {
-    or_dash(value, |value| format!("{}/s", digits(value)))
-}
-
-fn coefficient(name: &str, of: &Coefficient) -> String {
-    let [value, low, high] = [of.value, of.low, of.high].map(significant);
-    format!("{name} {value} [{low}, {high}]")
 }
 
 impl KeptShare {

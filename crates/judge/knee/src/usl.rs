@@ -68,7 +68,7 @@ type Law = [f64; 3];
 
 impl Usl {
     /// The law of the probes of a target, where they show it.
-    pub(crate) fn from_probes(probes: &[Probe], load: Load) -> Option<Self> {
+    pub(crate) fn of(probes: &[Probe], load: Load) -> Option<Self> {
         let levels: Vec<_> = probes.iter().filter_map(|probe| level(probe, load)).collect();
         Self::fit(&levels)
     }
@@ -89,9 +89,9 @@ impl Usl {
         if distinct < LEAST_LEVELS || last < first * LEAST_SPAN {
             return None;
         }
-        let whole = Fitted::fit(&levels, 3)?;
+        let whole = Fitted::of(&levels, 3)?;
         let with_kappa = whole.coefficients.get(2).is_some_and(|kappa| kappa.low > 0.0);
-        let fitted = if with_kappa { whole } else { Fitted::fit(&levels, 2)? };
+        let fitted = if with_kappa { whole } else { Fitted::of(&levels, 2)? };
         let highest = levels.iter().map(|level| level.throughput_per_s).fold(0.0, f64::max);
         (!fitted.is_misfit).then_some(Self {
             lambda_per_s: *fitted.coefficients.first()?,
@@ -139,7 +139,7 @@ struct Fitted {
 
 impl Fitted {
     /// Fits the first `count` coefficients; the others are 0.
-    fn fit(levels: &[Level], count: usize) -> Option<Self> {
+    fn of(levels: &[Level], count: usize) -> Option<Self> {
         let weights: Vec<_> = levels.iter().map(weight).collect();
         let law = least_squares(levels, &weights, count, linear(levels, count)?)?;
         let residuals = standardised(levels, &weights, law);
@@ -151,7 +151,7 @@ impl Fitted {
         let own = durbin_watson(&residuals);
         let mut rng = Seed(BOOTSTRAP.1).rng("usl", 0);
         for _ in 0..BOOTSTRAP.0 {
-            let sample = resampled(levels, &weights, &errors, law, &mut rng);
+            let sample = resampled(levels, (&weights, &errors), law, &mut rng);
             // A sample without a fit is none of the law's: it is as bad as the worst.
             if let Some(other) = least_squares(&sample, &weights, count, law) {
                 let other_residuals = standardised(&sample, &weights, other);
@@ -168,21 +168,14 @@ impl Fitted {
             .map(|index: usize| {
                 let mut values: Vec<_> = laws.iter().map(|law| law[index]).collect();
                 values.sort_by(f64::total_cmp);
+                let at = |q: f64| plimsoll_stats::nearest_rank(&values, q).unwrap_or(f64::NAN);
                 let value = law[index];
-                let low = (value - quantile(&values, 0.025)).mul_add(-widened, value);
-                Coefficient {
-                    value,
-                    low,
-                    high: (quantile(&values, 0.975) - value).mul_add(widened, value),
-                }
+                let low = (value - at(0.025)).mul_add(-widened, value);
+                Coefficient { value, low, high: (at(0.975) - value).mul_add(widened, value) }
             })
             .collect();
         Some(Self { coefficients, is_misfit: (followed as f64) < MISFIT * most })
     }
-}
-
-fn quantile(values: &[f64], q: f64) -> f64 {
-    plimsoll_stats::nearest_rank(values, q).unwrap_or(f64::NAN)
 }
 
 /// The normal distribution's critical value.
@@ -215,8 +208,7 @@ fn standardised(levels: &[Level], weights: &[f64], law: Law) -> Vec<f64> {
 /// The law, with errors drawn from those that were seen.
 fn resampled(
     levels: &[Level],
-    weights: &[f64],
-    errors: &[f64],
+    (weights, errors): (&[f64], &[f64]),
     law: Law,
     rng: &mut Rng,
 ) -> Vec<Level> {
@@ -372,6 +364,7 @@ mod tests {
     #[test]
     fn only_whole_valid_and_stable_probes_are_levels() {
         let good = probe(100.0, 99.0, 7.0);
+        let rate = |probe: &Probe| level(probe, Load::RequestsPerSecond).map(|l| l.concurrency);
         assert_eq!(rate(&good), Some(7.0));
         let users = Probe { load: 30.0, ..good.clone() };
         assert_eq!(level(&users, Load::VirtualUsers).map(|l| l.concurrency), Some(30.0));
@@ -379,9 +372,5 @@ mod tests {
         assert_eq!(rate(&probe(100.0, 96.0, 7.0)), None);
         assert_eq!(rate(&Probe { ended: Some("missed".to_owned()), ..good.clone() }), None);
         assert_eq!(rate(&Probe { state: State::Invalid, ..good }), None);
-    }
-
-    fn rate(probe: &Probe) -> Option<f64> {
-        level(probe, Load::RequestsPerSecond).map(|l| l.concurrency)
     }
 }

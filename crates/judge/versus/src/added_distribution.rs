@@ -57,6 +57,7 @@ pub(crate) fn distributions(
 }
 
 fn distribution(facts: &Facts, run: Run<'_>, two: Two, headline: Figure) -> AddedDistribution {
+    let name = |index: usize| facts.targets[index].name.clone();
     let mut bins = BTreeMap::new();
     for (target, reference) in run.pairs(two) {
         let added = value(target, headline).zip(value(reference, headline));
@@ -64,7 +65,7 @@ fn distribution(facts: &Facts, run: Run<'_>, two: Two, headline: Figure) -> Adde
             *bins.entry(bin(target - reference)).or_default() += 1;
         }
     }
-    of_bins(facts.targets[two.target].name.clone(), facts.targets[two.reference].name.clone(), bins)
+    of_bins(name(two.target), name(two.reference), bins)
 }
 
 fn of_bins(target: String, reference: String, bins: BTreeMap<i32, u64>) -> AddedDistribution {
@@ -120,12 +121,11 @@ mod tests {
 
     #[test]
     fn rounds_are_added_up() {
+        let round = |bins: &[(i32, u64)]| {
+            of_bins("a".to_owned(), "b".to_owned(), bins.iter().copied().collect())
+        };
         let all = of_rounds([round(&[(-3, 1), (5, 2)]), round(&[(5, 40), (6, 1)])].iter());
         assert_eq!((all.len(), all[0].pairs), (1, 44));
         assert_eq!(all[0].bins, [(-3, 1), (5, 42), (6, 1)]);
-    }
-
-    fn round(bins: &[(i32, u64)]) -> AddedDistribution {
-        of_bins("a".to_owned(), "b".to_owned(), bins.iter().copied().collect())
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct StageBatches {
 }
 
 impl Batching {
-    pub(crate) fn new(blocks: &[Block], looks: Looks) -> Self {
+    pub(crate) fn of(blocks: &[Block], looks: Looks) -> Self {
         let mut by_stage: BTreeMap<StageId, Vec<usize>> = BTreeMap::new();
         for (index, block) in blocks.iter().enumerate() {
             by_stage.entry(block.stage).or_default().push(index);
@@ -78,18 +78,12 @@ impl Batching {
 
     fn add_seconds(&mut self, blocks: &[Block], indices: &[usize]) {
         let start = earliest(blocks, indices);
-        let seconds = indices
-            .iter()
-            .map(|&index| lengths_since(blocks, index, start, SECOND) + 1)
-            .max()
-            .unwrap_or_default();
+        let second = |index: usize| lengths_since(blocks, index, start, SECOND);
+        let seconds = indices.iter().map(|&index| second(index) + 1).max().unwrap_or_default();
         let length = self.per_batch(seconds);
         let stage = self.stages.len();
         for &index in indices {
-            self.places[index] = Place::Measured {
-                stage,
-                batch: lengths_since(blocks, index, start, SECOND) / length,
-            };
+            self.places[index] = Place::Measured { stage, batch: second(index) / length };
         }
         let time = Some((start, length as u64 * SECOND));
         self.stages.push(StageBatches { count: seconds.div_ceil(length), time });
@@ -195,7 +189,7 @@ mod tests {
     }
 
     fn places(blocks: &[Block]) -> Vec<Place> {
-        Batching::new(blocks, Looks::Once).places(blocks).map(|(place, _)| place).collect()
+        Batching::of(blocks, Looks::Once).places(blocks).map(|(place, _)| place).collect()
     }
 
     #[test]
@@ -211,7 +205,7 @@ mod tests {
             places(&blocks),
             [measured(0, 0), measured(0, 0), measured(0, 1), measured(1, 0)]
         );
-        let batching = Batching::new(&blocks, Looks::Once);
+        let batching = Batching::of(&blocks, Looks::Once);
         assert_eq!(batching.stages()[0].time, Some((5_500_000_000, SECOND)));
         assert!(!batching.is_by_turns());
     }
@@ -219,11 +213,11 @@ mod tests {
     #[test]
     fn batches_of_a_long_stage_last_longer() {
         let blocks: Vec<_> = (0..130).map(|second| block(0, second * 1_000, None)).collect();
-        let batching = Batching::new(&blocks, Looks::Once);
+        let batching = Batching::of(&blocks, Looks::Once);
         // 130 seconds are put together by four: 33 batches.
         assert_eq!(batching.stages()[0].count, 33);
         assert_eq!(places(&blocks)[129], Place::Measured { stage: 0, batch: 32 });
-        assert_eq!(Batching::new(&blocks, Looks::Always).stages()[0].count, 130);
+        assert_eq!(Batching::of(&blocks, Looks::Always).stages()[0].count, 130);
     }
 
     #[test]
@@ -231,7 +225,7 @@ mod tests {
         let blocks = [block(0, 0, Some(0)), block(0, 9_000, Some(1)), block(0, 8_000, Some(1))];
         let measured = |batch| Place::Measured { stage: 0, batch };
         assert_eq!(places(&blocks), [measured(0), measured(1), measured(1)]);
-        assert!(Batching::new(&blocks, Looks::Once).is_by_turns());
+        assert!(Batching::of(&blocks, Looks::Once).is_by_turns());
     }
 
     #[test]
@@ -250,7 +244,7 @@ mod tests {
             places(&blocks),
             [measured(0), alone(0), alone(0), alone(1), alone(2), measured(30)]
         );
-        assert_eq!(Batching::new(&blocks, Looks::Once).measured(&blocks).count(), 2);
-        assert_eq!(Batching::new(&blocks, Looks::Once).by_batch_alone::<u8>().len(), 3);
+        assert_eq!(Batching::of(&blocks, Looks::Once).measured(&blocks).count(), 2);
+        assert_eq!(Batching::of(&blocks, Looks::Once).by_batch_alone::<u8>().len(), 3);
     }
 }

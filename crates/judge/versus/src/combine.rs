@@ -250,8 +250,9 @@ fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturb
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
-        matters: over
-            .is_some_and(|over| matters(over.value, over.interval.low, over.interval.high, added)),
+        matters: over.is_some_and(|over| {
+            matters((over.value, over.interval.low, over.interval.high), added)
+        }),
         refused: refused(over.is_some(), like.refused.as_deref()),
         ..like.clone()
     }

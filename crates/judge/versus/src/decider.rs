@@ -105,7 +105,7 @@ impl Decider {
 
 /// What is added to each request, for every comparison, and by which figure.
 fn estimates(facts: &Facts, blocks: &[Block]) -> (Figure, Vec<(Two, Option<Estimate>)>) {
-    let batching = Batching::new(blocks, Looks::Always);
+    let batching = Batching::of(blocks, Looks::Always);
     let run = Run { blocks, batching: &batching };
     let figure = headline(facts, blocks);
     (
@@ -129,7 +129,7 @@ fn decided(
     figure: Figure,
     estimates: &[(Two, Option<Estimate>)],
 ) -> bool {
-    let batching = Batching::new(blocks, Looks::Always);
+    let batching = Batching::of(blocks, Looks::Always);
     let run = Run { blocks, batching: &batching };
     // What holds at this level, holds among all sentences of the report.
     let level = LEVEL / (SENTENCES * estimates.len()).max(1) as f64;

@@ -7,7 +7,7 @@ use crate::figure::Figure;
 use crate::result::{Detectable, Difference, ErrorDifference, Kind};
 
 /// For each two targets, from what was measured.
-pub(crate) fn for_pairs(
+pub(crate) fn of(
     headline: Figure,
     looks: Looks,
     differences: &[Difference],

@@ -32,15 +32,13 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
     let mut differences = Vec::new();
     for &figure in figures {
         let row = Row { facts, run, two, figure };
-        let without_generator = WithoutGenerator::new(run, two, figure);
+        let without_generator = WithoutGenerator::of(run, two, figure);
         let added = run.added(two, figure);
         let shift = run.shift(two, figure);
-        let added = QUANTILES.map(|(name, q)| {
-            (q, row.difference(Kind::Added, name, added.count(), added.estimate(q)))
-        });
-        let shift = QUANTILES.map(|(name, q)| {
-            (q, row.difference(Kind::Shift, name, shift.pairs(), shift.estimate(q)))
-        });
+        let added = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Added, name, added.count(), added.estimate(q))));
+        let shift = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q))));
         for (q, mut found) in added.into_iter().chain(shift) {
             if let Some(without_generator) = &without_generator {
                 without_generator.judge(q, &mut found);
@@ -50,8 +48,7 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
         if with_failures && of_whole_request(figure) {
             let shift = run.shift_with_failures(two, figure);
             for (name, q) in QUANTILES {
-                let found =
-                    row.difference(Kind::ShiftWithFailures, name, shift.pairs(), shift.estimate(q));
+                let found = row.of(Kind::ShiftWithFailures, name, shift.pairs(), shift.estimate(q));
                 differences.push(found);
             }
         }
@@ -87,16 +84,17 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn difference(
+    fn of(
         &self,
         kind: Kind,
         quantile: &str,
         pairs: usize,
         found: Result<Estimate, NoIntervalReason>,
     ) -> Difference {
+        let name = |index: usize| self.facts.targets[index].name.clone();
         let empty = Difference {
-            target: self.facts.targets[self.two.target].name.clone(),
-            reference: self.facts.targets[self.two.reference].name.clone(),
+            target: name(self.two.target),
+            reference: name(self.two.reference),
             figure: self.figure,
             kind,
             quantile: quantile.to_owned(),

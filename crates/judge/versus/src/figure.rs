@@ -51,7 +51,7 @@ impl Figure {
     }
 
     /// The time in nanoseconds of a turn that completed; `None` if it has none.
-    pub(crate) fn time_of(self, turn: &PairedTurn) -> Option<f64> {
+    pub(crate) fn of(self, turn: &PairedTurn) -> Option<f64> {
         let nanos = match self {
             Self::Ttft => turn.ttft,
             Self::ResponseTime => turn.response,

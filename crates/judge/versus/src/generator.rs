@@ -32,11 +32,10 @@ impl WithoutGenerator {
     ///
     /// What it added by sending late is known. When bytes that it read late had arrived is not: so
     /// that is taken off both targets, and of each alone.
-    pub(crate) fn new(run: Run<'_>, two: Two, figure: Figure) -> Option<Self> {
+    pub(crate) fn of(run: Run<'_>, two: Two, figure: Figure) -> Option<Self> {
+        let parts = |turn| Part::of(turn, figure);
         let is_any = |is: fn(Part) -> bool| {
-            run.pairs(two).any(|(target, reference)| {
-                is(Part::from_turn(target, figure)) || is(Part::from_turn(reference, figure))
-            })
+            run.pairs(two).any(|(target, reference)| is(parts(target)) || is(parts(reference)))
         };
         let variants: &[Doubted] = if is_any(|part| part.doubt != 0.0) {
             &[Doubted::Both, Doubted::Target, Doubted::Reference]
@@ -89,7 +88,7 @@ pub(crate) fn own_times(run: Run<'_>, target: usize, figure: Figure) -> Batched 
 
 /// A time without what the generator added, and with `doubted` without what it may have added.
 fn without(turn: &PairedTurn, figure: Figure, doubted: bool) -> Option<f64> {
-    let Part { sent, doubt } = Part::from_turn(turn, figure);
+    let Part { sent, doubt } = Part::of(turn, figure);
     let off = if doubted { sent + doubt } else { sent };
     Some((value(turn, figure)? - off).max(0.0))
 }
@@ -113,28 +112,25 @@ struct Part {
 }
 
 impl Part {
-    fn from_turn(turn: &PairedTurn, figure: Figure) -> Self {
+    fn of(turn: &PairedTurn, figure: Figure) -> Self {
         let own = &turn.generator;
         // Less cannot be resolved.
+        let part = |time: Nanos| if time < LEAST_SHARE { 0.0 } else { as_f64(time) };
         match figure {
             Figure::ResponseTime => {
-                Self { sent: counted(own.dispatch + own.send), doubt: counted(own.finished) }
+                Self { sent: part(own.dispatch + own.send), doubt: part(own.finished) }
             }
-            Figure::ServiceTime => Self { sent: counted(own.send), doubt: counted(own.finished) },
-            Figure::Ttft => Self { sent: counted(own.send), doubt: counted(own.first_token) },
+            Figure::ServiceTime => Self { sent: part(own.send), doubt: part(own.finished) },
+            Figure::Ttft => Self { sent: part(own.send), doubt: part(own.first_token) },
             Figure::MeanGap => {
-                let (first, last) = (counted(own.first_token), counted(own.last_token));
+                let (first, last) = (part(own.first_token), part(own.last_token));
                 let by = if first > last { -first } else { last };
                 Self { sent: 0.0, doubt: by / f64::from(turn.gaps.max(1)) }
             }
             // A late read ends one gap late, and the next one is shorter by as much.
             Figure::LongestGap => {
-                Self { sent: 0.0, doubt: counted(own.first_token.max(own.last_token)) }
+                Self { sent: 0.0, doubt: part(own.first_token.max(own.last_token)) }
             }
         }
     }
-}
-
-fn counted(time: Nanos) -> f64 {
-    if time < LEAST_SHARE { 0.0 } else { as_f64(time) }
 }

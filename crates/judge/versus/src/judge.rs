@@ -30,7 +30,7 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
 }
 
 fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
-    let batching = Batching::new(blocks, facts.looks);
+    let batching = Batching::of(blocks, facts.looks);
     let run = Run { blocks, batching: &batching };
     let headline = headline(facts, blocks);
     let blocks =
@@ -89,8 +89,8 @@ fn head(facts: &Facts) -> Versus {
 
 fn check_control(facts: &Facts, versus: &mut Versus) {
     let Some(control) = facts.control() else { return };
-    let (control, reference) =
-        (facts.targets[control].name.as_str(), facts.targets[facts.reference()].name.as_str());
+    let name = |index: usize| facts.targets[index].name.as_str();
+    let (control, reference) = (name(control), name(facts.reference()));
     let found = control::control(control, reference, versus.headline, &versus.differences);
     if let Some(why) = control::invalid(&found, reference) {
         versus.invalidate(why);
@@ -126,7 +126,7 @@ pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
 pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
     versus.claims = claims::claims(versus);
     versus.detectable =
-        detectable::for_pairs(versus.headline, versus.looks(), &versus.differences, &versus.errors);
+        detectable::of(versus.headline, versus.looks(), &versus.differences, &versus.errors);
     versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
     if let Some(share) = versus.margin {
         (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);

@@ -175,11 +175,11 @@ fn turns(block: &Block, two: Two) -> Option<Turns<'_>> {
 
 /// The time of a turn that completed.
 pub(crate) fn value(turn: &PairedTurn, figure: Figure) -> Option<f64> {
-    if turn.outcome == Outcome::Completed { figure.time_of(turn) } else { None }
+    if turn.outcome == Outcome::Completed { figure.of(turn) } else { None }
 }
 
-fn added(turns: Turns<'_>, figure: Figure) -> Option<f64> {
-    Some(value(turns.0, figure)? - value(turns.1, figure)?)
+fn added((target, reference): Turns<'_>, figure: Figure) -> Option<f64> {
+    Some(value(target, figure)? - value(reference, figure)?)
 }
 
 /// Whether the target failed the turn: an error of its side, no end in time, or a refusal where the

@@ -65,6 +65,7 @@ fn differ(block: &Block, judged: &[usize]) -> bool {
 
 fn listed(facts: &Facts, block: &Block) -> DifferentDecision {
     let turns = || (0..facts.targets.len()).map(|index| turn(block, index));
+    let name = |decision: PolicyDecision| decision.name().to_owned();
     DifferentDecision {
         index: block.index,
         turn: block.turn,
@@ -72,8 +73,4 @@ fn listed(facts: &Facts, block: &Block) -> DifferentDecision {
         expected: turns().flatten().find_map(|turn| turn.expected).map(name),
         decisions: turns().map(|turn| turn.and_then(|turn| turn.decision).map(name)).collect(),
     }
-}
-
-fn name(decision: PolicyDecision) -> String {
-    decision.name().to_owned()
 }

@@ -334,13 +334,13 @@ impl Versus {
     /// A difference.
     pub fn difference(
         &self,
-        two: (&str, &str),
+        (target, reference): (&str, &str),
         figure: Figure,
         kind: Kind,
         quantile: &str,
     ) -> Option<&Difference> {
         self.differences.iter().find(|difference| {
-            difference.is_of(two.0, two.1)
+            difference.is_of(target, reference)
                 && (difference.figure, difference.kind) == (figure, kind)
                 && difference.quantile == quantile
         })

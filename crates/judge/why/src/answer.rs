@@ -92,10 +92,10 @@ fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Ve
             processes.push(not_watched(summary, suspect));
         }
     }
-    if let Some((state, words)) = growth::direct(summary, stages, stage) {
+    if let Some(told) = growth::direct(summary, stages, stage) {
         let provider = processes.iter_mut().find(|found| found.suspect == Suspect::Provider);
         if let Some(provider) = provider {
-            hears(provider, state, words, at_limit);
+            hears(provider, told, at_limit);
         }
     }
     processes.sort_by_key(|finding| finding.suspect);
@@ -108,7 +108,7 @@ fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Ve
 
 /// Adds what the direct target tells of the provider. A process that has CPU time left may be at
 /// another limit, which shows in its times.
-fn hears(provider: &mut Finding, state: State, words: String, at_limit: bool) {
+fn hears(provider: &mut Finding, (state, words): (State, String), at_limit: bool) {
     let limits = state == State::Saturated && at_limit;
     if limits {
         (provider.state, provider.missing) = (State::Saturated, None);
@@ -138,7 +138,7 @@ fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
             let figures = figures.into_iter().filter(|figure| because.as_ref() != Some(figure));
             let evidence = because.clone().into_iter().chain(figures).collect();
             Finding {
-                suspect: role::role(load, &summary.metadata.targets),
+                suspect: role::of(load, &summary.metadata.targets),
                 process: Some(load.name.clone()),
                 state,
                 evidence,

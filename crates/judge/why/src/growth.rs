@@ -31,15 +31,9 @@ pub(crate) enum Growth {
 /// The stages with the lowest and the highest load.
 fn levels<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<(&'s Stage<'r>, &'s Stage<'r>)> {
     let alike = stages.iter().all(|stage| stage.info.model == stages[0].info.model);
-    let (low, high) = (
-        stages.iter().min_by(|one, other| by_load(one, other))?,
-        stages.iter().max_by(|one, other| by_load(one, other))?,
-    );
+    let by_load = |one: &&Stage<'_>, other: &&Stage<'_>| one.asked().total_cmp(&other.asked());
+    let (low, high) = (stages.iter().min_by(by_load)?, stages.iter().max_by(by_load)?);
     (alike && high.asked() >= LEVELS * low.asked()).then_some((low, high))
-}
-
-fn by_load(one: &Stage<'_>, other: &Stage<'_>) -> std::cmp::Ordering {
-    one.asked().total_cmp(&other.asked())
 }
 
 /// How times go with the load.
@@ -81,15 +75,12 @@ pub(crate) fn direct(
     if missed <= MISSED {
         return None;
     }
+    let words = |what| format!("at the same rate the direct target {what}");
     Some(if direct > MISSED {
-        (State::Saturated, at_the_same_rate("misses too: ") + &percent(direct))
+        (State::Saturated, words("misses too: ") + &percent(direct))
     } else {
-        (State::Clear, at_the_same_rate("keeps up"))
+        (State::Clear, words("keeps up"))
     })
-}
-
-fn at_the_same_rate(what: &str) -> String {
-    format!("at the same rate the direct target {what}")
 }
 
 /// Share of the arrivals to a target that found no slot in flight; `None` in closed stages.

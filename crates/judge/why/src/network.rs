@@ -33,6 +33,7 @@ pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Find
     let lost = load.retransmitted.saturating_sub(load.needless);
     let share = lost as f64 / load.segments.max(1) as f64;
     let loses = share > RETRANSMITTED && lost >= LEAST;
+    let fullest = |link: &LinkLoad| link.received.max(link.sent);
     let full = load.link.as_ref().is_some_and(|link| fullest(link) >= LINK_FULL);
     let overflows = load.listen_overflows > 0 && !full_process;
     let saturated = loses || full || overflows;
@@ -60,8 +61,4 @@ pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Find
     evidence.splice(place..place, link);
     let used = load.link.as_ref().map(fullest);
     Finding { suspect: Suspect::Network, process: None, state, evidence, used, missing: None }
-}
-
-fn fullest(link: &LinkLoad) -> f64 {
-    link.received.max(link.sent)
 }

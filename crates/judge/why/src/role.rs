@@ -6,7 +6,7 @@ use crate::result::Suspect;
 
 /// Its name, if that is a known word; else that it listens at the target's address; else the name
 /// of a target that it belongs to.
-pub(crate) fn role(process: &ProcessLoad, targets: &[TargetInfo]) -> Suspect {
+pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo]) -> Suspect {
     if process.place == ProcessPlace::Plimsoll {
         return Suspect::Generator;
     }
@@ -38,6 +38,10 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_name_its_place_or_its_target() {
+        let target = |name: &str, direct| {
+            let name = name.to_owned();
+            TargetInfo { name, direct, ..TargetInfo::default() }
+        };
         let one = [target("main", false)];
         let two = [target("upstream", true), target("kong", false)];
         for (name, at_target, targets, suspect) in [
@@ -55,14 +59,9 @@ mod tests {
         ] {
             let place = if at_target { ProcessPlace::Target } else { ProcessPlace::Elsewhere };
             let process = ProcessLoad { name: name.to_owned(), place, ..ProcessLoad::default() };
-            assert_eq!(role(&process, targets), suspect, "{name}");
+            assert_eq!(of(&process, targets), suspect, "{name}");
         }
         let own = ProcessLoad { place: ProcessPlace::Plimsoll, ..ProcessLoad::default() };
-        assert_eq!(role(&own, &one), Suspect::Generator);
-    }
-
-    fn target(name: &str, direct: bool) -> TargetInfo {
-        let name = name.to_owned();
-        TargetInfo { name, direct, ..TargetInfo::default() }
+        assert_eq!(of(&own, &one), Suspect::Generator);
     }
 }

@@ -5,7 +5,6 @@ use std::collections::btree_map::Entry;
 
 use plimsoll_stats::NoIntervalReason;
 
-use crate::accounting::Accounting;
 use crate::batch_means::BatchMeans;
 use crate::catalog::Metric;
 use crate::confidence::{self, Interval};
@@ -55,17 +54,6 @@ impl Snapshot {
     /// Every cell with a count, by stage, then scenario, then target.
     pub fn cells(&self) -> impl Iterator<Item = (GroupKey, &GroupStats)> {
         self.cells.iter().map(|(key, cell)| (*key, cell))
-    }
-
-    /// The same without requests that have not ended yet, so that shares of a run that goes on are
-    /// shares of the requests whose outcome is known.
-    #[must_use]
-    pub fn of_ended(&self) -> Self {
-        let mut ended = self.clone();
-        for cell in ended.cells.values_mut() {
-            cell.counters.scheduled = Accounting::from(&cell.counters).accounted();
-        }
-        ended
     }
 
     /// All cells that `filter` accepts, added up.

@@ -63,7 +63,11 @@ pub(super) async fn serve(request: &mut ApiRequest) -> HandlerResult {
 
 async fn add(request: &mut ApiRequest) -> HandlerResult {
     let admin = Request::from_parts(request.head.clone(), ());
-    request.context.config.admin.admit(request.context.client.ip(), &admin)?;
+    request.context.config.admin.admit(
+        request.context.client.ip(),
+        request.context.worker.serves,
+        &admin,
+    )?;
     let body = request.post().await?;
     let Wanted { name, url } = object(&body)?;
     let agent = Agent::new(&name, &AgentSpec::at(url.clone()), &[]);

@@ -2,7 +2,7 @@
 
 use hyper::{Response, StatusCode};
 use plimsoll_gateway_store::{Approval, ApprovalState, NewApproval, RecordError, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::api_request::{ApiRequest, now, object};
@@ -11,6 +11,7 @@ use super::sessions::expect_session;
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::random_id::random_id;
+use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
 use crate::response_body::ResponseBody;
 use crate::store_error::store_error;
@@ -26,6 +27,24 @@ struct Wanted {
     details: Value,
     session_id: Option<String>,
     ttl_s: Option<u64>,
+}
+
+/// The details of an approval as they are stored.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Details {
+    /// The consumer whose key asked; `None` where no keys are needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    details: Value,
+}
+
+fn details_of(approval: &Approval) -> Details {
+    serde_json::from_slice(&approval.details).unwrap_or_default()
+}
+
+fn asker(context: &RequestContext) -> Option<String> {
+    context.identity.consumer.as_ref().map(|consumer| consumer.name.to_string())
 }
 
 /// The body of a decision.
@@ -44,13 +63,14 @@ pub(super) async fn create(request: &mut ApiRequest) -> HandlerResult {
     }
     let (layer, context) = (request.layer()?, &request.context);
     let session = expect_session(context, wanted.session_id.as_deref()).await?;
-    let details = if wanted.details.is_null() { String::new() } else { wanted.details.to_string() };
+    let details = Details { asked_by: asker(context), details: wanted.details };
+    let details = serde_json::to_vec(&details).unwrap_or_default();
     let owner = context.identity.owner();
     let new = NewApproval {
         id: random_id()?,
         owner: &owner,
         action: &wanted.action,
-        details: details.as_bytes(),
+        details: &details,
         session,
         ttl: layer.approval_ttl.of(wanted.ttl_s)?,
     };
@@ -94,6 +114,15 @@ pub(super) async fn decide(request: &mut ApiRequest, verdict: Verdict) -> Handle
     }
     let id = request.id().ok_or_else(no_approval)?;
     let (owner, store) = (context.identity.owner(), &context.worker.store);
+    if verdict == Verdict::Approve {
+        let asked = store.approval(clock::now(), &owner, id).await;
+        let asked = asked.map_err(|error| store_error(error, ErrorResponse::approval_not_found))?;
+        let asked_by = details_of(&asked).asked_by;
+        if asked_by.is_some() && asked_by == asker(context) {
+            let message = "who asks for an approval cannot give it: use another key";
+            return Err(ErrorResponse::forbidden(message));
+        }
+    }
     let decided = store.decide(now(), &layer.approvals, &owner, id, verdict, &reason).await;
     match decided {
         Ok(approval) => {
@@ -143,8 +172,12 @@ fn described(approval: &Approval) -> Value {
         "created_at": approval.created_at,
         "expires_at": approval.expires_at,
     });
-    if let Ok(details) = serde_json::from_slice::<Value>(&approval.details) {
+    let Details { asked_by, details } = details_of(approval);
+    if !details.is_null() {
         body["details"] = details;
+    }
+    if let Some(asked_by) = asked_by {
+        body["asked_by"] = asked_by.into();
     }
     if let Some(session) = approval.session {
         body["session_id"] = session.to_string().into();

@@ -18,6 +18,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::auth::Auth;
 use crate::config::Config;
+use crate::forwarded::is_own;
 use crate::headers::is_credential;
 use crate::identity::Identity;
 use crate::tenant::TenantRule;
@@ -26,21 +27,16 @@ use crate::upstream::Upstream;
 /// The digest of what a body asks of an endpoint, however it is written.
 pub(super) type BodyKey = [u8; 32];
 
-/// Headers that shape no answer: those of the connection, of tracing, and those by which clients
-/// and proxies describe themselves.
-const HARMLESS: [&str; 26] = [
+/// Headers that shape no answer: those of the connection, and those of tracing, which differ in every
+/// request. Everything else that is passed on may say who asks.
+const HARMLESS: [&str; 19] = [
     "accept-encoding",
-    "baggage",
     "b3",
     "connection",
     "content-length",
-    "date",
-    "dnt",
     "expect",
-    "forwarded",
     "host",
     "keep-alive",
-    "priority",
     "proxy-connection",
     "te",
     "traceparent",
@@ -48,17 +44,15 @@ const HARMLESS: [&str; 26] = [
     "trailer",
     "transfer-encoding",
     "upgrade",
-    "user-agent",
-    "via",
     "x-amzn-trace-id",
     "x-cloud-trace-context",
-    "x-real-ip",
     "x-request-id",
     "x-correlation-id",
+    "x-stainless-retry-count",
 ];
 
-/// Beginnings of such names.
-const HARMLESS_PREFIXES: [&str; 4] = ["x-forwarded-", "x-stainless-", "x-b3-", "sec-"];
+/// The beginning of such names.
+const HARMLESS_PREFIX: &str = "x-b3-";
 
 /// The digest of a body.
 ///
@@ -124,7 +118,10 @@ fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, 
         config.request_id.as_ref(),
     ];
     let passes = |name: &HeaderName| {
-        !(own.contains(&Some(name)) || is_credential(name) || is_harmless(name.as_str()))
+        !(own.contains(&Some(name))
+            || is_credential(name)
+            || is_own(name)
+            || is_harmless(name.as_str()))
     };
     let mut shaping: Vec<_> = headers
         .iter()
@@ -136,7 +133,7 @@ fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, 
 }
 
 fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name) || HARMLESS_PREFIXES.iter().any(|start| name.starts_with(start))
+    HARMLESS.contains(&name) || name.starts_with(HARMLESS_PREFIX)
 }
 
 fn update(hash: &mut Context, part: &[u8]) {

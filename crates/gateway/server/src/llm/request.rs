@@ -76,7 +76,7 @@ impl From<DialectSpec> for Dialect {
 }
 
 /// The path without the route's prefix.
-pub(super) fn strip_prefix<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
+pub(crate) fn strip_prefix<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
     prefix.and_then(|prefix| path.strip_prefix(prefix)).unwrap_or(path)
 }
 

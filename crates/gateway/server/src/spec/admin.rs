@@ -16,9 +16,11 @@ pub struct AdminSpec {
     /// Whether `/admin/build` and `/admin/reload` are served.
     pub enabled: bool,
     /// Key that administration needs, behind `authorization: Bearer`; `${NAME}` for an environment
-    /// variable. Without a key it is open to clients on this machine that are no proxy and no
-    /// browser.
+    /// variable. Without a key and without an address of its own administration is closed.
     pub key: Option<Secret>,
+    /// Without a key, open to clients on this machine, at the address of the clients, too. A proxy
+    /// on this machine may pass everybody's requests on as its own: for tests only.
+    pub local: bool,
     /// An address of its own, like `127.0.0.1:9901`, with a thread of its own: health, metrics and
     /// administration are served there however busy the workers are, also when all
     /// `server.connections` are taken. Metrics and administration are then served only there.
@@ -29,7 +31,7 @@ pub struct AdminSpec {
 
 impl Default for AdminSpec {
     fn default() -> Self {
-        Self { enabled: true, key: None, listen: None }
+        Self { enabled: true, key: None, local: false, listen: None }
     }
 }
 
@@ -39,13 +41,14 @@ impl Default for AdminSpec {
 struct Section {
     enabled: bool,
     key: Option<Secret>,
+    local: bool,
     listen: Option<SocketAddr>,
 }
 
 impl Default for Section {
     fn default() -> Self {
-        let AdminSpec { enabled, key, listen } = AdminSpec::default();
-        Self { enabled, key, listen }
+        let AdminSpec { enabled, key, local, listen } = AdminSpec::default();
+        Self { enabled, key, local, listen }
     }
 }
 
@@ -70,8 +73,8 @@ impl<'de> Visitor<'de> for SwitchOrSection {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<AdminSpec, A::Error> {
         let section = Section::deserialize(MapAccessDeserializer::new(map))?;
-        let Section { enabled, key, listen } = section;
-        Ok(AdminSpec { enabled, key, listen })
+        let Section { enabled, key, local, listen } = section;
+        Ok(AdminSpec { enabled, key, local, listen })
     }
 }
 

@@ -187,7 +187,7 @@ pub(super) fn policies(
         Some(_) => {
             return Err(ErrorResponse::forbidden("tenant mismatch: this is another tenant's"));
         }
-        None => context.config.admin.admit(context.client.ip(), request)?,
+        None => context.config.admin.admit(context.client.ip(), context.worker.serves, request)?,
     }
     let registry = registry(context);
     let tools = allowed(layer, &registry, Some(&tenant)).map(|tool| &*tool.tool.name);

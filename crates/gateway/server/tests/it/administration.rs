@@ -77,7 +77,7 @@ fn an_address_of_its_own_answers_when_all_connections_are_taken() {
 fn a_client_from_another_address_is_refused() {
     let Some(address) = outer_address() else { return };
     for (metrics, status) in [("{}", 403), ("{open: true}", 200)] {
-        let spec = format!("listen: '0.0.0.0:0'\nmetrics: {metrics}");
+        let spec = format!("listen: '0.0.0.0:0'\nadmin: {{local: true}}\nmetrics: {metrics}");
         let gateway = Gateway::spawn(&Spec::from_yaml(&spec).unwrap()).unwrap();
         let from_outside = (address, gateway.addr().port()).into();
         for page in [PAGES[0], PAGES[1]] {
@@ -88,7 +88,7 @@ fn a_client_from_another_address_is_refused() {
     }
 }
 
-const GOOD: &str = "listen: 127.0.0.1:0\nroutes: [{name: r, path: /x, respond: {body: here}}]\n";
+const GOOD: &str = "listen: 127.0.0.1:0\nadmin: {local: true}\nroutes: [{name: r, path: /x, respond: {body: here}}]\n";
 
 /// Files that cannot be configurations, each with the secret somewhere.
 const BAD_FILES: [&str; 14] = [
@@ -107,6 +107,28 @@ const BAD_FILES: [&str; 14] = [
     "upstreams: {u: {addresses: ['http://u:S3cr3t-Value@host']}}\nroutes: [{name: r, path: /x, upstream: u}]\n",
     "name: \"S3cr3t-Value\n  key: *S3cr3t\n\tx",
 ];
+
+/// A proxy on this machine passes everybody's requests on as its own: who connects says nothing.
+#[test]
+fn without_a_key_or_an_address_of_its_own_administration_is_closed() {
+    let sections = "admin: true\nmetrics: {}\ntenant: {}\nbudgets: {default: 5}\n\
+                    tools: {local: [add], allow: {'*': [add]}}";
+    let gateway = super::support::gateway(&sections.replace("metrics: {}\n", ""));
+    let lines = [
+        "GET /admin/build",
+        "POST /admin/reload",
+        "GET /metrics",
+        "POST /v1/mcp/servers",
+        "GET /v1/mcp/servers",
+    ];
+    for line in lines {
+        let reply = ask(gateway.addr(), line, &[], b"{}");
+        assert_eq!(reply.status, 403, "{line}: {reply:?}");
+    }
+    for line in ["GET /v1/budget/a", "GET /v1/policies/a"] {
+        assert_eq!(ask(gateway.addr(), line, &[], b"").status, 403, "{line}");
+    }
+}
 
 #[test]
 fn a_bad_file_changes_nothing_and_its_error_repeats_nothing_of_it() {

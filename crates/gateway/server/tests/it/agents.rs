@@ -20,9 +20,11 @@ use super::support::gateway;
 use super::support::provider::{Provider, ReceivedRequest, ResponseWriter};
 
 /// Two tenants, each with its key.
-pub(super) const TENANTS: &str = "auth: {header: apikey, keys: [{name: a, key: key-a, tenant: acme}, \
+pub(super) const TENANTS: &str = "auth: {header: apikey, keys: [{name: a, key: key-a, tenant: acme}, {name: boss, key: key-boss, tenant: acme}, \
                                   {name: b, key: key-b, tenant: beta}]}\ntenant: {}\n";
 pub(super) const ACME: Headers<'static> = &[("apikey", "key-a")];
+/// Another key of the same tenant.
+pub(super) const BOSS: Headers<'static> = &[("apikey", "key-boss")];
 pub(super) const BETA: Headers<'static> = &[("apikey", "key-b")];
 
 /// A gateway with the layer and two tenants.

@@ -56,6 +56,44 @@ fn a_key_gives_access_to_the_routes_of_its_consumer() {
     }
 }
 
+/// Routes of the gateway itself have scopes of their own, which a key with scopes needs.
+#[test]
+fn a_key_with_scopes_needs_those_of_built_in_routes() {
+    let gateway = gateway(&format!(
+        "auth: {{header: apikey, keys: [{{name: files, key: f, scopes: [files]}}, \
+         {{name: agent, key: a, scopes: [chat, sessions, tools]}}, {{name: all, key: k}}]}}\n\
+         upstreams: {{u: {{addresses: ['127.0.0.1:1']}}}}\n\
+         agents: {{chat: {{upstream: u}}}}\ntools: {{local: [add], allow: {{'*': [add]}}}}\n\
+         policy: {{endpoint: true}}{ROUTES}"
+    ));
+    let refused = |key: &str, line: &str| {
+        let reply = ask(gateway.addr(), line, &[("apikey", key)], b"{}");
+        let kind = reply.json()["error"]["type"] == "insufficient_scope";
+        assert_eq!(kind, reply.status == 403, "{key} {line}: {reply:?}");
+        kind
+    };
+    for line in [
+        "POST /api/chat",
+        "POST /v1/runs",
+        "POST /v1/sessions",
+        "POST /v1/hitl",
+        "GET /v1/approvals",
+        "POST /v1/a2a/send",
+        "POST /a2a",
+        "POST /v1/mcp/tools/call",
+        "GET /v1/mcp/tools",
+        "POST /mcp",
+        "POST /api/request",
+    ] {
+        assert!(refused("f", line), "{line}");
+        assert!(!refused("k", line), "{line}");
+    }
+    for line in ["POST /api/chat", "POST /v1/sessions", "POST /v1/mcp/tools/call"] {
+        assert!(!refused("a", line), "{line}");
+    }
+    assert!(refused("a", "POST /v1/hitl"));
+}
+
 fn token(secret: &str, claims: &str) -> String {
     let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
     let signed = format!("{}.{}", encode("{\"alg\":\"HS256\"}"), encode(claims));

@@ -153,8 +153,23 @@ fn headers_that_are_passed_on_are_part_of_the_question() {
     for (query, headers) in shaping {
         assert_eq!([ask(query, headers), ask(query, headers)], ["miss", "hit"], "{headers:?}");
     }
-    let harmless: [Headers<'_>; 5] = [
+    let identities: [Headers<'_>; 8] = [
         &[("user-agent", "curl")],
+        &[("via", "1.1 a")],
+        &[("baggage", "user=1")],
+        &[("sec-api-key", "1")],
+        &[("sec-websocket-protocol", "token")],
+        &[("x-auth-request-access-token", "1")],
+        &[("x-stainless-helper-method", "a")],
+        &[("date", "Thu, 01 Jan 1970 00:00:00 GMT")],
+    ];
+    for headers in identities {
+        assert_eq!([ask("", headers), ask("", headers)], ["miss", "hit"], "{headers:?}");
+    }
+    let harmless: [Headers<'_>; 7] = [
+        &[("x-forwarded-access-token", "removed")],
+        &[("forwarded", "for=removed")],
+        &[("x-real-ip", "removed")],
         &[("x-request-id", "7")],
         &[("traceparent", "00-1-2-3")],
         &[("x-stainless-retry-count", "1")],
@@ -173,4 +188,8 @@ fn headers_that_are_passed_on_are_part_of_the_question() {
         assert_eq!([ask("", headers), ask("", headers)], ["bypass", "bypass"], "{headers:?}");
     }
     assert_eq!(ask("", &[]), "hit");
+    let seen = provider.seen();
+    assert!(
+        seen.iter().all(|seen| seen.headers.iter().all(|(_, value)| !value.contains("removed")))
+    );
 }

@@ -79,7 +79,7 @@ fn series_go_on_over_reloads_by_name() {
             .collect();
         let more = more.concat();
         let text = format!(
-            "listen: 127.0.0.1:0\nmetrics: {{}}\nupstreams: {{u{round}: {{addresses: ['{up}']}}}}\n\
+            "listen: 127.0.0.1:0\nadmin: {{local: true}}\nmetrics: {{}}\nupstreams: {{u{round}: {{addresses: ['{up}']}}}}\n\
              routes:\n{more}  - {{name: a, path: /a, upstream: u{round}}}\n  \
              - {{name: b, path: /b, upstream: u{round}}}\n"
         );

@@ -10,7 +10,7 @@ use super::support::{CHAT, MESSAGES, gateway, metric, question, streamed};
 fn start(name: &str, provider: &Provider) -> Gateway {
     let text =
         Preset::named(name).unwrap().text.replace("127.0.0.1:9000", &provider.addr.to_string());
-    let settings = ["listen=127.0.0.1:0".to_owned()];
+    let settings = ["listen=127.0.0.1:0", "admin.local=true"].map(str::to_owned);
     Gateway::spawn(&Spec::with_overrides(&text, &settings).unwrap()).unwrap()
 }
 
@@ -140,8 +140,13 @@ fn the_preset_llm() {
         });
         assert_eq!(states, [Some("miss".to_owned()), Some("hit".to_owned())], "{path}");
     }
-    for path in ["/v1/responses", "/v1/embeddings"] {
-        assert_eq!(post(gateway.addr(), path, &[], &question("hi")).json(), json!({"path": path}));
+    for (number, path) in ["/v1/responses", "/v1/embeddings"].into_iter().enumerate() {
+        let tenant = format!("t{number}");
+        let headers: Headers<'_> = &[("x-tenant-id", &tenant)];
+        let asked = post(gateway.addr(), path, headers, &json!({"model": "m", "input": "hi"}));
+        assert_eq!(asked.status, 200, "{path}");
+        let budget = ask(gateway.addr(), &format!("GET /v1/budget/{tenant}"), headers, b"").json();
+        assert!(budget["spent"].as_f64().unwrap_or_default() > 0.0, "{path} is charged: {budget}");
     }
     assert_eq!(get(gateway.addr(), "/v1/models").status, 200);
 }

@@ -20,7 +20,8 @@ pub(crate) const MESSAGES: &str = "/v1/messages";
 
 /// A gateway with the metrics and these sections.
 pub(crate) fn gateway(sections: &str) -> Gateway {
-    let yaml = format!("listen: 127.0.0.1:0\nmetrics: {{}}\n{sections}");
+    let open = if sections.contains("admin:") { "" } else { "admin: {local: true}\n" };
+    let yaml = format!("listen: 127.0.0.1:0\nmetrics: {{}}\n{open}{sections}");
     let spec = Spec::from_yaml(&yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
     Gateway::spawn(&spec).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }

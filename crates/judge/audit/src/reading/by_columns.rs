@@ -131,9 +131,9 @@ fn baseline(grid: &Grid, at: usize) -> Option<usize> {
 }
 
 fn pairs(base: &Record, own: &Record) -> Vec<Vec<Number>> {
+    let same = |one: &Value, other: &Value| one.quantity == other.quantity && one.of == other.of;
     let matches = own.values.iter().filter_map(|value| {
-        let old =
-            base.values.iter().find(|old| old.quantity == value.quantity && old.of == value.of)?;
+        let old = base.values.iter().find(|old| same(old, value))?;
         Some(vec![old.number.clone(), value.number.clone()])
     });
     matches.collect()

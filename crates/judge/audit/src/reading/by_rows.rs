@@ -74,7 +74,7 @@ pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
     let mut table = Table::default();
     for (line, row) in &grid.rows {
         let Some(heading) = row.first() else { continue };
-        change(grid, &roles, *line, row, locale, &mut table);
+        change(grid, &roles, (*line, row), locale, &mut table);
         let Some(meaning) = terms.meaning(heading) else {
             if !heading.is_empty() {
                 table.not_read.push(heading.clone());
@@ -95,7 +95,7 @@ pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
             first.get_or_insert_with(|| figure.clone());
             record.values.push(figure);
         }
-        limits(&roles, *line, row, &meaning, first, locale, &mut table);
+        limits(grid, &roles, (*line, row), (&meaning, first, locale), &mut table);
     }
     table.records = records.into_iter().filter(|record| !record.values.is_empty()).collect();
     table
@@ -108,12 +108,10 @@ fn cell_of<'row>(roles: &[Role], row: &'row [String], wanted: Role) -> Option<&'
 
 /// The limits of a row: a target with a status, or bands.
 fn limits(
+    grid: &Grid,
     roles: &[Role],
-    line: usize,
-    row: &[String],
-    meaning: &Meaning,
-    result: Option<Value>,
-    locale: Locale,
+    (line, row): (usize, &[String]),
+    (meaning, result, locale): (&Meaning, Option<Value>, Locale),
     table: &mut Table,
 ) {
     let limit = |role| {
@@ -134,7 +132,7 @@ fn limits(
             text: critical.text.clone(),
             critical,
             name: heading,
-            line,
+            line: grid.rows.iter().find(|(at, _)| *at == line).map_or(line, |(at, _)| *at),
         });
     }
 }
@@ -143,8 +141,7 @@ fn limits(
 fn change(
     grid: &Grid,
     roles: &[Role],
-    line: usize,
-    row: &[String],
+    (line, row): (usize, &[String]),
     locale: Locale,
     table: &mut Table,
 ) {
@@ -155,8 +152,8 @@ fn change(
         return;
     }
     let Some(number) = row.get(at).and_then(|cell| change_number(cell, locale)) else { return };
-    let values =
-        row.iter().enumerate().filter(|(at, _)| *at > 0 && roles.get(*at) == Some(&Role::Value));
+    let is_value = |at: usize| at > 0 && roles.get(at) == Some(&Role::Value);
+    let values = row.iter().enumerate().filter(|(at, _)| is_value(*at));
     let numbers: Vec<Number> = values
         .filter_map(|(at, cell)| number_of(grid, at, cell, locale))
         .map(|number| {

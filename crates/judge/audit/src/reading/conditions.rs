@@ -176,23 +176,22 @@ mod tests {
 
     #[test]
     fn commands_and_sentences_state_conditions() {
+        let of = |text: &str| -> Vec<(Quantity, f64)> {
+            read(text).into_iter().map(|found| (found.quantity, found.value)).collect()
+        };
         assert_eq!(
-            quantities("Test: `wrk -t4 -c100 -d1m http://localhost/`"),
+            of("Test: `wrk -t4 -c100 -d1m http://localhost/`"),
             [(Quantity::Threads, 4.0), (Quantity::Clients, 100.0), (Quantity::Duration, 60.0)]
         );
         assert_eq!(
-            quantities("hey -n 2000 -c 50 http://x/"),
+            of("hey -n 2000 -c 50 http://x/"),
             [(Quantity::Requests, 2000.0), (Quantity::Clients, 50.0)]
         );
         assert_eq!(
-            quantities("./load.sh 30 600 \u{2014} 30 concurrent workers, 600 requests, warmed"),
+            of("./load.sh 30 600 \u{2014} 30 concurrent workers, 600 requests, warmed"),
             [(Quantity::Clients, 30.0), (Quantity::Requests, 600.0)]
         );
-        assert_eq!(quantities("from 20 clients to 200 clients"), []);
-        assert_eq!(quantities("wrk 4.2.0 (10 threads, 200-500 connections, 30s duration)"), []);
-    }
-
-    fn quantities(text: &str) -> Vec<(Quantity, f64)> {
-        read(text).into_iter().map(|found| (found.quantity, found.value)).collect()
+        assert_eq!(of("from 20 clients to 200 clients"), []);
+        assert_eq!(of("wrk 4.2.0 (10 threads, 200-500 connections, 30s duration)"), []);
     }
 }

@@ -29,8 +29,8 @@ fn count(record: &Record, stated: &[(f64, f64, usize)]) -> Option<(f64, String)>
         let count = rate.number.high * time.number.high;
         return Some((count, format!("{} x {}", rate.number.text, time.number.text)));
     }
-    let (_, count, line) =
-        stated.iter().find(|(stated, ..)| (stated - rate.number.value).abs() < 1e-9)?;
+    let same = |one: f64| (one - rate.number.value).abs() < 1e-9;
+    let (_, count, line) = stated.iter().find(|(rate, ..)| same(*rate))?;
     Some((*count, format!("{} samples (line {line})", digits(*count))))
 }
 

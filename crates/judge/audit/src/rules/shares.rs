@@ -8,8 +8,8 @@ use crate::record::{Record, Value};
 
 pub(super) fn check(reading: &Reading, findings: &mut Findings) {
     for record in records(reading) {
-        let (errors, successes) =
-            (share(record, Quantity::ErrorShare), share(record, Quantity::SuccessShare));
+        let share = |quantity| record.get(quantity, "").filter(|share| share.has_unit);
+        let (errors, successes) = (share(Quantity::ErrorShare), share(Quantity::SuccessShare));
         for share in [errors, successes].into_iter().flatten() {
             beyond_one(share, findings);
             granularity(record, share, findings);
@@ -25,10 +25,6 @@ pub(super) fn check(reading: &Reading, findings: &mut Findings) {
         }
         parts(record, findings);
     }
-}
-
-fn share(record: &Record, quantity: Quantity) -> Option<&Value> {
-    record.get(quantity, "").filter(|share| share.has_unit)
 }
 
 fn beyond_one(share: &Value, findings: &mut Findings) {
@@ -105,11 +101,8 @@ fn granularity(record: &Record, share: &Value, findings: &mut Findings) {
         requests.number.text,
         digits(part)
     );
-    finding.fix = format!(
-        "{} or {}",
-        show(part.floor() / n, share.quantity),
-        show(part.ceil() / n, share.quantity)
-    );
+    let near = |count: f64| show(count / n, share.quantity);
+    finding.fix = format!("{} or {}", near(part.floor()), near(part.ceil()));
     findings.add(finding);
 }
 

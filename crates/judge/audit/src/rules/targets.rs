@@ -53,7 +53,8 @@ fn share_of_target(check: &Check, findings: &mut Findings) {
         return;
     }
     let actual = check.result.number.value / check.limit.value * 100.0;
-    if !(share.low - 0.1 <= actual && actual <= share.high + 0.1) {
+    let within = |slack: f64| share.low - slack <= actual && actual <= share.high + slack;
+    if !within(0.1) {
         let mut finding = at(&check.result, &[], Level::Contradicted, "targets");
         finding.says =
             format!("{}, target {}, {}", check.result.says(), check.limit.text, check.status);

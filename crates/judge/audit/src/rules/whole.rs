@@ -74,6 +74,11 @@ fn count(value: &Value, table: &Table, parts: &[Record], findings: &mut Findings
         .filter(|record: &&Record| !record.label.to_lowercase().contains("warm"))
         .cloned()
         .collect();
+    let sum = |values: &[&Value]| -> (f64, f64) {
+        values.iter().fold((0.0, 0.0), |(low, high), value| {
+            (low + value.number.low, high + value.number.high)
+        })
+    };
     let meets = |(low, high): (f64, f64)| value.number.high >= low && value.number.low <= high;
     let (low, high) = sum(&numbers);
     let others = same(value, &without).map(|values| sum(&values));
@@ -85,10 +90,4 @@ fn count(value: &Value, table: &Table, parts: &[Record], findings: &mut Findings
     finding.because = format!("the rows above add up to {}", digits(low.midpoint(high)));
     finding.fix = format!("{}, or the rows that are missing", digits(low.midpoint(high)));
     findings.add(finding);
-}
-
-fn sum(values: &[&Value]) -> (f64, f64) {
-    values
-        .iter()
-        .fold((0.0, 0.0), |(low, high), value| (low + value.number.low, high + value.number.high))
 }

@@ -6,8 +6,8 @@ use crate::document::{Document, Grid, MOST_CELLS, MOST_ROWS};
 
 pub(super) fn read(text: &str) -> Document {
     let first = text.lines().next().unwrap_or_default();
-    let delimiter =
-        [b',', b';', b'\t'].into_iter().max_by_key(|byte| count(first, *byte)).unwrap_or(b',');
+    let count = |wanted: u8| first.bytes().filter(|byte| *byte == wanted).count();
+    let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|byte| count(*byte)).unwrap_or(b',');
     let mut reader = ReaderBuilder::new()
         .delimiter(delimiter)
         .has_headers(false)
@@ -31,8 +31,4 @@ pub(super) fn read(text: &str) -> Document {
         document.grid(Grid { line, header, rows, ..Grid::default() });
     }
     document
-}
-
-fn count(line: &str, wanted: u8) -> usize {
-    line.bytes().filter(|byte| *byte == wanted).count()
 }

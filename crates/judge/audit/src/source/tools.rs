@@ -153,9 +153,9 @@ fn k6(block: &[(usize, &str)], document: &mut Document) {
         let Some((name, values)) = text.split_once(':') else { continue };
         let name = name.trim().trim_start_matches(['{', ' ']).trim_end_matches(['.', ' ']);
         let words: Vec<&str> = values.split_whitespace().collect();
+        let value = |statistic: &&str| words.iter().find_map(|word| word.strip_prefix(*statistic));
         if words.iter().any(|word| word.starts_with("avg=")) {
-            let cells =
-                STATISTICS.iter().map(|name| value_of(&words, name).unwrap_or_default().to_owned());
+            let cells = STATISTICS.iter().map(|name| value(name).unwrap_or_default().to_owned());
             rows.push((line, std::iter::once(name.to_owned()).chain(cells).collect()));
         }
         if let ("http_reqs", [count, rate]) = (name, words.as_slice()) {
@@ -168,8 +168,4 @@ fn k6(block: &[(usize, &str)], document: &mut Document) {
     let line = rows.first().map_or(1, |row: &(usize, Vec<String>)| row.0);
     document.grid(Grid { line, header, rows, tool: Some(Tool::K6), ..Grid::default() });
     document.pairs(Some(Tool::K6), counts);
-}
-
-fn value_of<'a>(words: &[&'a str], statistic: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| word.strip_prefix(statistic))
 }

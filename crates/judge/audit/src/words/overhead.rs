@@ -51,16 +51,15 @@ pub(super) fn check(claim: &Claim<'_>, reading: &Reading, findings: &mut Finding
 /// A table of two rows, one of them without.
 fn pair(table: &Table) -> Option<(&Record, &Record)> {
     let [one, other] = table.records.as_slice() else { return None };
+    let is_without = |record: &Record| {
+        let label = record.label.to_lowercase();
+        WITHOUT.iter().any(|word| label.contains(word))
+    };
     match (is_without(one), is_without(other)) {
         (true, false) => Some((one, other)),
         (false, true) => Some((other, one)),
         _ => None,
     }
-}
-
-fn is_without(record: &Record) -> bool {
-    let label = record.label.to_lowercase();
-    WITHOUT.iter().any(|word| label.contains(word))
 }
 
 /// By how much each figure is worse: the least that the digits allow, as printed, and which.
@@ -114,12 +113,9 @@ pub(super) fn cells(reading: &Reading, findings: &mut Findings) {
 
 /// `gateway (200)` is the base of `gateway + auth`.
 fn base<'tab>(table: &'tab Table, record: &Record) -> Option<&'tab Record> {
+    let stem = |label: &str| label.split('(').next().unwrap_or_default().trim().to_lowercase();
     let own = stem(&record.label);
     let (base, _) = own.split_once('+')?;
     let mut found = table.records.iter().filter(|other| stem(&other.label) == base.trim());
     found.next()
-}
-
-fn stem(label: &str) -> String {
-    label.split('(').next().unwrap_or_default().trim().to_lowercase()
 }

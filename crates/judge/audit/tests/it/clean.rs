@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_audit::{AuditError, Finding, Level, Report, audit};
 
-use crate::support::{audit_file, audit_text, findings, fixtures};
+use crate::support::{audit_file, audit_text, fixtures, of};
 
 /// Nobody is accused. That a short test has too few samples for a percentile is true, and said.
 fn assert_clean(report: &Report) {
@@ -34,7 +34,7 @@ const FEW_SAMPLES: [(&str, bool); 6] = [
 fn percentiles_of_too_few_samples_are_named_in_real_outputs() {
     for (name, few) in FEW_SAMPLES {
         let report = audit_file(&fixtures().join("clean").join(name));
-        assert_eq!(!findings(&report, "samples").is_empty(), few, "{name}: {}", report.text(true));
+        assert_eq!(!of(&report, "samples").is_empty(), few, "{name}: {}", report.text(true));
     }
 }
 

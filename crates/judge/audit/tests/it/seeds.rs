@@ -1,8 +1,9 @@
-//! Contradictions of published reports, in tables of our own with the same figures.
+//! The contradictions that requirements.md lists: as tables of our own with the same figures, and
+//! in the documents themselves where they are at hand.
 
-use plimsoll_audit::{Level, Report};
+use plimsoll_audit::{Level, Report, audit};
 
-use crate::support::{audit_file, findings, fixtures};
+use crate::support::{audit_file, fixtures, of};
 
 use Level::{CannotTell, Contradicted};
 
@@ -13,7 +14,7 @@ fn fixture(name: &str) -> Report {
 /// `(rule, level, part of what it says)`
 fn expect(report: &Report, wanted: &[(&str, Level, &str)]) {
     for (rule, level, part) in wanted {
-        let found = findings(report, rule);
+        let found = of(report, rule);
         let known = found.iter().any(|(is, says)| is == level && says.contains(part));
         assert!(known, "{rule} {level:?} {part}: {}", report.text(true));
     }
@@ -73,4 +74,34 @@ fn words_against_figures_are_found_and_consistent_figures_are_not_accused() {
     assert!(scaling.because.contains("6.544 % less"), "{scaling:?}");
     assert!(scaling.because.contains("2.157 times the latency"), "{scaling:?}");
     assert_eq!(report.findings.len(), 2, "{}", report.text(true));
+}
+
+/// The documents are not part of the repository.
+#[test]
+fn the_documents_themselves_are_read_where_they_are_at_hand() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/seeds");
+    let Ok(files) = std::fs::read_dir(folder) else { return };
+    let mut rules: Vec<(String, &str)> = Vec::new();
+    for file in files {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if let Ok(report) = audit(&name, &std::fs::read(&path).unwrap()) {
+            let found = report.findings.iter().map(|finding| (name[..3].to_owned(), finding.rule));
+            rules.extend(found);
+        }
+    }
+    for (seed, rule) in [
+        ("001", "upstream"),
+        ("001", "little"),
+        ("002", "bands"),
+        ("002", "virtual users"),
+        ("002", "samples"),
+        ("004", "latency words"),
+        ("004", "scaling words"),
+    ] {
+        assert!(
+            rules.iter().any(|(of, found)| of == seed && *found == rule),
+            "{seed} {rule}: {rules:?}"
+        );
+    }
 }

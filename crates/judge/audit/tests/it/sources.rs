@@ -2,7 +2,7 @@
 
 use plimsoll_audit::{AuditError, LARGEST_FILE, Level, audit, audit_claim};
 
-use crate::support::{audit_text, findings};
+use crate::support::{audit_text, of};
 
 #[test]
 fn one_contradiction_is_found_in_every_format() {
@@ -29,7 +29,7 @@ fn one_contradiction_is_found_in_every_format() {
         ),
     ] {
         let report = audit_text(name, text);
-        let found = findings(&report, "order");
+        let found = of(&report, "order");
         assert_eq!(found.len(), 1, "{name}: {text}{}", report.text(true));
         assert_eq!((found[0].0, report.findings[0].line), (Level::Impossible, line), "{text}");
     }
@@ -66,7 +66,7 @@ fn a_claim_is_audited_like_a_table() {
     assert!(report.findings.is_empty(), "{}", report.text(true));
     let report = audit_claim("conns=100 rps=21989 mean=9.18ms").unwrap();
     // 21,988 x 9.17 ms = 201.6
-    assert_eq!(findings(&report, "little").len(), 1, "{}", report.text(true));
+    assert_eq!(of(&report, "little").len(), 1, "{}", report.text(true));
     assert!(report.findings[0].because.contains("201.6"), "{:?}", report.findings);
     for claim in ["", "rps", "rps=5", "nonsense=4 rps=5", "rps=many p99=2ms"] {
         let error = audit_claim(claim).unwrap_err();

@@ -19,7 +19,7 @@ pub(crate) fn audit_text(name: &str, text: &str) -> Report {
 }
 
 /// Level, rule and words of the only finding whose rule is this one.
-pub(crate) fn findings<'report>(report: &'report Report, rule: &str) -> Vec<(Level, &'report str)> {
+pub(crate) fn of<'report>(report: &'report Report, rule: &str) -> Vec<(Level, &'report str)> {
     let found = report.findings.iter().filter(|finding| finding.rule == rule);
     found.map(|finding| (finding.level, finding.says.as_str())).collect()
 }

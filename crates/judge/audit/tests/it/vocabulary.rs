@@ -2,7 +2,7 @@
 
 use plimsoll_audit::{AuditError, Mapping, Report, Vocabulary, audit, audit_with};
 
-use crate::support::findings;
+use crate::support::of;
 
 fn with(map: &[&str], text: &str) -> Report {
     let entries = map.iter().map(|entry| Mapping::parse(entry).unwrap()).collect();
@@ -22,7 +22,7 @@ fn a_table_of_foreign_words_is_audited_once_they_are_explained() {
     assert!(text.contains("Antwortzeit") && text.contains("--map 'HEADING=MEANING'"), "{text}");
     let report = with(&GERMAN, COLUMNS);
     // By hand: 21,989/s x 9.18 ms = 201.9 in flight, of 100 connections.
-    let little = findings(&report, "little");
+    let little = of(&report, "little");
     assert_eq!(little.len(), 1, "{}", report.text(true));
     assert!(report.findings[0].because.contains("201."), "{:?}", report.findings[0]);
     assert_eq!(report.mapped, ["antwortzeit", "durchsatz", "perzentil 99", "verbindungen"]);
@@ -36,13 +36,13 @@ fn rows_are_explained_like_columns_and_any_heading_can_be_left_out() {
     let rows = "| | Lauf |\n|---|---|\n| Mittlere | 9 ms |\n| Neunundneunzigstes | 5 ms |\n\
                 | Median | 9 ms |\n";
     let report = with(&["Neunundneunzigstes=p99"], rows);
-    assert_eq!(findings(&report, "order").len(), 1, "{}", report.text(true));
+    assert_eq!(of(&report, "order").len(), 1, "{}", report.text(true));
     let report = with(&["Neunundneunzigstes=p99", "median="], rows);
     assert!(report.findings.is_empty(), "{}", report.text(true));
     // A heading is not what it seems: a p50 of something else, or a limit in req/s.
     let columns =
         "| name | p50 | p99 | cap |\n|---|---|---|---|\n| a | 9 ms | 5 ms | 961 req/s |\n";
-    assert_eq!(findings(&with(&[], columns), "order").len(), 1);
+    assert_eq!(of(&with(&[], columns), "order").len(), 1);
     let report = with(&["p50=", "cap="], columns);
     assert!(report.findings.is_empty() && report.figures == 1, "{}", report.text(true));
     let report = with(&["p50=max"], columns);

@@ -1,7 +1,7 @@
 //! The history of a machine: spread between runs, and changes.
 
 use plimsoll_compare::gates::SpreadSource;
-use plimsoll_compare::{History, StoredRun, Verdict, compare, forecast, gates_of};
+use plimsoll_compare::{History, StoredRun, Verdict, ahead, compare, gates_of};
 
 use crate::support::{Figures, Noise, PLAIN, THREE, options, run, turns};
 
@@ -90,14 +90,14 @@ fn what_could_be_seen_is_said_beforehand() {
         .zip(0..)
         .map(|(time, number)| run(number, Figures { ttft: [*time, 41.0], ..PLAIN }))
         .collect();
-    let found = forecast(&base, &options(&[("ttft.p50", "3%")]), None).unwrap();
+    let found = ahead(&base, &options(&[("ttft.p50", "3%")]), None).unwrap();
     let gate = &found.gates[0];
     assert!((gate.run_sd.unwrap() - 0.015).abs() < 1e-9, "{gate:?}");
     assert!((gate.detectable.unwrap() - 0.0273).abs() < 2e-4, "{gate:?}");
     // (2.228 + 0.879) x 0.866 = 2.69 is less than ln 1.03 = 2.96; with 5 runs it is 3.03.
     assert_eq!(gate.runs_needed, Some(6));
     assert!(found.text(1_000).contains("6 + 6 see"), "{}", found.text(1_000));
-    let single = forecast(&base[..1], &options(&[("ttft.p50", "3%")]), None).unwrap();
+    let single = ahead(&base[..1], &options(&[("ttft.p50", "3%")]), None).unwrap();
     assert_eq!(single.gates[0].runs_needed, None);
     assert!(single.text(1_000).contains("says nothing about the spread"), "{}", single.text(1_000));
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_compare::{Comparison, Options, compare, forecast};
+use plimsoll_compare::{Comparison, Options, ahead, compare};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Screen;
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn the_screens_fit_every_terminal() {
     let options = Options { gates, ..Options::default() };
     let many = compare(&base, &new, &options, None).unwrap().screen();
     screens("many-gates", &many);
-    screens("ahead", &forecast(&base, &options, None).unwrap().screen());
+    screens("ahead", &ahead(&base, &options, None).unwrap().screen());
     let (mut base, new) = turns(1, || PLAIN, || PLAIN);
     base[0].summary.metadata.environment.cpu_model = Some("\x1b[2Jbetter".to_owned());
     let other = compare(&base, &new, &Options::default(), None).unwrap().screen();

@@ -12,10 +12,10 @@ use plimsoll_transport::{
 use serde::Deserialize;
 use tokio::runtime::Builder;
 
+use crate::books::Joiner;
 use crate::error::JoinError;
 use crate::json_row::Columns;
 use crate::map::Map;
-use crate::matcher::Matcher;
 use crate::source::table::{bounds, kind, patient};
 use crate::source::{Column, Table, Window};
 use crate::time::Unit;
@@ -62,7 +62,7 @@ pub(super) fn read(
     map: &Map,
     columns: &[Column],
     window: &Window,
-    joiner: &mut Matcher<'_, '_>,
+    joiner: &mut Joiner<'_, '_>,
 ) -> Result<(), JoinError> {
     let (sql, wanted) = (query(table, map, columns, window), Columns::new(map));
     // What fails in the middle of an answer is told in its last lines.
@@ -239,6 +239,7 @@ mod tests {
         let (address, _) = Address::parse("http://h/d.t`", "clickhouse").unwrap();
         let table =
             Table { address, credentials: Credentials::default(), patience: crate::PATIENCE };
+        let entry = |field, column: &str, unit| Entry { field, column: column.to_owned(), unit };
         let column =
             |name: &str, kind: &str| Column { name: name.to_owned(), kind: kind.to_owned() };
         let columns = [column("id", "String"), column("when", "DateTime('Asia/Tokyo')")];
@@ -254,9 +255,5 @@ mod tests {
         );
         assert_eq!(percent_encoded("a b`é"), "a%20b%60%c3%a9");
         assert_eq!(literal("a'b\\"), "'a\\'b\\\\'");
-    }
-
-    fn entry(field: Field, column: &str, unit: Option<Unit>) -> Entry {
-        Entry { field, column: column.to_owned(), unit }
     }
 }

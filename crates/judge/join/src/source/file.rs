@@ -9,12 +9,12 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use plimsoll_run_files::MAX_LINE;
 use serde_json::{Map as Object, Value};
 
+use crate::books::Joiner;
 use crate::cell::Cell;
 use crate::error::{JoinError, quoted};
 use crate::json_row::{Cells, Columns};
 use crate::lines::{Lines, open, unreadable};
 use crate::map::Map;
-use crate::matcher::Matcher;
 use crate::source::Column;
 
 /// Lines from which the columns of JSON are taken.
@@ -43,7 +43,7 @@ pub(super) fn read(
     path: &Path,
     map: &Map,
     columns: &[Column],
-    joiner: &mut Matcher<'_, '_>,
+    joiner: &mut Joiner<'_, '_>,
 ) -> Result<(), JoinError> {
     match format(path)? {
         Format::Json => read_json(path, map, joiner),
@@ -82,7 +82,7 @@ fn json_columns(path: &Path) -> Result<Vec<String>, JoinError> {
     Ok(names)
 }
 
-fn read_json(path: &Path, map: &Map, joiner: &mut Matcher<'_, '_>) -> Result<(), JoinError> {
+fn read_json(path: &Path, map: &Map, joiner: &mut Joiner<'_, '_>) -> Result<(), JoinError> {
     let (mut lines, columns) = (Lines::open(path)?, Columns::new(map));
     while let Some(line) = lines.next()? {
         if line.bytes.is_empty() {
@@ -100,7 +100,7 @@ fn read_csv(
     path: &Path,
     map: &Map,
     columns: &[Column],
-    joiner: &mut Matcher<'_, '_>,
+    joiner: &mut Joiner<'_, '_>,
 ) -> Result<(), JoinError> {
     let place = |name: &String| columns.iter().position(|column| column.name == *name);
     let places: Vec<_> =

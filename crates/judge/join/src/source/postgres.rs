@@ -7,11 +7,11 @@ use futures_util::TryStreamExt as _;
 use tokio::runtime::Builder;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
+use crate::books::Joiner;
 use crate::cell::Cell;
 use crate::error::JoinError;
 use crate::json_row::Cells;
 use crate::map::Map;
-use crate::matcher::Matcher;
 use crate::source::table::{bounds, kind, patient};
 use crate::source::{Column, Table, Window};
 
@@ -39,7 +39,7 @@ pub(super) fn read(
     map: &Map,
     columns: &[Column],
     window: &Window,
-    joiner: &mut Matcher<'_, '_>,
+    joiner: &mut Joiner<'_, '_>,
 ) -> Result<(), JoinError> {
     fetch(table, &query(table, map, columns, window), &mut |row| {
         let mut cells = Cells::default();
@@ -101,8 +101,9 @@ fn literal(text: &str) -> String {
 }
 
 fn fetch(table: &Table, sql: &str, row: &mut dyn FnMut(&SimpleQueryRow)) -> Result<(), JoinError> {
+    let failed = |error: &str| table.address.failure(NAME, error);
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| table.address.failure(NAME, &error.to_string()))?;
+    let runtime = runtime.map_err(|error| failed(&error.to_string()))?;
     let heard = Shared::new(0_u64);
     let work = async {
         let client = connect(table).await?;
@@ -117,7 +118,7 @@ fn fetch(table: &Table, sql: &str, row: &mut dyn FnMut(&SimpleQueryRow)) -> Resu
     };
     let work = async { work.await.map_err(|error: tokio_postgres::Error| described(&error)) };
     let read = runtime.block_on(async { patient(table.patience, &heard, work).await });
-    read.map_err(|error| table.address.failure(NAME, &error))
+    read.map_err(|error| failed(&error))
 }
 
 async fn connect(table: &Table) -> Result<Client, tokio_postgres::Error> {

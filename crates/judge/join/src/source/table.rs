@@ -140,6 +140,10 @@ mod tests {
 
     #[test]
     fn addresses_have_defaults_and_no_passwords() {
+        let shown = |url: &str, kind: &str| match Address::parse(url, kind) {
+            Ok((address, user)) => format!("{address} {} {user:?}", address.database),
+            Err(error) => error.to_string(),
+        };
         assert_eq!(shown("http://h/t", "clickhouse"), "default.t at h:8123  None");
         assert_eq!(shown("https://me@h:9/d.t", "clickhouse"), "d.t at h:9  Some(\"me\")");
         assert_eq!(shown("postgres://h/db/t", "postgres"), "public.t at h:5432 db None");
@@ -153,13 +157,6 @@ mod tests {
             ("http://h:x/t", "clickhouse", "is no table"),
         ] {
             assert!(shown(url, kind).contains(part), "{}", shown(url, kind));
-        }
-    }
-
-    fn shown(url: &str, kind: &'static str) -> String {
-        match Address::parse(url, kind) {
-            Ok((address, user)) => format!("{address} {} {user:?}", address.database),
-            Err(error) => error.to_string(),
         }
     }
 }

@@ -9,13 +9,14 @@ use crate::support::{Files, audit_row, id, ms, options, run_row, sent, service, 
 /// Run rows that have no answer, were refused or never sent are not lost.
 #[test]
 fn only_answered_requests_can_be_lost() {
+    let answerless = |outcome: &str, rest: &str| format!(r#""outcome":"{outcome}"{rest}"#);
     let plain = r#""status":200,"outcome":"completed""#;
     let mut rows: Vec<_> = (0..100).map(run_row).collect();
     rows[10] = rows[10].replace(plain, &answerless("in_flight", ""));
     rows[11] = rows[11].replace(plain, &answerless("never_sent", ""));
     rows[12] = rows[12].replace(plain, &answerless("timed_out", ""));
     rows[13] = rows[13].replace(plain, &answerless("failed", r#","error":"connect_refused""#));
-    let files = Files::from_rows(rows);
+    let files = Files::of(rows);
     files.lines("log", (0..100).filter(|n| !(10..15).contains(n)).map(|n| audit_row(n, 0, 64)));
     let books = files.join("log", &[]).unwrap().books;
     assert_eq!((books.lost, books.in_flight, books.unanswered), (1, 1, 2), "{books:?}");
@@ -24,17 +25,13 @@ fn only_answered_requests_can_be_lost() {
     assert_eq!((join.books.never_sent_in_log, join.verdict), (1, Verdict::Disagree));
 }
 
-fn answerless(outcome: &str, rest: &str) -> String {
-    format!(r#""outcome":"{outcome}"{rest}"#)
-}
-
 #[test]
 fn what_the_target_answered_by_itself_is_not_lost_behind_it() {
     let mut rows: Vec<_> = (0..100).map(run_row).collect();
     let hit = r#""cache":"hit","bytes_out""#;
     rows[3] = rows[3].replace(r#""bytes_out""#, hit);
     rows[4] = rows[4].replace(r#""policy_decision":"allow""#, r#""policy_decision":"block""#);
-    let files = Files::from_rows(rows);
+    let files = Files::of(rows);
     files.lines("log", (0..100).filter(|n| !(3..6).contains(n)).map(|n| audit_row(n, 0, 64)));
     let map = MapChoice { log_of: Some(LogOf::Upstream), ..MapChoice::default() };
     let options = Options { map, ..Options::default() };
@@ -47,10 +44,13 @@ fn what_the_target_answered_by_itself_is_not_lost_behind_it() {
 fn attempts_and_repeated_requests_are_retries() {
     let mut rows: Vec<_> = (0..50).map(run_row).collect();
     rows[8] = rows[8].replace(r#""bytes_out""#, r#""retried_after_ms":3.5,"bytes_out""#);
-    let files = Files::from_rows(rows);
-    let mut log: Vec<_> = (0..50).map(|n| tried_row(n, 1, 200)).collect();
-    log[7] = tried_row(7, 1, 503);
-    log.extend([tried_row(7, 2, 200), tried_row(8, 1, 200), tried_row(9, 1, 200)]);
+    let files = Files::of(rows);
+    let row = |n: i64, attempt: u32, status: u32| {
+        format!(r#"{{"rid":"{}","try":{attempt},"code":{status}}}"#, id(n))
+    };
+    let mut log: Vec<_> = (0..50).map(|n| row(n, 1, 200)).collect();
+    log[7] = row(7, 1, 503);
+    log.extend([row(7, 2, 200), row(8, 1, 200), row(9, 1, 200)]);
     files.lines("log", log);
     let join = files.join("log", &["id=rid", "attempt=try", "status=code"]).unwrap();
     let books = &join.books;
@@ -60,10 +60,6 @@ fn attempts_and_repeated_requests_are_retries() {
     assert!(
         join.disagreements.iter().all(|found| found.field != "status") || books.disagreeing == 1
     );
-}
-
-fn tried_row(n: i64, attempt: u32, status: u32) -> String {
-    format!(r#"{{"rid":"{}","try":{attempt},"code":{status}}}"#, id(n))
 }
 
 #[test]
@@ -95,8 +91,10 @@ fn a_log_of_half_the_run_is_not_judged() {
 
 #[test]
 fn of_several_targets_one_must_be_named() {
-    let files =
-        Files::from_rows((0..100).map(|n| row_of_target(if n % 2 == 0 { "a" } else { "b" }, n)));
+    let target = |name: &str, n| {
+        run_row(n).replace(r#""target":"default""#, &format!(r#""target":"{name}""#))
+    };
+    let files = Files::of((0..100).map(|n| target(if n % 2 == 0 { "a" } else { "b" }, n)));
     files.lines("log", (0..100).filter(|n| n % 2 == 0).map(|n| audit_row(n, 0, 64)));
     assert!(files.usage("log", &[]).contains("the targets a, b: say with --target"));
     let of = |name: &str| {
@@ -108,13 +106,10 @@ fn of_several_targets_one_must_be_named() {
     assert!(of("c").unwrap_err().to_string().contains("no target `c`"));
 }
 
-fn row_of_target(name: &str, n: i64) -> String {
-    run_row(n).replace(r#""target":"default""#, &format!(r#""target":"{name}""#))
-}
-
 #[test]
 fn gateways_with_ids_of_their_own_are_matched_by_a_recorded_header() {
-    let files = Files::from_rows((0..60).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n))));
+    let header = |n: i64| format!(r#""response_headers":{{"x-call-id":"call-{n}"}},"bytes_out""#);
+    let files = Files::of((0..60).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n))));
     files.lines("log", (0..60).map(|n| format!(r#"{{"call":"call-{n}"}}"#)));
     let by = |name: &str| {
         let run = RunChoice { id_header: Some(name.to_owned()), ..RunChoice::default() };
@@ -126,10 +121,6 @@ fn gateways_with_ids_of_their_own_are_matched_by_a_recorded_header() {
     assert!(files.usage("log", &["id=call"]).contains("--id-header"));
 }
 
-fn header(n: i64) -> String {
-    format!(r#""response_headers":{{"x-call-id":"call-{n}"}},"bytes_out""#)
-}
-
 #[test]
 fn answers_without_an_id_of_their_own_are_never_called_lost() {
     let header =
@@ -138,43 +129,40 @@ fn answers_without_an_id_of_their_own_are_never_called_lost() {
     let options = || Options { run: by_header.clone(), ..options(&["id=call"]) };
     // One in 200 answers comes from a cache, with the headers of the first one; the last ones
     // have none at all.
-    let files = run_without(2);
-    files.lines("log", (0..1_000).filter(|n| *n != 500).map(call_row));
+    let run = |without: i64| {
+        Files::of((0..1_000).map(|n: i64| match n {
+            _ if n >= 1_000 - without => run_row(n),
+            _ if n % 200 == 199 => run_row(n).replace(r#""bytes_out""#, &header(0)),
+            _ => run_row(n).replace(r#""bytes_out""#, &header(n)),
+        }))
+    };
+    let log = |n: i64| format!(r#"{{"call":"call-{n}"}}"#);
+    let files = run(2);
+    files.lines("log", (0..1_000).filter(|n| *n != 500).map(log));
     let source = Source::File(files.path("log"));
     let join = files.join_with(&source, &options()).unwrap();
     let books = &join.books;
     // Request 999 is without a header, so 4 of the 5 are from the cache.
     assert_eq!((books.lost, books.unnamed, books.foreign), (1, 6, 6), "{books:?}");
     assert!(join.notes.iter().any(|note| note.starts_with("4 answers have the id")), "{join:?}");
-    let files = run_without(100);
-    files.lines("log", (0..1_000).map(call_row));
+    let files = run(100);
+    files.lines("log", (0..1_000).map(log));
     let join = files.join_with(&Source::File(files.path("log")), &options()).unwrap();
     assert!(matches!(&join.verdict, Verdict::Unjudged(why) if why.contains("no id header")));
     // A header that all share is none.
-    let files =
-        Files::from_rows((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
-    files.lines("log", (0..100).map(call_row));
+    let files = Files::of((0..100).map(|n| run_row(n).replace(r#""bytes_out""#, &header(n / 2))));
+    files.lines("log", (0..100).map(log));
     let error = files.join_with(&Source::File(files.path("log")), &options()).unwrap_err();
     assert!(error.to_string().contains("50 of 100 answers have the value"), "{error}");
-}
-
-fn call_row(n: i64) -> String {
-    format!(r#"{{"call":"call-{n}"}}"#)
-}
-
-fn run_without(without: i64) -> Files {
-    Files::from_rows((0..1_000).map(|n: i64| match n {
-        _ if n >= 1_000 - without => run_row(n),
-        _ if n % 200 == 199 => run_row(n).replace(r#""bytes_out""#, &header(0)),
-        _ => run_row(n).replace(r#""bytes_out""#, &header(n)),
-    }))
 }
 
 /// The mock's log behind a gateway that forwards no id: the prompt carries the conversation, and
 /// the number of messages its turn.
 #[test]
 fn the_mocks_log_is_matched_by_prompts() {
-    let files = Files::from_rows((0..80).map(|n| run_row(n).replace(&id(n), &own_id(n))));
+    let conversation = |n: i64| id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned();
+    let own = |n: i64| format!("{}-{}", conversation(n), n % 2);
+    let files = Files::of((0..80).map(|n| run_row(n).replace(&id(n), &own(n))));
     files.lines("mock.jsonl", (0..80).filter(|n| *n != 33).map(|n: i64| {
         let (arrived, messages) = (sent(n) + 200_000, n % 2 * 2 + 1);
         format!(
@@ -185,20 +173,12 @@ fn the_mocks_log_is_matched_by_prompts() {
     }));
     let join = files.join("mock.jsonl", &[]).unwrap();
     assert_eq!((join.books.matched, join.books.lost, join.books.disagreeing), (79, 1, 0));
-    assert_eq!((join.log_of, &join.examples.lost), (LogOf::Upstream, &vec![own_id(33)]));
+    assert_eq!((join.log_of, &join.examples.lost), (LogOf::Upstream, &vec![own(33)]));
     assert!(join.times[0].upstream.is_some() && join.times[0].gateway.is_none());
     let stage = &join.stages[0];
     assert_eq!((stage.completed, stage.matched, stage.gateway_ms), (80, 79, None));
     assert!((stage.outside_ms + stage.upstream_ms - stage.client_ms).abs() < 1e-9, "{stage:?}");
     assert_eq!(ms(total(0)).len(), 9);
-}
-
-fn own_id(n: i64) -> String {
-    format!("{}-{}", conversation(n), n % 2)
-}
-
-fn conversation(n: i64) -> String {
-    id(n / 2 * 2).strip_suffix("-0").unwrap().to_owned()
 }
 
 /// A mean of parts needs every part: warm-ups, failures and rows without an upstream time are left
@@ -210,8 +190,13 @@ fn means_of_a_stage_are_of_completed_requests_with_every_part() {
         rows[0].replace("@100:10s", "w@9:1s").replace(r#""warmup":false"#, r#""warmup":true"#);
     let failed = r#""status":500,"outcome":"failed","error":"server_error""#;
     rows[1] = rows[1].replace(r#""status":200,"outcome":"completed""#, failed);
-    let files = Files::from_rows(rows);
-    files.lines("log", (0..100).map(doubtful_row));
+    let files = Files::of(rows);
+    let log = |n: i64| match n {
+        1 => audit_row(n, 0, 64).replace(r#""status":200"#, r#""status":500"#),
+        2 => audit_row(n, 0, 64).replace(r#""upstream_us""#, r#""other_us""#),
+        _ => audit_row(n, 0, 64),
+    };
+    files.lines("log", (0..100).map(log));
     fs::write(files.path("plan.json"), r#"{"metadata":{"run":{"run_id":"abc"}}}"#).unwrap();
     let join = files.join("log", &[]).unwrap();
     assert_eq!(join.run_id.as_deref(), Some("abc"));
@@ -222,12 +207,4 @@ fn means_of_a_stage_are_of_completed_requests_with_every_part() {
     // Without a column of upstream times there is nothing to split by.
     let without = files.join("log", &["upstream="]).unwrap();
     assert!(without.stages.is_empty() && !without.times.is_empty(), "{without:?}");
-}
-
-fn doubtful_row(n: i64) -> String {
-    match n {
-        1 => audit_row(n, 0, 64).replace(r#""status":200"#, r#""status":500"#),
-        2 => audit_row(n, 0, 64).replace(r#""upstream_us""#, r#""other_us""#),
-        _ => audit_row(n, 0, 64),
-    }
 }

@@ -287,6 +287,10 @@ fn run(command: &mut Command) {
 fn a_real_postgres_is_read() {
     let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
     let _server = postgres(folder.path(), port);
+    let seconds = |n: i64| {
+        let micros = sent(n) / 1_000;
+        format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+    };
     let rows: Vec<String> = (0..1_000)
         .filter(|n| n % 100 != 7)
         .map(|n| {
@@ -333,10 +337,4 @@ fn a_real_postgres_is_read() {
     let absent = source(&format!("postgres://127.0.0.1:{port}/postgres/nothing"), "me", "geheim");
     let error = files.join_with(&absent, &options(&[])).unwrap_err().to_string();
     assert!(error.contains("has no table public.nothing"), "{error}");
-}
-
-#[cfg(feature = "postgres")]
-fn seconds(n: i64) -> String {
-    let micros = sent(n) / 1_000;
-    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }

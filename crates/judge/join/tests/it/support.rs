@@ -74,7 +74,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// A folder with a run.
-    pub(crate) fn from_rows(rows: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn of(rows: impl IntoIterator<Item = String>) -> Self {
         let files = Self { folder: tempfile::tempdir().unwrap() };
         files.lines("results.jsonl", rows);
         files
@@ -82,7 +82,7 @@ impl Files {
 
     /// A run of `count` requests.
     pub(crate) fn run(count: i64) -> Self {
-        Self::from_rows((0..count).map(run_row))
+        Self::of((0..count).map(run_row))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

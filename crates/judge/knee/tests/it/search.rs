@@ -188,18 +188,14 @@ fn a_hard_limit_is_bracketed() {
         while let Some(planned) = search.next() {
             // Requests at a rate up to the end of a batch of a quarter second.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+            let upto = |rate: f64, index: u32| (rate * 0.25 * f64::from(index)).round() as u64;
+            let of = |rate: f64, index: u32| upto(rate, index) - upto(rate, index - 1);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
             let count = (planned.seconds / 0.25) as u32;
             let batches = (1..=count)
                 .map(|index| {
-                    let all = arrivals_until(planned.load, index)
-                        - arrivals_until(planned.load, index - 1);
-                    Counts {
-                        missed: all.saturating_sub(
-                            arrivals_until(500.0, index) - arrivals_until(500.0, index - 1),
-                        ),
-                        doubtful: 0,
-                        all,
-                    }
+                    let all = of(planned.load, index);
+                    Counts { missed: all.saturating_sub(of(500.0, index)), doubtful: 0, all }
                 })
                 .collect();
             search.record(Measured {
@@ -213,11 +209,6 @@ fn a_hard_limit_is_bracketed() {
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!(low <= 505.1 && high >= 505.0 && high / low < 1.04, "{found:?}");
     }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-fn arrivals_until(rate: f64, index: u32) -> u64 {
-    (rate * 0.25 * f64::from(index)).round() as u64
 }
 
 /// A confirmation that the generator spoils twice leaves what was found.

@@ -7,11 +7,20 @@ use crate::queue::{Queue, Service};
 /// The knees of two queues of different capacity, each by itself as in turns.
 #[test]
 fn searches_take_turns_and_find_what_each_finds_alone() {
+    let queues = || {
+        let mut slow = Queue::new(Service::Limiter, 0.0, 1);
+        slow.capacity = 800.0;
+        vec![Queue::new(Service::Limiter, 0.0, 2), slow]
+    };
+    let made = |queue: &mut Queue, load: f64, seconds: f64| {
+        let batches = queue.probe(load, seconds);
+        Measured { batches, seconds, took_s: seconds + 2.2, ..Measured::default() }
+    };
     let alone = |index: usize| {
         let mut queue = queues().swap_remove(index);
         let mut search = Search::new(Settings::new(0.99, 100.0));
         while let Some(planned) = search.next() {
-            search.record(probe(&mut queue, planned.load, planned.seconds));
+            search.record(made(&mut queue, planned.load, planned.seconds));
         }
         search.found().unwrap().clone()
     };
@@ -19,7 +28,7 @@ fn searches_take_turns_and_find_what_each_finds_alone() {
     let mut searches = vec![Search::new(Settings::new(0.99, 100.0)); 2];
     in_turns(&mut searches, |index, planned, _| {
         order.push(index);
-        Ok::<_, ()>(Some(probe(&mut together[index], planned.load, planned.seconds)))
+        Ok::<_, ()>(Some(made(&mut together[index], planned.load, planned.seconds)))
     })
     .unwrap();
     let found: Vec<Found> = searches.iter().map(|s| s.found().unwrap().clone()).collect();
@@ -29,17 +38,6 @@ fn searches_take_turns_and_find_what_each_finds_alone() {
     let rounds: Vec<_> = order.chunks(2).take(10).collect();
     assert!(rounds.iter().all(|round| round[0] != round[1]), "{order:?}");
     assert!(rounds.iter().any(|round| round[0] == 0) && rounds.iter().any(|round| round[0] == 1));
-}
-
-fn probe(queue: &mut Queue, load: f64, seconds: f64) -> Measured {
-    let batches = queue.probe(load, seconds);
-    Measured { batches, seconds, took_s: seconds + 2.2, ..Measured::default() }
-}
-
-fn queues() -> Vec<Queue> {
-    let mut slow = Queue::new(Service::Limiter, 0.0, 1);
-    slow.capacity = 800.0;
-    vec![Queue::new(Service::Limiter, 0.0, 2), slow]
 }
 
 #[test]

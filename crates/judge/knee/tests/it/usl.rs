@@ -41,15 +41,12 @@ fn the_fit_is_the_minimum_of_the_squares() {
     let mut levels: Vec<_> = n.into_iter().zip(x).map(|(n, x)| level(n, x)).collect();
     levels[7].seconds = 20.0;
     let usl = Usl::fit(&levels).unwrap();
+    let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 1e-4;
     let kappa = usl.kappa.unwrap();
-    assert!(is_near(usl.lambda_per_s.value, LAMBDA), "{usl:?}");
-    assert!(is_near(usl.sigma.value, SIGMA) && is_near(kappa.value, KAPPA), "{usl:?}");
+    assert!(near(usl.lambda_per_s.value, LAMBDA), "{usl:?}");
+    assert!(near(usl.sigma.value, SIGMA) && near(kappa.value, KAPPA), "{usl:?}");
     assert_eq!((usl.levels, usl.concurrency), (8, (1.0, 96.0)));
     assert!((usl.highest_throughput_per_s - 958.0).abs() < 1e-9);
-}
-
-fn is_near(value: f64, wanted: f64) -> bool {
-    (value / wanted - 1.0).abs() < 1e-4
 }
 
 #[test]
@@ -78,19 +75,13 @@ fn coherency_is_not_claimed_where_there_is_none() {
 /// A pool of eight that fills up, and one that does so smoothly, do not follow the law: no fit.
 #[test]
 fn what_does_not_follow_the_law_is_refused() {
+    let pool = |n: f64| 1_000.0 * n.min(8.0);
+    let smooth = |n: f64| 8_000.0 * n / (n.powi(4) + 8.0_f64.powi(4)).powf(0.25);
     for (name, fitted) in
         [("pool", counts(pool, 0.02, 0.0, 0.0)[0]), ("smooth", counts(smooth, 0.005, 0.0, 0.0)[0])]
     {
         assert!(fitted <= 20, "{name} {fitted}");
     }
-}
-
-fn smooth(n: f64) -> f64 {
-    8_000.0 * n / (n.powi(4) + 8.0_f64.powi(4)).powf(0.25)
-}
-
-fn pool(n: f64) -> f64 {
-    1_000.0 * n.min(8.0)
 }
 
 /// One server with exponential times: `N = X / (capacity - X)`, which is the law with sigma 1/2 and
@@ -125,12 +116,8 @@ fn a_single_server_has_a_contention_of_a_half() {
 
 #[test]
 fn few_levels_or_a_narrow_span_show_no_law() {
-    let of = |levels: &[f64]| {
-        levels
-            .iter()
-            .map(|n| level(*n, 1_000.0 * *n / (1.0 + 0.05 * (*n - 1.0))))
-            .collect::<Vec<_>>()
-    };
+    let curve = |n: f64| 1_000.0 * n / (1.0 + 0.05 * (n - 1.0));
+    let of = |levels: &[f64]| levels.iter().map(|n| level(*n, curve(*n))).collect::<Vec<_>>();
     assert_eq!(Usl::fit(&of(&[1.0, 2.0, 4.0, 8.0, 16.0])), None);
     // Many probes beside one load are one level.
     assert_eq!(Usl::fit(&of(&[1.0, 2.0, 4.0, 8.0, 16.0, 16.1, 16.2, 16.3])), None);

@@ -49,23 +49,22 @@ pub(super) fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [St
         let two = (&*target.name, versus.reference());
         versus.difference(two, figure, kind, quantile).and_then(Difference::measured)
     };
+    let shown = |found: Option<(f64, f64, f64)>| {
+        format::or_dash(found, |(value, low, high)| {
+            format::difference(value / 1e6, low / 1e6, high / 1e6)
+        })
+    };
     let tail = if target.role == Role::Control && figure == versus.headline {
         control(versus)
     } else {
-        difference_or_dash(find(Kind::Shift, "p99"))
+        shown(find(Kind::Shift, "p99"))
     };
     [
         target.name.clone(),
         format::or_dash(own, |nanos| format::time(nanos / 1e6)),
-        difference_or_dash(find(Kind::Added, "p50")),
+        shown(find(Kind::Added, "p50")),
         tail,
     ]
-}
-
-fn difference_or_dash(found: Option<(f64, f64, f64)>) -> String {
-    format::or_dash(found, |(value, low, high)| {
-        format::difference(value / 1e6, low / 1e6, high / 1e6)
-    })
 }
 
 fn control(versus: &Versus) -> String {
@@ -85,7 +84,7 @@ pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let of_cells = cells.filter_map(|(cell, target)| {
         let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
-        Some((refused(versus, target, cell.0, cell.1, cell.2)?, what))
+        Some((refused(versus, target, cell)?, what))
     });
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for (why, what) in medians(versus, shown).chain(of_cells) {
@@ -123,9 +122,7 @@ fn medians<'v>(
 fn refused(
     versus: &Versus,
     target: &TargetResult,
-    figure: Figure,
-    kind: Kind,
-    quantile: &str,
+    (figure, kind, quantile): (Figure, Kind, &str),
 ) -> Option<String> {
     let two = (&*target.name, versus.reference());
     versus.difference(two, figure, kind, quantile)?.refused.clone()

@@ -31,6 +31,7 @@ impl AddedThreshold {
             let why = why.unwrap_or_else(|| "no pair has a value".to_owned());
             return self.result(metric, None, Judgement::Inconclusive(why));
         };
+        let in_ms = |nanos: f64| nanos / 1e6;
         let (low, high, value) = (in_ms(between.0), in_ms(between.1), found.value_ns.map(in_ms));
         let judgement = match (self.bound.keeps(low), self.bound.keeps(high)) {
             (true, true) => Judgement::Pass,
@@ -56,8 +57,4 @@ impl AddedThreshold {
         let expression = self.expression.clone();
         ThresholdResult { metric, expression, measured, unit: Unit::Time, judgement }
     }
-}
-
-fn in_ms(nanos: f64) -> f64 {
-    nanos / 1e6
 }

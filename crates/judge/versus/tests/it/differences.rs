@@ -8,7 +8,7 @@ use crate::simulation::{Simulation, direct, microseconds, target};
 fn two_gateways() -> Simulation {
     let mut targets = direct(0.0);
     targets.extend([target("a", 143.0), target("b", 1_430.0)]);
-    Simulation::new(targets)
+    Simulation::of(targets)
 }
 
 fn added(versus: &Versus, two: (&str, &str), figure: Figure) -> (f64, f64, f64) {
@@ -63,7 +63,7 @@ fn sentences_hold_where_they_are_proven_and_name_the_better_one() {
 fn equal_gateways_are_told_apart_in_at_most_17_of_200_runs() {
     let wrong = (0..200).filter(|&run| {
         let targets = vec![target("a", 100.0), target("b", 100.0), target("c", 100.0)];
-        let simulation = Simulation { run, seconds: 12, ..Simulation::new(targets) };
+        let simulation = Simulation { run, seconds: 12, ..Simulation::of(targets) };
         let versus = judge(&simulation.facts(), &simulation.blocks());
         versus.claims.iter().any(|claim| claim.holds)
     });
@@ -127,8 +127,9 @@ fn lateness_that_falls_on_all_targets_alike_does_not_make_a_comparison_invalid()
     assert!(((value / 1e3 - before).abs() - response.generator_ns.unwrap() / 1e3).abs() < 1.0);
     assert!(low < before * 1e3 && before * 1e3 < high, "{low} {before} {high}");
     // Of its response time of 30 ms the generator made 2 ms, of TTFT nothing.
-    assert_eq!(versus.targets[2].own(Figure::ResponseTime).unwrap().p50_ns, None);
-    assert!(versus.targets[2].own(Figure::Ttft).unwrap().p50_ns.is_some());
+    let median = |figure| versus.targets[2].own(figure).unwrap().p50_ns;
+    assert_eq!(median(Figure::ResponseTime), None);
+    assert!(median(Figure::Ttft).is_some());
 }
 
 #[test]
@@ -144,25 +145,21 @@ fn a_headline_that_the_generator_made_invalidates_the_comparison() {
         }
         judge(&simulation.facts(), &blocks)
     };
+    let sent = |turn: &mut PairedTurn, late| {
+        turn.generator.send = late;
+        turn.ttft = turn.ttft.map(|time| time + late);
+    };
+    let doubt = |turn: &mut PairedTurn, late| turn.generator.first_token = late;
     // Of one target alone: half of its requests are enough, one in a hundred are not.
     let why = "added TTFT of a: the generator was late: 400us of it may be its own";
-    assert_eq!(with(send_late, &[2], 1).invalid, [why]);
-    assert_eq!(with(send_late, &[2], 1).claims, []);
-    assert_eq!(with(send_late, &[2], 100).invalid, [""; 0]);
+    assert_eq!(with(sent, &[2], 1).invalid, [why]);
+    assert_eq!(with(sent, &[2], 1).claims, []);
+    assert_eq!(with(sent, &[2], 100).invalid, [""; 0]);
     // Of all alike: what is known cancels, what is only a doubt does not.
-    assert_eq!(with(send_late, &[0, 1, 2, 3], 1).invalid, [""; 0]);
-    assert_eq!(with(doubt_first_token, &[0, 1, 2, 3], 100).invalid, [""; 0]);
-    let doubted = with(doubt_first_token, &[0, 1, 2, 3], 1);
+    assert_eq!(with(sent, &[0, 1, 2, 3], 1).invalid, [""; 0]);
+    assert_eq!(with(doubt, &[0, 1, 2, 3], 100).invalid, [""; 0]);
+    let doubted = with(doubt, &[0, 1, 2, 3], 1);
     assert_eq!(doubted.invalid.len(), 3, "{:?}", doubted.invalid);
-}
-
-fn doubt_first_token(turn: &mut PairedTurn, late: Nanos) {
-    turn.generator.first_token = late;
-}
-
-fn send_late(turn: &mut PairedTurn, late: Nanos) {
-    turn.generator.send = late;
-    turn.ttft = turn.ttft.map(|time| time + late);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::simulation::{Simulation, direct, microseconds, target};
 fn simulation() -> Simulation {
     let mut targets = direct(0.0);
     targets.push(target("a", 143.0));
-    Simulation::new(targets)
+    Simulation::of(targets)
 }
 
 #[test]
@@ -69,6 +69,9 @@ fn targets_that_disturb_each_other_are_named() {
 #[test]
 fn what_is_out_of_reach_is_said_before_the_run() {
     let mut facts = simulation().facts();
+    let says = |facts: &plimsoll_versus::Facts, text: &str| {
+        outlook(facts).iter().any(|line| line.contains(text))
+    };
     assert!(says(&facts, "one failure in 759 turns"), "{:?}", outlook(&facts));
     assert!(!says(&facts, "too short"));
     // judge.md, 3.9: 8,400 pairs for 5 % where the spread is 0.8.
@@ -78,8 +81,4 @@ fn what_is_out_of_reach_is_said_before_the_run() {
     assert!(says(&facts, "5s are too short"), "{:?}", outlook(&facts));
     facts.targets.truncate(2);
     assert!(says(&facts, "only one target"), "{:?}", outlook(&facts));
-}
-
-fn says(facts: &plimsoll_versus::Facts, text: &str) -> bool {
-    outlook(facts).iter().any(|line| line.contains(text))
 }

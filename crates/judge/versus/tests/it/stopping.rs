@@ -16,7 +16,7 @@ fn simulation(adds_us: f64, run: u64) -> Simulation {
     let mut targets = direct(0.0);
     targets.remove(1);
     targets.push(target("a", adds_us));
-    Simulation { run, rate: 50, seed: 2_013, ..Simulation::new(targets) }
+    Simulation { run, rate: 50, seed: 2_013, ..Simulation::of(targets) }
 }
 
 /// Carries a run out second by second, as the engine hands its blocks over, and judges what there
@@ -127,15 +127,14 @@ fn a_difference_that_is_plain_ends_the_run_after_twenty_seconds_and_some() {
     let simulation = simulation(143.0, 0);
     let blocks = simulation.blocks();
     let fixed = judge(&simulation.facts(), &blocks[..1_000]);
+    let width = |versus: &Versus| {
+        let found = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+        let (_, low, high) = found.measured().unwrap();
+        high - low
+    };
     assert!(width(&versus) > 1.2 * width(&fixed), "{} {}", width(&versus), width(&fixed));
     assert!(csv(&fixed).lines().skip(1).all(|line| line.ends_with(",fixed")));
     assert!(!prometheus(&fixed).contains("always_valid"));
-}
-
-fn width(versus: &Versus) -> f64 {
-    let found = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
-    let (_, low, high) = found.measured().unwrap();
-    high - low
 }
 
 #[test]

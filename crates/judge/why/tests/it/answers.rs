@@ -27,22 +27,19 @@ fn a_generator_that_falsified_the_stage_is_the_answer_whatever_the_load() {
         case.0.validity = invalid(stage, None);
         assert_eq!(case.answer(), "nothing_saturated");
     }
+    let late = |mut case: Case, stage| {
+        case.0.validity = invalid(stage, Some("service_time"));
+        case.why().sentence
+    };
     // What it spoils is not what limits the load.
-    assert!(
-        late_sentence(Case::closed(50), "50:10s").starts_with("the generator limits at 100/s: ")
-    );
-    let carried = late_sentence(Case::open(100), "@100:10s");
+    assert!(late(Case::closed(50), "50:10s").starts_with("the generator limits at 100/s: "));
+    let carried = late(Case::open(100), "@100:10s");
     assert!(carried.starts_with("the generator spoils the run at 100/s: "), "{carried}");
     let ports = Case::open(100).with(|case| {
         case.0.health.generator_errors = [("gen_port_exhaustion".to_owned(), 7)].into();
     });
     assert_eq!(ports.answer(), "generator");
     assert!(ports.why().sentence.contains("gen_port_exhaustion x 7"));
-}
-
-fn late_sentence(mut case: Case, stage: &str) -> String {
-    case.0.validity = invalid(stage, Some("service_time"));
-    case.why().sentence
 }
 
 #[test]
@@ -60,36 +57,40 @@ fn without_a_good_answer_nothing_can_be_told() {
 
 #[test]
 fn a_worker_without_rest_is_the_answer_only_if_the_load_is_at_its_limit() {
+    let busy = |case: Case, ran, waited| {
+        case.with(|case| threads(case.process("plimsoll"), &[(ran, waited), (0.1, 0.0)])).answer()
+    };
     assert_eq!(busy(Case::closed(50), 0.95, 0.0), "generator");
     assert_eq!(busy(Case::closed(50), 0.5, 0.45), "generator");
     assert_eq!(busy(Case::closed(50), 0.5, 0.3), "nothing_saturated");
     assert_eq!(busy(Case::open(100), 0.95, 0.0), "nothing_saturated");
     // Without readings of its threads, its health tells.
-    assert_eq!(with_worker_share(0.95).answer(), "generator");
-    assert_eq!(with_worker_share(0.5).answer(), "cannot_be_told");
-}
-
-fn with_worker_share(demand: f64) -> Case {
-    Case::level(50).with(|case| {
-        case.0.resources.clear();
-        case.0.health.worker_cpu_shares = vec![demand, 0.1];
-    })
-}
-
-fn busy(case: Case, ran: f64, waited: f64) -> &'static str {
-    case.with(|case| threads(case.process("plimsoll"), &[(ran, waited), (0.1, 0.0)])).answer()
+    let old = |demand| {
+        Case::level(50).with(|case| {
+            case.0.resources.clear();
+            case.0.health.worker_cpu_shares = vec![demand, 0.1];
+        })
+    };
+    assert_eq!(old(0.95).answer(), "generator");
+    assert_eq!(old(0.5).answer(), "cannot_be_told");
 }
 
 #[test]
 fn a_network_that_loses_segments_is_the_answer() {
+    let with = |again, segments| {
+        Case::closed(5).with(|case| {
+            let network = case.resources().network.as_mut().unwrap();
+            (network.retransmitted, network.segments) = (again, segments);
+        })
+    };
     // 0.11 %, 0.1 % and one of few.
-    let lossy = with_retransmits(220, 200_000);
+    let lossy = with(220, 200_000);
     assert_eq!(lossy.answer(), "network");
     assert!(lossy.why().sentence.contains("220 of 200,000 segments lost (0.11%)"));
-    assert_eq!(with_retransmits(200, 200_000).answer(), "nothing_saturated");
-    assert_eq!(with_retransmits(9, 5_000).answer(), "nothing_saturated");
+    assert_eq!(with(200, 200_000).answer(), "nothing_saturated");
+    assert_eq!(with(9, 5_000).answer(), "nothing_saturated");
     // 500 of these 700 had arrived the first time.
-    let late = with_retransmits(700, 200_000).with(|case| {
+    let late = with(700, 200_000).with(|case| {
         case.resources().network.as_mut().unwrap().needless = 500;
     });
     assert_eq!(late.answer(), "nothing_saturated");
@@ -100,36 +101,27 @@ fn a_network_that_loses_segments_is_the_answer() {
     assert_eq!(open.answer(), "network");
 }
 
-fn with_retransmits(again: u64, segments: u64) -> Case {
-    Case::closed(5).with(|case| {
-        let network = case.resources().network.as_mut().unwrap();
-        (network.retransmitted, network.segments) = (again, segments);
-    })
-}
-
 #[test]
 fn a_full_link_and_full_queues_are_limits_of_the_network() {
-    assert_eq!(with_link_sending(0.91).answer(), "network");
-    assert!(with_link_sending(0.91).why().sentence.contains("91.0% of the 1000 Mbit/s of eth0"));
-    assert_eq!(with_link_sending(0.89).answer(), "nothing_saturated");
-    assert_eq!(with_overflows(0.3).answer(), "network");
+    let link = |sent| {
+        Case::closed(50).with(|case| {
+            let link = LinkLoad { name: "eth0".to_owned(), mbit_per_s: 1_000, received: 0.1, sent };
+            case.resources().network.as_mut().unwrap().link = Some(link);
+        })
+    };
+    assert_eq!(link(0.91).answer(), "network");
+    assert!(link(0.91).why().sentence.contains("91.0% of the 1000 Mbit/s of eth0"));
+    assert_eq!(link(0.89).answer(), "nothing_saturated");
+    let overflow = |gateway| {
+        Case::closed(50).with(|case| {
+            case.resources().network.as_mut().unwrap().listen_overflows = 3;
+            threads(case.process("gateway"), &[(gateway, 0.0)]);
+        })
+    };
+    assert_eq!(overflow(0.3).answer(), "network");
     // A gateway without time to accept lets its queue overflow: it is the cause.
-    assert_eq!(with_overflows(0.97).answer(), "gateway");
-    assert_eq!(with_overflows(0.97).finding(Suspect::Network).state, State::Clear);
-}
-
-fn with_overflows(gateway: f64) -> Case {
-    Case::closed(50).with(|case| {
-        case.resources().network.as_mut().unwrap().listen_overflows = 3;
-        threads(case.process("gateway"), &[(gateway, 0.0)]);
-    })
-}
-
-fn with_link_sending(sent: f64) -> Case {
-    Case::closed(50).with(|case| {
-        let link = LinkLoad { name: "eth0".to_owned(), mbit_per_s: 1_000, received: 0.1, sent };
-        case.resources().network.as_mut().unwrap().link = Some(link);
-    })
+    assert_eq!(overflow(0.97).answer(), "gateway");
+    assert_eq!(overflow(0.97).finding(Suspect::Network).state, State::Clear);
 }
 
 #[test]
@@ -177,16 +169,15 @@ fn what_is_not_watched_is_asked_for() {
 
 #[test]
 fn a_full_host_whose_processes_all_rest_at_times_names_nobody() {
-    let why = on_busy_host(0.9).why();
+    let case = |busy| {
+        Case::closed(50).with(|case| {
+            case.resources().host = Some(HostLoad { cpus: 2, busy, stolen: 0.02 });
+        })
+    };
+    let why = case(0.9).why();
     assert_eq!(why.answer.name(), "cannot_be_told");
     assert!(why.sentence.contains("the CPUs of the host are 92.0% in use"), "{}", why.sentence);
-    assert_eq!(on_busy_host(0.8).answer(), "nothing_saturated");
-}
-
-fn on_busy_host(busy: f64) -> Case {
-    Case::closed(50).with(|case| {
-        case.resources().host = Some(HostLoad { cpus: 2, busy, stolen: 0.02 });
-    })
+    assert_eq!(case(0.8).answer(), "nothing_saturated");
 }
 
 /// A provider that lets a few requests in at a time uses no CPU, and looks idle.
@@ -204,22 +195,21 @@ fn that_nothing_is_full_at_one_level_of_users_is_no_proof() {
 /// The gateway always had work: a request that is sent earlier waits longer there.
 #[test]
 fn a_late_generator_limits_nothing_beside_a_full_process() {
-    assert_eq!(late_beside(0.97, 0.4).answer(), "gateway");
-    assert_eq!(late_beside(0.97, 0.4).finding(Suspect::Generator).state, State::Clear);
-    assert_eq!(late_beside(0.5, 0.4).answer(), "generator");
-    assert_eq!(late_beside(0.97, 0.95).answer(), "cannot_be_told");
+    let late = |gateway, worker| {
+        Case::closed(50).with(|case| {
+            case.0.validity = invalid("50:10s", Some("service_time"));
+            threads(case.process("gateway"), &[(gateway, 0.0)]);
+            threads(case.process("plimsoll"), &[(worker, 0.0), (0.1, 0.0)]);
+        })
+    };
+    assert_eq!(late(0.97, 0.4).answer(), "gateway");
+    assert_eq!(late(0.97, 0.4).finding(Suspect::Generator).state, State::Clear);
+    assert_eq!(late(0.5, 0.4).answer(), "generator");
+    assert_eq!(late(0.97, 0.95).answer(), "cannot_be_told");
     // Under a load that was carried the gateway is no limit, and the lateness is.
     let open = Case::open(100).with(|case| {
         case.0.validity = invalid("@100:10s", Some("response_time"));
         threads(case.process("gateway"), &[(0.97, 0.0)]);
     });
     assert_eq!(open.answer(), "generator");
-}
-
-fn late_beside(gateway: f64, worker: f64) -> Case {
-    Case::closed(50).with(|case| {
-        case.0.validity = invalid("50:10s", Some("service_time"));
-        threads(case.process("gateway"), &[(gateway, 0.0)]);
-        threads(case.process("plimsoll"), &[(worker, 0.0), (0.1, 0.0)]);
-    })
 }

@@ -1,12 +1,13 @@
 //! What several levels of load and a target without the gateway tell.
 
 use plimsoll_metrics::{Counters, Group, TargetInfo};
-use plimsoll_why::{State, Suspect, Why};
+use plimsoll_why::{State, Suspect};
 
 use crate::support::{Case, SECONDS, times};
 
 #[test]
 fn times_that_do_not_grow_with_the_load_mean_that_nothing_queues() {
+    let levels = |high| Case::level(10).with_closed(40, high).without("provider");
     // 5.0 ms for 10 users.
     let flat = levels(5.4);
     assert_eq!(flat.answer(), "nothing_saturated");
@@ -15,10 +16,6 @@ fn times_that_do_not_grow_with_the_load_mean_that_nothing_queues() {
     // 1.5 times as many users are no other level.
     let near = Case::level(10).with_closed(15, 5.0).without("provider");
     assert_eq!(near.answer(), "cannot_be_told");
-}
-
-fn levels(high: f64) -> Case {
-    Case::level(10).with_closed(40, high).without("provider")
 }
 
 #[test]
@@ -44,6 +41,10 @@ fn a_rate_that_is_missed_by_nobody_who_is_watched_has_an_unknown_cause() {
 /// gateway and of the direct target at both.
 fn comparison(low: (f64, f64), high: (f64, f64)) -> Case {
     let mut case = Case::empty().with_open(100, low.0).with_open(200, high.0);
+    let target = |name: &str, direct| {
+        let name = name.to_owned();
+        TargetInfo { name, direct, ..TargetInfo::default() }
+    };
     case.0.metadata.targets = vec![target("upstream", true), target("kong", false)];
     for (stage, per_second, (kong, direct)) in [("@100:10s", 50, low), ("@200:10s", 100, high)] {
         for (name, ms) in [("kong", kong), ("upstream", direct)] {
@@ -68,11 +69,6 @@ fn comparison(low: (f64, f64), high: (f64, f64)) -> Case {
     case.without("provider").without("gateway").with(|case| {
         case.counters().arrivals_in_stage = 1_000;
     })
-}
-
-fn target(name: &str, direct: bool) -> TargetInfo {
-    let name = name.to_owned();
-    TargetInfo { name, direct, ..TargetInfo::default() }
 }
 
 #[test]
@@ -104,31 +100,34 @@ fn growth_under_a_load_that_was_carried_accuses_nobody() {
 
 #[test]
 fn a_direct_target_that_misses_the_rate_too_accuses_the_provider() {
+    let missing = |kong, direct| {
+        comparison((10.0, 5.0), (10.0, 5.0)).with(|case| {
+            let mut cells: Vec<_> = case
+                .0
+                .results
+                .cells
+                .iter_mut()
+                .filter(|cell: &&mut Group| cell.stage.as_deref() == Some("@200:10s"))
+                .collect();
+            // In the order of `comparison`.
+            cells[0].counters.arrivals_in_stage -= kong;
+            cells[1].counters.arrivals_in_stage -= direct;
+        })
+    };
     // Of 1,000 arrivals each.
-    assert_eq!(with_missing(300, 200).answer(), "provider");
-    assert_eq!(with_missing(300, 0).finding(Suspect::Provider).state, State::Clear);
-    assert_eq!(with_missing(0, 0).finding(Suspect::Provider).state, State::Unknown);
-}
-
-fn with_missing(kong: u64, direct: u64) -> Case {
-    comparison((10.0, 5.0), (10.0, 5.0)).with(|case| {
-        let mut cells: Vec<_> = case
-            .0
-            .results
-            .cells
-            .iter_mut()
-            .filter(|cell: &&mut Group| cell.stage.as_deref() == Some("@200:10s"))
-            .collect();
-        // In the order of `comparison`.
-        cells[0].counters.arrivals_in_stage -= kong;
-        cells[1].counters.arrivals_in_stage -= direct;
-    })
+    assert_eq!(missing(300, 200).answer(), "provider");
+    assert_eq!(missing(300, 0).finding(Suspect::Provider).state, State::Clear);
+    assert_eq!(missing(0, 0).finding(Suspect::Provider).state, State::Unknown);
 }
 
 #[test]
 fn what_was_in_flight_is_split_if_it_adds_up() {
     // At 100/s each: 21 ms make 2.1, of which 15 ms or 1.5 are the provider's; directly 1.5 more.
-    let why = with_in_flight(3.65);
+    let with = |in_flight| {
+        let case = comparison((10.0, 5.0), (21.0, 15.0));
+        case.with(|case| case.stage().mean_in_flight = Some(in_flight)).why()
+    };
+    let why = with(3.65);
     let split = why.split.unwrap();
     assert!((split.adds_up_to - 3.6 / 3.65).abs() < 1e-9, "{split:?}");
     let parts: Vec<_> =
@@ -141,15 +140,10 @@ fn what_was_in_flight_is_split_if_it_adds_up() {
     }
     assert_eq!(why.split_refused, None);
     // 3.6 of 3.68 are 97.8 %.
-    let why = with_in_flight(3.68);
+    let why = with(3.68);
     assert!(why.split.is_none());
     let refused = why.split_refused.unwrap();
     assert!(refused.contains("97.8%") && refused.contains("not within 2 %"), "{refused}");
-}
-
-fn with_in_flight(in_flight: f64) -> Why {
-    let case = comparison((10.0, 5.0), (21.0, 15.0));
-    case.with(|case| case.stage().mean_in_flight = Some(in_flight)).why()
 }
 
 /// A comparison loads the provider once more as a control: its 1.5 belong to the provider too.

@@ -56,14 +56,15 @@ fn an_open_load_is_at_its_limit_where_the_queue_grows() {
 
 #[test]
 fn users_who_mostly_think_are_no_limit() {
+    let thinking = |in_flight| {
+        Case::level(50)
+            .without("provider")
+            .with(|case| case.stage().mean_in_flight = Some(in_flight))
+    };
     let why = thinking(20.0).why();
     assert_eq!(why.answer.name(), "nothing_saturated");
     assert!(why.sentence.contains("they mostly think"), "{}", why.sentence);
     assert_eq!(thinking(30.0).answer(), "cannot_be_told");
-}
-
-fn thinking(in_flight: f64) -> Case {
-    Case::level(50).without("provider").with(|case| case.stage().mean_in_flight = Some(in_flight))
 }
 
 #[test]
@@ -88,23 +89,22 @@ fn a_run_without_a_measured_request_has_no_answer() {
 /// A target that dies, or refuses everything, carries no rate.
 #[test]
 fn a_rate_without_good_answers_was_not_carried() {
-    let few = with_failed(160).why();
+    let failed = |failed: u64| {
+        Case::open(100).with(|case| {
+            let counters = case.counters();
+            (counters.completed, counters.completed_in_stage) = (1_000 - failed, 1_000 - failed);
+            (counters.failed, counters.unexpected) = (failed, failed);
+        })
+    };
+    let few = failed(160).why();
     assert_eq!(few.answer.name(), "nothing_saturated");
     let words = "nothing saturated at 84.0/s: no queue grew, but 16.0% of the requests got no";
     assert!(few.sentence.starts_with(words), "{}", few.sentence);
-    assert!(with_failed(10).why().sentence.contains("the rate was carried"));
-    let none = with_failed(1_000).why();
+    assert!(failed(10).why().sentence.contains("the rate was carried"));
+    let none = failed(1_000).why();
     assert_eq!(none.answer.name(), "cannot_be_told");
     assert_eq!(none.sentence, "cannot be told: no request was completed in the stage");
     assert_eq!(none.missing.len(), 1);
-}
-
-fn with_failed(failed: u64) -> Case {
-    Case::open(100).with(|case| {
-        let counters = case.counters();
-        (counters.completed, counters.completed_in_stage) = (1_000 - failed, 1_000 - failed);
-        (counters.failed, counters.unexpected) = (failed, failed);
-    })
 }
 
 #[test]

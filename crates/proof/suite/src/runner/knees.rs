@@ -72,9 +72,8 @@ impl SuiteRunner<'_> {
         let mut knees = Vec::new();
         for ((one, plan), search) in sought.iter().zip(&plans).zip(&searches) {
             let target = redacted_path(&one.measurement.target.base);
-            let hash = plan_hash(&serde_json::to_value(plan)?);
-            let load = Load::RequestsPerSecond;
-            knees.push(TargetKnee::from_search(search, load, None, &one.name, target, hash));
+            let of = (&*one.name, target, plan_hash(&serde_json::to_value(plan)?));
+            knees.push(TargetKnee::of(search, (Load::RequestsPerSecond, None), of));
         }
         let report = KneeReport {
             format: FORMAT.to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ACME, BETA, expect_error, show, tenants, time};
+use super::{ACME, BETA, BOSS, expect_error, show, tenants, time};
 use crate::support::client::{ask, post};
 use crate::support::{crowd, metric, until};
 
@@ -41,11 +41,27 @@ fn an_approval_is_asked_for_listed_and_decided_once() {
     assert_eq!(show(addr, &path, ACME).json(), decided);
     assert_eq!(show(addr, "/v1/hitl/pending", ACME).json()["total"], 0);
     for word in ["approve", "reject", "expire"] {
-        let late = ask(addr, &format!("POST {path}/{word}"), ACME, b"");
+        let late = ask(addr, &format!("POST {path}/{word}"), BOSS, b"");
         expect_error(&late, 409, "already_decided");
         assert_eq!(late.json()["state"], "rejected");
         assert_eq!(late.json()["error"]["state"], "rejected");
     }
+}
+
+#[test]
+fn who_asks_cannot_give_the_approval() {
+    let gateway = tenants("{}");
+    let addr = gateway.addr();
+    let made = post(addr, "/v1/hitl", ACME, &json!({"action": "wire 1M"})).json();
+    assert!(made["asked_by"].is_string(), "{made}");
+    let path = format!("/v1/hitl/{}", made["id"].as_str().unwrap());
+    expect_error(&post(addr, &format!("{path}/approve"), ACME, &json!({})), 403, "forbidden");
+    assert_eq!(show(addr, &path, ACME).json()["state"], "pending");
+    assert_eq!(post(addr, &format!("{path}/approve"), BOSS, &json!({})).status, 200);
+    // Who asked may still say that it is no longer wanted.
+    let made = post(addr, "/v1/hitl", ACME, &json!({"action": "x"})).json();
+    let path = format!("/v1/hitl/{}", made["id"].as_str().unwrap());
+    assert_eq!(post(addr, &format!("{path}/expire"), ACME, &json!({})).status, 200);
 }
 
 #[test]
@@ -55,7 +71,7 @@ fn each_word_has_its_state() {
     for (word, state) in words {
         let made = post(gateway.addr(), "/v1/hitl", ACME, &json!({"action": "x"})).json();
         let path = format!("/v1/hitl/{}/{word}", made["id"].as_str().unwrap());
-        let decided = ask(gateway.addr(), &format!("POST {path}"), ACME, b"");
+        let decided = ask(gateway.addr(), &format!("POST {path}"), BOSS, b"");
         assert_eq!((decided.status, &decided.json()["state"]), (200, &json!(state)));
     }
 }
@@ -68,7 +84,7 @@ fn sixty_four_clients_get_one_outcome() {
         let path = format!("/v1/hitl/{}", made["id"].as_str().unwrap());
         let words = ["approve", "reject", "expire"];
         let replies = crowd(|number| {
-            post(gateway.addr(), &format!("{path}/{}", words[number % 3]), ACME, &json!({}))
+            post(gateway.addr(), &format!("{path}/{}", words[number % 3]), BOSS, &json!({}))
         });
         let winners: Vec<_> = replies.iter().filter(|reply| reply.status == 200).collect();
         assert_eq!(winners.len(), 1, "round {round}");
@@ -95,7 +111,7 @@ fn time_is_an_outcome() {
     let path = format!("/v1/hitl/{}", made["id"].as_str().unwrap());
     until("its time is over", || show(addr, &path, ACME).json()["state"] == "expired");
     assert_eq!(show(addr, "/v1/hitl/pending", ACME).json(), json!({"approvals": [], "total": 0}));
-    let late = post(addr, &format!("{path}/approve"), ACME, &json!({}));
+    let late = post(addr, &format!("{path}/approve"), BOSS, &json!({}));
     assert_eq!((late.status, &late.json()["state"]), (409, &json!("expired")));
     assert_eq!(show(addr, &path, ACME).json()["decided_at"], made["expires_at"]);
 }
@@ -130,7 +146,7 @@ fn bad_input_gets_the_right_error() {
     let reason = json!({"reason": "z".repeat(65)});
     expect_error(&post(addr, &format!("{path}/approve"), ACME, &reason), 413, "request_too_large");
     expect_error(&show(addr, &format!("{path}/approve"), ACME), 405, "method_not_allowed");
-    assert_eq!(post(addr, &format!("{path}/approve"), ACME, &json!({})).status, 200);
+    assert_eq!(post(addr, &format!("{path}/approve"), BOSS, &json!({})).status, 200);
     assert_eq!(make().status, 201, "a decided one gave way");
     expect_error(&show(addr, &path, ACME), 404, "approval_not_found");
     expect_error(&show(addr, "/v1/hitl/nonsense", ACME), 404, "approval_not_found");

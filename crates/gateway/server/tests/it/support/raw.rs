@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A gateway with these sections.
 pub(crate) fn gateway(sections: &str) -> Gateway {
-    let yaml = format!("listen: 127.0.0.1:0\n{sections}");
+    let open = if sections.contains("admin:") { "" } else { "admin: {local: true}\n" };
+    let yaml = format!("listen: 127.0.0.1:0\n{open}{sections}");
     let spec = Spec::from_yaml(&yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
     Gateway::spawn(&spec).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }

@@ -223,7 +223,7 @@ fn a_reload_takes_servers_away_and_keeps_those_that_were_registered() {
     let file = folder.path().join("gateway.yaml");
     let text_of = |tools: &str| {
         format!(
-            "listen: 127.0.0.1:0\ntenant: {{}}\nroutes: [{{name: r, path: /r, respond: {{}}}}]\n\
+            "listen: 127.0.0.1:0\nadmin: {{local: true}}\ntenant: {{}}\nroutes: [{{name: r, path: /r, respond: {{}}}}]\n\
              tools: {{{tools}, allow: {{retail: [one, two, echo]}}}}"
         )
     };

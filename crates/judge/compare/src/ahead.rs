@@ -21,7 +21,7 @@ use crate::stored_run::StoredRun;
 
 /// One gate, before there are new runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GateForecast {
+pub struct AheadGate {
     /// The figure.
     pub name: String,
     unit: FigureUnit,
@@ -38,12 +38,12 @@ pub struct GateForecast {
 
 /// What could be seen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PowerForecast {
+pub struct Ahead {
     runs: usize,
     /// Why the runs are no base.
     pub obstacles: Vec<String>,
     /// The gates.
-    pub gates: Vec<GateForecast>,
+    pub gates: Vec<AheadGate>,
 }
 
 /// What the last column is.
@@ -54,28 +54,28 @@ pub(crate) const MEANS: &str = "With that many runs on each side, unchanged code
 ///
 /// # Errors
 /// As [`crate::compare`].
-pub fn forecast(
+pub fn ahead(
     base: &[StoredRun],
     options: &Options,
     history: Option<&History>,
-) -> Result<PowerForecast, CompareError> {
+) -> Result<Ahead, CompareError> {
     machine::check_names(&options.allow_different)?;
     let all: Vec<_> = base.iter().collect();
     let obstacles = obstacles(&all, &machine::differences(&all, &options.allow_different));
     let history = history.zip(base.first().map(fingerprint));
     let spreads = spreads(options, history.as_ref(), base);
     let (gates, _) = defaults::gates(&options.gates, base)?;
-    let gates = gates.iter().map(|gate| look(gate, base, spreads.spread(gate))).collect();
-    Ok(PowerForecast { runs: base.len(), obstacles, gates })
+    let gates = gates.iter().map(|gate| look(gate, base, spreads.of(gate))).collect();
+    Ok(Ahead { runs: base.len(), obstacles, gates })
 }
 
-fn look(gate: &Gate, base: &[StoredRun], history: Option<Spread>) -> GateForecast {
+fn look(gate: &Gate, base: &[StoredRun], history: Option<Spread>) -> AheadGate {
     let values = base.iter().map(|run| Ok(measure(gate, run)?.value));
     let values: Result<Vec<f64>, String> = values.collect();
     let margin = gate.margin();
-    let mut found = GateForecast {
+    let mut found = AheadGate {
         name: gate.name().to_owned(),
-        unit: FigureUnit::from_gate(gate),
+        unit: FigureUnit::of(gate),
         margin,
         mean: None,
         run_sd: None,
@@ -85,13 +85,13 @@ fn look(gate: &Gate, base: &[StoredRun], history: Option<Spread>) -> GateForecas
     };
     let values = match values {
         Ok(values) => values,
-        Err(why) => return GateForecast { why_not: Some(why), ..found },
+        Err(why) => return AheadGate { why_not: Some(why), ..found },
     };
     found.mean = mean(margin, &values);
     let Some(spread) = Repeated::scaled(margin, &values).and_then(|own| pooled(&own, history))
     else {
         let why = "one run says nothing about the spread between runs".to_owned();
-        return GateForecast { why_not: Some(why), ..found };
+        return AheadGate { why_not: Some(why), ..found };
     };
     let runs = base.len().max(2) as f64;
     let freedom =
@@ -128,7 +128,7 @@ fn pooled(own: &[f64], history: Option<Spread>) -> Option<Spread> {
     }
 }
 
-impl PowerForecast {
+impl Ahead {
     /// For people, at most `width` columns wide.
     pub fn text(&self, width: usize) -> String {
         let mut lines = wrap(&self.headline(), width);
@@ -163,6 +163,7 @@ impl PowerForecast {
         for gate in &self.gates {
             let amount = |amount| format::amount(gate.margin, amount);
             let (Margin::Relative(margin) | Margin::Points(margin)) = gate.margin;
+            let dash = || "-".to_owned();
             let needed = match (gate.run_sd, gate.runs_needed) {
                 (None, _) => dash(),
                 (Some(_), None) => "over 1,000".to_owned(),
@@ -179,8 +180,4 @@ impl PowerForecast {
         }
         table
     }
-}
-
-fn dash() -> String {
-    "-".to_owned()
 }

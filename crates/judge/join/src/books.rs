@@ -18,7 +18,7 @@ const EXAMPLES: usize = 5;
 const FIRST: u32 = 1;
 
 /// The state of a join while the log is read.
-pub(crate) struct Matcher<'r, 'p> {
+pub(crate) struct Joiner<'r, 'p> {
     pub(crate) run: &'r mut Run,
     pub(crate) map: &'r Map,
     progress: Progress<'p>,
@@ -33,7 +33,7 @@ pub(crate) struct Matcher<'r, 'p> {
     pub(crate) without_id: u64,
 }
 
-impl<'r, 'p> Matcher<'r, 'p> {
+impl<'r, 'p> Joiner<'r, 'p> {
     pub(crate) fn new(run: &'r mut Run, map: &'r Map, progress: Progress<'p>) -> Self {
         Self {
             run,
@@ -83,13 +83,13 @@ impl<'r, 'p> Matcher<'r, 'p> {
             return;
         }
         request.attempt = attempt;
-        request.log_at = Time::from_nanos(row.at);
-        request.log_total = Time::from_nanos(row.total);
-        request.log_upstream = Time::from_nanos(row.upstream);
+        request.log_at = Time::of(row.at);
+        request.log_total = Time::of(row.total);
+        request.log_upstream = Time::of(row.upstream);
         request.log = LogValues {
-            status: Count::known(row.status),
-            prompt: Count::known(row.prompt),
-            completion: Count::known(row.completion),
+            status: Count::of(row.status),
+            prompt: Count::of(row.prompt),
+            completion: Count::of(row.completion),
             stream: row.stream,
             decision: row.decision.as_deref().and_then(decision_of),
         };
@@ -194,17 +194,14 @@ fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
         }
     }
     if let Some(log) = log.stream.filter(|log| *log != request.stream) {
-        all.push(found("stream", &stream_word(request.stream), &stream_word(log)));
+        let word = |stream| if stream { "a stream" } else { "no stream" };
+        all.push(found("stream", &word(request.stream), &word(log)));
     }
     let decision = log.decision.filter(|_| log_of == LogOf::Gateway);
     if let Some((run, log)) = request.decision.zip(decision).filter(|(run, log)| run != log) {
         all.push(found("decision", &run.name(), &log.name()));
     }
     all
-}
-
-fn stream_word(stream: bool) -> &'static str {
-    if stream { "a stream" } else { "no stream" }
 }
 
 /// The decision of that name; words that are not ours say nothing.
