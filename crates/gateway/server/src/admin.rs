@@ -17,7 +17,15 @@ use subtle::ConstantTimeEq as _;
 use crate::auth::{bearer, sha256};
 use crate::error_response::ErrorResponse;
 use crate::spec::{AdminSpec, Secret};
-use crate::worker::Serves;
+
+/// Whom a worker serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// Clients, at the address of the gateway.
+    Clients,
+    /// Those who look after the gateway, at the address of the administration.
+    Administration,
+}
 
 /// Headers of requests that a proxy or a browser sends for somebody else.
 static FOR_ANOTHER: [HeaderName; 6] = [

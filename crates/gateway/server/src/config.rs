@@ -133,8 +133,7 @@ impl Config {
             .iter()
             .filter_map(|(name, spec)| check.keep(Upstream::new(name, spec)).map(Arc::new))
             .collect();
-        let request_id = spec.request_id.as_ref();
-        let request_id = request_id.and_then(|id| check.header("request_id: `header`", &id.header));
+        let request_id = check.request_id(spec);
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
         let budgets = check.keep(spec.budgets.as_ref().map(Budgets::new).transpose()).flatten();
         let layer = |spec_policy| PolicyLayer::new(spec_policy, spec.faults.policy_off);
@@ -147,8 +146,7 @@ impl Config {
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
-        let bypass = spec.cache.as_ref().map(|cache| &cache.bypass_header);
-        let bypass = bypass.and_then(|name| check.header("cache: `bypass_header`", name));
+        let bypass = check.bypass_header(spec);
         let own = [auth.as_ref().map(Auth::header), tenant.as_ref().map(TenantRule::header)];
         let own = own.into_iter().flatten().cloned();
         let own = own.chain(agents.iter().flat_map(|_| [&PATH_HEADER, &VERSION_HEADER]).cloned());

@@ -32,6 +32,17 @@ impl Check {
         self.keep(name.map_err(|_| format!("{key} is not a header name")))
     }
 
+    /// The header that holds the id of a request.
+    pub(crate) fn request_id(&mut self, spec: &Spec) -> Option<HeaderName> {
+        self.header("request_id: `header`", &spec.request_id.as_ref()?.header)
+    }
+
+    /// The header by which a client passes the cache by.
+    pub(crate) fn bypass_header(&mut self, spec: &Spec) -> Option<HeaderName> {
+        let name = &spec.cache.as_ref()?.bypass_header;
+        self.header("cache: `bypass_header`", name)
+    }
+
     fn require(&mut self, holds: bool, problem: &str) {
         if !holds {
             self.problems.push(problem.to_owned());

@@ -10,6 +10,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HOST, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 
+use crate::admin::Serves;
 use crate::agent_route::AgentRoute;
 use crate::agent_routes;
 use crate::builtin_routes;
@@ -32,7 +33,7 @@ use crate::smuggling::ConnectionFlags;
 use crate::tool_route::ToolRoute;
 use crate::tools;
 use crate::websocket_chat;
-use crate::worker::{Serves, Worker};
+use crate::worker::Worker;
 
 /// Responds to a request.
 pub(crate) async fn serve(

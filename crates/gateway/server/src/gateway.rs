@@ -12,13 +12,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::admin::Serves;
 use crate::config::Source;
 use crate::error::GatewayError;
 use crate::request_log::LostRows;
 use crate::server;
 use crate::spec::Spec;
 use crate::state::GatewayState;
-use crate::worker::{Serves, Worker};
+use crate::worker::Worker;
 
 /// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;

@@ -22,12 +22,11 @@ use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::respond_error;
 use crate::response_body::ResponseBody;
-use crate::router::Proxy;
+use crate::router::{Proxy, strip_prefix};
 
 pub(crate) use complete::complete;
 pub(crate) use parse_cache::ParseCache;
 use request::LlmRequest;
-pub(crate) use request::strip_prefix;
 pub(crate) use usage::ObservedUsage;
 
 /// The dialect of a path, whose error format the caller expects.

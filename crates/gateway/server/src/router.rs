@@ -8,7 +8,6 @@ use hyper::header::HeaderValue;
 use plimsoll_gateway_dialect::Endpoint;
 
 use crate::agent_route::AgentRoute;
-use crate::llm::strip_prefix;
 use crate::tool_route::ToolRoute;
 use crate::units::HumanDuration;
 use crate::upstream::Upstream;
@@ -42,6 +41,11 @@ pub(crate) struct FixedResponse {
     pub(crate) status: StatusCode,
     pub(crate) content_type: HeaderValue,
     pub(crate) body: Bytes,
+}
+
+/// The path without the route's prefix.
+pub(crate) fn strip_prefix<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
+    prefix.and_then(|prefix| path.strip_prefix(prefix)).unwrap_or(path)
 }
 
 /// A route that an upstream serves.

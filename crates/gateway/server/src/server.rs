@@ -11,13 +11,14 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
+use crate::admin::Serves;
 use crate::clock;
 use crate::connection::serve_connection;
 use crate::connection_slot::ConnectionSlot;
 use crate::fault_injection;
 use crate::tools;
 use crate::upstream::{HealthTarget, Upstream, run_health_checks};
-use crate::worker::{Serves, Worker};
+use crate::worker::Worker;
 
 /// Pause before the next attempt to accept when the system has no descriptor left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);

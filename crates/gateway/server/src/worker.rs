@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Cache};
 use plimsoll_gateway_store::Store;
 
+use crate::admin::Serves;
 use crate::config::Config;
 use crate::fault_injection::FaultInjector;
 use crate::llm::ParseCache;
@@ -17,15 +18,6 @@ use crate::state::GatewayState;
 use crate::tool_server::ToolConnections;
 use crate::turns::Turns;
 use crate::upstream::Pool;
-
-/// Whom a worker serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Serves {
-    /// Clients, at the address of the gateway.
-    Clients,
-    /// Those who look after the gateway, at the address of the administration.
-    Administration,
-}
 
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {

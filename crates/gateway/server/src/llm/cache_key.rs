@@ -27,8 +27,8 @@ use crate::upstream::Upstream;
 /// The digest of what a body asks of an endpoint, however it is written.
 pub(super) type BodyKey = [u8; 32];
 
-/// Headers that shape no answer: those of the connection, and those of tracing, which differ in every
-/// request. Everything else that is passed on may say who asks.
+/// Headers that shape no answer: those of the connection, and those of tracing, which differ in
+/// every request. Everything else that is passed on may say who asks.
 const HARMLESS: [&str; 19] = [
     "accept-encoding",
     "b3",

@@ -10,13 +10,13 @@ use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
 use plimsoll_gateway_inspect::Source;
 
 use super::parse_cache::{BodyDigest, digest};
-use super::request::{LlmRequest, dialect_error, strip_prefix};
+use super::request::{LlmRequest, dialect_error};
 use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::request_body;
 use crate::request_context::RequestContext;
 use crate::respond::{expect_json, expect_method, expect_plain};
-use crate::router::Proxy;
+use crate::router::{Proxy, strip_prefix};
 
 /// Reads and parses a request, and evaluates its texts.
 pub(super) async fn parse(

@@ -75,11 +75,6 @@ impl From<DialectSpec> for Dialect {
     }
 }
 
-/// The path without the route's prefix.
-pub(crate) fn strip_prefix<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
-    prefix.and_then(|prefix| path.strip_prefix(prefix)).unwrap_or(path)
-}
-
 /// The error response for a body that does not follow its dialect.
 pub(super) fn dialect_error(error: &DialectError) -> ErrorResponse {
     match error.status() {
