@@ -113,7 +113,7 @@ const BAD_FILES: [&str; 14] = [
 fn without_a_key_or_an_address_of_its_own_administration_is_closed() {
     let sections = "admin: true\nmetrics: {}\ntenant: {}\nbudgets: {default: 5}\n\
                     tools: {local: [add], allow: {'*': [add]}}";
-    let gateway = super::support::gateway(&sections.replace("metrics: {}\n", ""));
+    let gateway = gateway(&sections.replace("metrics: {}\n", ""));
     let lines = [
         "GET /admin/build",
         "POST /admin/reload",

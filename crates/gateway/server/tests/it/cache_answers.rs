@@ -125,6 +125,18 @@ fn a_response_that_must_not_be_kept_is_not() {
     }
 }
 
+/// Headers that are passed on, and by which an upstream may know who asks.
+const MAY_NAME_SOMEBODY: [&str; 8] = [
+    "user-agent",
+    "via",
+    "baggage",
+    "sec-api-key",
+    "sec-websocket-protocol",
+    "x-auth-request-access-token",
+    "x-stainless-helper-method",
+    "date",
+];
+
 #[test]
 fn headers_that_are_passed_on_are_part_of_the_question() {
     // The answer repeats what the upstream can see.
@@ -153,17 +165,8 @@ fn headers_that_are_passed_on_are_part_of_the_question() {
     for (query, headers) in shaping {
         assert_eq!([ask(query, headers), ask(query, headers)], ["miss", "hit"], "{headers:?}");
     }
-    let identities: [Headers<'_>; 8] = [
-        &[("user-agent", "curl")],
-        &[("via", "1.1 a")],
-        &[("baggage", "user=1")],
-        &[("sec-api-key", "1")],
-        &[("sec-websocket-protocol", "token")],
-        &[("x-auth-request-access-token", "1")],
-        &[("x-stainless-helper-method", "a")],
-        &[("date", "Thu, 01 Jan 1970 00:00:00 GMT")],
-    ];
-    for headers in identities {
+    for name in MAY_NAME_SOMEBODY {
+        let headers: Headers<'_> = &[(name, "1")];
         assert_eq!([ask("", headers), ask("", headers)], ["miss", "hit"], "{headers:?}");
     }
     let harmless: [Headers<'_>; 7] = [
