@@ -37,9 +37,6 @@ use rpc::RpcTurn;
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
      other streams: it may have been cut before a gateway ended it";
-/// A target that closes a connection as it would close an idle one does so within this time of the
-/// request. Later it has given up on the request, which is a failure.
-const CLOSED_SOON: Nanos = Nanos::from_secs(1);
 
 /// A turn that has been scheduled and not yet recorded.
 ///
@@ -221,7 +218,7 @@ impl OpenTurn {
         Adds::for_arrival(generator.dispatch)
     }
 
-    /// Sends the request and, if a closing connection never answered it, sends it again.
+    /// Sends the request and, if the target has certainly not worked on it, sends it again.
     // No `async fn`: its future would hold the arguments twice.
     fn exchange<'w>(
         &mut self,
@@ -233,8 +230,9 @@ impl OpenTurn {
         let pool = connections.pool(self.sample().target);
         async move {
             while let Err(failed) = self.attempt(worker, pool, demand, encoded).await {
+                let unused = failed.connection_ended;
                 *encoded = self.encode_again(worker, conversation, failed)?;
-                demand = demand.again(worker.clock.now());
+                demand = demand.again(worker.clock.now(), unused);
             }
             Ok(())
         }
@@ -247,7 +245,7 @@ impl OpenTurn {
         conversation: &mut Conversation,
         failed: FailedAttempt,
     ) -> Result<EncodedTurn<'w>, Failure> {
-        let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
+        let idle = failed.unseen_after.filter(|_| worker.run.plan.http.retry_reused);
         let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
             return Err(failed.failure);
         };
@@ -280,9 +278,10 @@ impl OpenTurn {
                 Ok(true) => lease.release(worker.clock.latest()),
                 Ok(false) => {}
                 Err(failure) => {
-                    let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
-                    let unanswered_after = unanswered.then(|| lease.idle_for());
-                    return Err(FailedAttempt { failure, unanswered_after });
+                    let connection_ended = lease.has_ended();
+                    let unseen = self.is_unseen(&failure, &lease);
+                    let unseen_after = unseen.then(|| lease.idle_for());
+                    return Err(FailedAttempt { failure, unseen_after, connection_ended });
                 }
             }
             Ok(())
@@ -332,13 +331,17 @@ impl OpenTurn {
         (of_wait, set_up.min(late))
     }
 
-    /// Whether the target seems to have closed a used connection before it saw the request.
-    fn is_unanswered(&self, class: ErrorClass) -> bool {
+    /// Whether the target has not worked on the request: it says so, or has closed a used
+    /// connection before it saw the request.
+    fn is_unseen(&self, failure: &Failure, lease: &Lease<'_>) -> bool {
         let Sample { reused, bytes_in, timeline, .. } = *self.sample();
+        if bytes_in > 0 || failure.is_unprocessed {
+            return bytes_in == 0;
+        }
         let sent = timeline.sent.unwrap_or_else(|| self.worker.clock.latest());
-        let soon = self.worker.clock.now().since(sent) <= CLOSED_SOON;
-        let closed = matches!(class, ErrorClass::Reset | ErrorClass::ClosedEarly);
-        reused && bytes_in == 0 && closed && soon
+        let waited = self.worker.clock.now().since(sent);
+        let closed = matches!(failure.class, ErrorClass::Reset | ErrorClass::ClosedEarly);
+        reused && closed && lease.may_have_been_closed_idle(waited)
     }
 
     /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
@@ -445,13 +448,15 @@ impl OpenTurn {
 /// Why one attempt to send a request failed.
 struct FailedAttempt {
     failure: Failure,
-    /// The target closed a used connection without any answer: how long it had been idle.
-    unanswered_after: Option<Nanos>,
+    /// The target has not worked on the request: how long its connection had been idle.
+    unseen_after: Option<Nanos>,
+    /// Not only the exchange has ended.
+    connection_ended: bool,
 }
 
 impl From<Failure> for FailedAttempt {
     fn from(failure: Failure) -> Self {
-        Self { failure, unanswered_after: None }
+        Self { failure, unseen_after: None, connection_ended: false }
     }
 }
 

@@ -150,8 +150,8 @@ pub struct Sample {
     pub timeline: Timeline,
     /// The wait for a connection and its set-up, where there was any.
     pub connect: ConnectPhases,
-    /// Set if the request was sent again, because the target had closed its connection without any
-    /// answer: how long that connection had been idle before the first attempt.
+    /// Set if the request was sent again, because the target had not worked on it: how long its
+    /// connection had been idle before the first attempt.
     pub retried_after: Option<Nanos>,
     /// HTTP status; 0 if none was received.
     pub status: u16,

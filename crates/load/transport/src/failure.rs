@@ -12,12 +12,19 @@ pub struct Failure {
     pub class: ErrorClass,
     /// A description for people.
     pub detail: String,
+    /// The request was not sent, or the target said that it did not work on it.
+    pub is_unprocessed: bool,
 }
 
 impl Failure {
     /// A failure of a class, with a description.
     pub fn new(class: ErrorClass, detail: impl Into<String>) -> Self {
-        Self { class, detail: detail.into() }
+        Self { class, detail: detail.into(), is_unprocessed: false }
+    }
+
+    /// The same for a request on which the target has certainly not worked.
+    pub(crate) fn unprocessed(class: ErrorClass, detail: impl Into<String>) -> Self {
+        Self { is_unprocessed: true, ..Self::new(class, detail) }
     }
 
     /// An I/O error while a connection was being opened.

@@ -4,6 +4,7 @@
 mod answer_time;
 mod demand;
 mod growth;
+mod idle_race;
 mod inner;
 mod lease;
 mod opener;

@@ -162,11 +162,31 @@ fn a_request_on_a_new_connection_is_not_sent_again() {
 }
 
 #[test]
-fn a_request_that_the_target_gave_up_late_is_a_failure() {
-    let reset = Reply::Reset { after: Nanos::from_millis(1_001) };
-    let target = ScriptedTarget::script([respond_after(10), reset], respond_after(10));
-    let run = simulate(&format!("{CHAT}stages: '1:15ms'\n"), target);
-    assert!(matches!(run.samples[1].outcome, Outcome::Failed(_)));
+fn a_request_that_the_target_may_have_worked_on_is_a_failure() {
+    // The pause before the second request, how long the target has it, whether it is sent again.
+    for (pause, worked, again) in [
+        (2_000, 0, true),
+        (2_000, 1, true),
+        (2_000, 5, false),
+        (2_000, 800, false),
+        (2_000, 1_001, false),
+        (50, 0, false),
+        (0, 0, false),
+        (0, 5, false),
+    ] {
+        let reset = Reply::Reset { after: Nanos::from_millis(worked) };
+        let target = ScriptedTarget::script([respond_after(20), reset], respond_after(20));
+        let profile = format!(
+            "content: {{mode: scripted, script: [one, two]}}\nturns: 2\nthink_time: {pause}ms\n\
+             max_tokens: 8\ndrain: 5s\nstages: '1:{}ms'\n",
+            pause + 30
+        );
+        let run = simulate(&profile, target);
+        let second = &run.samples[1];
+        let sentence = format!("{worked} ms of work after {pause} ms");
+        assert_eq!(second.outcome == Outcome::Completed, again, "{sentence}");
+        assert_eq!(second.retried_after, again.then(|| Nanos::from_millis(pause)), "{sentence}");
+    }
 }
 
 #[test]

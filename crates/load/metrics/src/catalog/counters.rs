@@ -81,7 +81,7 @@ counters! {
     connections_reused(Connections): "Requests that went over a connection used before.";
     connections_ahead(Connections): "Requests that were the first on a connection that was idle: opened before the run, or for a request that another connection served first.";
     connection_waits(Requests): "Requests that had to wait for a connection; `connection_wait` is the time.";
-    retries(Requests): "Requests that were sent again, because the target had closed their used connection without any answer. Their times count from the first start.";
+    retries(Requests): "Requests that were sent again, because the target had not worked on them: it had closed their idle connection, or refused their stream. Their times count from the first start.";
     handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
     send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";

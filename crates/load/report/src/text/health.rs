@@ -144,7 +144,7 @@ fn retries(health: &InstrumentHealth) -> Option<String> {
     let retries = health.retries.filter(|&retries| retries > 0)?;
     let idle = health.retried_after_p50_ms.map(|idle| format!(", idle for {}", format::time(idle)));
     Some(format!(
-        "{} requests, because the target had closed their connection without an answer{}",
+        "{} requests, because the target had not worked on them{}",
         format::count(retries),
         idle.unwrap_or_default()
     ))

@@ -200,7 +200,7 @@ impl ConnectionState {
         self.ended.clone().or_else(|| {
             (!self.session.accepts_streams()).then(|| {
                 let detail = "the target closes the connection before the request was sent";
-                Failure::new(ErrorClass::ClosedEarly, detail)
+                Failure::unprocessed(ErrorClass::ClosedEarly, detail)
             })
         })
     }

@@ -21,6 +21,8 @@ impl ErrorCode {
     pub const STREAM_CLOSED: Self = Self(0x5);
     /// A frame has an invalid length.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
+    /// The stream was refused before anything was done for it.
+    pub const REFUSED_STREAM: Self = Self(0x7);
     /// The stream is no longer wanted.
     pub const CANCEL: Self = Self(0x8);
     /// A header block cannot be decompressed.
@@ -94,9 +96,12 @@ impl From<StreamError> for Failure {
     fn from(error: StreamError) -> Self {
         match error {
             StreamError::Reset(code) => {
-                Self::new(ErrorClass::Reset, format!("the target reset the stream: {code}"))
+                let detail = format!("the target reset the stream: {code}");
+                // Nothing was done for a refused stream (RFC 9113, section 8.7).
+                let is_unprocessed = code == ErrorCode::REFUSED_STREAM;
+                Self { is_unprocessed, ..Self::new(ErrorClass::Reset, detail) }
             }
-            StreamError::GoAway(code) => Self::new(
+            StreamError::GoAway(code) => Self::unprocessed(
                 ErrorClass::ClosedEarly,
                 format!("the target closes the connection without processing the request: {code}"),
             ),

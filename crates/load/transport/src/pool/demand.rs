@@ -57,15 +57,16 @@ impl Demand {
         Self { now, adds: Adds::Carefully, unused: false }
     }
 
-    /// For a second attempt, on a connection that has carried no request. The target closed the
-    /// first one, so this wait is not the generator's, however late the first attempt was.
+    /// For a second attempt; on a connection that has carried no request (`unused`) where the
+    /// target closed the first one. This wait is not the generator's, however late the first
+    /// attempt was.
     #[must_use]
-    pub const fn again(self, now: Moment) -> Self {
+    pub const fn again(self, now: Moment, unused: bool) -> Self {
         let adds = match self.adds {
             Adds::Carefully | Adds::Late => Adds::Carefully,
             Adds::AtOnce => Adds::AtOnce,
         };
-        Self { now, adds, unused: true }
+        Self { now, adds, unused }
     }
 
     /// Whether the generator released it late and no connection is added for that.
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn a_second_attempt_of_a_late_arrival_is_not_late() {
         let (began, closed) = (Moment::from_nanos(5), Moment::from_nanos(7));
-        let again = |adds| Demand { adds, ..Demand::at(began) }.again(closed);
+        let again = |adds| Demand { adds, ..Demand::at(began) }.again(closed, true);
         for (first, second) in [
             (Adds::for_arrival(Nanos::from_millis(1)), Adds::Carefully),
             (Adds::for_arrival(Nanos::from_millis(2)), Adds::Carefully),

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use plimsoll_measure::{ConnectPhases, Moment};
+use plimsoll_measure::{ConnectPhases, Moment, Nanos};
 use tokio::task::spawn_local;
 
 use super::demand::{Adds, Demand, PoolLimits};
@@ -26,6 +26,8 @@ pub(super) struct Inner<O: Opener> {
     open: Cell<usize>,
     /// Connections opened so far.
     pub(super) opened: Cell<u32>,
+    /// The shortest time that TCP took to connect.
+    pub(super) round_trip: Cell<Option<Nanos>>,
     /// Whether a task looks at the queue from time to time.
     watched: Cell<bool>,
 }
@@ -40,6 +42,7 @@ impl<O: Opener> Inner<O> {
             growth: Growth::default(),
             open: Cell::new(0),
             opened: Cell::new(0),
+            round_trip: Cell::new(None),
             watched: Cell::new(false),
         }
     }
@@ -95,7 +98,13 @@ impl<O: Opener> Inner<O> {
     }
 
     /// Adds a connection that was opened.
-    pub(super) fn add(&self, connection: O::Connection) -> Pooled<O::Connection> {
+    pub(super) fn add(
+        &self,
+        connection: O::Connection,
+        phases: ConnectPhases,
+    ) -> Pooled<O::Connection> {
+        let round_trip = self.round_trip.get().into_iter().chain(phases.tcp).min();
+        self.round_trip.set(round_trip);
         let number = self.opened.get().saturating_add(1);
         self.opened.set(number);
         self.open.set(self.open.get() + 1);
@@ -164,7 +173,7 @@ impl<O: Opener> Inner<O> {
         let now = self.opener.now();
         match connection {
             Ok(connection) => {
-                let pooled = self.add(connection);
+                let pooled = self.add(connection, phases);
                 self.growth.opened(pooled.number, started, now);
                 match self.waiting.pop(false) {
                     Some(waiter) => {
@@ -272,12 +281,12 @@ impl<O: Opener> Inner<O> {
             next.set(next.get() + 1);
             self.growth.handshake_began(true);
             let started = self.opener.now();
-            let Opened { connection, .. } = self.opener.open().await;
+            let Opened { connection, phases } = self.opener.open().await;
             self.growth.set_up_took(self.opener.now().since(started));
             self.growth.handshake_ended(true);
             match connection {
                 Ok(connection) => {
-                    let pooled = self.add(connection);
+                    let pooled = self.add(connection, phases);
                     self.idle.borrow_mut().push(pooled);
                 }
                 Err(_) => failed.set(failed.get() + 1),

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
 
+use super::idle_race;
 use super::inner::Inner;
 use super::opener::{Opener, Poolable};
 use super::pooled::Pooled;
@@ -36,6 +37,17 @@ impl<'p, O: Opener> Lease<'p, O> {
     /// How long the connection had been idle when it was handed out.
     pub fn idle_for(&self) -> Nanos {
         self.connection.idle_for()
+    }
+
+    /// Whether the target may have closed the connection, as one that is idle, before it saw the
+    /// request that it did not answer. `waited`: from the request to the news of the close.
+    ///
+    /// Not in HTTP/2, where a target says which requests it has not seen.
+    pub fn may_have_been_closed_idle(&self, waited: Nanos) -> bool {
+        let pool = self.place.pool;
+        let is_shared = pool.opener.shared_connections().is_some();
+        let round_trip = pool.round_trip.get().unwrap_or_default();
+        !is_shared && idle_race::explains(self.idle_for(), waited, round_trip)
     }
 
     /// Whether the connection has carried a request before.
