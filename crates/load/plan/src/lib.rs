@@ -1,9 +1,11 @@
 //! The [`Plan`] of a run: immutable, with every default filled in.
 //!
-//! The engine carries it out, whoever wrote it: a profile is resolved to one.
+//! The engine carries it out, whoever wrote it: a profile is resolved to one, and [`PlanBuilder`]
+//! builds one for a program.
 //!
 //! There are no sockets, files of profiles, results or terminal here.
 
+mod builder;
 mod plan;
 mod response_headers;
 mod secret;
@@ -11,6 +13,7 @@ mod trace_file;
 mod url;
 mod versus;
 
+pub use builder::{PlanBuilder, PlanError};
 pub use plan::{
     ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, RetryAfter,
     Target, TlsPlan,

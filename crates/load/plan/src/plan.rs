@@ -92,6 +92,22 @@ pub struct Limits {
     pub workers: Option<u16>,
 }
 
+impl Limits {
+    /// Those of a profile that says nothing of them.
+    pub const DEFAULT: Self = Self {
+        max_in_flight: 10_000,
+        overflow: Overflow::Queue,
+        timeout: Nanos::from_secs(60),
+        connect_timeout: Nanos::from_secs(5),
+        drain: Nanos::from_secs(30),
+        max_body: 16 << 20,
+        max_requests: None,
+        abort_on_error_rate: None,
+        honour_retry_after: false,
+        workers: None,
+    };
+}
+
 /// TLS settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -148,6 +164,19 @@ pub struct HttpPlan {
     pub retry_reused: bool,
 }
 
+impl HttpPlan {
+    /// That of a profile that says nothing of it. Node, uvicorn and Apache close an idle connection
+    /// after 5 s, nginx after 75 s.
+    pub const DEFAULT: Self = Self {
+        version: HttpVersion::Http1,
+        streams_per_connection: 100,
+        requests_per_connection: None,
+        max_connections: None,
+        idle_limit: Nanos::from_secs(4),
+        retry_reused: true,
+    };
+}
+
 /// The number of requests after which a connection is closed, drawn for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -171,6 +200,17 @@ pub struct Instrument {
     pub pin_workers: bool,
     /// Rows record the arrival time of each content event for one conversation in N; 0 for none.
     pub event_times: u32,
+}
+
+impl Instrument {
+    /// That of a profile that says nothing of it. A sleeping core of a virtual machine wakes up in
+    /// less than the time of spinning.
+    pub const DEFAULT: Self = Self {
+        kernel_timestamps: true,
+        spin: Nanos::from_micros(150),
+        pin_workers: false,
+        event_times: 0,
+    };
 }
 
 /// The resolved plan of one run.

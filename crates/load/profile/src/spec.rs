@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::byte_size::ByteSize;
 use plimsoll_plan::ResponseHeaders;
 use plimsoll_plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
+use plimsoll_plan::{HttpPlan, Instrument, Limits};
 pub use versus::{RoleFile, TargetFile, VersusFile};
 
 /// A Plimsoll profile: the load, its content and the target.
@@ -314,45 +315,43 @@ const fn seed() -> u64 {
 }
 
 const fn timeout() -> Nanos {
-    Nanos::from_secs(60)
+    Limits::DEFAULT.timeout
 }
 
 const fn connect_timeout() -> Nanos {
-    Nanos::from_secs(5)
+    Limits::DEFAULT.connect_timeout
 }
 
 const fn streams_per_connection() -> u32 {
-    100
+    HttpPlan::DEFAULT.streams_per_connection
 }
 
-/// Node, uvicorn and Apache close after 5 s, nginx after 75 s.
 const fn idle_limit() -> Nanos {
-    Nanos::from_secs(4)
+    HttpPlan::DEFAULT.idle_limit
 }
 
 const fn retry_reused() -> bool {
-    true
+    HttpPlan::DEFAULT.retry_reused
 }
 
-/// The time to wake a sleeping core on a virtual machine, with a margin.
 const fn spin() -> Nanos {
-    Nanos::from_micros(150)
+    Instrument::DEFAULT.spin
 }
 
 const fn kernel_timestamps() -> bool {
-    true
+    Instrument::DEFAULT.kernel_timestamps
 }
 
 const fn drain() -> Nanos {
-    Nanos::from_secs(30)
+    Limits::DEFAULT.drain
 }
 
 const fn max_in_flight() -> u64 {
-    10_000
+    Limits::DEFAULT.max_in_flight
 }
 
 const fn max_body() -> ByteSize {
-    ByteSize::new(16 << 20)
+    ByteSize::new(Limits::DEFAULT.max_body)
 }
 
 fn tool_result() -> String {

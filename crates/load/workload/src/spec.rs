@@ -164,6 +164,37 @@ pub struct ScenarioSpec {
     pub agent: Option<AgentRole>,
 }
 
+impl ScenarioSpec {
+    /// A scenario with the defaults of a profile: a chat of one turn, not streamed.
+    pub fn new(name: &str, content: Content) -> Self {
+        Self {
+            name: name.to_owned(),
+            weight: 1.0,
+            protocol: Dialect::default(),
+            turns: 1,
+            stream: false,
+            system: None,
+            content,
+            max_tokens: None,
+            max_tokens_field: TokenLimit::default(),
+            tool_result: "ok".to_owned(),
+            think_time: None,
+            headers: BTreeMap::new(),
+            cache_mode: CacheMode::default(),
+            prefix_pool: None,
+            http: None,
+            mcp: None,
+            a2a: None,
+            websocket: WebSocketSpec::default(),
+            parameters: serde_json::Map::new(),
+            expect: None,
+            category: None,
+            policy_decision: PolicyDecisionSpec::default(),
+            agent: None,
+        }
+    }
+}
+
 /// File format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -11,6 +11,7 @@ mod a2a;
 mod agent;
 mod agent_server;
 mod closed_model;
+mod examples;
 mod exemplars;
 mod mcp;
 mod open_model;

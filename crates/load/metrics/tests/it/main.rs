@@ -4,6 +4,7 @@
 mod accounting;
 mod confidence;
 mod effect;
+mod examples;
 mod operations;
 mod policy;
 mod recording;

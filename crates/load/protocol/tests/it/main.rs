@@ -3,6 +3,7 @@
 
 mod encode;
 mod error_responses;
+mod examples;
 mod plain_answers;
 mod recorded_answers;
 mod rpc_answers;

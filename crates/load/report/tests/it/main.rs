@@ -1,6 +1,7 @@
 //! Tests of the crate through its public API.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod examples;
 mod exposition;
 mod formats;
 mod policy;
