@@ -46,6 +46,9 @@ pub enum DialectError {
     /// The upstream's response or event breaks its dialect's format. Check the upstream.
     #[error("the upstream's response could not be read: {0}")]
     InvalidResponse(String),
+    /// The upstream answered with status 200 and an error. The text is its message.
+    #[error("the upstream answered with an error: {0}")]
+    Reported(String),
     /// The upstream's stream ended before its last event. Check the upstream, and retry.
     #[error("the upstream's stream ended before its last event")]
     Truncated,
@@ -71,7 +74,10 @@ impl DialectError {
             | Self::Missing { .. }
             | Self::Invalid { .. }
             | Self::Unsupported { .. } => 400,
-            Self::InvalidResponse(_) | Self::Truncated | Self::EventTooLong { .. } => 502,
+            Self::InvalidResponse(_)
+            | Self::Reported(_)
+            | Self::Truncated
+            | Self::EventTooLong { .. } => 502,
         }
     }
 

@@ -1,10 +1,11 @@
 //! Errors in the format of each dialect.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::error::DialectError;
-use crate::wire::{anthropic, openai, write_json};
+use crate::wire::{RawJson, write_json};
 
 /// The kind of an error. Each dialect has its own code for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,16 +120,12 @@ impl ErrorBody {
         Self { kind, message: message.into(), param: None }
     }
 
-    /// Parses an upstream's error body. If it has another format, the message names the status and
-    /// repeats nothing of the body.
-    pub fn parse(dialect: Dialect, status: u16, body: &[u8]) -> Self {
-        let parsed = match dialect {
-            Dialect::OpenAi => serde_json::from_slice::<openai::ErrorEnvelope<'_>>(body)
-                .map(|body| Self::from_openai(&body.error, status)),
-            Dialect::Anthropic => serde_json::from_slice::<anthropic::ErrorEnvelope<'_>>(body)
-                .map(|body| Self::from_anthropic(&body.error, status)),
-        };
-        parsed.unwrap_or_else(|_| {
+    /// Parses an upstream's error body: of either dialect, or of a server that writes `error` as a
+    /// text, a `detail` or a bare `message`. If it has another format, the message names the status
+    /// and repeats nothing of the body.
+    pub fn parse(status: u16, body: &[u8]) -> Self {
+        let parsed = serde_json::from_slice::<Value>(body).ok();
+        parsed.and_then(|body| Self::from_answer(&body, status)).unwrap_or_else(|| {
             Self::new(
                 ErrorKind::from_status(status),
                 format!("the upstream answered with status {status}"),
@@ -136,16 +133,27 @@ impl ErrorBody {
         })
     }
 
-    pub(crate) fn from_openai(error: &openai::ErrorObject<'_>, status: u16) -> Self {
-        let code = error.code.as_ref().map(|code| code.0.get().trim_matches('"'));
-        let kind = code.and_then(ErrorKind::from_code);
-        let kind = kind.or_else(|| error.kind.as_deref().and_then(ErrorKind::from_code));
-        Self::from_upstream(kind, error.message.as_deref(), status)
+    fn from_answer(body: &Value, status: u16) -> Option<Self> {
+        let error = &body["error"];
+        if error.is_object() || error.is_string() {
+            return Some(Self::from_member(error, status));
+        }
+        let message = detail(&body["detail"]);
+        let message = message.or_else(|| body["message"].as_str().map(str::to_owned))?;
+        Some(Self::from_upstream(None, Some(&message), status))
     }
 
-    pub(crate) fn from_anthropic(error: &anthropic::ErrorObject<'_>, status: u16) -> Self {
-        let kind = error.kind.as_deref().and_then(ErrorKind::from_code);
-        Self::from_upstream(kind, error.message.as_deref(), status)
+    /// The error in a member `error`: an object, or only its message.
+    pub(crate) fn from_member(error: &Value, status: u16) -> Self {
+        let kind = error["code"].as_str().and_then(ErrorKind::from_code);
+        let kind = kind.or_else(|| error["type"].as_str().and_then(ErrorKind::from_code));
+        let message = error.as_str().or_else(|| error["message"].as_str());
+        Self::from_upstream(kind, message, status)
+    }
+
+    /// The same, of JSON that has not been read.
+    pub(crate) fn from_json(error: &RawJson<'_>, status: u16) -> Self {
+        Self::from_member(&serde_json::from_str(error.0.get()).unwrap_or_default(), status)
     }
 
     /// `InvalidRequest` covers many errors; the status is more specific.
@@ -201,6 +209,15 @@ pub const fn status_for(caller: Dialect, status: u16) -> u16 {
         (Dialect::OpenAi, 529) => 503,
         (_, status) => status,
     }
+}
+
+/// The message of a `detail`: a text, or the texts of the problems that were found.
+fn detail(detail: &Value) -> Option<String> {
+    if let Some(problems) = detail.as_array() {
+        let texts: Vec<&str> = problems.iter().filter_map(|one| one["msg"].as_str()).collect();
+        return (!texts.is_empty()).then(|| texts.join("; "));
+    }
+    detail.as_str().map(str::to_owned)
 }
 
 #[derive(Serialize)]

@@ -36,6 +36,7 @@ mod stream;
 mod stream_settings;
 mod stream_to_anthropic;
 mod stream_to_openai;
+mod tool_calls;
 
 pub use request_to_anthropic::DEFAULT_MAX_TOKENS;
 pub use stream::StreamTranslator;
@@ -91,8 +92,7 @@ impl Translator {
 
     /// The upstream's error, as status and body for the caller.
     pub fn error(self, status: u16, body: &[u8]) -> (u16, Vec<u8>) {
-        let upstream = self.upstream_endpoint().dialect();
-        let error = ErrorBody::parse(upstream, status, body);
+        let error = ErrorBody::parse(status, body);
         (status_for(self.caller, status), error.to_bytes(self.caller))
     }
 }

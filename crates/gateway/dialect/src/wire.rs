@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use crate::error::DialectError;
 
 pub(crate) mod anthropic;
+mod lenient;
 pub(crate) mod openai;
 
 /// A string, borrowed if it has no escapes. Unlike a bare `Cow`, it also borrows inside an
@@ -160,7 +161,16 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
 pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
     serde_json::from_slice::<Object<T>>(body)
         .map(|object| object.0)
-        .map_err(|error| DialectError::InvalidResponse(error.to_string()))
+        .map_err(|error| DialectError::InvalidResponse(describe(&error)))
+}
+
+/// The text of an error, without the values that it quotes: they may be personal data.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    if !text.contains('"') {
+        return text;
+    }
+    format!("a member has an unexpected value at line {} column {}", error.line(), error.column())
 }
 
 /// Appends a value as JSON. Writing these types to memory is not expected to fail.

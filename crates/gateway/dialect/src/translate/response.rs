@@ -2,20 +2,25 @@
 
 use super::finish_reason;
 use super::request_to_anthropic::tool_use;
-use super::request_to_openai::tool_call;
+use super::tool_calls::missing_id;
 use crate::error::DialectError;
+use crate::error_body::ErrorBody;
 use crate::usage::Usage;
-use crate::wire::{Content, CowStr, anthropic, openai, parse_response, write_json};
+use crate::wire::{Content, CowStr, RawJson, anthropic, openai, parse_response, write_json};
 
 /// Translates a response in messages to a chat completion.
 pub(super) fn to_openai(body: &[u8], created: u64) -> Result<Vec<u8>, DialectError> {
-    let response: anthropic::Response<'_> = parse_response(body)?;
-    if &*response.kind != "message" {
+    let response: anthropic::Answer<'_> = parse_response(body)?;
+    fail_on(response.error.as_ref())?;
+    let is_message = &*response.kind == "message" || response.kind.is_empty();
+    if !is_message || response.kind.is_empty() && response.content.is_empty() {
         return Err(DialectError::InvalidResponse(format!("its type is {:?}", &*response.kind)));
     }
-    let finish_reason = response.stop_reason.map(|reason| finish_reason::to_openai(&reason).into());
     let usage = Some(Usage::from(response.usage).to_openai());
     let message = completion(response.content)?;
+    let has_calls = message.tool_calls.is_some();
+    let reason = response.stop_reason;
+    let finish_reason = reason.map(|reason| finish_reason::to_openai(&reason, has_calls).into());
     let translated = openai::Response {
         id: response.id,
         object: "chat.completion".into(),
@@ -27,8 +32,16 @@ pub(super) fn to_openai(body: &[u8], created: u64) -> Result<Vec<u8>, DialectErr
     encode(&translated, body.len())
 }
 
+/// An answer with status 200 that is an error.
+fn fail_on(error: Option<&RawJson<'_>>) -> Result<(), DialectError> {
+    match error {
+        None => Ok(()),
+        Some(error) => Err(DialectError::Reported(ErrorBody::from_json(error, 500).message)),
+    }
+}
+
 fn completion(
-    blocks: Vec<anthropic::ContentBlock<'_>>,
+    blocks: Vec<anthropic::AnswerBlock<'_>>,
 ) -> Result<openai::Message<'_>, DialectError> {
     let mut text: Option<CowStr<'_>> = None;
     let mut calls = Vec::new();
@@ -38,10 +51,7 @@ fn completion(
                 None => text = block.text,
                 Some(text) => text.0.to_mut().push_str(&block.text.unwrap_or_default()),
             },
-            ("tool_use", _) => {
-                let call = tool_call(block, || "content".to_owned());
-                calls.push(call.map_err(|error| blame_upstream(&error))?);
-            }
+            ("tool_use", _) => calls.push(function_call(block, calls.len())?),
             // Thinking, and blocks of tools that ran at the provider.
             _ => {}
         }
@@ -54,43 +64,71 @@ fn completion(
     })
 }
 
+fn function_call(
+    block: anthropic::AnswerBlock<'_>,
+    at: usize,
+) -> Result<openai::ToolCall<'_>, DialectError> {
+    let name = block.name.filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| nameless(at))?;
+    let arguments = block.input.filter(|input| !input.trim().is_empty());
+    Ok(openai::ToolCall {
+        id: block.id.unwrap_or_else(|| missing_id(at).into()),
+        kind: "function".into(),
+        function: openai::FunctionCall {
+            name,
+            arguments: arguments.unwrap_or_else(|| "{}".into()),
+        },
+    })
+}
+
 /// Translates a chat completion to a response in messages.
 pub(super) fn to_anthropic(body: &[u8]) -> Result<Vec<u8>, DialectError> {
-    let response: openai::Response<'_> = parse_response(body)?;
+    let response: openai::Answer<'_> = parse_response(body)?;
+    fail_on(response.error.as_ref())?;
+    if let Some(message) = response.message.filter(|_| &*response.object == "error") {
+        return Err(DialectError::Reported(message.0.into_owned()));
+    }
     let choice = response.choices.into_iter().next();
     let choice =
         choice.ok_or_else(|| DialectError::InvalidResponse("it has no choices".to_owned()))?;
-    let stop_reason =
-        choice.finish_reason.map(|reason| finish_reason::to_anthropic(&reason).into());
+    let has_calls = !choice.message.tool_calls.is_empty();
+    let reason = choice.finish_reason;
     let translated = anthropic::Response {
         id: response.id,
         kind: "message".into(),
         role: "assistant".into(),
         model: response.model,
         content: blocks(choice.message)?,
-        stop_reason,
+        stop_reason: reason.map(|reason| finish_reason::to_anthropic(&reason, has_calls).into()),
         stop_sequence: None,
         usage: Usage::from(response.usage.unwrap_or_default()).to_anthropic(),
     };
     encode(&translated, body.len())
 }
 
-fn blocks(message: openai::Message<'_>) -> Result<Vec<anthropic::ContentBlock<'_>>, DialectError> {
-    let content = message.content.map(|content| content.into_parts(openai::Part::text));
-    let parts = content.into_iter().flatten().filter_map(|part| part.text);
-    let texts = parts.chain(message.refusal).filter(|text| !text.is_empty());
+fn blocks(message: openai::Delta<'_>) -> Result<Vec<anthropic::ContentBlock<'_>>, DialectError> {
+    let texts = message.content.into_iter().chain(message.refusal);
+    let texts = texts.filter(|text| !text.is_empty());
     let mut blocks: Vec<_> = texts.map(anthropic::ContentBlock::text).collect();
-    for call in message.tool_calls.into_iter().flatten() {
-        blocks.push(
-            tool_use(call, || "tool_calls".to_owned()).map_err(|error| blame_upstream(&error))?,
-        );
+    for (at, call) in message.tool_calls.into_iter().enumerate() {
+        let id = call.id().map_or_else(|| missing_id(at), str::to_owned);
+        let name = call.function.name.filter(|name| !name.is_empty());
+        let call = openai::ToolCall {
+            id: id.into(),
+            kind: "function".into(),
+            function: openai::FunctionCall {
+                name: name.ok_or_else(|| nameless(at))?,
+                arguments: call.function.arguments.unwrap_or_default(),
+            },
+        };
+        let block = tool_use(call, || "tool_calls".to_owned());
+        blocks.push(block.map_err(|error| DialectError::InvalidResponse(error.to_string()))?);
     }
     Ok(blocks)
 }
 
-/// Turns an error about a request into one about the upstream's response.
-fn blame_upstream(error: &DialectError) -> DialectError {
-    DialectError::InvalidResponse(error.to_string())
+fn nameless(at: usize) -> DialectError {
+    DialectError::InvalidResponse(format!("its tool call {at} has no name"))
 }
 
 fn encode<T: serde::Serialize>(response: &T, size_hint: usize) -> Result<Vec<u8>, DialectError> {

@@ -1,10 +1,11 @@
 //! Translates streams event by event.
 
 use super::stream_settings::{Progress, StreamSettings};
-use super::stream_to_anthropic::ToAnthropic;
-use super::stream_to_openai::ToOpenAi;
+use super::stream_to_anthropic::{self, ToAnthropic};
+use super::stream_to_openai::{self, ToOpenAi};
 use crate::dialect::Dialect;
 use crate::error::DialectError;
+use crate::error_body::ErrorBody;
 use crate::sse::{EventSplitter, SseEvent};
 
 /// Translates an upstream's stream into the caller's dialect as it passes.
@@ -54,9 +55,22 @@ impl StreamTranslator {
         fed
     }
 
-    /// The bytes that wait for the rest of their event.
+    /// The bytes that wait for the rest of their event, or for others to be written before them.
     pub fn buffered(&self) -> usize {
-        self.splitter.incomplete().len()
+        let waiting = match &self.translation {
+            Translation::OpenAi(_) => 0,
+            Translation::Anthropic(stream) => stream.buffered(),
+        };
+        self.splitter.incomplete().len() + waiting
+    }
+
+    /// Appends an event that says why the stream ends here, in the caller's dialect.
+    pub fn write_error(&self, error: &DialectError, out: &mut Vec<u8>) {
+        let error = ErrorBody::from(error);
+        match self.translation {
+            Translation::OpenAi(_) => stream_to_openai::write_error(&error, out),
+            Translation::Anthropic(_) => stream_to_anthropic::write_error(&error, out),
+        }
     }
 
     /// Ends the stream. Nothing is appended: a truncated stream must not look complete.

@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use super::finish_reason;
 use super::stream_settings::{Progress, StreamSettings};
+use super::tool_calls::{CallState, ToolCalls};
 use crate::dialect::Dialect;
 use crate::error::DialectError;
-use crate::error_body::ErrorBody;
+use crate::error_body::{ErrorBody, ErrorKind};
 use crate::usage::Usage;
-use crate::wire::openai::{Chunk, ToolDelta};
+use crate::wire::openai::{Answer, ToolDelta};
 use crate::wire::{anthropic, openai, parse_response, write_json};
 
 /// The state of a translation between events.
@@ -20,8 +21,9 @@ pub(super) struct ToAnthropic {
     open_block: Option<OpenBlock>,
     /// The index of the open block, or else of the next one.
     block_index: u64,
-    /// Indices of tool calls whose block has been closed.
-    closed_calls: Vec<u64>,
+    calls: ToolCalls,
+    /// Text that came while a call was not complete: blocks follow one another.
+    late_text: String,
     stop_reason: Option<&'static str>,
     /// Whether `message_delta`, with stop reason and usage, has been written.
     ended: bool,
@@ -30,8 +32,8 @@ pub(super) struct ToAnthropic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpenBlock {
     Text,
-    /// The tool call of that index.
-    ToolCall(u64),
+    /// The tool call at that position.
+    ToolCall(usize),
 }
 
 impl ToAnthropic {
@@ -41,7 +43,8 @@ impl ToAnthropic {
             started: false,
             open_block: None,
             block_index: 0,
-            closed_calls: Vec::new(),
+            calls: ToolCalls::default(),
+            late_text: String::new(),
             stop_reason: None,
             ended: false,
         }
@@ -55,11 +58,9 @@ impl ToAnthropic {
         if data.trim_ascii() == b"[DONE]" {
             return self.message_stop(out);
         }
-        let chunk: Chunk<'_> = parse_response(data)?;
-        if let Some(error) = &chunk.error {
-            out.extend_from_slice(b"event: error\ndata: ");
-            ErrorBody::from_openai(error, 500).write(Dialect::Anthropic, out);
-            out.extend_from_slice(b"\n\n");
+        let chunk: Answer<'_> = parse_response(data)?;
+        if let Some(error) = reported_error(&chunk) {
+            write_error(&error, out);
             return Ok(Progress::Failed);
         }
         if !self.started {
@@ -69,8 +70,9 @@ impl ToAnthropic {
         for choice in chunk.choices.iter().filter(|choice| choice.index == 0) {
             self.delta(&choice.delta, out)?;
             if let Some(reason) = &choice.finish_reason {
-                self.stop_block(out)?;
-                self.stop_reason = Some(finish_reason::to_anthropic(reason));
+                self.finish_blocks(out)?;
+                let has_calls = !self.calls.0.is_empty();
+                self.stop_reason = Some(finish_reason::to_anthropic(reason, has_calls));
             }
         }
         if let Some(usage) = chunk.usage {
@@ -109,34 +111,80 @@ impl ToAnthropic {
                 self.text(text, out)?;
             }
         }
-        delta.tool_calls.iter().flatten().try_for_each(|call| self.tool_call(call, out))
+        delta.tool_calls.iter().try_for_each(|call| self.tool_call(call, out))
     }
 
     fn text(&mut self, text: &str, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        if self.has_incomplete_call() {
+            self.late_text.push_str(text);
+            return Ok(());
+        }
         if self.open_block != Some(OpenBlock::Text) {
             self.start_block(OpenBlock::Text, &NewBlock::Text { text: "" }, out)?;
         }
         self.write_delta(&Delta::TextDelta { text }, out)
     }
 
-    fn tool_call(&mut self, call: &ToolDelta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        if self.closed_calls.contains(&call.index) {
-            let problem = "it continues a tool call after another one has started";
+    /// Writes a call as it comes. While another one is not complete, it waits: servers may send the
+    /// calls of an answer in turn, and blocks follow one another.
+    fn tool_call(&mut self, delta: &ToolDelta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let at = self.calls.add(delta);
+        if self.open_block == Some(OpenBlock::ToolCall(at)) {
+            self.write_arguments(at, out)?;
+        }
+        while !self.has_incomplete_call()
+            && let Some(next) = self.calls.first_waiting()
+        {
+            self.start_call(next, out)?;
+        }
+        let Some(call) = self.calls.0.get(at) else { return Ok(()) };
+        if call.state == CallState::Closed && !call.waiting.trim().is_empty() {
+            let problem = "it continues a tool call that was complete";
             return Err(DialectError::InvalidResponse(problem.to_owned()));
         }
-        let function = call.function.as_ref();
-        if self.open_block != Some(OpenBlock::ToolCall(call.index)) {
-            let name = function.and_then(|function| function.name.as_deref()).unwrap_or_default();
-            let id = call.id.as_deref().unwrap_or_default();
-            let block = NewBlock::ToolUse { id, name, input: Empty {} };
-            self.start_block(OpenBlock::ToolCall(call.index), &block, out)?;
+        Ok(())
+    }
+
+    fn has_incomplete_call(&self) -> bool {
+        matches!(self.open_block, Some(OpenBlock::ToolCall(at)) if !self.calls.is_complete(at))
+    }
+
+    fn start_call(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let Some(call) = self.calls.0.get_mut(at) else { return Ok(()) };
+        call.state = CallState::Open;
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let block = NewBlock::ToolUse { id: &id, name: &name, input: Empty {} };
+        self.start_block(OpenBlock::ToolCall(at), &block, out)?;
+        self.write_arguments(at, out)
+    }
+
+    /// Writes the arguments that wait.
+    fn write_arguments(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let Some(call) = self.calls.0.get_mut(at) else { return Ok(()) };
+        let arguments = std::mem::take(&mut call.waiting);
+        if arguments.is_empty() {
+            return Ok(());
         }
-        match function.and_then(|function| function.arguments.as_deref()) {
-            Some(partial_json) if !partial_json.is_empty() => {
-                self.write_delta(&Delta::InputJsonDelta { partial_json }, out)
-            }
-            _ => Ok(()),
+        self.write_delta(&Delta::InputJsonDelta { partial_json: &arguments }, out)
+    }
+
+    /// Writes all that waits, and ends the last block.
+    fn finish_blocks(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        while let Some(next) = self.calls.first_waiting() {
+            self.start_call(next, out)?;
         }
+        self.stop_block(out)?;
+        let text = std::mem::take(&mut self.late_text);
+        if !text.is_empty() {
+            self.text(&text, out)?;
+        }
+        self.stop_block(out)
+    }
+
+    /// The bytes that wait for others to be written.
+    pub(super) fn buffered(&self) -> usize {
+        let waiting: usize = self.calls.0.iter().map(|call| call.waiting.len()).sum();
+        waiting + self.late_text.len()
     }
 
     fn start_block(
@@ -154,8 +202,10 @@ impl ToAnthropic {
 
     fn stop_block(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Some(open) = self.open_block.take() else { return Ok(()) };
-        if let OpenBlock::ToolCall(index) = open {
-            self.closed_calls.push(index);
+        if let OpenBlock::ToolCall(at) = open
+            && let Some(call) = self.calls.0.get_mut(at)
+        {
+            call.state = CallState::Closed;
         }
         let index = self.block_index;
         self.block_index += 1;
@@ -173,8 +223,10 @@ impl ToAnthropic {
             return Ok(());
         }
         self.ended = true;
-        let delta =
-            StopReason { stop_reason: self.stop_reason.unwrap_or("end_turn"), stop_sequence: None };
+        let has_calls = !self.calls.0.is_empty();
+        let stop_reason =
+            self.stop_reason.unwrap_or_else(|| finish_reason::to_anthropic("", has_calls));
+        let delta = StopReason { stop_reason, stop_sequence: None };
         let kind = "message_delta";
         write(out, kind, &MessageDelta { kind, delta, usage: self.usage.to_anthropic() })
     }
@@ -183,11 +235,29 @@ impl ToAnthropic {
         if !self.started {
             self.message_start("", "", out)?;
         }
-        self.stop_block(out)?;
+        self.finish_blocks(out)?;
         self.message_delta(out)?;
         write(out, "message_stop", &MessageStop { kind: "message_stop" })?;
         Ok(Progress::Finished)
     }
+}
+
+/// The error that an event is or has.
+fn reported_error(event: &Answer<'_>) -> Option<ErrorBody> {
+    match (&event.error, &event.message) {
+        (Some(error), _) => Some(ErrorBody::from_json(error, 500)),
+        (None, Some(message)) if &*event.object == "error" => {
+            Some(ErrorBody::new(ErrorKind::Server, &**message))
+        }
+        _ => None,
+    }
+}
+
+/// Appends an error event.
+pub(super) fn write_error(error: &ErrorBody, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"event: error\ndata: ");
+    error.write(Dialect::Anthropic, out);
+    out.extend_from_slice(b"\n\n");
 }
 
 fn write<T: Serialize>(out: &mut Vec<u8>, name: &str, event: &T) -> Result<(), DialectError> {

@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use super::finish_reason;
 use super::stream_settings::{Progress, StreamSettings};
+use super::tool_calls::missing_id;
 use crate::dialect::Dialect;
 use crate::error::DialectError;
-use crate::error_body::ErrorBody;
+use crate::error_body::{ErrorBody, ErrorKind};
 use crate::usage::Usage;
-use crate::wire::anthropic::{ContentBlock, MessageStart, StreamEvent};
+use crate::wire::anthropic::{AnswerBlock, MessageStart, StreamEvent};
 use crate::wire::{openai, parse_response, write_json};
 
 /// The state between events.
@@ -18,14 +19,24 @@ pub(super) struct ToOpenAi {
     id: String,
     model: String,
     usage: Usage,
-    /// The block index of each tool call; the position is the index of the call.
-    tool_blocks: Vec<u64>,
+    /// The blocks of tool calls; the position is the index of the call.
+    tool_blocks: Vec<ToolBlock>,
+    /// Whether the reason of the end has been written.
+    ended: bool,
+}
+
+/// The block of a tool call.
+#[derive(Debug)]
+struct ToolBlock {
+    /// Its index, which some servers give to several blocks.
+    index: u64,
+    has_arguments: bool,
 }
 
 impl ToOpenAi {
     pub(super) fn new(settings: StreamSettings) -> Self {
         let (id, model) = (String::new(), String::new());
-        Self { settings, id, model, usage: Usage::default(), tool_blocks: Vec::new() }
+        Self { settings, id, model, usage: Usage::default(), tool_blocks: Vec::new(), ended: false }
     }
 
     pub(super) fn translate_event(
@@ -38,14 +49,22 @@ impl ToOpenAi {
             "message_start" => self.start(event.message.as_ref(), out)?,
             "content_block_start" => self.block(event.index, event.content_block, out)?,
             "content_block_delta" => self.delta(&event, out)?,
-            "message_delta" => self.end(&event, out)?,
+            "content_block_stop" => {
+                if let Some(at) = self.last_block(event.index) {
+                    self.complete_arguments(at, out)?;
+                }
+            }
+            "message_delta" => self.message_delta(&event, out)?,
             "message_stop" => return self.stop(out),
             "ping" => out.extend_from_slice(b": ping\n\n"),
             "error" => {
-                write_error(&event, out);
+                let unknown = || ErrorBody::new(ErrorKind::Server, "the upstream's stream failed");
+                let error = event.error.as_ref();
+                let error = error.map_or_else(unknown, |error| ErrorBody::from_json(error, 500));
+                write_error(&error, out);
                 return Ok(Progress::Failed);
             }
-            // content_block_stop, and unknown types, which the format asks clients to ignore
+            // Unknown types, which the format asks clients to ignore
             _ => {}
         }
         Ok(Progress::Open)
@@ -68,23 +87,24 @@ impl ToOpenAi {
     fn block(
         &mut self,
         index: u64,
-        block: Option<ContentBlock<'_>>,
+        block: Option<AnswerBlock<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), DialectError> {
         let Some(block) = block else { return Ok(()) };
         match (&*block.kind, block.text.as_deref()) {
             ("tool_use", _) => {
-                self.tool_blocks.push(index);
-                let input = block.input.as_ref().map(|input| input.0.get());
-                let function = FunctionCallDelta {
-                    name: Some(block.name.as_deref().unwrap_or_default()),
-                    arguments: input.filter(|input| *input != "{}").unwrap_or_default(),
-                };
+                let at = self.tool_blocks.len();
+                let input = block.input.as_deref().unwrap_or_default();
+                let arguments = if input == "{}" { "" } else { input };
+                let has_arguments = !arguments.trim().is_empty();
+                self.tool_blocks.push(ToolBlock { index, has_arguments });
+                let name = Some(block.name.as_deref().unwrap_or_default());
+                let id = block.id.unwrap_or_else(|| missing_id(at).into());
                 let call = ToolDelta {
-                    index: self.tool_blocks.len() - 1,
-                    id: block.id.as_deref(),
+                    index: at,
+                    id: Some(&id),
                     kind: Some("function"),
-                    function,
+                    function: FunctionCallDelta { name, arguments },
                 };
                 self.write(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out)
             }
@@ -93,18 +113,42 @@ impl ToOpenAi {
         }
     }
 
-    fn delta(&self, event: &StreamEvent<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    fn delta(&mut self, event: &StreamEvent<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Some(delta) = &event.delta else { return Ok(()) };
         match (delta.text.as_deref(), delta.partial_json.as_deref()) {
             (Some(text), _) => self.text(text, out),
             (None, Some(arguments)) if !arguments.is_empty() => {
-                let index = self.tool_blocks.iter().position(|block| *block == event.index);
                 // Tools that run at the provider have blocks of other types.
-                let Some(index) = index else { return Ok(()) };
-                let function = FunctionCallDelta { name: None, arguments };
-                let call = ToolDelta { index, id: None, kind: None, function };
-                self.write(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out)
+                let Some(at) = self.last_block(event.index) else { return Ok(()) };
+                self.arguments(at, arguments, out)
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// The position of the last tool call with a block of that index.
+    fn last_block(&self, index: u64) -> Option<usize> {
+        self.tool_blocks.iter().rposition(|block| block.index == index)
+    }
+
+    fn arguments(
+        &mut self,
+        index: usize,
+        arguments: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
+        if let Some(block) = self.tool_blocks.get_mut(index) {
+            block.has_arguments = true;
+        }
+        let function = FunctionCallDelta { name: None, arguments };
+        let call = ToolDelta { index, id: None, kind: None, function };
+        self.write(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out)
+    }
+
+    /// Clients parse the arguments as JSON, so a call without any has `{}`.
+    fn complete_arguments(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        match self.tool_blocks.get(at) {
+            Some(block) if !block.has_arguments => self.arguments(at, "{}", out),
             _ => Ok(()),
         }
     }
@@ -113,16 +157,32 @@ impl ToOpenAi {
         self.write(Delta { content: Some(text), ..Delta::default() }, None, out)
     }
 
-    fn end(&mut self, event: &StreamEvent<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    fn message_delta(
+        &mut self,
+        event: &StreamEvent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
         if let Some(usage) = event.usage {
             self.usage.update(usage);
         }
         let reason = event.delta.as_ref().and_then(|delta| delta.stop_reason.as_deref());
         let Some(reason) = reason else { return Ok(()) };
-        self.write(Delta::default(), Some(finish_reason::to_openai(reason)), out)
+        self.end_choice(reason, out)
     }
 
-    fn stop(&self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+    fn end_choice(&mut self, reason: &str, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        for at in 0..self.tool_blocks.len() {
+            self.complete_arguments(at, out)?;
+        }
+        self.ended = true;
+        let has_calls = !self.tool_blocks.is_empty();
+        self.write(Delta::default(), Some(finish_reason::to_openai(reason, has_calls)), out)
+    }
+
+    fn stop(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+        if !self.ended {
+            self.end_choice("", out)?;
+        }
         if self.settings.include_usage {
             let usage = UsageMember::Reported(self.usage.to_openai());
             write_chunk(&self.chunk::<[Choice<'_>; 0]>([], usage), out)?;
@@ -157,12 +217,10 @@ fn write_chunk<C: Serialize>(chunk: &Chunk<'_, C>, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-fn write_error(event: &StreamEvent<'_>, out: &mut Vec<u8>) {
-    let error = event.error.as_ref().map(|error| ErrorBody::from_anthropic(error, 500));
+/// Appends an error event.
+pub(super) fn write_error(error: &ErrorBody, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: ");
-    error
-        .unwrap_or_else(|| ErrorBody::new(crate::ErrorKind::Server, "the upstream's stream failed"))
-        .write(Dialect::OpenAi, out);
+    error.write(Dialect::OpenAi, out);
     out.extend_from_slice(b"\n\n");
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, CowStr, RawJson};
+use super::{Content, CowStr, RawJson, lenient};
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
@@ -115,89 +115,118 @@ pub(crate) struct ToolChoice<'a> {
     pub(crate) disable_parallel_tool_use: Option<bool>,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+/// A whole response, as it is written.
+#[derive(Debug, Serialize)]
 pub(crate) struct Response<'a> {
-    #[serde(borrow)]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, default)]
     pub(crate) role: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) content: Vec<ContentBlock<'a>>,
-    #[serde(borrow)]
     pub(crate) stop_reason: Option<CowStr<'a>>,
-    #[serde(borrow)]
     pub(crate) stop_sequence: Option<CowStr<'a>>,
-    #[serde(default)]
     pub(crate) usage: Usage,
+}
+
+/// A whole response, as an upstream sends it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Answer<'a> {
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    pub(crate) id: CowStr<'a>,
+    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::text")]
+    pub(crate) kind: CowStr<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    pub(crate) model: CowStr<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    pub(crate) content: Vec<AnswerBlock<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    pub(crate) stop_reason: Option<CowStr<'a>>,
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
+    pub(crate) usage: Usage,
+    #[serde(borrow)]
+    pub(crate) error: Option<RawJson<'a>>,
+}
+
+/// A content block of an answer: only what is translated.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct AnswerBlock<'a> {
+    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::text")]
+    pub(crate) kind: CowStr<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    pub(crate) text: Option<CowStr<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    pub(crate) id: Option<CowStr<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    pub(crate) name: Option<CowStr<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient::json_text")]
+    pub(crate) input: Option<CowStr<'a>>,
 }
 
 /// Token counts. A response has all of them, a stream event only some.
 #[expect(clippy::struct_field_names, reason = "the names of the wire format")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::optional_count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::optional_count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) cache_creation_input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::optional_count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) cache_read_input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::optional_count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) output_tokens: Option<u64>,
 }
 
 /// An event of a stream; its members depend on its type.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StreamEvent<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::text")]
     pub(crate) kind: CowStr<'a>,
     #[serde(borrow)]
     pub(crate) message: Option<MessageStart<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) index: u64,
     #[serde(borrow)]
-    pub(crate) content_block: Option<ContentBlock<'a>>,
+    pub(crate) content_block: Option<AnswerBlock<'a>>,
     #[serde(borrow)]
     pub(crate) delta: Option<Delta<'a>>,
     pub(crate) usage: Option<Usage>,
     #[serde(borrow)]
-    pub(crate) error: Option<ErrorObject<'a>>,
+    pub(crate) error: Option<RawJson<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct MessageStart<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
     pub(crate) model: CowStr<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) usage: Usage,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) text: Option<CowStr<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) partial_json: Option<CowStr<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) stop_reason: Option<CowStr<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct ErrorEnvelope<'a> {
-    #[serde(borrow)]
-    pub(crate) error: ErrorObject<'a>,
-}
-
-/// The error object of an error response or event.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ErrorObject<'a> {
-    #[serde(borrow, rename = "type", default)]
-    pub(crate) kind: Option<CowStr<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) message: Option<CowStr<'a>>,
 }

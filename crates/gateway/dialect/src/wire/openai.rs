@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, CowStr, RawJson};
+use super::{Content, CowStr, RawJson, lenient};
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
@@ -132,124 +132,123 @@ pub(crate) struct FunctionName<'a> {
     pub(crate) name: CowStr<'a>,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+/// A whole response, as it is written.
+#[derive(Debug, Serialize)]
 pub(crate) struct Response<'a> {
-    #[serde(borrow)]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, default)]
     pub(crate) object: CowStr<'a>,
-    #[serde(default)]
     pub(crate) created: u64,
-    #[serde(borrow)]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) choices: Vec<Choice<'a>>,
     pub(crate) usage: Option<Usage>,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Choice<'a> {
     pub(crate) index: u64,
-    #[serde(borrow)]
     pub(crate) message: Message<'a>,
-    #[serde(skip_deserializing)]
     pub(crate) logprobs: Option<()>,
-    #[serde(borrow)]
     pub(crate) finish_reason: Option<CowStr<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) prompt_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) completion_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) total_tokens: u64,
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) prompt_tokens_details: Option<PromptDetails>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct PromptDetails {
+    #[serde(default, deserialize_with = "lenient::optional_count")]
     pub(crate) cached_tokens: Option<u64>,
 }
 
-/// An event of a stream: a chunk or an error.
+/// A whole response or an event of a stream, as an upstream sends it. A message of a whole response
+/// has the members of a delta.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Chunk<'a> {
-    #[serde(borrow, default)]
+pub(crate) struct Answer<'a> {
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow, default)]
-    pub(crate) choices: Vec<ChunkChoice<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    pub(crate) choices: Vec<AnswerChoice<'a>>,
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) usage: Option<Usage>,
+    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    pub(crate) object: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) error: Option<ErrorObject<'a>>,
+    pub(crate) error: Option<RawJson<'a>>,
+    /// Of an answer that is itself an error.
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    pub(crate) message: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ChunkChoice<'a> {
-    #[serde(default)]
+pub(crate) struct AnswerChoice<'a> {
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) index: u64,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
     pub(crate) delta: Delta<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    pub(crate) message: Delta<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) finish_reason: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::content")]
     pub(crate) content: Option<CowStr<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(borrow)]
-    pub(crate) tool_calls: Option<Vec<ToolDelta<'a>>>,
+    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    pub(crate) tool_calls: Vec<ToolDelta<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct ToolDelta<'a> {
-    #[serde(default)]
-    pub(crate) index: u64,
-    #[serde(borrow)]
+    #[serde(default, deserialize_with = "lenient::optional_count")]
+    pub(crate) index: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) id: Option<CowStr<'a>>,
-    #[serde(borrow)]
-    pub(crate) function: Option<FunctionCallDelta<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    pub(crate) function: FunctionCallDelta<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+impl ToolDelta<'_> {
+    /// The id, if there is one that is not empty.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// The function's name, if there is one that is not empty.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.function.name.as_deref().filter(|name| !name.is_empty())
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct FunctionCallDelta<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
     pub(crate) name: Option<CowStr<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient::json_text")]
     pub(crate) arguments: Option<CowStr<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct ErrorEnvelope<'a> {
-    #[serde(borrow)]
-    pub(crate) error: ErrorObject<'a>,
-}
-
-/// The error object of an error response or event.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ErrorObject<'a> {
-    #[serde(borrow, default)]
-    pub(crate) message: Option<CowStr<'a>>,
-    #[serde(borrow, rename = "type", default)]
-    pub(crate) kind: Option<CowStr<'a>>,
-    /// A string at OpenAI, a number at some compatible servers.
-    #[serde(borrow, default)]
-    pub(crate) code: Option<RawJson<'a>>,
 }
 
 /// Token counts of the Responses API.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct ResponsesUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) input_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) output_tokens: u64,
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) input_tokens_details: Option<PromptDetails>,
 }

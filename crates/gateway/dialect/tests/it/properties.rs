@@ -123,7 +123,7 @@ proptest! {
             let _ = translator(dialect).request(&bytes, None);
             let _ = translator(dialect).response(&bytes, 0);
             let _ = translator(dialect).error(500, &bytes);
-            let _ = ErrorBody::parse(dialect, 500, &bytes);
+            let _ = ErrorBody::parse(500, &bytes);
         }
     }
 
