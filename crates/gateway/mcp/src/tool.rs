@@ -57,7 +57,6 @@ impl Tool {
         let input_schema = schema.clone();
         let description = members.get("description").and_then(Value::as_str).unwrap_or_default();
         let description = description.to_owned();
-        members.remove("_meta");
         Ok(Self { name: Arc::from(name), description, input_schema, members, params })
     }
 
@@ -152,7 +151,8 @@ impl ToolTable {
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// An object with `content`, `isError` and, where there is some, `structuredContent`; JSON.
+    /// An object with `content`, `isError` and, where there are some, `structuredContent` and
+    /// `_meta`; JSON.
     pub json: String,
     /// Whether the tool says that it failed.
     pub is_error: bool,
@@ -166,6 +166,8 @@ struct RawResult<'a> {
     is_error: bool,
     #[serde(borrow, rename = "structuredContent", default)]
     structured: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta", default)]
+    meta: Option<&'a RawValue>,
     #[serde(rename = "resultType", default)]
     kind: Option<String>,
 }
@@ -174,20 +176,23 @@ impl ToolResult {
     /// A result of one text.
     pub fn text(text: &str, structured: Option<&Value>) -> Self {
         let structured = structured.map(Value::to_string);
-        Self::write(&text_content(text), false, structured.as_deref())
+        Self::write(&text_content(text), false, structured.as_deref(), None)
     }
 
     /// A result that says what went wrong.
     pub fn error(problem: &str) -> Self {
-        Self::write(&text_content(problem), true, None)
+        Self::write(&text_content(problem), true, None, None)
     }
 
-    /// A result of parts of content and of structured content, which are JSON.
-    fn write(content: &str, is_error: bool, structured: Option<&str>) -> Self {
-        let (before, structured) =
-            structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
-        let json =
-            format!("{{\"content\":[{content}],\"isError\":{is_error}{before}{structured}}}");
+    /// A result of parts of content, of structured content and of `_meta`, which are JSON.
+    fn write(content: &str, is_error: bool, structured: Option<&str>, meta: Option<&str>) -> Self {
+        let mut json = format!("{{\"content\":[{content}],\"isError\":{is_error}");
+        for (name, value) in [("structuredContent", structured), ("_meta", meta)] {
+            if let Some(value) = value {
+                json.extend([",\"", name, "\":", value]);
+            }
+        }
+        json.push('}');
         Self { json, is_error }
     }
 
@@ -209,7 +214,9 @@ impl ToolResult {
             return Err("the content of its result is not a list of objects");
         }
         let content: Vec<&str> = content.into_iter().map(RawValue::get).collect();
-        Ok(Self::write(&content.join(","), raw.is_error, raw.structured.map(RawValue::get)))
+        let structured = raw.structured.map(RawValue::get);
+        let meta = raw.meta.map(RawValue::get).filter(|meta| is_object(meta));
+        Ok(Self::write(&content.join(","), raw.is_error, structured, meta))
     }
 }
 
@@ -225,8 +232,8 @@ mod tests {
     #[test]
     fn a_result_keeps_what_clients_need() {
         let result = r#"{"resultType":"complete","ttlMs":0,"content":[{"type":"text","text":"a"}],
-            "structuredContent":{"x":1e400},"_meta":{}}"#;
-        let expected = r#"{"content":[{"type":"text","text":"a"}],"isError":false,"structuredContent":{"x":1e400}}"#;
+            "structuredContent":{"x":1e400},"_meta":{"v/k":[1]}}"#;
+        let expected = r#"{"content":[{"type":"text","text":"a"}],"isError":false,"structuredContent":{"x":1e400},"_meta":{"v/k":[1]}}"#;
         let read = ToolResult::read(result).unwrap();
         assert_eq!((read.json.as_str(), read.is_error), (expected, false));
         let read = ToolResult::read(r#"{"isError":true}"#).unwrap();
@@ -252,14 +259,14 @@ mod tests {
 
     #[test]
     fn a_list_is_read_page_by_page() {
-        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "title": "T", "_meta": {}});
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "title": "T", "_meta": {"v/k": 1}});
         let mut table = ToolTable::default();
         let page = json!({"tools": [tool("a"), tool("b")], "nextCursor": "2"});
         assert_eq!(table.add(&page.to_string()), Ok(Some("2".to_owned())));
         assert_eq!(table.add(&json!({"tools": [tool("c")]}).to_string()), Ok(None));
         let tools = table.into_tools();
         assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["a", "b", "c"]);
-        let listed = json!({"name": "a", "inputSchema": {"type": "object"}, "title": "T"});
+        let listed = json!({"name": "a", "inputSchema": {"type": "object"}, "title": "T", "_meta": {"v/k": 1}});
         assert_eq!(Value::Object(tools[0].members().clone()), listed);
     }
 
