@@ -4,6 +4,7 @@ use plimsoll_report::format::{count, time_us, utc};
 use plimsoll_report::screen::{DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 
+use crate::experiment::EXPERIMENTS;
 use crate::finding::{ExperimentResult, Finding};
 use crate::record::{Floor, Record};
 
@@ -65,13 +66,22 @@ impl Record {
         Rows { table, unit: "rows", most: 1, ..Rows::default() }
     }
 
+    /// Speaks of all figures only after all tests.
+    fn praise(&self) -> String {
+        let (passed, _) = self.counts();
+        match EXPERIMENTS.len() {
+            all if passed as usize == all => {
+                "PASS: the figures of Plimsoll are right on this host".to_owned()
+            }
+            all => format!("PASS: {passed} of {all} tests ran and passed on this host"),
+        }
+    }
+
     fn verdict(&self) -> (Tone, String) {
         let failed = self.failed_tests();
         let ran = self.findings.iter().any(|finding| finding.result == ExperimentResult::Fail);
         match (self.passed(), failed.as_slice()) {
-            (true, _) => {
-                (Tone::Good, "PASS: the figures of Plimsoll are right on this host".to_owned())
-            }
+            (true, _) => (Tone::Good, self.praise()),
             (false, []) => (Tone::Unsure, "INCONCLUSIVE: no test was run".to_owned()),
             (false, names) if ran => (Tone::Bad, format!("FAIL: {}", names.join(", "))),
             (false, names) => {

@@ -1,10 +1,10 @@
 //! The number of instances for a rate, from the measured capacity.
 
-use plimsoll_report::format::{DASH, bytes, count, digits, or_dash};
+use plimsoll_report::format::{DASH, bytes, count, digits, or_dash, percent};
 use plimsoll_report::table::Table;
 
 use crate::finding;
-use crate::result::MeasurementResult;
+use crate::result::{Figures, MeasurementResult};
 
 /// Share of an instance's capacity that is planned with. Above it queues grow fast, and the others
 /// cannot replace a lost instance.
@@ -37,16 +37,25 @@ pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capa
     let last = levels.last().ok_or_else(|| unknown("not measured".to_owned()))?;
     let per_s = last.figure(|f| f.requests_per_s).map_err(|why| unknown(why.to_string()))?;
     let figures = last.figures().unwrap_or_default();
-    if let Some(why) = figures.busy_host {
+    if let Some(why) = &figures.busy_host {
         return Err(unknown(format!("the host was busy: {why}")));
     }
-    let limiter = finding::limiter(levels).ok_or_else(|| {
-        unknown(
-            "no limit was shown: neither was the gateway's own CPU saturated, nor did throughput stop rising with the load while the generator had headroom".to_owned(),
-        )
-    })?;
+    let limiter = finding::limiter(levels).ok_or_else(|| unknown(no_limit(levels, &figures)))?;
     let (cores, memory) = (figures.busy.gateway, figures.gateway_memory);
     Ok(Capacity { what: what.to_owned(), per_s, cores, memory, limiter })
+}
+
+/// Says that no limit was shown, and only of what was looked at.
+fn no_limit(levels: &[&MeasurementResult], figures: &Figures) -> String {
+    let gateway = figures.busy.gateway.map_or_else(
+        || "the gateway's own CPU use was not measured".to_owned(),
+        |busy| format!("the gateway's own CPU was {} busy", percent(busy)),
+    );
+    let rate = match levels {
+        [_] => "a single load was measured",
+        _ => "throughput did not stop rising with the load while the generator had headroom",
+    };
+    format!("no limit was shown: {gateway}, and {rate}")
 }
 
 /// The sizes for all capacities that were shown, as a table with its notes; and the sentences about
@@ -168,11 +177,16 @@ mod tests {
         let invalid = Some("late".to_owned());
         let busy_host = Some("12.0% was stolen".to_owned());
         let idle = BusyShares { gateway: Some(0.5), ..busy };
+        let unwatched = BusyShares { gateway: None, ..busy };
         for (figures, why) in [
             (Figures { errors: 1_000, ..good.clone() }, "no expected answer"),
             (Figures { invalid, ..good.clone() }, "the measurement is invalid: late"),
             (Figures { busy_host, ..good.clone() }, "the host was busy: 12.0% was stolen"),
-            (Figures { busy: idle, ..good }, "no limit was shown"),
+            (
+                Figures { busy: idle, ..good.clone() },
+                "the gateway's own CPU was 50.0% busy, and a single load",
+            ),
+            (Figures { busy: unwatched, ..good }, "the gateway's own CPU use was not measured"),
         ] {
             let found = of(figures).unwrap_err();
             assert!(

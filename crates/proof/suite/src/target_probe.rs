@@ -85,14 +85,16 @@ impl SuiteRunner<'_> {
         if self.options.targets.is_empty() {
             return Ok(true);
         }
+        let has_key = request.target.key.is_some();
         let mut samples = self.send(request.clone(), 1, 10.0)?;
         if must_be_cheap && samples.first().and_then(too_long).is_some() {
             samples = self.send(request, 1, 10.0)?;
         }
         let refusal = samples
             .first()
-            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap));
-        let conclusion = refusal.clone().map_or("measured", |_| "left out");
+            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap))
+            .map(|why| with_key_in_mind(why, samples.first(), has_key));
+        let conclusion = refusal.clone().map_or("answers", |_| "left out");
         self.found(what, samples.first(), conclusion);
         if let Some(why) = &refusal {
             self.miss(what, why);
@@ -215,6 +217,18 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
     })
 }
 
+/// Who gave a key is not told to give one.
+fn with_key_in_mind(why: String, sample: Option<&Sample>, has_key: bool) -> String {
+    match sample.map(|sample| sample.status) {
+        Some(status @ (401 | 403)) if has_key => {
+            format!(
+                "the target answers {status} to the key that was given: it may not be for this route"
+            )
+        }
+        _ => why,
+    }
+}
+
 /// The time of a request that took too long to send thousands of them.
 fn too_long(sample: &Sample) -> Option<Nanos> {
     let round_trip = sample.connect.tcp.unwrap_or_default();
@@ -250,6 +264,21 @@ mod tests {
                 Some(part) => found.as_ref().is_some_and(|why| why.contains(part)),
             };
             assert!(fits, "{part:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_was_given_is_not_asked_for() {
+        for (status, has_key, part) in [
+            (403, false, "give its key"),
+            (403, true, "answers 403 to the key that was given"),
+            (401, true, "answers 401 to the key that was given"),
+            (404, true, "no such route"),
+        ] {
+            let sample = sample(Outcome::Rejected(status), status, Nanos::from_millis(1));
+            let why = refusal(&sample, true).unwrap();
+            let why = with_key_in_mind(why, Some(&sample), has_key);
+            assert!(why.contains(part), "{status} {has_key}: {why}");
         }
     }
 

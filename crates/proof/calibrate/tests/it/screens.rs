@@ -48,6 +48,12 @@ fn check(name: &str, record: &Record) -> String {
 fn what_passed_is_counted_and_what_did_not_is_named() {
     let text = check("passed", &record(|_| ExperimentResult::Pass));
     assert!(text.ends_with("PASS: the figures of Plimsoll are right on this host\n"), "{text}");
+    let part = |number| match number {
+        17 => ExperimentResult::Pass,
+        _ => ExperimentResult::Elsewhere("not asked for".to_owned()),
+    };
+    let text = record(part).screen().text(Style { width: 80, color: false });
+    assert!(text.ends_with("PASS: 1 of 28 tests ran and passed on this host\n"), "{text}");
     let text = check(
         "failed",
         &record(|number| match number {

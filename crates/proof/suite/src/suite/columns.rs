@@ -76,6 +76,17 @@ pub(super) fn time(
     format::figure(result.shown().as_ref().and_then(of))
 }
 
+/// A figure that stands or falls with the rate of its measurement, and has the rate's mark.
+pub(super) fn beside_rate(
+    result: &MeasurementResult,
+    cell: impl Fn(&Figures) -> Option<String>,
+) -> String {
+    let Some(figures) = result.shown() else { return DASH.to_owned() };
+    let is_refused = figures.requests_per_s.is_some_and(|rate| rate.refused.is_some());
+    let mark = if is_refused { "!" } else { "" };
+    or_dash(cell(&figures), |text| format!("{text}{mark}"))
+}
+
 /// The number of errors.
 pub(super) fn errors(result: &MeasurementResult) -> String {
     result.shown().map_or_else(|| DASH.to_owned(), |figures| count(figures.errors))

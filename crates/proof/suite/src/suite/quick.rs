@@ -1,7 +1,7 @@
 //! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{count, digits, or_dash, time};
+use plimsoll_report::format::{count, digits, time};
 use plimsoll_report::table::Table;
 
 use super::{columns, length, passes};
@@ -67,8 +67,8 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
             columns::time(result, |f| f.mean_ms),
             columns::time(result, |f| f.p99_ms),
             columns::time(result, |f| f.max_ms),
-            or_dash(result.shown().and_then(|figures| figures.megabytes_per_s), digits),
-            columns::requests(result),
+            columns::beside_rate(result, |f| Some(digits(f.megabytes_per_s?))),
+            columns::beside_rate(result, |f| Some(count(f.requests))),
             columns::errors(result),
             columns::gateway_busy(result),
             columns::load_busy(result),
