@@ -172,6 +172,14 @@ pub(crate) struct RunFlags {
     watch: Vec<Watch>,
     #[command(flatten)]
     screen: ScreenFlags,
+    #[command(flatten)]
+    json: JsonFlag,
+}
+
+/// The flag for programs that read the result.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct JsonFlag {
     /// Print summary.json instead of the main figures
     #[arg(long, conflicts_with = "full")]
     json: bool,
@@ -266,9 +274,10 @@ pub(crate) fn parse_threshold(text: &str) -> Result<ThresholdFlag, String> {
     let fix = "write METRIC: BOUND, like 'response_time: p(95)<20ms' or 'error_rate: <1%'";
     let name = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     // Braces choose a stage, a scenario or a target.
-    let end = match text[name..].starts_with('{') {
-        true => text[name..].find('}').map(|end| name + end + 1).ok_or(fix)?,
-        false => name,
+    let end = if text[name..].starts_with('{') {
+        text[name..].find('}').map(|end| name + end + 1).ok_or(fix)?
+    } else {
+        name
     };
     let (metric, bound) = text.split_at(end);
     let bound = bound.trim_start_matches([':', '.', ' ']);
@@ -351,7 +360,7 @@ impl RunFlags {
             probe: !self.no_probe,
             allow_invalid: self.allow_invalid,
             watch,
-            show: if self.json { Show::Json } else { self.screen.show() },
+            show: if self.json.json { Show::Json } else { self.screen.show() },
         }
     }
 }

@@ -213,10 +213,11 @@ pub(crate) fn hint(arguments: &[OsString], refused: Option<&str>) -> Option<Stri
     let typed = words.iter().map(|word| word.split('=').next().unwrap_or_default());
     let single =
         typed.clone().find(|flag| is_single_dash_word(flag) && find(flag, command).is_some());
-    let rate = words.windows(2).find(|pair| pair[0] == "-q" && pair[1].parse::<f64>().is_ok());
-    if let Some(pair) = rate {
+    let quiet = words.iter().position(|word| *word == "-q");
+    let rate = quiet.and_then(|at| words.get(at + 1)).filter(|word| word.parse::<f64>().is_ok());
+    if let Some(rate) = rate {
         let ours = if command == "http" { "--rate N" } else { "--stages @RATE:TIME" };
-        return Some(format!("`-q {}` is the rate of oha and hey; here it is {ours}", pair[1]));
+        return Some(format!("`-q {rate}` is the rate of oha and hey; here it is {ours}"));
     }
     let refused = refused.map(|flag| flag.split([' ', '=']).next().unwrap_or_default());
     let known = find(single.or(refused)?, command)?;

@@ -146,20 +146,14 @@ fn in_fish(script: &str, names: &str, found: &Found) -> String {
     let hidden: Vec<_> = found.hidden.iter().map(|name| format!("-f -a \"{name}\"")).collect();
     let mut script: Vec<_> = script.lines().collect();
     script.retain(|line| !hidden.iter().any(|name| line.contains(name)));
-    script.join("\n")
-        + &found
-            .takers
-            .iter()
-            .map(|path: &String| {
-                let condition = path
-                    .split(' ')
-                    .map(|word: &str| format!("__fish_seen_subcommand_from {word}"))
-                    .collect::<Vec<_>>()
-                    .join("; and ");
-                format!(
-                    "\ncomplete -c plimsoll -n \"{condition}\" -a \"{names}\" -d 'built-in profile'"
-                )
-            })
-            .collect::<String>()
-        + "\n"
+    let mut lines: Vec<_> = script.into_iter().map(str::to_owned).collect();
+    for path in &found.takers {
+        let seen: Vec<_> =
+            path.split(' ').map(|word| format!("__fish_seen_subcommand_from {word}")).collect();
+        let condition = seen.join("; and ");
+        lines.push(format!(
+            "complete -c plimsoll -n \"{condition}\" -a \"{names}\" -d 'built-in profile'"
+        ));
+    }
+    lines.join("\n") + "\n"
 }

@@ -36,7 +36,7 @@ Durations are a number and a unit, like 500ms, 30s or 1m30s, or a number of seco
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// URLs to load, one after another
-    #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url, value_parser = with_scheme)]
+    #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url)]
     urls: Vec<String>,
     #[command(flatten)]
     load: Load,
@@ -46,7 +46,7 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     tls: TlsFlags,
-    /// A bound that the run must keep, like 'response_time: p(99)<20ms' or 'error_rate: <1%'
+    /// A bound that the run must keep, like `response_time: p(99)<20ms` or `error_rate: <1%`
     /// (repeatable); exit code 1 if it does not
     #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
     thresholds: Vec<ThresholdFlag>,
@@ -95,8 +95,8 @@ pub(crate) struct Load {
 }
 
 /// A URL as it is typed; without a scheme it is one of http.
-fn with_scheme(text: &str) -> Result<String, std::convert::Infallible> {
-    Ok(if text.contains("://") { text.to_owned() } else { format!("http://{text}") })
+fn with_scheme(text: &str) -> String {
+    if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -129,12 +129,13 @@ pub(crate) struct Request {
 /// Loads the endpoints one after another and compares them.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
-    let plans = flags.urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
+    let urls: Vec<_> = flags.urls.iter().map(|url| with_scheme(url)).collect();
+    let plans = urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
     let mut options = flags.run.options(output);
-    let several = flags.urls.len() > 1;
+    let several = urls.len() > 1;
     if several && options.show != Show::Full {
         options.show = Show::Nothing;
     }
@@ -153,7 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     // What was measured is shown even where a later run could not be carried out.
     if several && !finished.is_empty() {
-        console::print_screen(&table::side_by_side(&flags.urls, &finished))?;
+        console::print_screen(&table::side_by_side(&urls, &finished))?;
     }
     session.linger();
     failed.map_or(Ok(exit), Err)

@@ -175,7 +175,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     match flags.screen.show() {
         Show::Full => console::print(&report.text(console::full_style(WIDTH).width, rest.clone()))?,
         Show::Screen | Show::Json | Show::Nothing => {
-            console::print_screen(&report.screen(rest.clone()))?
+            console::print_screen(&report.screen(rest.clone()))?;
         }
     }
     let mut json = serde_json::to_vec_pretty(&report)?;

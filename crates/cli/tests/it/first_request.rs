@@ -11,15 +11,12 @@ use crate::support::{attempt, command, pause};
 
 /// A profile of a hundred scenarios.
 fn profile_with_many_scenarios() -> String {
-    let scenarios: String = (0..100)
-        .map(|n| {
-            format!(
-                "  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n",
-                100 + n
-            )
-        })
-        .collect();
-    format!("stages: '@100:5s'\nmodel: m\nscenarios:\n{scenarios}")
+    let scenario = |n| {
+        let tokens = 100 + n;
+        format!("  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {tokens}}}}}")
+    };
+    let scenarios = (0..100).map(scenario).collect::<Vec<_>>().join("\n");
+    format!("stages: '@100:5s'\nmodel: m\nscenarios:\n{scenarios}\n")
 }
 
 /// A release build takes 80 ms, 50 of them to measure the CPU time that the hypervisor steals. A

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
-use plimsoll_protocol::{PlainAnswer, ToolCall};
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
@@ -88,7 +87,7 @@ pub(crate) async fn run_conversation(
         }
         // In a block: what outlives it would keep its room while the next turn waits.
         let conversation_end = {
-            let turn_end = if turn.is_over_websocket() {
+            let mut turn_end = if turn.is_over_websocket() {
                 turn.converse(conversation, &mut channel, timeout, permit.as_ref()).await
             } else {
                 // Pinned where it is made: awaited as it is, it would be moved first.
@@ -99,26 +98,20 @@ pub(crate) async fn run_conversation(
             if let Some(permit) = permit.take() {
                 permit.release(turn_end.without_generator);
             }
-            let conversation_end = ConversationEnd::after(&turn_end);
-            let goes_on = match turn_end.rpc {
+            let (conversation_end, ended_at) = (ConversationEnd::after(&turn_end), turn_end.at);
+            let goes_on = match turn_end.rpc.take() {
                 Some(end) => conversation.note_answer(*end),
                 None => turn_end.completed,
             };
             if !goes_on {
                 break conversation_end;
             }
-            advance(
-                conversation,
-                task.as_deref_mut(),
-                turn_end.answer,
-                &turn_end.reply,
-                turn_end.tool_calls,
-            );
+            advance(conversation, task.as_deref_mut(), turn_end);
             if conversation.is_over() {
                 worker.stats().conversation_finished();
                 break conversation_end;
             }
-            intended = turn_end.at + conversation.think_time();
+            intended = ended_at + conversation.think_time();
             conversation_end
         };
         let is_over = || intended >= worker.last_start(end, task.is_some());
@@ -150,17 +143,11 @@ fn add_to(
     }
 }
 
-/// Moves on from a turn that completed. `answer` is that of a tool or an approval, if it was one.
-fn advance(
-    conversation: &mut Conversation,
-    task: Option<&mut OpenTask>,
-    answer: Option<Box<PlainAnswer>>,
-    reply: &str,
-    tool_calls: Vec<ToolCall>,
-) {
+/// Moves on from a turn that completed; its answer may be that of a tool or an approval.
+fn advance(conversation: &mut Conversation, task: Option<&mut OpenTask>, turn: TurnEnd) {
     let part = conversation.task_part();
-    match answer {
-        None => conversation.advance_with(reply, tool_calls),
+    match turn.answer {
+        None => conversation.advance_with(&turn.reply, turn.tool_calls),
         Some(answer) => conversation.advance_by(*answer),
     }
     if let Some(task) = task {

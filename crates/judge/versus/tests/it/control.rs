@@ -9,7 +9,7 @@ use crate::simulation::{Simulation, direct, target};
 fn simulation(control_us: f64, run: u64) -> Simulation {
     let mut targets = direct(control_us);
     targets.push(target("a", 143.0));
-    Simulation { run, ..Simulation::of(targets) }
+    Simulation { run, ..Simulation::new(targets) }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::simulation::{Simulation, direct, microseconds, target};
 fn two_gateways() -> Simulation {
     let mut targets = direct(0.0);
     targets.extend([target("a", 143.0), target("b", 1_430.0)]);
-    Simulation::of(targets)
+    Simulation::new(targets)
 }
 
 fn added(versus: &Versus, two: (&str, &str), figure: Figure) -> (f64, f64, f64) {
@@ -63,7 +63,7 @@ fn sentences_hold_where_they_are_proven_and_name_the_better_one() {
 fn equal_gateways_are_told_apart_in_at_most_17_of_200_runs() {
     let wrong = (0..200).filter(|&run| {
         let targets = vec![target("a", 100.0), target("b", 100.0), target("c", 100.0)];
-        let simulation = Simulation { run, seconds: 12, ..Simulation::of(targets) };
+        let simulation = Simulation { run, seconds: 12, ..Simulation::new(targets) };
         let versus = judge(&simulation.facts(), &simulation.blocks());
         versus.claims.iter().any(|claim| claim.holds)
     });

@@ -22,7 +22,7 @@ Times are in nanoseconds. `null` stands for what is not known or refused; `refus
 pub(crate) fn versus() -> Versus {
     let mut targets = direct(0.0);
     targets.extend([target("a", 143.0), target("b-with-a-long-name", 1_430.0)]);
-    let simulation = Simulation::of(targets);
+    let simulation = Simulation::new(targets);
     let mut blocks = simulation.blocks();
     for (index, block) in (0_u64..).zip(&mut blocks) {
         for turn in block.turns.iter_mut().flatten() {
@@ -83,11 +83,11 @@ fn the_text_has_its_stored_form_and_fits_any_width() {
 fn a_refused_comparison_says_why() {
     let mut targets = direct(100.0);
     targets.push(target("a", 143.0));
-    let short = Simulation { seconds: 7, ..Simulation::of(targets.clone()) };
+    let short = Simulation { seconds: 7, ..Simulation::new(targets.clone()) };
     let page = text(&judge(&short.facts(), &short.blocks()), 80);
     assert!(page.contains("-: a stage is too short: an interval needs 8 batches"), "{page}");
     assert!(page.contains("No difference could be tested."), "{page}");
-    let off = Simulation::of(targets);
+    let off = Simulation::new(targets);
     let page = text(&judge(&off.facts(), &off.blocks()), 80);
     assert!(page.contains("CONTROL DIFFERS") && page.contains("INVALID: the control"), "{page}");
     assert!(page.contains("Nothing is said") && !page.contains("is slower than"), "{page}");

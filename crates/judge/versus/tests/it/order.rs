@@ -7,7 +7,7 @@ use crate::simulation::{Simulation, direct, microseconds, target};
 fn simulation(random_order: bool) -> Simulation {
     let mut targets = direct(0.0);
     targets.push(target("a", 143.0));
-    Simulation { random_order, place_us: 40.0, ..Simulation::of(targets) }
+    Simulation { random_order, place_us: 40.0, ..Simulation::new(targets) }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::simulation::{Simulation, direct, target};
 fn decisions_are_counted_compared_and_listed() {
     let mut targets = direct(0.0);
     targets.extend([target("a", 100.0), target("b", 100.0)]);
-    let simulation = Simulation::of(targets);
+    let simulation = Simulation::new(targets);
     let mut blocks = simulation.blocks();
     for block in &mut blocks {
         for turn in block.turns.iter_mut().flatten() {
@@ -48,7 +48,7 @@ fn decisions_are_counted_compared_and_listed() {
 
 #[test]
 fn without_expectations_there_are_no_decisions() {
-    let simulation = Simulation::of(direct(0.0));
+    let simulation = Simulation::new(direct(0.0));
     assert_eq!(judge(&simulation.facts(), &simulation.blocks()).verdicts, None);
 }
 
@@ -56,7 +56,7 @@ fn without_expectations_there_are_no_decisions() {
 fn what_is_refused_as_expected_is_not_lost() {
     let mut targets = direct(0.0);
     targets.push(target("a", 100.0));
-    let simulation = Simulation::of(targets);
+    let simulation = Simulation::new(targets);
     let mut blocks = simulation.blocks();
     for block in blocks.iter_mut().step_by(10) {
         let turn = block.turns[2].as_mut().unwrap();

@@ -11,7 +11,7 @@ fn rounds(adds_us: &[f64]) -> Vec<Versus> {
         .map(|(run, &adds_us): (u64, &f64)| {
             let mut targets = direct(0.0);
             targets.push(target("a", adds_us));
-            let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
+            let simulation = Simulation { run, seconds: 20, ..Simulation::new(targets) };
             judge(&simulation.facts(), &simulation.blocks())
         })
         .collect()

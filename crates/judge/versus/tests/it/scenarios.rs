@@ -10,7 +10,7 @@ fn run(more_us: u64, run: u64, seconds: u64) -> (Facts, Vec<Block>) {
     let mut targets = direct(0.0);
     targets.remove(1);
     targets.extend([target("a", 143.0), target("b", 143.0)]);
-    let simulation = Simulation { seconds, run, ..Simulation::of(targets) };
+    let simulation = Simulation { seconds, run, ..Simulation::new(targets) };
     let mut blocks = simulation.blocks();
     for (index, block) in (0_u16..).zip(&mut blocks) {
         block.scenario = ScenarioId(index % 3);
@@ -61,6 +61,6 @@ fn equal_scenarios_are_pointed_out_in_at_most_17_of_200_runs() {
 
 #[test]
 fn a_single_scenario_is_not_compared_with_itself() {
-    let simulation = Simulation::of(vec![target("a", 0.0), target("b", 0.0)]);
+    let simulation = Simulation::new(vec![target("a", 0.0), target("b", 0.0)]);
     assert!(judge(&simulation.facts(), &simulation.blocks()).scenarios.is_empty());
 }

@@ -8,7 +8,7 @@ use crate::simulation::{Simulation, direct, microseconds, target};
 fn simulation() -> Simulation {
     let mut targets = direct(0.0);
     targets.push(target("a", 143.0));
-    Simulation::of(targets)
+    Simulation::new(targets)
 }
 
 #[test]

@@ -55,10 +55,10 @@ fn targets_differences_and_bounds_are_on_one_screen() {
 fn a_refused_comparison_says_why_and_claims_nothing() {
     let mut targets = direct(100.0);
     targets.push(target("a", 143.0));
-    let short = Simulation { seconds: 7, ..Simulation::of(targets.clone()) };
+    let short = Simulation { seconds: 7, ..Simulation::new(targets.clone()) };
     let text = check("short", &judge(&short.facts(), &short.blocks()), RunEnd::Complete);
     assert!(text.contains("! -: a stage is too short: an interval needs 8 batches"), "{text}");
-    let off = Simulation::of(targets);
+    let off = Simulation::new(targets);
     let text = check("invalid", &judge(&off.facts(), &off.blocks()), RunEnd::Complete);
     assert!(last(&text).starts_with("INVALID: the control"), "{text}");
     assert!(!text.contains("is slower than"), "{text}");
@@ -80,7 +80,7 @@ fn of_many_targets_the_others_are_counted() {
     let mut targets = direct(0.0);
     let names = ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
     targets.extend((1_u32..).zip(names).map(|(n, name)| target(name, f64::from(n) * 100.0)));
-    let many = Simulation { seconds: 20, ..Simulation::of(targets) };
+    let many = Simulation { seconds: 20, ..Simulation::new(targets) };
     let text = check("many", &judge(&many.facts(), &many.blocks()), RunEnd::Complete);
     assert!(text.contains("more targets in report.txt"), "{text}");
 }
@@ -89,7 +89,7 @@ fn of_many_targets_the_others_are_counted() {
 fn where_one_row_has_room_it_is_that_of_a_difference() {
     let mut targets = direct(0.0);
     targets.push(target("a", 143.0));
-    let one = Simulation { seconds: 20, ..Simulation::of(targets) };
+    let one = Simulation { seconds: 20, ..Simulation::new(targets) };
     let versus = judge(&one.facts(), &one.blocks());
     let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
     let style = Style { width: 80, color: false };

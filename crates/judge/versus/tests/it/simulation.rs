@@ -44,7 +44,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn of(targets: Vec<Simulated>) -> Self {
+    pub(crate) fn new(targets: Vec<Simulated>) -> Self {
         Self {
             targets,
             seconds: 60,

@@ -16,7 +16,7 @@ fn simulation(adds_us: f64, run: u64) -> Simulation {
     let mut targets = direct(0.0);
     targets.remove(1);
     targets.push(target("a", adds_us));
-    Simulation { run, rate: 50, seed: 2_013, ..Simulation::of(targets) }
+    Simulation { run, rate: 50, seed: 2_013, ..Simulation::new(targets) }
 }
 
 /// Carries a run out second by second, as the engine hands its blocks over, and judges what there

@@ -9,7 +9,7 @@ use crate::simulation::{Simulation, direct, target};
 fn simulation() -> Simulation {
     let mut targets = direct(0.0);
     targets.extend([target("a", 143.0), target("b", 2_143.0)]);
-    Simulation::of(targets)
+    Simulation::new(targets)
 }
 
 fn thresholds(bounds: &[(&str, &str)]) -> Facts {

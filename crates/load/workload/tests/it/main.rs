@@ -1,10 +1,5 @@
 //! Workloads through the public interface.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "tests may fail loudly, and report what they skip"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod agent;
 mod agents;
