@@ -74,8 +74,8 @@ fn wrong_usage_names_the_flag() {
     let fixture = Fixture::with(FAST);
     for (args, part) in [
         (&["http"][..], "<URL>..."),
-        (&["http", "127.0.0.1:1"], "command line: target"),
-        (&["http", "http://a", "-d", "10"], "is not a length of time"),
+        (&["http", "ftp://127.0.0.1:1"], "command line: target"),
+        (&["http", "http://a", "-d", "ten"], "is not a length of time"),
         (&["http", "http://a", "-c", "0"], "--connections"),
         (&["http", "http://a", "-r", "-5"], "-5"),
         (&["http", "http://a", "-H", "nocolon"], "flag --header"),

@@ -1,6 +1,7 @@
 //! Prepared samples for tests.
 
 use plimsoll_measure::{ConversationKey, Moment, Nanos, Outcome, Sample, Timeline};
+use plimsoll_plan::Plan;
 
 /// A request that was sent at once, and ended like this after a time.
 pub(crate) fn sample(outcome: Outcome, status: u16, took: Nanos) -> Sample {
@@ -23,4 +24,11 @@ pub(crate) fn sample(outcome: Outcome, status: u16, took: Nanos) -> Sample {
         bytes_in: 200,
         ..Sample::unsent(begin)
     }
+}
+
+/// The path that the first scenario names, of whatever protocol. `None`: that of the protocol.
+pub(crate) fn plan_path(plan: &Plan) -> Option<String> {
+    let scenario = serde_json::to_value(&plan.scenarios[0]).unwrap();
+    let named = ["http", "mcp", "a2a"].iter().find_map(|protocol| scenario[protocol].get("path"));
+    named.and_then(serde_json::Value::as_str).map(str::to_owned)
 }

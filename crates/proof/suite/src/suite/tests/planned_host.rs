@@ -15,7 +15,7 @@ use plimsoll_runner::{RunnerError, facts};
 
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;
-use crate::fixtures::sample;
+use crate::fixtures::{plan_path, sample};
 use crate::host::{Compared, Host};
 
 /// How a planned gateway answers a path, to the single requests before the load or in the load.
@@ -85,9 +85,7 @@ impl PlannedHost {
 
 /// The path that a plan asks for; that of chats where it names none.
 fn path(plan: &Plan) -> String {
-    let text = format!("{plan:?}");
-    let line = text.lines().find_map(|line| line.trim().strip_prefix("path: "));
-    line.unwrap_or("/v1/chat/completions").to_owned()
+    plan_path(plan).unwrap_or_else(|| "/v1/chat/completions".to_owned())
 }
 
 /// A request of a scenario that ended like this; a policy gateway that answers blocks what it
