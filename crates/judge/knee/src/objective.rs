@@ -3,56 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plimsoll_measure::{Nanos, Sample, Timeline};
+use plimsoll_measure::{Nanos, RequestBounds, RequestBoundsError, Sample};
 
 /// An objective: `ttft<500ms & tpot<30ms : 99%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    conditions: Vec<Condition>,
+    bounds: RequestBounds,
     share: f64,
-}
-
-/// A bound on a time of one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Condition {
-    time: Time,
-    bound: Nanos,
-}
-
-/// A time of one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Time {
-    Response,
-    Service,
-    Ttfb,
-    Ttft,
-    ResponseTtft,
-    Tpot,
-    LongestGap,
-}
-
-impl Time {
-    const ALL: [(&'static str, Self); 7] = [
-        ("response_time", Self::Response),
-        ("service_time", Self::Service),
-        ("ttfb", Self::Ttfb),
-        ("ttft", Self::Ttft),
-        ("response_ttft", Self::ResponseTtft),
-        ("tpot", Self::Tpot),
-        ("longest_gap", Self::LongestGap),
-    ];
-
-    fn of(self, sample: &Sample, timeline: &Timeline) -> Option<Nanos> {
-        match self {
-            Self::Response => timeline.response_time(),
-            Self::Service => timeline.service_time(),
-            Self::Ttfb => timeline.ttfb(),
-            Self::Ttft => timeline.ttft(),
-            Self::ResponseTtft => timeline.response_ttft(),
-            Self::Tpot => sample.tpot().and(timeline.tpot(sample.output_tokens()?)),
-            Self::LongestGap => (sample.gaps.count > 0).then_some(sample.gaps.max),
-        }
-    }
 }
 
 /// Why an objective cannot be read.
@@ -61,16 +18,9 @@ pub enum ObjectiveError {
     /// The share is missing or no share.
     #[error("`{0}` has no share of requests after `:`; write it like `ttft<500ms : 99%`")]
     Share(String),
-    /// A condition is none.
-    #[error("`{0}` is no condition on a request; write it like `ttft<500ms`")]
-    Condition(String),
-    /// A time that requests do not have.
-    #[error("a request has no `{0}`; there are {names}", names = names())]
-    Time(String),
-}
-
-fn names() -> String {
-    Time::ALL.map(|(name, _)| name).join(", ")
+    /// The bounds.
+    #[error(transparent)]
+    Bounds(#[from] RequestBoundsError),
 }
 
 impl FromStr for Objective {
@@ -78,7 +28,7 @@ impl FromStr for Objective {
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
         let refuse = || ObjectiveError::Share(text.trim().to_owned());
-        let (conditions, share) = text.rsplit_once(':').ok_or_else(refuse)?;
+        let (bounds, share) = text.rsplit_once(':').ok_or_else(refuse)?;
         let percent: f64 = share
             .trim()
             .strip_suffix('%')
@@ -87,31 +37,13 @@ impl FromStr for Objective {
         if !(percent > 0.0 && percent < 100.0) {
             return Err(refuse());
         }
-        let conditions = conditions.split('&').map(condition).collect::<Result<_, _>>()?;
-        Ok(Self { conditions, share: percent / 100.0 })
+        Ok(Self { bounds: bounds.parse()?, share: percent / 100.0 })
     }
-}
-
-fn condition(text: &str) -> Result<Condition, ObjectiveError> {
-    let refuse = || ObjectiveError::Condition(text.trim().to_owned());
-    let (name, bound) = text.split_once('<').ok_or_else(refuse)?;
-    let bound: Nanos = bound.trim_start_matches('=').trim().parse().map_err(|_| refuse())?;
-    let name = name.trim();
-    let named = Time::ALL.into_iter().find(|(known, _)| {
-        *known == name || known.strip_suffix("_time").is_some_and(|short| short == name)
-    });
-    let (_, time) = named.ok_or_else(|| ObjectiveError::Time(name.to_owned()))?;
-    Ok(Condition { time, bound })
 }
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, condition) in self.conditions.iter().enumerate() {
-            let name = Time::ALL.into_iter().find(|(_, time)| *time == condition.time);
-            let and = if index > 0 { " & " } else { "" };
-            write!(f, "{and}{}<{}", name.map_or("", |(name, _)| name), condition.bound)?;
-        }
-        write!(f, " : {}%", (self.share * 1e6).round() / 1e4)
+        write!(f, "{} : {}%", self.bounds, (self.share * 1e6).round() / 1e4)
     }
 }
 
@@ -121,56 +53,41 @@ impl Objective {
         self.share
     }
 
-    /// Its first condition: the name of the time, and its bound.
+    /// Its first bound: the name of the time, and the bound.
     pub fn first_bound(&self) -> Option<(&'static str, Nanos)> {
-        let first = self.conditions.first()?;
-        let (name, _) = Time::ALL.into_iter().find(|(_, time)| *time == first.time)?;
-        Some((name, first.bound))
+        self.bounds.first()
     }
 
-    /// Whether a request kept it: a good answer within all bounds. A bound on a time that a good
-    /// answer does not have, such as the time per output token of a single token, is kept.
+    /// Whether a request kept it, see [`RequestBounds::are_kept_by`].
     pub fn is_kept_by(&self, sample: &Sample) -> bool {
-        self.is_kept(sample, &sample.timeline)
+        self.bounds.are_kept_by(sample)
     }
 
     /// Whether it would have been kept without what the generator itself may have added.
     pub fn may_be_kept_by(&self, sample: &Sample) -> bool {
-        self.is_kept(sample, &sample.timeline_without_generator())
-    }
-
-    fn is_kept(&self, sample: &Sample, timeline: &Timeline) -> bool {
-        !sample.is_unexpected()
-            && self.conditions.iter().all(|condition: &Condition| {
-                condition.time.of(sample, timeline).is_none_or(|time| time < condition.bound)
-            })
+        self.bounds.may_be_kept_by(sample)
     }
 
     /// Whether a good answer has one of the times at all.
     pub fn applies_to(&self, sample: &Sample) -> bool {
-        self.conditions
-            .iter()
-            .any(|condition| condition.time.of(sample, &sample.timeline).is_some())
+        self.bounds.apply_to(sample)
     }
 
-    /// Name of the time of its first condition.
+    /// Name of the time of its first bound.
     pub fn first_time(&self) -> &'static str {
-        let first = self.conditions.first().map(|condition| condition.time);
-        let named = Time::ALL.into_iter().find(|(_, time)| Some(*time) == first);
-        named.map_or("", |(name, _)| name)
+        self.bounds.first().map_or("", |(name, _)| name)
     }
 
-    /// The time of its first condition, in milliseconds.
+    /// The time of its first bound, in milliseconds.
     pub fn first_time_ms(&self, sample: &Sample) -> Option<f64> {
-        let time = self.conditions.first()?.time.of(sample, &sample.timeline)?;
-        Some(time.as_micros_f64() / 1e3)
+        Some(self.bounds.first_time_of(sample)?.as_micros_f64() / 1e3)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{Moment, Outcome};
+    use plimsoll_measure::{Moment, Outcome, Timeline};
 
     #[test]
     fn an_objective_is_read_and_written() {
@@ -184,8 +101,8 @@ mod tests {
             ("ttft<500ms", "has no share"),
             ("ttft<500ms : 100%", "has no share"),
             ("ttft<500ms : 0.99", "has no share"),
-            ("ttft : 99%", "is no condition"),
-            ("ttft<5 : 99%", "is no condition"),
+            ("ttft : 99%", "is no bound"),
+            ("ttft<5 : 99%", "is no bound"),
             ("speed<5ms : 99%", "a request has no `speed`; there are response_time,"),
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();

@@ -44,6 +44,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             .map(|scenario| scenario.name.clone())
             .collect(),
         labels: plan.labels.clone(),
+        goodput: plan.goodput.as_ref().map(ToString::to_string),
         server_parts: run.headers.part_names(),
         ..RunMetadata::default()
     }

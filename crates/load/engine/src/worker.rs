@@ -84,6 +84,7 @@ impl Worker {
             connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let pairs = run.pairs.clone().map(|pairs| PairCollector::new(pairs, origin));
+        let stats = WorkerStats::new(origin, stage_ends, targets, run.plan.goodput.clone());
         let exemplars = ExemplarKeeper::new(run.ids, worker_count(&run.plan).into());
         Self {
             origin,
@@ -101,7 +102,7 @@ impl Worker {
             connectors,
             targets: u16::try_from(targets).unwrap_or(u16::MAX),
             pairs: pairs.map(RefCell::new),
-            stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
+            stats: RefCell::new(stats),
             rows: RefCell::new(rows),
             exemplars: RefCell::new(exemplars),
             finished: RefCell::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TargetId, TaskSample};
+use plimsoll_measure::{Moment, Nanos, Outcome, RequestBounds, Sample, TargetId, TaskSample};
 use plimsoll_metrics::{Conversations, GroupKey, Recorder, Snapshot, TaskTally};
 use plimsoll_transport::ResponseHead;
 
@@ -32,10 +32,16 @@ pub(crate) struct WorkerStats {
 
 impl WorkerStats {
     /// Nothing counted yet; the stages begin at `origin` and end at `stage_ends`.
-    pub(crate) fn new(origin: Moment, stage_ends: Vec<Moment>, targets: usize) -> Self {
+    pub(crate) fn new(
+        origin: Moment,
+        stage_ends: Vec<Moment>,
+        targets: usize,
+        goodput: Option<RequestBounds>,
+    ) -> Self {
+        let recorder = Recorder::new(stage_ends.clone()).starting_at(origin);
         Self {
-            in_flight: InFlightIntegral::new(origin, stage_ends.iter().copied()),
-            recorder: Recorder::new(stage_ends).starting_at(origin),
+            in_flight: InFlightIntegral::new(origin, stage_ends),
+            recorder: recorder.with_goodput(goodput),
             conversations: Conversations::default(),
             tasks: TaskTally::default(),
             counted_from: origin,

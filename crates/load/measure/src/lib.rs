@@ -12,6 +12,7 @@
 //! - [`task`]: one task of an agent: a conversation whose requests the answers decide
 //! - [`pair`]: the same turn on every target of a comparison
 //! - [`server_report`]: what a target says of itself in response headers
+//! - [`request_bounds`]: bounds on the times of one request, which make it a good one
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
 //! - [`run_id`]: what tells one run from another with the same seed
 //!
@@ -21,6 +22,7 @@ pub mod id;
 pub mod operation;
 pub mod outcome;
 pub mod pair;
+pub mod request_bounds;
 pub mod rng;
 pub mod run_id;
 pub mod sample;
@@ -35,6 +37,7 @@ pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
 pub use operation::{Operation, RpcReport};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use pair::{Block, PairedTurn};
+pub use request_bounds::{RequestBounds, RequestBoundsError};
 pub use rng::{Rng, Seed};
 pub use run_id::{IdSeed, ParseRunIdError, RunId};
 pub use sample::{

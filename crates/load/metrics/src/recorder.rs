@@ -2,7 +2,8 @@
 //! allocation.
 
 use plimsoll_measure::{
-    LateRead, Moment, Nanos, Outcome, Sample, ScenarioId, ServerParts, StageId, TargetId,
+    LateRead, Moment, Nanos, Outcome, RequestBounds, Sample, ScenarioId, ServerParts, StageId,
+    TargetId,
 };
 
 use crate::group_stats::{GroupKey, GroupStats};
@@ -17,6 +18,8 @@ pub struct Recorder {
     /// The run's start, from which seconds are counted.
     origin: Moment,
     stage_ends: Vec<Moment>,
+    /// What makes a request a good one.
+    goodput: Option<RequestBounds>,
     /// The key of each of `cells`. A worker uses few in an interval, so that a search from the
     /// newest on is faster than a map.
     keys: Vec<GroupKey>,
@@ -29,13 +32,20 @@ impl Recorder {
     ///
     /// The ends decide to which stage's throughput a completion counts.
     pub const fn new(stage_ends: Vec<Moment>) -> Self {
-        Self { origin: Moment::EPOCH, stage_ends, keys: Vec::new(), cells: Vec::new() }
+        let (origin, goodput) = (Moment::EPOCH, None);
+        Self { origin, stage_ends, goodput, keys: Vec::new(), cells: Vec::new() }
     }
 
     /// The same of a run that began at `origin`, instead of the clock's epoch.
     #[must_use]
     pub fn starting_at(self, origin: Moment) -> Self {
         Self { origin, ..self }
+    }
+
+    /// The same that also counts the requests that keep these bounds.
+    #[must_use]
+    pub fn with_goodput(self, goodput: Option<RequestBounds>) -> Self {
+        Self { goodput, ..self }
     }
 
     /// Counts a request that the schedule asks for.
@@ -57,6 +67,7 @@ impl Recorder {
             && self.is_within(key.stage, timeline.intended, timeline.finished);
         let stage_end = self.stage_ends.get(key.stage.index()).copied().unwrap_or(Moment::EPOCH);
         let origin = self.origin;
+        let good = self.judge(sample);
         let cell = self.cell(key);
         cell.record(sample, gaps, late_reads);
         cell.starts.count(timeline, origin);
@@ -73,9 +84,26 @@ impl Recorder {
             if sample.outcome == Outcome::Completed {
                 cell.counters.complete(sample.usage.completion);
             }
+            cell.counters.good_in_stage += u64::from(good);
         } else {
-            self.record_across_stages(sample);
+            self.record_across_stages(sample, good);
         }
+    }
+
+    /// Whether a request is good; counted in its cell.
+    #[inline]
+    fn judge(&mut self, sample: &Sample) -> bool {
+        let Some(bounds) = &self.goodput else { return false };
+        if sample.outcome == Outcome::Cancelled {
+            return false;
+        }
+        let good = bounds.are_kept_by(sample);
+        let but_for_us = !good && bounds.may_be_kept_by(sample);
+        let counters = &mut self.cell(GroupKey::for_sample(sample)).counters;
+        counters.goodput_judged += 1;
+        counters.good += u64::from(good);
+        counters.good_but_for_generator += u64::from(but_for_us);
+        good
     }
 
     /// Records the parts of its time that the target of a request names.
@@ -91,7 +119,7 @@ impl Recorder {
 
     /// Counts a request that did not begin and end within its own stage.
     #[cold]
-    fn record_across_stages(&mut self, sample: &Sample) {
+    fn record_across_stages(&mut self, sample: &Sample, good: bool) {
         let (key, timeline) = (GroupKey::for_sample(sample), &sample.timeline);
         if let Some(stage) = self.stage_at(timeline.dispatched) {
             self.cell(GroupKey { stage, ..key }).counters.dispatch();
@@ -100,6 +128,9 @@ impl Recorder {
             (sample.outcome, self.stage_at(timeline.finished))
         {
             self.cell(GroupKey { stage, ..key }).counters.complete(sample.usage.completion);
+        }
+        if let Some(stage) = self.stage_at(timeline.finished).filter(|_| good) {
+            self.cell(GroupKey { stage, ..key }).counters.good_in_stage += 1;
         }
         let until = match sample.outcome {
             Outcome::NeverSent => timeline.intended,

@@ -146,6 +146,9 @@ pub struct RunMetadata {
     /// Labels of the run, for systems that collect the figures of many runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// What makes a request a good one, if the profile states it: `ttft<500ms & tpot<50ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<String>,
     /// Names of parts in `Server-Timing` headers, in the order of their numbers: the first 8 that
     /// came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -147,6 +147,7 @@ impl PlanBuilder {
             tls: TlsPlan::default(),
             instrument: Instrument::DEFAULT,
             response_headers: ResponseHeaders::default(),
+            goodput: None,
             thresholds: std::collections::BTreeMap::new(),
             bands: std::collections::BTreeMap::new(),
             gate: std::collections::BTreeMap::new(),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use plimsoll_measure::{IdSeed, Nanos, RunId, Seed, Stripe};
+use plimsoll_measure::{IdSeed, Nanos, RequestBounds, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, WorkloadError};
@@ -260,6 +260,9 @@ pub struct Plan {
     pub instrument: Instrument,
     /// Response headers that are read and recorded.
     pub response_headers: ResponseHeaders,
+    /// What makes a request a good one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<RequestBounds>,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.

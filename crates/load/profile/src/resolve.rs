@@ -248,6 +248,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
             ..file.tls
         },
         response_headers: file.response_headers,
+        goodput: file.goodput,
         thresholds: file.thresholds,
         bands: file.bands,
         gate: file.gate,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, RequestBounds};
 use plimsoll_schedule::{ScheduleError, Stages};
 use serde_json::{Map, Value};
 
@@ -186,6 +186,7 @@ fn noun(form: Node<'_>) -> &'static str {
         Some("duration") => return "a length of time with a unit, like `30s`",
         Some("ip") => return "an IP address, like `127.0.0.2`",
         Some("size") => return "a size with a unit, like `16MiB`, or a number of bytes",
+        Some("request bounds") => return "bounds on times, like `ttft<500ms, tpot<50ms`",
         Some("stages") => return "stages, like `10:30s` or `\"@100:30s\"`",
         _ => {}
     }
@@ -237,6 +238,9 @@ fn format_faults(name: &str, text: &str) -> Vec<Fault> {
             )],
         },
         "size" => text.parse::<ByteSize>().err().iter().map(Fault::from_error).collect(),
+        "request bounds" => {
+            text.parse::<RequestBounds>().err().iter().map(Fault::from_error).collect()
+        }
         "stages" if text.trim().is_empty() => {
             vec![Fault::new("is empty", "write at least one stage, like `10:30s` or `@100:30s`")]
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, RequestBounds};
 use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
@@ -172,6 +172,11 @@ pub struct ProfileFile {
     /// Recorded traffic, for `trace` stages.
     #[serde(default)]
     pub trace: Option<TraceSpec>,
+    /// What makes a request a good one, for `goodput` and `good_share`: bounds on its own times, all
+    /// of which it must keep. `ttft<500ms, tpot<50ms`
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "request bounds"))]
+    pub goodput: Option<RequestBounds>,
     /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`. In a comparison also on what the
     /// targets add to the times of the reference: `added.ttft{target:a}: ["p(50)<200us"]`.
     #[serde(default)]

@@ -15,7 +15,7 @@ pub use verdict::run_verdict;
 
 use crate::format;
 use crate::screen::{Item, Rest, Screen, debug_build};
-use crate::text::{policy_sentence, requests, task_ends, task_label};
+use crate::text::{goodput, policy_sentence, requests, task_ends, task_label};
 
 /// The screen of a run; `rest` is where its report is.
 pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
@@ -27,6 +27,9 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     let total = &summary.results.total;
     if total.counters.scheduled > 0 {
         screen.fact(&requests(total));
+    }
+    if let Some(sentence) = goodput(summary) {
+        screen.fact(&sentence);
     }
     if !total.policy_decisions.is_empty() {
         screen.fact(&policy_sentence(total));

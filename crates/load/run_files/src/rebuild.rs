@@ -81,6 +81,8 @@ impl RowCounter {
         let recorder = Recorder::new(
             metadata.stages.iter().map(|stage| seconds(stage.start_s + stage.duration_s)).collect(),
         );
+        let goodput = metadata.goodput.as_ref().and_then(|text| text.parse().ok());
+        let recorder = recorder.with_goodput(goodput);
         let (counted, series) = (Snapshot::new(), TimeSeries::default());
         let last = Moment::EPOCH;
         Self {

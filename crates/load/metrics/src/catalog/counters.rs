@@ -95,6 +95,10 @@ counters! {
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
     as_expected(Requests): "Of `judged`, those whose policy decision is the expected one.";
+    goodput_judged(Requests): "Requests judged by the `goodput` of the profile: all but the cancelled ones; 0 where it states none.";
+    good(Requests): "Of `goodput_judged`, those with a good answer that kept every bound of `goodput`.";
+    good_in_stage(Requests): "Good requests whose answer ended while the stage lasted, whichever stage they were scheduled in.";
+    good_but_for_generator(Requests): "Of `goodput_judged`, those that are not `good`, and would be without what the generator itself may have added to their times.";
     unexpected(Requests): "Requests without a good answer: with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
 }
 

@@ -58,6 +58,9 @@ rates! {
     throughput_per_s = "throughput"(RequestsPerSecond):
         "`completed_in_stage` per second of the stage."
         => |b| b.per_second(b.counters.completed_in_stage);
+    goodput_per_s = "goodput"(RequestsPerSecond):
+        "`good_in_stage` per second of the stage; only where the profile states `goodput`."
+        => |b| b.per_second(b.counters.good_in_stage).filter(|_| b.counters.goodput_judged > 0);
     output_token_rate_reported_per_s = "output_token_rate_reported"(TokensPerSecond):
         "`output_tokens_reported_in_stage` per second of the stage."
         => |b| b.per_second(b.counters.output_tokens_reported_in_stage);
@@ -94,6 +97,9 @@ rates! {
     resumption_rate = "resumption_rate"(Share):
         "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
         => |b| b.share_of(b.counters.handshakes_resumed, b.counters.handshakes_full + b.counters.handshakes_resumed);
+    good_share = "good_share"(Share):
+        "`good / goodput_judged`: the share of requests with a good answer that kept every bound of `goodput`."
+        => |b| b.share_of(b.counters.good, b.counters.goodput_judged);
     policy_correctness = "policy_correctness"(Share):
         "`as_expected / judged`: the share of answered requests with the policy decision that their scenario expects."
         => |b| b.share_of(b.counters.as_expected, b.counters.judged);

@@ -58,6 +58,7 @@ pub(super) struct MissingRates {
     completed: f64,
     tokens_reported: f64,
     tokens_estimated: f64,
+    good: f64,
     /// Requests that may be missing in open stages before rates are refused.
     allowed_open: f64,
     /// Requests of closed stages, and the variance of their number if the cycles of the users are
@@ -74,6 +75,7 @@ impl MissingRates {
         self.completed += missing(counters.completed_in_stage);
         self.tokens_reported += missing(counters.output_tokens_reported_in_stage);
         self.tokens_estimated += missing(counters.output_tokens_estimated_in_stage);
+        self.good += missing(counters.good_in_stage);
         let sent = counters.dispatched_in_stage as f64;
         match lost.model {
             LoadModel::Open => self.allowed_open += sent * LATE_SHARE,
@@ -97,6 +99,7 @@ impl MissingRates {
         for (key, missing) in [
             ("achieved_rate_per_s", self.dispatched),
             ("throughput_per_s", self.completed),
+            ("goodput_per_s", self.good),
             ("output_token_rate_reported_per_s", self.tokens_reported),
             ("output_token_rate_estimated_per_s", self.tokens_estimated),
         ] {

@@ -21,10 +21,12 @@ const ALIASES: [(&str, &str); 3] =
     [("response", "response_time"), ("service", "service_time"), ("errors", "error_rate")];
 
 /// Rates and shares of which less is worse; of the others more is.
-const LESS_IS_WORSE: [&str; 9] = [
+const LESS_IS_WORSE: [&str; 11] = [
     "planned_rate",
     "achieved_rate",
     "throughput",
+    "goodput",
+    "good_share",
     "output_token_rate_reported",
     "output_token_rate_estimated",
     "success_rate",

@@ -84,6 +84,30 @@ fn the_end_of_a_stage_belongs_to_the_next_one() {
     assert_eq!((of(0), of(1)), (0, 1));
 }
 
+/// The response time is 1 ms more than the service time. One good request ends in the next stage.
+#[test]
+fn good_requests_are_those_that_keep_every_bound() {
+    let bounds = "response_time<60ms, ttft<1s".parse().unwrap();
+    let mut recorder = recorder().with_goodput(Some(bounds));
+    run(&mut recorder, &sample(1, 2_000, 58, Outcome::Completed), &[]);
+    run(&mut recorder, &sample(1, 2_000, 59, Outcome::Completed), &[]);
+    run(&mut recorder, &sample(1, 10_960, 50, Outcome::Completed), &[]);
+    run(&mut recorder, &sample(1, 2_000, 10, Outcome::Failed(ErrorClass::Reset)), &[]);
+    run(&mut recorder, &sample(1, 2_000, 10, Outcome::Cancelled), &[]);
+    let mut late = sample(1, 2_000, 60, Outcome::Completed);
+    late.generator.dispatch = Nanos::from_millis(2);
+    run(&mut recorder, &late, &[]);
+    let snapshot = recorder.take();
+    let of = |stage| *snapshot.total(|key| key.stage == StageId(stage)).counters();
+    let counters = of(1);
+    assert_eq!((counters.goodput_judged, counters.good, counters.good_in_stage), (5, 2, 1));
+    assert_eq!((of(2).good_in_stage, counters.good_but_for_generator), (1, 1));
+    let rates = plimsoll_metrics::Rates::compute(&counters, 10.0);
+    assert_eq!((rates.goodput_per_s, rates.good_share), (Some(0.1), Some(0.4)));
+    let none = plimsoll_metrics::Rates::compute(&plimsoll_metrics::Counters::default(), 10.0);
+    assert_eq!((none.goodput_per_s, none.good_share), (None, None));
+}
+
 #[test]
 fn tokens_of_different_sources_are_kept_apart() {
     let mut recorder = recorder();

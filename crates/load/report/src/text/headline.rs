@@ -1,6 +1,6 @@
 //! The headline figures.
 
-use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{Counters, Group, Metric, QUANTILES, RunSummary};
 
 use super::{Page, figure, format};
 
@@ -17,6 +17,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     });
     sentences.extend(times(total, Metric::Ttft, "TTFT"));
     sentences.extend(tokens(total));
+    sentences.extend(goodput(summary));
     sentences.extend(total.streams.as_ref().map(super::streams::sentences));
     page.note(&sentences.join(" "));
     if let Some(bottleneck) = &summary.bottleneck {
@@ -67,6 +68,20 @@ fn times(total: &Group, metric: Metric, title: &str) -> Option<String> {
         .collect();
     figures.push(format!("max {}", figure::sentence(&times.max_figure())));
     Some(format!("{title} {}.", figures.join(", ")))
+}
+
+/// The good requests, and what makes one.
+pub(crate) fn goodput(summary: &RunSummary) -> Option<String> {
+    let (total, bounds) = (&summary.results.total, summary.metadata.goodput.as_ref()?);
+    let Counters { goodput_judged, good, good_but_for_generator, .. } = total.counters;
+    let rate = figure::rate_sentence(total.named_rate("goodput"));
+    let share = format::share_of(total.rates.good_share);
+    let ours = match good_but_for_generator {
+        0 => String::new(),
+        count => format!(" ({} more but for Plimsoll's own delay)", format::count(count)),
+    };
+    let (good, judged) = (format::count(good), format::count(goodput_judged));
+    Some(format!("Goodput {rate}: {good} of {judged} requests ({share}) kept {bounds}{ours}."))
 }
 
 /// Output tokens per second, separately for each source of the count.
