@@ -107,8 +107,8 @@ mod tests {
     use plimsoll_measure::Nanos;
 
     use super::*;
-    use crate::measurement::Length;
     use crate::fixtures::plan_path;
+    use crate::measurement::Length;
 
     #[test]
     fn shares_add_up_and_the_plan_has_every_kind_at_its_path() {
