@@ -172,8 +172,8 @@ pub struct ProfileFile {
     /// Recorded traffic, for `trace` stages.
     #[serde(default)]
     pub trace: Option<TraceSpec>,
-    /// What makes a request a good one, for `goodput` and `good_share`: bounds on its own times, and
-    /// it must keep all. `ttft<500ms, tpot<50ms`
+    /// What makes a request a good one, for `goodput` and `good_share`: bounds on its own times,
+    /// and it must keep all. `ttft<500ms, tpot<50ms`
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "request bounds"))]
     pub goodput: Option<RequestBounds>,
