@@ -1,0 +1,151 @@
+"""The rows of `results.jsonl` as tables, and as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plimsoll._errors import PlimsollError
+
+if TYPE_CHECKING:
+    import polars
+
+# The type of each key, so that a key which appears late, or never, has its column: TEXT, INTEGER, ... A key that is
+# not here takes the type of its values. docs/reference/results.md says what each means.
+TEXT = [
+    "conversation",
+    "request_id",
+    "scenario",
+    "category",
+    "target",
+    "stage",
+    "operation",
+    "stream_shape",
+    "outcome",
+    "error",
+    "finish_reason",
+    "policy_decision",
+    "expected",
+    "prompt_tokens_source",
+    "completion_tokens_source",
+    "cache",
+]
+INTEGER = [
+    "pair",
+    "position",
+    "turn",
+    "intended_unix_ns",
+    "events",
+    "gap_count",
+    "largest_burst",
+    "late_together",
+    "status",
+    "rpc_code",
+    "notifications",
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "upstream_retries",
+    "bytes_out",
+    "bytes_in",
+]
+BOOLEAN = [
+    "stream",
+    "warmup",
+    "reused",
+    "opened_ahead",
+    "tls_resumed",
+    "receive_stall",
+    "tool_error",
+    "usage_refused",
+    "fewer_tokens",
+]
+NUMBER = [
+    "dispatch_lag_ms",
+    "response_time_ms",
+    "service_time_ms",
+    "ttfb_ms",
+    "ttft_ms",
+    "ttfot_ms",
+    "last_token_ms",
+    "transfer_ms",
+    "connection_wait_ms",
+    "retried_after_ms",
+    "dns_ms",
+    "connect_ms",
+    "tls_ms",
+    "upgrade_ms",
+    "read_lag_ms",
+    "send_stall_ms",
+    "tpot_ms",
+    "generator_ms",
+    "gap_mean_ms",
+    "gap_max_ms",
+    "server_time_ms",
+    "weight",
+]
+LIST_OF_NUMBERS = ("generator_parts_ms", "event_ms")
+
+
+def scan(path: Path, models: Mapping[str, str]) -> polars.LazyFrame:
+    """The rows, lazily, with the model of each row's target."""
+    import polars
+
+    types: dict[str, Any] = {
+        **dict.fromkeys(TEXT, polars.String),
+        **dict.fromkeys(INTEGER, polars.Int64),
+        **dict.fromkeys(BOOLEAN, polars.Boolean),
+        **dict.fromkeys(NUMBER, polars.Float64),
+        **dict.fromkeys(LIST_OF_NUMBERS, polars.List(polars.Float64)),
+    }
+    if path.stat().st_size == 0:
+        return polars.LazyFrame(schema={**types, "model": polars.String})
+    # The first rows say which keys there are beyond the known ones; headers and parts of times have keys of their own.
+    found = polars.scan_ndjson(path, infer_schema_length=1000).collect_schema()
+    rows = polars.scan_ndjson(path, schema={**found, **types})
+    model = polars.col("target").replace_strict(models, default=None, return_dtype=polars.String)
+    return rows.with_columns(polars.col("weight").fill_null(1.0), model.alias("model"))
+
+
+def table(records: list[dict[str, Any]], backend: str | None) -> Any:
+    """Records as a table: polars, pandas, or as they are where neither is installed."""
+    chosen = backend or installed()
+    if chosen == "polars":
+        import polars
+
+        return polars.DataFrame(records, infer_schema_length=None)
+    if chosen == "pandas":
+        import pandas
+
+        return pandas.DataFrame.from_records(records)
+    return records
+
+
+def installed() -> str:
+    """The library that tables come in when none is named."""
+    import importlib.util
+
+    for name in ("polars", "pandas"):
+        if importlib.util.find_spec(name) is not None:
+            return name
+    return "records"
+
+
+def checked(backend: str | None) -> str:
+    """The library to use; an error names those that there are."""
+    chosen = backend or installed()
+    if chosen not in ("polars", "pandas", "records"):
+        raise ValueError(f"backend: {chosen!r} is not known; use 'polars', 'pandas' or 'records'")
+    return chosen
+
+
+def to_parquet(path: Path, models: Mapping[str, str], destination: Path) -> Path:
+    """Writes the rows as Parquet (zstd), streaming: they need not fit into memory."""
+    try:
+        import polars  # noqa: F401
+    except ImportError as error:
+        raise PlimsollError("Parquet needs polars: `pip install 'plimsoll-load[polars]'`") from error
+    scan(path, models).sink_parquet(destination, compression="zstd")
+    return destination

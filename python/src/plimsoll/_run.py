@@ -1,0 +1,341 @@
+"""Results: what a command measured, read from the files of its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from plimsoll import _binary, _rows
+from plimsoll._errors import CheckFailed, RunError
+from plimsoll._histogram import percentile_ms
+
+
+class Verdict(str, Enum):
+    """What a command came to. Only `PASS` is a pass: missing data never is."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+    INTERRUPTED = "interrupted"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Result:
+    """The folder of a result: `text`, `data` (the JSON file), `html`, `verdict`."""
+
+    #: The JSON file of the folder.
+    file: str = "summary.json"
+
+    def __init__(self, folder: str | Path, *, exit_code: int | None = None, text: str | None = None) -> None:
+        self.folder = Path(folder)
+        self._exit_code = exit_code
+        self._text = text
+        if not (self.folder / self.file).is_file():
+            raise RunError(f"{self.folder}: has no {self.file}")
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All figures, as the JSON file of the folder has them."""
+        loaded: dict[str, Any] = json.loads((self.folder / self.file).read_text(encoding="utf-8"))
+        return loaded
+
+    @property
+    def text(self) -> str:
+        """The screen that the command ended with."""
+        if self._text is None:
+            self._text = _binary.call(["report", str(self.folder)]).stdout
+        return self._text
+
+    @property
+    def report(self) -> str:
+        """The whole report as text."""
+        return _binary.call(["report", str(self.folder), "--full"]).stdout
+
+    @property
+    def html(self) -> str:
+        """The page with charts: one document without scripts."""
+        path = self.folder / "report.html"
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+        return _binary.call(["report", str(self.folder), "--html"]).stdout
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the command came to."""
+        return _verdict_of_code(self._exit_code)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is "pass"."""
+        return self.verdict is Verdict.PASS
+
+    def check(self) -> None:
+        """Raises `CheckFailed`, with the screen of the result, unless it passed."""
+        if not self.passed:
+            raise CheckFailed(f"{self.verdict}: {self.folder}\n{self.text}", self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.verdict}: {self.folder}>"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+class Run(Result):
+    """A run: its figures by stage, its rows, its verdict."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """`summary.json`: docs/reference/summary.md describes every key."""
+        return self.data
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the same order as the program's exit code."""
+        if self._exit_code is not None and self._exit_code != _binary.INVALID:
+            return _verdict_of_code(self._exit_code)
+        ended = self.summary["run"]["ended"]
+        if ended == "interrupted":
+            return Verdict.INTERRUPTED
+        if ended == "too_many_errors":
+            return Verdict.FAIL
+        if self.summary["validity"]["state"] != "valid":
+            return Verdict.INVALID
+        states = [found["judgement"]["state"] for found in self.summary["thresholds"]]
+        levels = [found["level"]["state"] for found in self.summary.get("bands", [])]
+        if "fail" in states or "critical" in levels:
+            return Verdict.FAIL
+        counters = self.summary["total"]["counters"]
+        counted = counters["completed"] or counters.get("as_expected", 0)
+        return Verdict.INCONCLUSIVE if "inconclusive" in states or not counted else Verdict.PASS
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The model that each target was asked for."""
+        return {target["name"]: target["model"] for target in self.summary["targets"]}
+
+    def percentile(
+        self,
+        metric: str,
+        percent: float = 50,
+        *,
+        stage: str | None = None,
+        scenario: str | None = None,
+        target: str | None = None,
+    ) -> float | None:
+        """A percentile in milliseconds, like `percentile("ttft", 95, stage="@100:30s")`.
+
+        `None` if the data do not carry it: with fewer than 10 values beyond it, or none at all. Without `stage`,
+        `scenario` and `target` it is that of the whole run, warm-up left out.
+        """
+        if not 0 < percent < 100:
+            raise ValueError(f"percent: {percent} is not between 0 and 100")
+        group = self._group(stage, scenario, target)
+        found = group["distributions"].get(_metric(metric, self.summary["total"]["distributions"]))
+        if found is None:
+            return None
+        written = found.get("p" + f"{percent:g}".replace(".", "_"), percentile_ms)
+        value: float | None = percentile_ms(found["histogram"], percent) if written is percentile_ms else written
+        return value
+
+    def stages(self, backend: str | None = None) -> Any:
+        """A table with one row per stage, warm-up left out: load, rates, median and tail times, errors.
+
+        `backend` is "polars", "pandas" or "records" (a list of dicts); default: what is installed.
+        """
+        _rows.checked(backend)
+        info = {stage["name"]: stage for stage in self.summary["stages"]}
+        records = [
+            _stage_record(info[group["stage"]], group) for group in self.summary["by_stage"] if not group["warmup"]
+        ]
+        return _rows.table(records, backend)
+
+    def figures(self, backend: str | None = None) -> Any:
+        """Every figure in the long form: stage, target, scenario, metric, statistic, value."""
+        _rows.checked(backend)
+        groups = [self.summary["total"]]
+        for key in ("by_stage", "by_target", "by_scenario", "cells"):
+            groups.extend(self.summary[key])
+        return _rows.table([record for group in groups for record in _long_form(group)], backend)
+
+    def rows(self, backend: str | None = None) -> Any:
+        """One row per request, with its model: polars, pandas, or a list of dicts."""
+        chosen = _rows.checked(backend)
+        path = self._rows_path()
+        if chosen == "polars":
+            if path.suffix == ".parquet":
+                import polars
+
+                return polars.read_parquet(path)
+            return _rows.scan(path, self.models).collect()
+        if chosen == "pandas":
+            import pandas
+
+            read = pandas.read_parquet(path) if path.suffix == ".parquet" else pandas.read_json(path, lines=True)
+            if "model" not in read and "target" in read:
+                read["model"] = read["target"].map(self.models)
+            return read
+        return list(self.iter_rows())
+
+    def iter_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows one by one, as `results.jsonl` has them, with the model of their target."""
+        models = self.models
+        with (self.folder / "results.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                row.setdefault("model", models.get(row["target"]))
+                yield row
+
+    def to_parquet(self, path: str | Path | None = None) -> Path:
+        """Writes the rows as Parquet, by default `results.parquet` in the folder, from where `rows` reads them then."""
+        destination = Path(path) if path is not None else self.folder / "results.parquet"
+        return _rows.to_parquet(self._lines_path(), self.models, destination)
+
+    def _rows_path(self) -> Path:
+        parquet = self.folder / "results.parquet"
+        return parquet if parquet.is_file() else self._lines_path()
+
+    def _lines_path(self) -> Path:
+        path = self.folder / "results.jsonl"
+        if not path.is_file():
+            raise RunError(f"{self.folder}: has no results.jsonl; the run was made without rows")
+        return path
+
+    def _group(self, stage: str | None, scenario: str | None, target: str | None) -> dict[str, Any]:
+        wanted = {"stage": stage, "scenario": scenario, "target": target}
+        named = {key: value for key, value in wanted.items() if value is not None}
+        if not named:
+            total: dict[str, Any] = self.summary["total"]
+            return total
+        groups = self.summary[f"by_{next(iter(named))}"] if len(named) == 1 else self.summary["cells"]
+        found = [group for group in groups if all(group[key] == value for key, value in named.items())]
+        if len(found) == 1:
+            only: dict[str, Any] = found[0]
+            return only
+        if found:
+            raise KeyError(f"{named}: {len(found)} groups; name stage, scenario and target")
+        known = {key: sorted({str(group[key]) for group in groups}) for key in named}
+        raise KeyError(f"{named}: there is no such group; known are {known}")
+
+
+class Comparison(Result):
+    """The result of `compare`: `data["gates"]` has each gate with its judgement."""
+
+    file = "comparison.json"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the gates came to."""
+        return Verdict(self.data["verdict"])
+
+
+class Knee(Result):
+    """The result of `knee`: how much load each target carries within the objective."""
+
+    file = "knee.json"
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all targets, as the exit code of the program."""
+        if self.data["interrupted"]:
+            return Verdict.INTERRUPTED
+        verdicts = [_knee_verdict(found) for found in self.data["knees"]]
+        worst = (verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in verdicts)
+        return next(worst, Verdict.PASS)
+
+
+class Versus(Run):
+    """The result of `versus`: what each target adds, request by request, in `comparison`."""
+
+    @cached_property
+    def comparison(self) -> dict[str, Any]:
+        """`versus.json`: docs/reference/versus.md describes every key."""
+        loaded: dict[str, Any] = json.loads((self.folder / "versus.json").read_text(encoding="utf-8"))
+        return loaded
+
+
+def load(folder: str | Path) -> Run | Comparison | Knee:
+    """A stored result; a folder of results gives the latest one that has a summary."""
+    path = Path(folder)
+    for kind, file in (
+        (Comparison, "comparison.json"),
+        (Knee, "knee.json"),
+        (Versus, "versus.json"),
+        (Run, "summary.json"),
+    ):
+        if (path / file).is_file():
+            return kind(path)
+    inside = sorted((found.parent for found in path.glob("*/summary.json")), key=lambda found: found.name)
+    if not inside:
+        raise RunError(f"{path}: is neither the folder of a result nor a folder of such folders")
+    return load(inside[-1])
+
+
+def _knee_verdict(found: Mapping[str, Any]) -> Verdict:
+    wanted, kind = (found.get("at_least") or {}).get("state"), found["knee"]["kind"]
+    if wanted == "kept" or (wanted is None and kind in ("interval", "bracket", "at_least")):
+        return Verdict.PASS
+    return Verdict.FAIL if wanted == "missed" or kind == "not_even" else Verdict.INCONCLUSIVE
+
+
+def _verdict_of_code(code: int | None) -> Verdict:
+    verdicts = {_binary.PASS: Verdict.PASS, _binary.FAILED: Verdict.FAIL, _binary.INTERRUPTED: Verdict.INTERRUPTED}
+    return verdicts.get(code if code is not None else -1, Verdict.INCONCLUSIVE)
+
+
+def _metric(name: str, known: Mapping[str, Any]) -> str:
+    """The key of a metric: `ttft` is `ttft_ms`."""
+    return name if name in known or name.endswith("_ms") else f"{name}_ms"
+
+
+_STATISTICS = ("count", "mean", "min", "max", "p50", "p90", "p95", "p99", "p99_9")
+
+
+def _stage_record(info: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, Any]:
+    rates, counters, times = group["rates"], group["counters"], group["distributions"]
+    output = [rates.get("output_token_rate_reported_per_s"), rates.get("output_token_rate_estimated_per_s")]
+    given = [rate for rate in output if rate is not None]
+    record: dict[str, Any] = {
+        "stage": group["stage"],
+        "model": info["model"],
+        "users": info.get("users"),
+        "duration_s": group["duration_s"],
+        "planned_per_s": rates.get("planned_rate_per_s"),
+        "sent_per_s": rates.get("achieved_rate_per_s"),
+        "completed_per_s": rates.get("throughput_per_s"),
+        "output_tokens_per_s": sum(given) if given else None,
+        "requests": counters["scheduled"],
+        "completed": counters["completed"],
+        "rejected": counters["rejected"],
+        "failed": counters["failed"],
+        "error_rate": rates.get("error_rate"),
+    }
+    for metric in ("response_time", "ttft", "itl", "tpot"):
+        found = times.get(f"{metric}_ms", {})
+        record.update({f"{metric}_{name}_ms": found.get(name) for name in ("p50", "p95", "p99")})
+    return record
+
+
+def _long_form(group: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    scope = {key: group[key] for key in ("stage", "target", "scenario")}
+    kinds = {"count": group["counters"], "rate": group["rates"]}
+    for statistic, figures in kinds.items():
+        for metric, value in figures.items():
+            if value is not None:
+                yield {**scope, "metric": metric, "statistic": statistic, "value": float(value)}
+    for metric, found in group["distributions"].items():
+        for statistic in _STATISTICS:
+            if found.get(statistic) is not None:
+                yield {**scope, "metric": metric, "statistic": statistic, "value": float(found[statistic])}

@@ -1,0 +1,80 @@
+"""The other commands, the servers and the fixture."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import CHAT
+
+import plimsoll
+
+
+def test_http_sends_as_many_requests_as_asked(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    run = plimsoll.http(f"{mock.url}/health", connections=2, max_requests=50, out=tmp_path)
+    assert run.summary["total"]["counters"]["completed"] == 50
+
+
+def test_http_sends_a_body(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    body = '{"model": "mock-fast", "messages": [{"role": "user", "content": "hi"}]}'
+    run = plimsoll.http(f"{mock.url}/v1/chat/completions", body=body, connections=1, max_requests=5, out=tmp_path)
+    assert run.summary["total"]["statuses"] == {"200": 5}
+
+
+def test_versus_finds_what_the_gateway_adds(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    with plimsoll.Gateway(mock, preset="proxy") as gateway:
+        result = plimsoll.versus({"gateway": gateway.url}, CHAT, direct=mock.url, rate=20, duration="5s", out=tmp_path)
+    assert result.comparison["schema"].startswith("plimsoll.versus/")
+    assert set(result.models) >= {"gateway", "direct"}
+    assert isinstance(plimsoll.load(result.folder), plimsoll.Versus)
+
+
+def test_compare_judges_two_runs(run: plimsoll.Run, mock: plimsoll.Mock, tmp_path: Path) -> None:
+    new = plimsoll.run(CHAT, target=mock.url, out=tmp_path, thresholds={"ttft": "p(50)<10s"})
+    # One run of each version does not show how much runs differ: never a pass.
+    result = plimsoll.compare([run], [new], gates={"ttft.p50": "10%"}, out=tmp_path)
+    assert result.verdict is plimsoll.Verdict.INCONCLUSIVE
+    assert plimsoll.load(result.folder).verdict is plimsoll.Verdict.INCONCLUSIVE
+
+
+def test_knee_searches_within_its_bounds(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    result = plimsoll.knee(
+        CHAT, "ttft<1s : 50%", target=mock.url, start=5, highest=10, budget="30s", confirm="0s", out=tmp_path
+    )
+    (found,) = result.data["knees"]
+    assert found["knee"]["low"] == 10
+    assert result.verdict is plimsoll.load(result.folder).verdict is plimsoll.Verdict.PASS
+
+
+def test_servers_serve_and_stop() -> None:
+    with plimsoll.Mock() as mock, plimsoll.Gateway(mock) as gateway:
+        assert b"mock-fast" in urllib.request.urlopen(f"{mock.url}/v1/models").read()
+        assert gateway.url != mock.url
+        assert mock.pid > 0
+        url = mock.url
+    with pytest.raises(OSError):
+        urllib.request.urlopen(url, timeout=1)
+
+
+def test_a_server_that_cannot_start_says_why() -> None:
+    with plimsoll.Mock() as mock, pytest.raises(plimsoll.RunError, match="in use"):
+        plimsoll.Mock(listen=mock.url.removeprefix("http://")).start()
+
+
+def test_the_binary_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_BIN", "/nonexistent/plimsoll")
+    with pytest.raises(plimsoll.BinaryNotFound, match="/nonexistent"):
+        plimsoll.run("minimal")
+
+
+def test_the_fixture_runs_a_profile(mock: plimsoll.Mock, plimsoll_run: Callable[..., plimsoll.Run]) -> None:
+    assert plimsoll_run(CHAT, target=mock.url, stages="@20:1s", thresholds={"error_rate": "<1%"}).passed
+
+
+def test_the_fixture_fails_a_test_whose_threshold_is_broken(
+    mock: plimsoll.Mock, plimsoll_run: Callable[..., plimsoll.Run]
+) -> None:
+    with pytest.raises(pytest.fail.Exception, match="ttft"):
+        plimsoll_run(CHAT, target=mock.url, stages="@40:1s", thresholds={"ttft": "p(50)<1us"})
