@@ -80,8 +80,8 @@ pub(crate) struct ComparisonFlags {
     /// How targets share the time; virtual users always take turns [default: spread]
     #[arg(long, value_enum)]
     schedule: Option<Schedule>,
-    /// Whether the reference is loaded twice, to see that the measurement is right [default: on
-    /// where its address is private]
+    /// Load the reference twice, to see that the measurement is right [default: off]. Its process
+    /// then has twice the load of the others
     #[arg(long, value_enum)]
     control: Option<Switch>,
     /// Name of the target that the others are measured against [default: `direct`, else the first]

@@ -281,10 +281,7 @@ impl Measurement {
         overrides.sets.extend(settings.iter().map(|&set| set.to_owned()));
         let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?;
         for planned in &mut plan.targets {
-            // The control has the name of the reference, and a dash.
-            let own = |(name, _): &&(String, SuiteTarget)| {
-                planned.name.strip_suffix('\'').unwrap_or(&planned.name) == name
-            };
+            let own = |(name, _): &&(String, SuiteTarget)| planned.name == *name;
             if !targets.iter().find(own).is_some_and(|(_, target)| has_key(target)) {
                 planned.key = None;
             }

@@ -96,8 +96,7 @@ impl Compared {
 #[test]
 fn every_block_is_complete_at_each_target_once_with_equal_content_and_common_draws() {
     let mock = mock();
-    let profile =
-        "stream: true\nturns: 2\nstages: 'w@50:200ms,@60:2s'\nworkers: 2\nversus: {alone: 0s}";
+    let profile = "stream: true\nturns: 2\nstages: 'w@50:200ms,@60:2s'\nworkers: 2\nversus: {alone: 0s, control: true}";
     let compared = compare(&mock, plan(&mock, "", profile));
     let names: Vec<_> =
         compared.result.metadata.targets.iter().map(|target| target.name.as_str()).collect();

@@ -194,11 +194,8 @@ impl ProfileCheck<'_> {
     /// A stage must be long enough for each target to have one window.
     fn check_time_for_turns(&mut self) {
         let (file, versus) = (self.file, &self.file.versus);
-        let main: Option<TargetUrl> =
-            file.targets.get(reference(file)).and_then(|target| target.url.parse().ok());
         let own = file.targets.iter().any(|target| target.role == RoleFile::Control);
-        let twin = versus.control.unwrap_or_else(|| main.is_some_and(|url| url.is_private()));
-        let targets = file.targets.len() as u64 + u64::from(twin && !own);
+        let targets = file.targets.len() as u64 + u64::from(versus.control && !own);
         let least = versus.window.as_u64().saturating_mul(targets);
         let stages = file.stages.iter().flat_map(|stages| &stages.0);
         let in_turns = stages.filter(|stage| {

@@ -26,9 +26,9 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
             watch: None,
         }];
     }
-    let (reference, private) = (reference(file), urls.main.is_private());
+    let reference = reference(file);
     let own = file.targets.iter().position(|target| target.role == RoleFile::Control);
-    let twin = own.is_none() && file.versus.control.unwrap_or(private);
+    let twin = own.is_none() && file.versus.control;
     let shared = Shared { key, model, headers };
     let listed = std::mem::take(&mut file.targets).into_iter().zip(urls.compared);
     let mut all: Vec<_> = listed.map(|(own, url)| shared.target(own, url)).collect();

@@ -91,10 +91,11 @@ pub struct VersusFile {
     #[schemars(with = "String", extend("format" = "duration"))]
     pub alone: Nanos,
     /// Whether the reference is loaded twice, under two names: a difference between the two shows
-    /// that the measurement is wrong. Left out: if the reference has a private address, or one of
-    /// this host, so that it costs nothing.
+    /// that the measurement is wrong. The second copy loads the reference's process twice as much
+    /// as the others, which makes it faster where a warmer process is faster, and slower near its
+    /// limit. A target with `role: control` and a process of its own has no such effect.
     #[serde(default)]
-    pub control: Option<bool>,
+    pub control: bool,
     /// What later turns of a chat repeat as the model's answers: `canned` texts, the same for all
     /// targets, or the `live` answers, which differ between targets.
     #[serde(default)]
@@ -131,7 +132,7 @@ impl Default for VersusFile {
             gap: gap(),
             window: window(),
             alone: alone(),
-            control: None,
+            control: false,
             replies: Replies::default(),
             reference: None,
             margin: None,

@@ -268,19 +268,6 @@ fn a_short_suite_says_nothing_of_knees() {
 }
 
 #[test]
-fn a_control_that_differs_makes_the_comparison_invalid_and_nothing_is_said() {
-    let delays = [("direct'", 500), ("gateway", 300)];
-    let report = run(Suite::Tiers, &delays, &[], false).unwrap();
-    let text = report.text(160);
-    assert!(!text.contains("gateway is slower"), "{text}");
-    assert!(text.contains("[INVALID] 128/128 SSE"), "{text}");
-    assert!(text.contains("128/128: the comparison is invalid: the control differs"), "{text}");
-    assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Inconclusive);
-    let accepted = Accepted { invalid: true, missing: false };
-    assert_eq!(report.outcome(accepted), SuiteOutcome::Complete);
-}
-
-#[test]
 fn suites_about_one_target_refuse_more_before_any_load() {
     for suite in [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick] {
         let several = run(suite, &[], &["fast", "slower"], false).unwrap_err().to_string();
