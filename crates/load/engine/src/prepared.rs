@@ -34,11 +34,11 @@ pub(crate) struct PreparedRun {
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
-    /// How many requests may still be sent, where that is limited. The only thing that workers
-    /// share while they run, because parts of it would not be used up at the same time.
+    /// How many requests may still be sent, where that is limited. Workers
+    /// share it while they run, because parts of it would not be used up at the same time.
     requests_left: Option<AtomicU64>,
-    /// By target: whether the probe found that its streams say why the model stopped. Only read
-    /// once the load has begun.
+    /// By target: whether its streams say why the model stopped. The probe learns it, or the first
+    /// worker that sees one; then all know it.
     finish_reasons: Vec<AtomicBool>,
     /// By target: when it was taken out of the comparison, after the run's start; `u64::MAX` for
     /// not at all. Written by the thread that follows the run, read by workers at their ticks.
@@ -127,14 +127,17 @@ impl PreparedRun {
         self.routes.len()
     }
 
-    /// By target: whether its streams are known to say why the model stopped.
-    pub(crate) fn finish_reasons(&self) -> impl Iterator<Item = bool> {
-        self.finish_reasons.iter().map(|known| known.load(Ordering::Relaxed))
+    /// Whether the streams of a target are known to say why the model stopped.
+    pub(crate) fn gives_finish_reasons(&self, target: TargetId) -> bool {
+        self.finish_reasons[target.index()].load(Ordering::Relaxed)
     }
 
-    /// Notes that the streams of a target say why the model stopped.
+    /// Notes that the streams of a target say why the model stopped. Written once, so that the
+    /// workers only read it from then on.
     pub(crate) fn note_finish_reason(&self, target: TargetId) {
-        self.finish_reasons[target.index()].store(true, Ordering::Relaxed);
+        if !self.gives_finish_reasons(target) {
+            self.finish_reasons[target.index()].store(true, Ordering::Relaxed);
+        }
     }
 
     /// Takes a target out of the comparison, so long after the run's start.

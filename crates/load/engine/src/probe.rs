@@ -96,9 +96,6 @@ pub(crate) fn probe(
         for (scenario, target) in routes(run) {
             let time = &mut times[target.index()];
             let found = try_route(&worker, scenario, target, &mut report, time).await;
-            if worker.finish_reasons[target.index()].get() {
-                run.note_finish_reason(target);
-            }
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
                 scenario: run.plan.scenarios[scenario.index()].name.clone(),

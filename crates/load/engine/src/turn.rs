@@ -432,10 +432,9 @@ impl OpenTurn {
             return outcome;
         }
         if decoder.gives_finish_reasons() {
-            let target_gives_them = &worker.finish_reasons[sample.target.index()];
             if sample.finish_reason.is_some() {
-                target_gives_them.set(true);
-            } else if target_gives_them.get() {
+                worker.run.note_finish_reason(sample.target);
+            } else if worker.run.gives_finish_reasons(sample.target) {
                 self.detail = Some(NO_FINISH_REASON.to_owned());
                 return Outcome::Failed(ErrorClass::NoFinishReason);
             }

@@ -52,9 +52,6 @@ pub(crate) struct Worker {
     pub(crate) sources: Vec<ArrivalSource>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
-    /// By target: whether its streams say why the model stopped. The probe learned it, or this
-    /// worker from its first streams.
-    pub(crate) finish_reasons: Vec<Cell<bool>>,
     /// Tasks of agents that have begun and not ended.
     pub(crate) open_tasks: Cell<u64>,
     connectors: Vec<Rc<Connector>>,
@@ -97,7 +94,6 @@ impl Worker {
             buffers: BufferPool::new(run.routes()),
             sources: sources(&run, part),
             output_cap: None,
-            finish_reasons: run.finish_reasons().map(Cell::new).collect(),
             open_tasks: Cell::new(0),
             connectors,
             targets: u16::try_from(targets).unwrap_or(u16::MAX),

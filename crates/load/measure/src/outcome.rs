@@ -90,6 +90,9 @@ error_classes! {
     /// The stream had its terminator and no reason why the model stopped, although the target gives
     /// one in other streams: a gateway may have ended a stream that was cut before it.
     NoFinishReason => ("no_finish_reason", Target),
+    /// The stream had its terminator and nothing before it: no content, no finish reason and no
+    /// tokens.
+    EmptyAnswer => ("empty_answer", Target),
     /// The answer to a WebSocket handshake is a success, but no proper 101.
     WebsocketHandshake => ("websocket_handshake", Target),
     /// The frames of a WebSocket break the protocol.

@@ -7,6 +7,7 @@ mod delta;
 mod embeddings;
 mod error_detail;
 mod json_reader;
+mod parts;
 mod plain;
 mod plain_answer;
 mod response_state;
@@ -237,8 +238,11 @@ impl Decoder {
     ///
     /// 2xx is [`Outcome::Completed`] if the body matches the dialect, 4xx is [`Outcome::Rejected`],
     /// 5xx and 3xx are failures. A stream must have had its [terminator](Dialect::terminator), or
-    /// it is [`ErrorClass::StreamTruncated`]. That includes servers that omit `[DONE]` after a
-    /// finish reason, because nothing else distinguishes their end from a cut.
+    /// it is [`ErrorClass::StreamTruncated`]. Chat streams may omit `[DONE]` after a finish reason,
+    /// as some servers do: the body came to its own end, and the model had stopped.
+    ///
+    /// An answer whose finish reason says that the target failed is [`ErrorClass::StreamError`],
+    /// and a stream with nothing in it is [`ErrorClass::EmptyAnswer`].
     pub fn finish(&mut self) -> Outcome {
         if let Some(class) = self.state.failure() {
             return Outcome::Failed(class);
@@ -361,8 +365,9 @@ impl Decoder {
                 Ok(Outcome::Completed)
             }
             BodyKind::Rpc => self.finish_rpc(),
-            BodyKind::Events | BodyKind::Messages if self.state.is_over() => Ok(Outcome::Completed),
-            BodyKind::Events | BodyKind::Messages => Err(self.truncated()),
+            BodyKind::Events => self.finish_events(),
+            BodyKind::Messages if self.state.is_over() => Ok(Outcome::Completed),
+            BodyKind::Messages => Err(self.truncated()),
             BodyKind::NoWebSocket => Err(DecodeError::new(
                 ErrorClass::WebsocketHandshake,
                 "the target answers the handshake with a success, but opens no WebSocket",
@@ -371,11 +376,36 @@ impl Decoder {
                 let text = simdutf8::basic::from_utf8(&self.buffered)
                     .map_err(|_| ErrorClass::MalformedBody)?;
                 read_whole(self.dialect, &mut self.state, text)?;
-                Ok(Outcome::Completed)
+                let failed = self.state.hidden_failure();
+                // A whole answer says by its members that it is one, even if it has no content.
+                match failed.filter(|error| error.class != ErrorClass::EmptyAnswer) {
+                    Some(error) => Err(error),
+                    None => Ok(Outcome::Completed),
+                }
             }
             BodyKind::WrongContentType => Err(self.wrong_content_type()),
             BodyKind::Error(status) => self.error_response(status),
         }
+    }
+
+    /// Ends a stream of events. Its last event counts even if the blank line behind it is missing.
+    fn finish_events(&mut self) -> Result<Outcome, DecodeError> {
+        let Self { dialect, parser, state, .. } = self;
+        let mut last = Ok(());
+        if !state.is_over() {
+            // A line that is no text was cut, as a part of an event was.
+            let _ = parser.finish(|event| last = read_event(*dialect, state, &event, &mut |_| {}));
+        }
+        if let Err(error) = last
+            && error.class != ErrorClass::MalformedBody
+        {
+            return Err(error);
+        }
+        let stopped = *dialect == Dialect::OpenaiChat && state.finish_reason().is_some();
+        if !state.is_over() && !stopped {
+            return Err(self.truncated());
+        }
+        state.hidden_failure().map_or(Ok(Outcome::Completed), Err)
     }
 
     fn truncated(&self) -> DecodeError {
@@ -419,7 +449,7 @@ fn read_event(
     if event.name == "error" {
         return Err(DecodeError::from_error_event(event.data));
     }
-    if event.data == DONE {
+    if event.data.trim() == DONE {
         // Some gateways end the streams of all dialects with it. It terminates chat streams only.
         if dialect == Dialect::OpenaiChat {
             state.end();

@@ -2,8 +2,9 @@
 //!
 //! The grammar is that of the WHATWG HTML standard ("Interpreting an event stream", section 9.2.6):
 //! lines end in LF, CRLF or CR; the data lines of an event are joined by LF; comments and the
-//! fields `id` and `retry` are skipped; an event without its final blank line is dropped. A browser
-//! replaces invalid UTF-8. Here it is an error of the target.
+//! fields `id` and `retry` are skipped. Three things differ from a browser: invalid UTF-8 is an
+//! error of the target; an event without its final blank line is dropped only if it is not asked
+//! for at the [end](Parser::finish); and a field `error` is an event of that name.
 
 use std::mem;
 
@@ -102,6 +103,18 @@ impl Parser {
         self.keep_partial_line(rest)
     }
 
+    /// Ends the stream: passes an event on whose blank line is missing.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn finish(&mut self, mut emit: impl FnMut(Event<'_>)) -> Result<(), ErrorClass> {
+        if !self.partial_line.is_empty() {
+            self.spliced_line(b"", &mut emit)?;
+        }
+        self.dispatch(None, &mut emit);
+        Ok(())
+    }
+
     fn after_split_line_end<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let split = !bytes.is_empty() && mem::take(&mut self.after_cr);
         bytes.strip_prefix(b"\n").filter(|_| split).unwrap_or(bytes)
@@ -139,9 +152,11 @@ impl Parser {
                 self.keep_data(borrowed.take())?;
                 self.keep_data(Some(value))?;
             }
-            Field::Name(name) => {
-                self.name.clear();
-                self.name.push_str(name);
+            Field::Name(name) => self.set_name(name),
+            Field::Error(error) => {
+                self.set_name("error");
+                self.keep_data(borrowed.take())?;
+                self.keep_data(Some(error))?;
             }
             Field::Other => {}
         }
@@ -180,6 +195,11 @@ impl Parser {
         }
     }
 
+    fn set_name(&mut self, name: &str) {
+        self.name.clear();
+        self.name.push_str(name);
+    }
+
     fn keep_data(&mut self, line: Option<&str>) -> Result<(), ErrorClass> {
         let Some(line) = line else { return Ok(()) };
         let Some(data) = &mut self.data else {
@@ -208,6 +228,8 @@ enum Field<'a> {
     Blank,
     Data(&'a str),
     Name(&'a str),
+    /// `error: ...`, which some servers write in place of an event of that name.
+    Error(&'a str),
     Other,
 }
 
@@ -225,6 +247,7 @@ impl<'a> Field<'a> {
         match field {
             "data" => Self::Data(value),
             "event" => Self::Name(value),
+            "error" if !value.is_empty() => Self::Error(value),
             _ => Self::Other,
         }
     }

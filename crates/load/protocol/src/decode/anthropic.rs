@@ -1,10 +1,8 @@
 //! Anthropic's Messages API.
 
-use plimsoll_measure::ErrorClass;
-
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object, from_str};
-use super::response_state::{DecodeError, DecodeResult, ResponseState};
+use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
+use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::usage::AnthropicUsage;
 use crate::sse::Event;
 
@@ -75,9 +73,9 @@ pub(super) fn read_event(
     event: &Event<'_>,
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
-    let read: StreamEvent<'_> = from_str(event.data)?;
-    if let Some(error) = read.error {
-        return Err(DecodeError::from_error_member(error));
+    let read: StreamEvent<'_> = parse(event.data)?;
+    if let Some(error) = read.error.and_then(DecodeError::reported) {
+        return Err(error);
     }
     let delta = read.delta.unwrap_or_default();
     match &*read.kind.or(event.name) {
@@ -101,7 +99,7 @@ pub(super) fn read_event(
         "message_delta" => read_message_delta(state, &delta, read.usage),
         "message_stop" => state.end(),
         "error" => return Err(DecodeError::from_error_event(event.data)),
-        "" => return Err(DecodeError::new(ErrorClass::MalformedBody, "an event has no `type`")),
+        "" => return Err(missing("type", event.data)),
         _ => {}
     }
     Ok(())
@@ -127,17 +125,18 @@ fn read_message_delta(
     }
 }
 
+fn missing(member: &str, received: &str) -> DecodeError {
+    DecodeError::in_place_of_answer(received)
+        .unwrap_or_else(|| DecodeError::without_member(member, received))
+}
+
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
-    let message: Message<'_> = from_str(body)?;
-    if let Some(error) = message.error {
-        return Err(DecodeError::from_error_member(error));
+    let message: Message<'_> = parse(body)?;
+    if let Some(error) = message.error.and_then(DecodeError::reported) {
+        return Err(error);
     }
-    for block in message
-        .content
-        .as_ref()
-        .ok_or_else(|| DecodeError::new(ErrorClass::MalformedBody, "there is no `content`"))?
-    {
+    for block in message.content.as_ref().ok_or_else(|| missing("content", body))? {
         state.push_text(&block.text);
         if &*block.kind == "tool_use" {
             let input = block.input.map_or("", |input| input.0);

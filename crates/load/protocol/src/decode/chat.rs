@@ -1,19 +1,19 @@
 //! `OpenAI`'s chat completions, and the variants that compatible servers send.
 
-use plimsoll_measure::ErrorClass;
-
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{
-    FirstElement, FreeValue, Raw, Str, Tag, free_values, from_object, from_str,
+    FirstElement, FreeValue, FromJson, Index, JsonError, Raw, Reader, Str, Tag, free_values,
+    from_object,
 };
-use super::response_state::{DecodeError, DecodeResult, ResponseState};
+use super::parts::{Arguments, Content, Reason};
+use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::usage::ChatUsage;
 use crate::sse::Event;
 
-/// One event of a stream. Requests ask for one choice, so only the first is read.
+/// One event of a stream.
 #[derive(Default)]
 struct Chunk<'a> {
-    choices: Option<FirstElement<Choice<'a>>>,
+    choices: Option<FollowedChoice<'a>>,
     usage: Option<ChatUsage<'a>>,
     error: Option<Raw<'a>>,
     /// The dialect has none; events of gateways have.
@@ -21,12 +21,38 @@ struct Chunk<'a> {
 }
 from_object!(Chunk<'a> { choices, usage, error, kind = "type" });
 
+/// The first choice, if an event has a part of it. Where a request asks for several (`n`), each
+/// event has a part of one of them, and they are not to be mixed.
+struct FollowedChoice<'a>(Option<Choice<'a>>);
+
+impl<'a> FromJson<'a> for FollowedChoice<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self, JsonError> {
+        if json.peek() == Some(b'{') {
+            return json.read_fitting().map(Self);
+        }
+        let mut followed = None;
+        json.elements(|json| {
+            let choice = json.read_fitting::<Choice<'a>>()?;
+            if followed.is_none() {
+                followed = choice.filter(|choice| choice.index == Index(0));
+            }
+            Ok(())
+        })?;
+        Ok(Self(followed))
+    }
+
+    fn fits(first: u8) -> bool {
+        first == b'[' || first == b'{'
+    }
+}
+
 #[derive(Default)]
 struct Choice<'a> {
+    index: Index,
     delta: Option<Message<'a>>,
-    finish_reason: Str<'a>,
+    finish_reason: Reason<'a>,
 }
-from_object!(Choice<'a> { delta, finish_reason });
+from_object!(Choice<'a> { index, delta, finish_reason });
 
 /// A response that is not streamed.
 #[derive(Default)]
@@ -40,17 +66,23 @@ from_object!(Completion<'a> { choices, usage, error });
 #[derive(Default)]
 struct WholeChoice<'a> {
     message: Option<Message<'a>>,
-    finish_reason: Str<'a>,
+    finish_reason: Reason<'a>,
 }
 from_object!(WholeChoice<'a> { message, finish_reason });
 
 /// A message or a part of one.
 #[derive(Default)]
 struct Message<'a> {
-    content: Str<'a>,
+    content: Content<'a>,
     refusal: Str<'a>,
-    reasoning_content: Str<'a>,
-    reasoning: Str<'a>,
+    reasoning_content: Content<'a>,
+    reasoning: Content<'a>,
+    /// The parts of `reasoning`, at `OpenRouter`.
+    reasoning_details: Content<'a>,
+    /// The same, at `LiteLLM`.
+    thinking_blocks: Content<'a>,
+    /// A spoken answer.
+    audio: Option<Audio<'a>>,
     tool_calls: Option<Vec<ToolCall<'a>>>,
     /// What `tool_calls` replaced.
     function_call: Option<Function<'a>>,
@@ -60,9 +92,34 @@ from_object!(Message<'a> {
     refusal,
     reasoning_content,
     reasoning,
+    reasoning_details,
+    thinking_blocks,
+    audio,
     tool_calls,
     function_call
 });
+
+impl<'a> Message<'a> {
+    /// The reasoning, and the rest. Servers that send several of these members repeat the same
+    /// reasoning in each.
+    fn take_reasoning(&mut self) -> Str<'a> {
+        let members = [
+            &mut self.reasoning_content,
+            &mut self.reasoning,
+            &mut self.reasoning_details,
+            &mut self.thinking_blocks,
+        ];
+        let reasoning = members.into_iter().map(std::mem::take).map(Content::all);
+        let reasoning = reasoning.reduce(Str::or).unwrap_or_default();
+        reasoning.or(std::mem::take(&mut self.content.thinking))
+    }
+}
+
+#[derive(Default)]
+struct Audio<'a> {
+    transcript: Str<'a>,
+}
+from_object!(Audio<'a> { transcript });
 
 #[derive(Default)]
 struct ToolCall<'a> {
@@ -76,7 +133,7 @@ from_object!(ToolCall<'a> { index, id, function });
 #[derive(Default)]
 struct Function<'a> {
     name: Str<'a>,
-    arguments: Str<'a>,
+    arguments: Arguments<'a>,
 }
 from_object!(Function<'a> { name, arguments });
 
@@ -96,22 +153,26 @@ pub(super) fn read_event(
     event: &Event<'_>,
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
-    let chunk: Chunk<'_> = from_str(event.data)?;
-    if let Some(error) = chunk.error {
-        return Err(DecodeError::from_error_member(error));
+    let chunk: Chunk<'_> = parse(event.data)?;
+    if let Some(error) = chunk.error.and_then(DecodeError::reported) {
+        return Err(error);
     }
     // Some servers send the usage in an event without choices. One with neither is malformed,
     // unless it says itself that it is of another kind, by its name or by a `type`: a ping of the
     // gateway, for instance.
     if chunk.choices.is_none() && chunk.usage.is_none() {
         let is_other = !event.name.is_empty() || !chunk.kind.is_empty();
-        return if is_other { Ok(()) } else { Err(no_choices()) };
+        return match DecodeError::in_place_of_answer(event.data) {
+            Some(error) => Err(error),
+            None if is_other => Ok(()),
+            None => Err(DecodeError::without_member("choices", event.data)),
+        };
     }
-    if let Some(FirstElement(Some(choice))) = chunk.choices {
+    if let Some(FollowedChoice(Some(choice))) = chunk.choices {
         if let Some(delta) = choice.delta {
             read_delta(state, delta, on_delta);
         }
-        state.set_finish_reason(&choice.finish_reason);
+        state.set_finish_reason(&choice.finish_reason.0);
     }
     if let Some(usage) = chunk.usage {
         state.set_usage(|_, refused| usage.read(refused));
@@ -119,47 +180,52 @@ pub(super) fn read_event(
     Ok(())
 }
 
-fn read_delta(state: &mut ResponseState, delta: Message<'_>, on_delta: OnDelta<'_>) {
-    // Servers that send both members repeat the same reasoning in both.
-    state.push_delta(DeltaKind::Reasoning, &delta.reasoning_content.or(delta.reasoning), on_delta);
-    state.push_delta(DeltaKind::Text, &delta.content, on_delta);
+fn read_delta(state: &mut ResponseState, mut delta: Message<'_>, on_delta: OnDelta<'_>) {
+    state.push_delta(DeltaKind::Reasoning, &delta.take_reasoning(), on_delta);
+    state.push_delta(DeltaKind::Text, &delta.content.text, on_delta);
     state.push_delta(DeltaKind::Text, &delta.refusal, on_delta);
+    if let Some(audio) = delta.audio {
+        state.push_delta(DeltaKind::Text, &audio.transcript, on_delta);
+    }
     for ToolCall { index, id, function } in delta.tool_calls.into_iter().flatten() {
-        let Function { name, arguments } = function.unwrap_or_default();
+        let Function { name, arguments: Arguments(arguments) } = function.unwrap_or_default();
         let (index, id) = (index.and_then(|index| index.0.parse().ok()), id.map(Raw::text));
         state.push_tool_call(index, [&id.unwrap_or_default(), &name, &arguments]);
         state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
     }
-    if let Some(Function { name, arguments }) = delta.function_call {
+    if let Some(Function { name, arguments: Arguments(arguments) }) = delta.function_call {
         state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
     }
 }
 
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
-    let completion: Completion<'_> = from_str(body)?;
-    if let Some(error) = completion.error {
-        return Err(DecodeError::from_error_member(error));
+    let completion: Completion<'_> = parse(body)?;
+    if let Some(error) = completion.error.and_then(DecodeError::reported) {
+        return Err(error);
     }
-    let Some(FirstElement(Some(choice))) = completion.choices else { return Err(no_choices()) };
-    let Some(message) = choice.message else {
-        return Err(DecodeError::new(ErrorClass::MalformedBody, "the choice has no `message`"));
+    let missing = |member| {
+        DecodeError::in_place_of_answer(body)
+            .unwrap_or_else(|| DecodeError::without_member(member, body))
     };
+    let Some(FirstElement(Some(choice))) = completion.choices else {
+        return Err(missing("choices"));
+    };
+    let Some(message) = choice.message else { return Err(missing("message")) };
     // Content is null where the model calls a tool.
-    state.push_text(&message.content);
+    state.push_text(&message.content.text);
     state.push_text(&message.refusal);
+    if let Some(audio) = message.audio {
+        state.push_text(&audio.transcript);
+    }
     for call in message.tool_calls.into_iter().flatten() {
         let function = call.function.unwrap_or_default();
         let id = call.id.map(Raw::text).unwrap_or_default();
-        state.begin_tool_call([&id, &function.name, &function.arguments]);
+        state.begin_tool_call([&id, &function.name, &function.arguments.0]);
     }
-    state.set_finish_reason(&choice.finish_reason);
+    state.set_finish_reason(&choice.finish_reason.0);
     if let Some(usage) = completion.usage {
         state.set_usage(|_, refused| usage.read(refused));
     }
     Ok(())
-}
-
-fn no_choices() -> DecodeError {
-    DecodeError::new(ErrorClass::MalformedBody, "there are no `choices`")
 }

@@ -1,9 +1,7 @@
 //! `OpenAI`'s embeddings.
 
-use plimsoll_measure::ErrorClass;
-
-use super::json_reader::{FirstElement, Raw, from_object, from_str};
-use super::response_state::{DecodeError, DecodeResult, ResponseState};
+use super::json_reader::{FirstElement, Raw, from_object};
+use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::usage::ChatUsage;
 
 #[derive(Default)]
@@ -16,12 +14,13 @@ from_object!(Embeddings<'a> { data, usage, error });
 
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
-    let embeddings: Embeddings<'_> = from_str(body)?;
-    if let Some(error) = embeddings.error {
-        return Err(DecodeError::from_error_member(error));
+    let embeddings: Embeddings<'_> = parse(body)?;
+    if let Some(error) = embeddings.error.and_then(DecodeError::reported) {
+        return Err(error);
     }
     if !matches!(embeddings.data, Some(FirstElement(Some(_)))) {
-        return Err(DecodeError::new(ErrorClass::MalformedBody, "there are no vectors in `data`"));
+        let error = DecodeError::in_place_of_answer(body);
+        return Err(error.unwrap_or_else(|| DecodeError::without_member("data", body)));
     }
     if let Some(usage) = embeddings.usage {
         state.set_usage(|_, refused| usage.read(refused));

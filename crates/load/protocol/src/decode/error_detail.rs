@@ -4,6 +4,8 @@ use serde_json::Value;
 
 /// Longest message, in bytes.
 const MAX_MESSAGE: usize = 512;
+/// Longest quotation of what was received, in bytes.
+const MAX_QUOTE: usize = 200;
 /// Longest code or type, in bytes.
 const MAX_WORD: usize = 64;
 
@@ -48,6 +50,28 @@ impl ErrorDetail {
         Self::in_object(&serde_json::from_slice(body).ok()?)
     }
 
+    /// The error in a text that has no answer, and no `error` member either. It says that it is one
+    /// by its `object`, `type` or `code`, or has a message and no type.
+    pub(super) fn in_place_of_answer(text: &str) -> Option<Self> {
+        const MESSAGES: [&str; 7] =
+            ["message", "msg", "detail", "error_message", "error_msg", "errors", "reason"];
+        let value: Value = serde_json::from_str(text).ok()?;
+        let members = value.as_object()?;
+        let kinds = ["object", "type"].map(|name| members.get(name).and_then(Value::as_str));
+        let is_error = |kind: &str| kind.to_ascii_lowercase().contains("error");
+        let code = ["code", "status", "status_code"].iter().find_map(|name| members.get(*name));
+        let says_so = kinds.iter().flatten().any(|kind| is_error(kind))
+            || code.and_then(Value::as_u64).is_some_and(|code| code >= 400);
+        let message = MESSAGES.iter().find_map(|name| {
+            members.get(*name).filter(|message| !message.is_null() && **message != "")
+        });
+        let has_message = message.is_some() && kinds[1].is_none();
+        (says_so || has_message).then(|| Self {
+            message: message.map_or_else(|| quote(text), message_of),
+            ..Self::from_error(&value)
+        })
+    }
+
     /// Parses the value of an `error` member, given as JSON text.
     pub(super) fn from_member(error: &str) -> Self {
         serde_json::from_str(error)
@@ -58,16 +82,22 @@ impl ErrorDetail {
     fn from_error(error: &Value) -> Self {
         let word = |name| error.get(name).and_then(scalar).map(|text| sanitize(&text, MAX_WORD));
         let message = error.get("message").unwrap_or(error);
-        Self {
-            kind: word("type"),
-            code: word("code"),
-            message: sanitize(&scalar(message).unwrap_or_else(|| message.to_string()), MAX_MESSAGE),
-        }
+        Self { kind: word("type"), code: word("code"), message: message_of(message) }
     }
 
     fn in_object(value: &Value) -> Option<Self> {
         value.get("error").filter(|error| !error.is_null()).map(Self::from_error)
     }
+}
+
+/// A message of any kind.
+fn message_of(value: &Value) -> String {
+    sanitize(&scalar(value).unwrap_or_else(|| value.to_string()), MAX_MESSAGE)
+}
+
+/// What was received, for a message about it.
+pub(super) fn quote(received: &str) -> String {
+    format!("`{}`", sanitize(received.trim(), MAX_QUOTE))
 }
 
 fn scalar(value: &Value) -> Option<String> {

@@ -25,6 +25,12 @@ type Result<T> = std::result::Result<T, JsonError>;
 /// A type that can be read from JSON.
 pub(super) trait FromJson<'a>: Sized {
     fn read(json: &mut Reader<'a>) -> Result<Self>;
+
+    /// Whether it can be read from a value that begins with this byte. A member of another kind
+    /// counts as absent: servers disagree about members that nobody needs.
+    fn fits(_first: u8) -> bool {
+        true
+    }
 }
 
 /// Reads all of `text` as one value.
@@ -86,6 +92,10 @@ macro_rules! from_object {
                     json.skip()
                 })?;
                 Ok(read)
+            }
+
+            fn fits(first: u8) -> bool {
+                first == b'{'
             }
         }
     };
@@ -180,6 +190,29 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reads a value of which nothing can be known in advance: no value of this text is free.
+    pub(super) fn read_bound<T: FromJson<'a>>(&mut self) -> Result<T> {
+        self.free_values = None;
+        T::read(self)
+    }
+
+    /// Reads a value that is not free, whatever it is.
+    fn not_free<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let free_values = self.free_values.take();
+        let value = read(self);
+        self.free_values = free_values;
+        value
+    }
+
+    /// Reads the next value, if it is of a kind that fits. Others are skipped.
+    pub(super) fn read_fitting<T: FromJson<'a>>(&mut self) -> Result<Option<T>> {
+        if self.peek().is_some_and(T::fits) {
+            return T::read(self).map(Some);
+        }
+        self.skip()?;
+        Ok(None)
+    }
+
     /// Skips a `null`, if it is next.
     fn skip_null(&mut self) -> Result<bool> {
         let is_null = self.peek() == Some(b'n');
@@ -226,7 +259,7 @@ impl<'a> Reader<'a> {
 
     /// The next byte that is not white space.
     #[inline]
-    fn peek(&mut self) -> Option<u8> {
+    pub(super) fn peek(&mut self) -> Option<u8> {
         match self.bytes().get(self.at) {
             Some(&byte) if byte > b' ' => Some(byte),
             _ => self.peek_past_space(),
@@ -370,14 +403,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string, borrowed from the input unless it has escapes. A `null` is read as the empty string:
-/// both mean "no content" in every dialect.
+/// A string, borrowed from the input unless it has escapes. A `null`, or a value of another kind,
+/// is read as the empty string: they mean "no content" in every dialect.
 #[derive(Debug, Default)]
 pub(super) struct Str<'a>(Cow<'a, str>);
 
 impl<'a> FromJson<'a> for Str<'a> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
-        if json.skip_null()? { Ok(Self::default()) } else { json.string().map(Self) }
+        if json.peek() == Some(b'"') {
+            return json.string().map(Self);
+        }
+        json.skip()?;
+        Ok(Self::default())
     }
 }
 
@@ -385,6 +422,15 @@ impl Str<'_> {
     /// This string, or the other one if this is empty.
     pub(super) fn or(self, other: Self) -> Self {
         if self.is_empty() { other } else { self }
+    }
+
+    /// Adds the other string behind this one.
+    pub(super) fn append(&mut self, other: Self) {
+        if self.is_empty() {
+            *self = other;
+        } else if !other.is_empty() {
+            self.0.to_mut().push_str(&other);
+        }
     }
 }
 
@@ -414,10 +460,22 @@ pub(super) struct Tag<'a>(Str<'a>);
 
 impl<'a> FromJson<'a> for Tag<'a> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
-        let free_values = json.free_values.take();
-        let read = Str::read(json).map(Self);
-        json.free_values = free_values;
-        read
+        json.not_free(Str::read).map(Self)
+    }
+}
+
+/// The position of a choice, which decides whether the rest of it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Index(pub(super) u64);
+
+/// Anything but a whole number, as a number or in quotes, is read as 0.
+impl<'a> FromJson<'a> for Index {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        json.peek();
+        let start = json.at;
+        json.not_free(Reader::skip)?;
+        let text = json.text[start..json.at].trim_matches('"');
+        Ok(Self(text.parse().unwrap_or_default()))
     }
 }
 
@@ -458,21 +516,30 @@ impl<'a> FromJson<'a> for Raw<'a> {
     }
 }
 
-/// A `null` is `None`.
+/// A `null`, or a value of a kind that does not fit, is `None`.
 impl<'a, T: FromJson<'a>> FromJson<'a> for Option<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
-        if json.skip_null()? { Ok(None) } else { T::read(json).map(Some) }
+        if json.skip_null()? { Ok(None) } else { json.read_fitting() }
     }
 }
 
+/// Elements of a kind that does not fit are left out. An object by itself is a list of one.
 impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         let mut elements = Self::new();
+        if json.peek() == Some(b'{') {
+            elements.extend(json.read_fitting()?);
+            return Ok(elements);
+        }
         json.elements(|json| {
-            elements.push(T::read(json)?);
+            elements.extend(json.read_fitting()?);
             Ok(())
         })?;
         Ok(elements)
+    }
+
+    fn fits(first: u8) -> bool {
+        first == b'[' || first == b'{'
     }
 }
 
@@ -513,21 +580,28 @@ impl<'a> Reported<'a> {
     }
 }
 
-/// The first element of an array. The others are skipped.
+/// The first element of an array, or an object by itself. The others are skipped.
 #[derive(Debug)]
 pub(super) struct FirstElement<T>(pub(super) Option<T>);
 
 impl<'a, T: FromJson<'a>> FromJson<'a> for FirstElement<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
+        if json.peek() == Some(b'{') && !T::fits(b'[') {
+            return json.read_fitting().map(Self);
+        }
         let mut first = None;
         json.elements(|json| {
             if first.is_some() {
                 return json.skip();
             }
-            first = Some(T::read(json)?);
+            first = json.read_fitting()?;
             Ok(())
         })?;
         Ok(Self(first))
+    }
+
+    fn fits(first: u8) -> bool {
+        first == b'[' || first == b'{'
     }
 }
 

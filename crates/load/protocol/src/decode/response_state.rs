@@ -3,8 +3,8 @@
 use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
 
 use super::delta::{Delta, DeltaKind, OnDelta};
-use super::error_detail::ErrorDetail;
-use super::json_reader::{JsonError, Raw};
+use super::error_detail::{self, ErrorDetail};
+use super::json_reader::{FromJson, JsonError, Raw, from_str};
 use super::plain::PlainAnswer;
 use super::usage::{RefusedUsage, UsageBounds};
 use crate::turn::ToolCall;
@@ -14,6 +14,20 @@ pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
 
 /// Longest finish reason that is kept, in bytes.
 const MAX_FINISH_REASON: usize = 64;
+
+/// Finish reasons that say that the target failed: `error` of `vLLM` and `OpenRouter`, `abort` of
+/// `vLLM` and `SGLang`, those of `DeepSeek` and Zhipu, and the statuses of the Responses API.
+const FAILURE_REASONS: [&str; 9] = [
+    "error",
+    "abort",
+    "aborted",
+    "failed",
+    "cancelled",
+    "canceled",
+    "insufficient_system_resource",
+    "network_error",
+    "server_error",
+];
 
 /// Most tool calls of a response that are kept.
 pub const MAX_TOOL_CALLS: usize = 128;
@@ -37,6 +51,36 @@ impl DecodeError {
     /// An error that the target reports inside a success: the value of its `error` member.
     pub(super) fn from_error_member(error: Raw<'_>) -> Self {
         Self { class: ErrorClass::StreamError, detail: ErrorDetail::from_member(error.0) }
+    }
+
+    /// The same, if the member says anything: some servers send an empty one with every answer.
+    pub(super) fn reported(error: Raw<'_>) -> Option<Self> {
+        let says_nothing = matches!(error.0, "\"\"" | "false" | "{}" | "[]" | "0");
+        (!says_nothing).then(|| Self::from_error_member(error))
+    }
+
+    /// What `data` reports as an error without an `error` member, if it does: `{"object":"error",
+    /// "message":..}`, `{"code":500,"msg":..}`.
+    pub(super) fn in_place_of_answer(data: &str) -> Option<Self> {
+        let detail = ErrorDetail::in_place_of_answer(data)?;
+        Some(Self { class: ErrorClass::StreamError, detail })
+    }
+
+    /// An answer without a member that it must have. `received` is the text that should have it.
+    pub(super) fn without_member(member: &str, received: &str) -> Self {
+        let message = format!("there is no `{member}` in {}", error_detail::quote(received));
+        Self::new(ErrorClass::MalformedBody, &message)
+    }
+
+    /// A text that cannot be read as the dialect says.
+    pub(super) fn unreadable(error: JsonError, received: &str) -> Self {
+        let message = if received.trim().is_empty() {
+            "the body is empty".to_owned()
+        } else {
+            let quoted = error_detail::quote(received);
+            format!("the body does not match the protocol: {error} of {quoted}")
+        };
+        Self::new(ErrorClass::MalformedBody, &message)
     }
 
     /// An error event of a stream. Its data can have any shape.
@@ -63,6 +107,11 @@ impl From<JsonError> for DecodeError {
         let message = format!("the body does not match the protocol: {error}");
         Self::new(ErrorClass::MalformedBody, &message)
     }
+}
+
+/// Reads a text of the dialect.
+pub(super) fn parse<'a, T: FromJson<'a>>(text: &'a str) -> Result<T, DecodeError> {
+    from_str(text).map_err(|error| DecodeError::unreadable(error, text))
 }
 
 const NOTHING_REPORTED: Usage = {
@@ -247,6 +296,23 @@ impl ResponseState {
         if self.keep_text {
             self.text.push_str(text);
         }
+    }
+
+    /// Why an answer that came to its end is none: its reason says that it failed, or it has
+    /// nothing in it.
+    pub(super) fn hidden_failure(&self) -> Option<DecodeError> {
+        if FAILURE_REASONS.iter().any(|reason| self.finish_reason.eq_ignore_ascii_case(reason)) {
+            let message =
+                format!("the target ended the answer with the reason `{}`", self.finish_reason);
+            return Some(DecodeError::new(ErrorClass::StreamError, &message));
+        }
+        let is_empty = self.content_events == 0
+            && self.finish_reason.is_empty()
+            && self.usage.completion.known().unwrap_or(0) == 0;
+        is_empty.then(|| {
+            let message = "the stream has its end and nothing before it: no content, no reason why the model stopped, no tokens";
+            DecodeError::new(ErrorClass::EmptyAnswer, message)
+        })
     }
 
     /// Replaces the reported usage by what `read` makes of the one before.

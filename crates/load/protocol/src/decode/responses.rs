@@ -3,8 +3,9 @@
 use plimsoll_measure::ErrorClass;
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object, from_str};
-use super::response_state::{DecodeError, DecodeResult, ResponseState};
+use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
+use super::parts::{Arguments, Content};
+use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::usage::ResponsesUsage;
 use crate::sse::Event;
 
@@ -49,20 +50,13 @@ from_object!(IncompleteDetails<'a> { reason });
 #[derive(Default)]
 struct OutputItem<'a> {
     kind: Tag<'a>,
-    content: Option<Vec<ContentPart<'a>>>,
+    content: Content<'a>,
     /// Of any kind: other items may have members of the same names.
     call_id: Option<Raw<'a>>,
     name: Option<Raw<'a>>,
-    arguments: Option<Raw<'a>>,
+    arguments: Arguments<'a>,
 }
 from_object!(OutputItem<'a> { kind = "type", content, call_id, name, arguments });
-
-#[derive(Default)]
-struct ContentPart<'a> {
-    text: Str<'a>,
-    refusal: Str<'a>,
-}
-from_object!(ContentPart<'a> { text, refusal });
 
 /// The values of an event that do not decide how the rest of it is read.
 pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
@@ -75,7 +69,7 @@ pub(super) fn read_event(
     event: &Event<'_>,
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
-    let read: StreamEvent<'_> = from_str(event.data)?;
+    let read: StreamEvent<'_> = parse(event.data)?;
     match &*read.kind.or(event.name) {
         "response.completed" | "response.incomplete" => end_stream(state, read.response),
         "response.failed" => Err(read.response.and_then(|response| response.error).map_or_else(
@@ -83,7 +77,7 @@ pub(super) fn read_event(
             DecodeError::from_error_member,
         )),
         "error" => Err(DecodeError::from_error_event(event.data)),
-        "" => Err(DecodeError::new(ErrorClass::MalformedBody, "an event has no `type`")),
+        "" => Err(missing("type", event.data)),
         "response.output_item.added" => {
             // Its arguments are empty here, and come in the deltas.
             if let Some(item) = read.item.filter(|item| &*item.kind == FUNCTION_CALL) {
@@ -135,27 +129,26 @@ fn end_stream(state: &mut ResponseState, response: Option<Response<'_>>) -> Deco
 
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
-    let response: Response<'_> = from_str(body)?;
-    if let Some(error) = response.error {
-        return Err(DecodeError::from_error_member(error));
+    let response: Response<'_> = parse(body)?;
+    if let Some(error) = response.error.and_then(DecodeError::reported) {
+        return Err(error);
     }
-    let output: Vec<OutputItem<'_>> = from_str(
-        response
-            .output
-            .ok_or_else(|| DecodeError::new(ErrorClass::MalformedBody, "there is no `output`"))?
-            .0,
-    )?;
-    let messages = output.iter().filter(|item| &*item.kind == "message");
-    for part in messages.flat_map(|item| item.content.iter().flatten()) {
-        state.push_text(&part.text);
-        state.push_text(&part.refusal);
+    let output: Vec<OutputItem<'_>> =
+        parse(response.output.ok_or_else(|| missing("output", body))?.0)?;
+    for message in output.iter().filter(|item| &*item.kind == "message") {
+        state.push_text(&message.content.text);
     }
     for item in output.iter().filter(|item| &*item.kind == FUNCTION_CALL) {
         let (id, name) = (text(item.call_id), text(item.name));
-        state.begin_tool_call([&id, &name, &text(item.arguments)]);
+        state.begin_tool_call([&id, &name, &item.arguments.0]);
     }
     read_final_state(state, response);
     Ok(())
+}
+
+fn missing(member: &str, received: &str) -> DecodeError {
+    DecodeError::in_place_of_answer(received)
+        .unwrap_or_else(|| DecodeError::without_member(member, received))
 }
 
 fn read_final_state(state: &mut ResponseState, response: Response<'_>) {

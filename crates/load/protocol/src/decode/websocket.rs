@@ -7,8 +7,8 @@
 use plimsoll_measure::ErrorClass;
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{Raw, Str, Tag, from_object, from_str};
-use super::response_state::{DecodeError, DecodeResult, ResponseState};
+use super::json_reader::{Raw, Str, Tag, from_object};
+use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::usage::ChatUsage;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(super) fn read_message(
     let Some(text) = text else {
         return Err(malformed("a message is binary, where a text was expected"));
     };
-    let message: Message<'_> = from_str(text)?;
+    let message: Message<'_> = parse(text)?;
     match &*message.kind {
         "" => return Err(malformed("a message has no `type`")),
         "delta" => state.push_delta(DeltaKind::Text, &message.text, on_delta),

@@ -134,6 +134,10 @@ impl Reader {
             self.end_document()?;
             self.take_message(&mut |_| {})?;
         }
+        if self.is_within_event() && !self.answered && self.error.is_none() {
+            // The last event counts even if the blank line behind it is missing.
+            let _ = self.feed(b"\n\n", &mut |_| {});
+        }
         if let Some(error) = self.error.clone() {
             return Err(error);
         }

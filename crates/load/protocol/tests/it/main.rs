@@ -1,6 +1,7 @@
 //! The wire formats, checked against bytes written by hand.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod answers;
 mod encode;
 mod error_responses;
 mod examples;

@@ -238,13 +238,27 @@ fn broken() -> Vec<(Head<'static>, String, ErrorClass, &'static str)> {
             "ended before the answer",
         ),
         ((200, EVENTS), String::new(), ErrorClass::StreamTruncated, "ended before the answer"),
-        ((200, EVENTS), format!("data: {good}\n"), ErrorClass::StreamTruncated, "ended before"),
+        (
+            (200, EVENTS),
+            format!("data: {}", &good[..20]),
+            ErrorClass::StreamTruncated,
+            "ended before",
+        ),
         ((200, EVENTS), "data: {\n\n".to_owned(), malformed, "cut off"),
         ((200, Some("text/html")), "<p>".to_owned(), ErrorClass::ContentType, "not JSON"),
         ((302, JSON), String::new(), ErrorClass::Redirect, "redirect"),
         ((500, JSON), String::new(), ErrorClass::ServerError, "server_error"),
     ]);
     all
+}
+
+#[test]
+fn the_last_event_counts_without_the_blank_line_behind_it() {
+    for end in ["", "\n", "\r\n"] {
+        let body = format!("data: {}{end}", result(""));
+        let read = read(Operation::Ping, 200, EVENTS, &body);
+        assert_eq!(read.outcome, Outcome::Completed, "{body}");
+    }
 }
 
 #[test]

@@ -189,9 +189,14 @@ fn a_stream_without_its_terminator_is_truncated_wherever_it_was_cut() {
         (Dialect::OpenaiResponses, RESPONSES, "event: response.completed"),
         (Dialect::AnthropicMessages, ANTHROPIC, "event: message_stop"),
     ] {
-        // This includes cuts after the terminator's data, but before its blank line.
         let whole = body.trim_end().len();
-        let cuts = [0, 30, body.find(terminator).unwrap(), whole - 1, whole];
+        let mut cuts = vec![0, 30, whole / 2];
+        if dialect != Dialect::OpenaiChat {
+            cuts.extend([body.find(terminator).unwrap(), whole - 1]);
+        }
+        // The terminator counts without the blank line behind it.
+        let end = read(&mut decoder(dialect, true), (200, EVENTS), [&body.as_bytes()[..whole]]);
+        assert_eq!(end.outcome, Outcome::Completed, "{}", dialect.name());
         for cut in cuts {
             let read = read(&mut decoder(dialect, true), (200, EVENTS), [&body.as_bytes()[..cut]]);
             let truncated = Outcome::Failed(ErrorClass::StreamTruncated);
@@ -220,8 +225,9 @@ fn done_does_not_end_the_other_dialects() {
 #[test]
 fn data_after_the_terminator_is_ignored() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"late\"}}]}\n\n";
-    let read = stream(Dialect::OpenaiChat, &format!("data: [DONE]\n\n{text}data: {{\n\n\u{7f}"));
-    completed(&read, &[], "", "? in, ? out, 0 cached, 0 reasoning");
+    let body = format!("{text}data: [DONE]\n\n{text}data: {{\n\n\u{7f}");
+    let read = stream(Dialect::OpenaiChat, &body);
+    completed(&read, &["text: late"], "late", "? in, ~1 out, 0 cached, 0 reasoning");
 }
 
 #[test]
@@ -290,7 +296,6 @@ fn an_event_of_the_wrong_shape_is_malformed() {
         (Dialect::OpenaiChat, "not JSON"),
         (Dialect::OpenaiChat, "{}"),
         (Dialect::OpenaiChat, "{\"choices\":7}"),
-        (Dialect::OpenaiChat, "{\"choices\":[{\"delta\":{\"content\":7}}]}"),
         (Dialect::OpenaiChat, "{\"choices\":[{\"delta\":{\"content\":\"\\ud800\"}}]}"),
         (Dialect::OpenaiResponses, "{\"delta\":\"x\"}"),
         (Dialect::OpenaiResponses, "{\"type\":\"response.completed\"}"),
@@ -336,11 +341,9 @@ fn pings_and_other_foreign_events_are_no_content_and_no_fault() {
 
 #[test]
 fn a_broken_event_with_a_name_is_still_malformed() {
-    for event in ["{\"choices\":[{", "{\"choices\":7}"] {
-        let body = format!("event: chunk\ndata: {event}\n\ndata: [DONE]\n\n");
-        let read = stream(Dialect::OpenaiChat, &body);
-        assert_eq!(read.outcome, Outcome::Failed(ErrorClass::MalformedBody), "{event}");
-    }
+    let body = "event: chunk\ndata: {\"choices\":[{\n\ndata: [DONE]\n\n";
+    let read = stream(Dialect::OpenaiChat, body);
+    assert_eq!(read.outcome, Outcome::Failed(ErrorClass::MalformedBody));
 }
 
 #[test]
@@ -418,7 +421,7 @@ fn a_requested_stream_must_have_its_content_type() {
         (JSON, "{\"error\":{\"message\":\"m\"}}", Outcome::Failed(ErrorClass::StreamError)),
         (Some("text/html"), "<html>", Outcome::Failed(ErrorClass::ContentType)),
         (Some("text/plain"), "data: [DONE]\n\n", Outcome::Failed(ErrorClass::ContentType)),
-        (None, "data: [DONE]\n\n", Outcome::Completed),
+        (None, "data: [DONE]\n\n", Outcome::Failed(ErrorClass::EmptyAnswer)),
     ] {
         let mut decoder = decoder(Dialect::OpenaiChat, true);
         let read = read(&mut decoder, (200, content_type), [body.as_bytes()]);

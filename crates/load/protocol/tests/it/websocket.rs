@@ -61,7 +61,7 @@ fn answers_that_end_wrongly_have_their_class() {
         (
             &["hello"],
             ErrorClass::MalformedBody,
-            "the body does not match the protocol: expected an object at byte 0",
+            "the body does not match the protocol: expected an object at byte 0 of `hello`",
         ),
     ] {
         let (_, outcome, detail) = read(&mut decoder(Dialect::Websocket, true), messages);

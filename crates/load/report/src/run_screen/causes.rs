@@ -105,7 +105,7 @@ const fn fix_of_class(class: ErrorClass) -> &'static str {
         ErrorClass::TlsHandshake | ErrorClass::MalformedHead => {
             "check the port: TLS for `https`, HTTP/1.1 for `http`"
         }
-        ErrorClass::StreamTruncated | ErrorClass::NoFinishReason => {
+        ErrorClass::StreamTruncated | ErrorClass::NoFinishReason | ErrorClass::EmptyAnswer => {
             "look for a timeout or a limit in the target, or a proxy before it"
         }
         ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::Redirect => {

@@ -18,13 +18,14 @@ fn a_string_is_borrowed_unless_it_has_escapes() {
 }
 
 #[test]
-fn only_the_first_element_must_have_the_right_shape() {
+fn the_first_element_counts_and_an_object_by_itself_is_one() {
     let read =
         |json| from_str::<FirstElement<Thing<'_>>>(json).map(|first| first.0.map(|t| t.size));
     assert_eq!(read("[]").unwrap(), None);
     let size = Reported::Count(7);
     assert_eq!(read(r#"[{"size":7},"x",null]"#).unwrap(), Some(size));
-    assert!(read(r#"["x"]"#).is_err());
+    assert_eq!(read(r#"["x",{"size":7}]"#).unwrap(), Some(size), "others do not count");
+    assert_eq!(read(r#"{"size":7}"#).unwrap(), Some(size));
     assert!(read("7").is_err());
 }
 
@@ -41,6 +42,22 @@ fn counts_are_whole_numbers_from_zero_on_and_nothing_else_is_one() {
         assert_eq!(read(json), Reported::Impossible(json));
     }
     assert!(from_str::<Reported<'_>>("01").is_err(), "not JSON");
+}
+
+#[test]
+fn a_member_of_another_kind_counts_as_absent() {
+    for kind in ["7", "true", "[\"a\"]", r#"{"b":[1]}"#, "null"] {
+        let text = format!(r#"{{"type":{kind},"size":7}}"#);
+        let thing: Thing<'_> = from_str(&text).unwrap();
+        assert_eq!((&*thing.kind, thing.size), ("", Reported::Count(7)), "{kind}");
+    }
+    let absent = |text| from_str::<Option<Thing<'_>>>(text).unwrap().is_none();
+    assert!(absent("7") && absent("[{}]") && absent("null") && !absent("{}"));
+    let many = from_str::<Vec<Thing<'_>>>(r#"[{"size":7},null,"x",{"size":8}]"#).unwrap();
+    assert_eq!(many.iter().map(|t| t.size).collect::<Vec<_>>(), [7, 8].map(Reported::Count));
+    for broken in [r#"{"type":[}"#, r#"{"type":tru}"#] {
+        assert!(from_str::<Thing<'_>>(broken).is_err(), "{broken}");
+    }
 }
 
 #[derive(Debug, Default)]
