@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use plimsoll_engine::{Control, Progress, SampleBatch, SampleSink};
 use plimsoll_knee::{Counts, Load, Measured, Objective, Planned, ProbeFigures, Search};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome};
-use plimsoll_metrics::{BoundedFigure, Group, Metric, MetricsError, QUANTILES};
+use plimsoll_metrics::{Group, Metric, MetricsError, QUANTILES};
 use plimsoll_plan::Plan;
 use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
 
@@ -147,19 +147,18 @@ impl Prober<'_> {
     }
 }
 
-/// Adds what the run's own summary says: figures that the generator itself may have changed are
-/// refused there.
+/// Adds what the run's own summary says.
 fn add_summarised(figures: &mut ProbeFigures, objective: &Objective, total: &Group) {
     let [p50, _, _, p99, _] = &QUANTILES;
-    let usable = |figure: Option<BoundedFigure>| figure.as_ref().and_then(BoundedFigure::usable);
     let of = |metric: Metric, quantile| {
-        usable(total.distribution(metric).and_then(|times| times.figure(quantile)))
+        total.distribution(metric).and_then(|times| times.raw_quantile(quantile))
     };
-    let rate = |name: &str| usable(total.named_rate(name)).filter(|rate| *rate > 0.0);
+    let rate =
+        |name: &str| total.named_rate(name).map(|rate| rate.value).filter(|rate| *rate > 0.0);
     if let Some(metric) = bounded(objective) {
         (figures.p50_ms, figures.p99_ms) = (of(metric, p50), of(metric, p99));
     }
-    figures.throughput_per_s = usable(total.named_rate("throughput"));
+    figures.throughput_per_s = total.named_rate("throughput").map(|rate| rate.value);
     figures.response_time_p50_ms = of(Metric::ResponseTime, p50);
     figures.response_time_p99_ms = of(Metric::ResponseTime, p99);
     (figures.ttft_p50_ms, figures.ttft_p99_ms) = (of(Metric::Ttft, p50), of(Metric::Ttft, p99));

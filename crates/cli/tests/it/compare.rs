@@ -45,7 +45,7 @@ impl Runs {
             let run = self.run_once(target, args);
             let stored = summary(&run);
             let times = stored.results.total.distribution(Metric::ServiceTime);
-            let median = times.and_then(|times| times.figure(&QUANTILES[0])?.usable());
+            let median = times.and_then(|times| times.figure(&QUANTILES[0])?.sound());
             made = Some(run);
             median.map(drop).ok_or_else(|| "no usable median".to_owned())
         });

@@ -120,7 +120,7 @@ fn figure(
         Some(metric) => cell.distribution(metric)?.figure(quantile)?,
         None => closed_throughput(run, cell)?,
     };
-    found.usable().filter(|value| *value > 0.0).map(f64::ln)
+    found.sound().filter(|value| *value > 0.0).map(f64::ln)
 }
 
 /// The place of a cell's target among the targets of its run.

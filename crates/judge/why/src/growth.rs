@@ -50,7 +50,7 @@ pub(crate) fn growth(stages: &[Stage<'_>]) -> Growth {
 }
 
 fn median(group: &Group) -> Option<f64> {
-    group.distribution(Metric::ServiceTime)?.figure(&QUANTILES[0])?.usable()
+    group.distribution(Metric::ServiceTime)?.figure(&QUANTILES[0])?.sound()
 }
 
 /// What the target without a gateway tells of the provider; `None` without such a target.
@@ -116,7 +116,7 @@ pub(crate) fn mean(summary: &RunSummary, stage: &Stage<'_>, target: &str) -> Opt
     let mut sum = (0.0, 0);
     for cell in cells(summary, stage, target) {
         if let Some(times) = cell.distribution(Metric::ResponseTime) {
-            let mean = times.mean_figure().usable()?;
+            let mean = times.mean_figure().sound()?;
             sum = (sum.0 + mean * times.count as f64, sum.1 + times.count);
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn of_stage(stage: &Stage<'_>) -> (Option<OwnWord>, Option<String>) {
         return (None, Some(why));
     }
     let ttfb = stage.group.distribution(Metric::Ttfb);
-    if ttfb.is_some_and(|times| times.mean_figure().usable().is_none()) {
+    if ttfb.is_some_and(|times| times.mean_figure().sound().is_none()) {
         let why = "Server-Timing is not used: the mean time to the first byte must not be";
         return (None, Some(why.to_owned()));
     }

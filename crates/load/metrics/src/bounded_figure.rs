@@ -1,5 +1,6 @@
-//! What the generator itself may have added to a figure, and whether the figure may be used. The
-//! rules are those of `docs/adr/0007-judged-by-effect.md`.
+//! A figure with its limits: what the generator itself may have added to it, and what requests
+//! without an end leave open. Every figure is printed with them, and every statement is judged on
+//! them: `docs/adr/0096-figures-with-limits.md`.
 
 use plimsoll_measure::{LEAST_ONE_IN, Nanos};
 use plimsoll_stats::batches::independent_shares;
@@ -9,21 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 
-/// The generator may have added this share of a figure before the figure is refused.
+/// The generator may have added this share of a figure before its value alone carries no statement.
 pub const REFUSED_SHARE: f64 = 0.05;
 /// What the generator added to a single time is left out of the bounds where it is less than this
 /// share of the time.
 const UNRECORDED_SHARE: f64 = 1.0 / LEAST_ONE_IN as f64;
 /// The share of a figure from which on its bound is printed beside it.
 pub const PRINTED_SHARE: f64 = 0.01;
-/// No figure is refused for less than this, in milliseconds: the time between two clock readings
+/// No figure is marked for less than this, in milliseconds: the time between two clock readings
 /// around a system call on a virtual machine, and the accuracy that `plimsoll calibrate` tests
 /// (T2). The bound is printed all the same.
 pub const RESOLUTION_MS: f64 = 0.05;
 
 /// A figure, and how far it can be trusted.
 ///
-/// In JSON it is a plain number, or an object with all of it if it must not be used.
+/// In JSON it is a plain number, or an object with all of it if its value alone carries no
+/// statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredFigure", into = "StoredFigure")]
 pub struct BoundedFigure {
@@ -31,7 +33,7 @@ pub struct BoundedFigure {
     pub value: f64,
     /// How much of it the generator itself may have added (or, of a rate, taken away).
     pub bound: f64,
-    /// Why it must not be used, if so.
+    /// Why its value alone carries no statement, if so: only its limits do.
     pub refused: Option<Refusal>,
 }
 
@@ -60,7 +62,18 @@ impl From<StoredFigure> for BoundedFigure {
     }
 }
 
-/// The reason why a figure must not be used.
+/// What the generator can do to a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bias {
+    /// Only add to it: a time since a start.
+    Adds,
+    /// Only take from it: a rate.
+    Takes,
+    /// Both: a time between two instants of receipt.
+    Both,
+}
+
+/// Why the value of a figure alone carries no statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -82,7 +95,7 @@ impl Refusal {
     /// The reason in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Generator => "the generator's own part in it may be too large",
+            Self::Generator => "more than 5 % of it may be the generator's",
             Self::Censored => "too many requests had no end, and may have been longer",
         }
     }
@@ -94,9 +107,24 @@ impl BoundedFigure {
         Self { value, bound: 0.0, refused: None }
     }
 
-    /// The value, unless it is refused.
-    pub fn usable(&self) -> Option<f64> {
+    /// The value, if it carries a statement alone. What is printed is the value with its limits;
+    /// what is judged is [`BoundedFigure::limits`].
+    pub fn sound(&self) -> Option<f64> {
         self.refused.is_none().then_some(self.value)
+    }
+
+    /// The least and the largest value that the figure may have without the generator, and with the
+    /// requests that had no end.
+    pub fn limits(&self, bias: Bias) -> [f64; 2] {
+        let low = if bias == Bias::Takes { 0.0 } else { self.bound };
+        let high = if bias == Bias::Adds { 0.0 } else { self.bound };
+        let longer = if self.refused == Some(Refusal::Censored) { f64::INFINITY } else { high };
+        [(self.value - low).max(0.0), self.value + longer]
+    }
+
+    /// Whether all of it may be the generator's: then nothing is known of it.
+    pub fn may_be_all_ours(&self) -> bool {
+        self.bound > 0.0 && self.bound >= self.value.abs() * (1.0 - UNRECORDED_SHARE)
     }
 
     /// Whether the bound is large enough to be printed beside the figure.
@@ -105,16 +133,16 @@ impl BoundedFigure {
     }
 }
 
-/// Whether a figure is refused because of the generator: its bound, and what is not in it, are
-/// larger than 5 % of it, and larger than half of its 95 % interval.
+/// Whether a figure carries no statement because of the generator: its bound, and what is not in
+/// it, are larger than 5 % of it, and larger than half of its 95 % interval.
 pub(crate) fn by_generator(value: f64, bound: f64, half_interval: f64) -> Option<Refusal> {
     let allowed = (value.abs() * REFUSED_SHARE).max(half_interval).max(RESOLUTION_MS);
     (bound > 0.0 && bound + value.abs() * UNRECORDED_SHARE > allowed).then_some(Refusal::Generator)
 }
 
-/// Whether quantile `q` is refused because `unfinished` requests without an end may all be longer
-/// than `times`: then it is quantile `q'` of `times`, which may lie beyond the longest, or differ
-/// from the figure by more than 5 % and beyond its interval.
+/// Whether quantile `q` carries no statement because `unfinished` requests without an end may all
+/// be longer than `times`: then it is quantile `q'` of `times`, which may lie beyond the longest,
+/// or differ from the figure by more than 5 % and beyond its interval.
 pub(crate) fn by_censoring(
     times: &Distribution,
     q: f64,

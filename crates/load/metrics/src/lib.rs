@@ -52,7 +52,7 @@ pub mod validity;
 mod without_generator;
 
 pub use accounting::Accounting;
-pub use bounded_figure::{BoundedFigure, Refusal};
+pub use bounded_figure::{Bias, BoundedFigure, Refusal};
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
 pub use confidence::Interval;
 pub use confusion_matrix::ConfusionMatrix;
@@ -68,7 +68,7 @@ pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, RefusedFigure, Results, ServerTiming};
+pub use results::{DistributionSummary, Group, LimitedFigure, Results, ServerTiming};
 pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };

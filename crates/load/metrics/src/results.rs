@@ -2,8 +2,8 @@
 
 mod distribution_summary;
 mod group;
+mod limited;
 mod lost_rate;
-mod refused;
 mod rollup;
 mod server_timing;
 
@@ -16,7 +16,7 @@ use crate::scope::Scope;
 
 pub use distribution_summary::DistributionSummary;
 pub use group::Group;
-pub use refused::RefusedFigure;
+pub use limited::LimitedFigure;
 pub use server_timing::ServerTiming;
 
 /// The measured results of a run. All groups but those of warm-up stages leave warm-up out.

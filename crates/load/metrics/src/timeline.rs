@@ -103,7 +103,7 @@ pub struct TimelineGroup {
 }
 
 /// Times in milliseconds. A figure is `null` if there are too few values for it (fewer than 10
-/// beyond it), or if it is refused.
+/// beyond it).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelineTimes {
     /// Number of values.
@@ -116,7 +116,7 @@ pub struct TimelineTimes {
     pub p99: Option<f64>,
     /// Largest value.
     pub max: Option<f64>,
-    /// The figures that must not be used, with the reason, as in `summary.json`.
+    /// The figures whose value alone proves nothing, with the reason, as in `summary.json`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, Refusal>,
     /// A coarse histogram: pairs of bin and count. There are 16 bins of equal width for each power

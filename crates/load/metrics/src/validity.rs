@@ -48,7 +48,7 @@ pub struct Assessment {
     pub warnings: Vec<Reason>,
 }
 
-/// Whether the figures describe the target.
+/// Whether the load was the planned one, and something is known of its headline figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", content = "reasons", rename_all = "snake_case")]
 pub enum Validity {
@@ -101,7 +101,7 @@ pub fn judge_health(
     results: &Results,
 ) -> Assessment {
     let mut reasons = violations::violations(health, evidence);
-    reasons.extend(headline::refused(results, evidence, &causes(health)));
+    reasons.extend(headline::violations(results, evidence, &causes(health)));
     let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
     Assessment { validity, warnings: warnings::warnings(health, evidence) }
 }

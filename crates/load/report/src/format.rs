@@ -93,13 +93,36 @@ pub fn time_or_dash(millis: Option<f64>) -> String {
     or_dash(millis, time)
 }
 
-/// The time of a figure, or `-` where there is none. One that must not be used is marked: `!` if
-/// the generator may have added too much, `?` if too many requests had no end.
+/// A time with its limits, or `-` where there is none: `96us (-12us)` where at least 1 % of it may
+/// be the generator's, `>= 96us` where requests without an end may be longer.
+pub fn limited_time(figure: Option<BoundedFigure>) -> String {
+    or_dash(figure, |figure| {
+        let [value, bound] = [figure.value, figure.bound].map(time);
+        match figure.refused {
+            Some(Refusal::Censored) => format!(">= {value}"),
+            _ if figure.has_notable_bound() => format!("{value} (-{bound})"),
+            _ => value,
+        }
+    })
+}
+
+/// A rate with its limit, or `-` where there is none: `1,200 (+60)` where the generator may have
+/// held back at least 1 % more.
+pub fn limited_rate(figure: Option<BoundedFigure>) -> String {
+    or_dash(figure, |figure| {
+        let [value, bound] = [figure.value, figure.bound].map(digits);
+        if figure.has_notable_bound() { format!("{value} (+{bound})") } else { value }
+    })
+}
+
+/// The time of a figure, or `-` where there is none, in tables that say the limits elsewhere. It is
+/// marked `!` if more than 5 % of it may be the generator's, `?` if requests without an end may be
+/// longer.
 pub fn figure(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| format!("{}{}", time(figure.value), figure_mark(&figure)))
 }
 
-/// The mark behind a figure that must not be used; else nothing.
+/// The mark behind a figure whose value alone carries no statement; else nothing.
 pub const fn figure_mark(figure: &BoundedFigure) -> &'static str {
     match figure.refused {
         Some(Refusal::Generator) => "!",

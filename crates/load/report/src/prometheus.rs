@@ -70,7 +70,7 @@ impl Page<'_> {
         self.head(&name, Kind::Summary, metric.definition());
         for cell in self.cells {
             let Some(times) = cell.distribution(metric) else { continue };
-            for (q, millis) in usable(times) {
+            for (q, millis) in quantiles(times) {
                 let labels = with(cell, "quantile", q.to_string());
                 self.line(&name, &labels, seconds(millis));
             }
@@ -92,7 +92,7 @@ impl Page<'_> {
         let name = rate_name(rate);
         self.head(&name, Kind::Gauge, rate.definition);
         for cell in self.cells {
-            if let Some(value) = cell.rate(rate).and_then(|figure| figure.usable()) {
+            if let Some(value) = cell.rate(rate).map(|figure| figure.value) {
                 self.line(&name, &labels(cell), value);
             }
         }
@@ -103,9 +103,9 @@ impl Page<'_> {
         let name = "plimsoll_generator_bound_seconds";
         self.head(name, Kind::Gauge, "What the generator itself may have added to a quantile.");
         self.each_figure(name, |figure| (figure.bound > 0.0).then_some((figure.bound, "")));
-        let name = "plimsoll_refused_seconds";
-        let help = "Quantiles that must not be used: the generator may have added too much, or too \
-                    many requests had no end.";
+        let name = "plimsoll_limited_seconds";
+        let help = "Quantiles whose value alone carries no statement: more than 5 % of it may be \
+                    the generator's, or requests without an end may be longer.";
         self.head(name, Kind::Gauge, help);
         self.each_figure(name, |figure| Some((figure.value, figure.refused?.name())));
     }
@@ -245,9 +245,9 @@ fn figures(
     })
 }
 
-/// The quantiles that may be used, with their milliseconds.
-fn usable(times: &DistributionSummary) -> impl Iterator<Item = (f64, f64)> {
-    QUANTILES.iter().filter_map(|q| Some((q.q, times.figure(q)?.usable()?)))
+/// The quantiles that have enough samples, with their milliseconds.
+fn quantiles(times: &DistributionSummary) -> impl Iterator<Item = (f64, f64)> {
+    QUANTILES.iter().filter_map(|q| Some((q.q, times.raw_quantile(q)?)))
 }
 
 /// Rounds to whole nanoseconds, so that 60.2 ms is written 0.0602 and not 0.060200000000000004.

@@ -36,7 +36,7 @@ pub(crate) use policy::sentence as policy_sentence;
 pub(crate) use streams::sentences as stream_sentences;
 pub(crate) use tasks::{ends as task_ends, label as task_label};
 pub(crate) use thresholds::measured as threshold_measured;
-pub(crate) use validity::refused as refused_figures;
+pub(crate) use validity::valid as valid_words;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,13 +50,13 @@ impl ToolResult {
     pub(crate) fn usable_ms(&self, metric: Metric, percentile: &str) -> Option<f64> {
         let quantile = QUANTILES.iter().find(|quantile| quantile.key == percentile)?;
         let times = self.times(metric).filter(|_| !self.is_invalid())?;
-        times.figure(quantile)?.usable()
+        times.figure(quantile)?.sound()
     }
 
     /// Completed requests per second of the measured stages as a reader may use them.
     pub(crate) fn usable_throughput(&self) -> Option<f64> {
         let rate = self.summary.results.total.named_rate("throughput");
-        rate.filter(|_| !self.is_invalid())?.usable()
+        rate.filter(|_| !self.is_invalid())?.sound()
     }
 
     /// The times of the measured stages.

@@ -105,7 +105,7 @@ impl<'a> Pair<'a> {
     }
 
     fn row(&self, judged: Option<&Judged>) -> [String; 4] {
-        let usable = self.drop().and_then(|drop| drop.usable());
+        let usable = self.drop().and_then(|drop| drop.sound());
         let change = match judged {
             Some(judged) if usable.is_some() => judged.shown(Margin::Relative(DROP)),
             _ => or_dash(usable.map(|drop| -drop), percent),
@@ -120,7 +120,10 @@ impl<'a> Pair<'a> {
         let refused = drop.is_some_and(|drop| drop.refused.is_some());
         let requirement = Requirement::at_most(DROP, percent);
         let mut bound = BoundResult::figure(&what, drop.ok_or(Unusable::NoValue), requirement);
-        if let Some(judged) = judged.filter(|_| !refused) {
+        if refused {
+            let why = "more than 5 % of a rate may have been held back by the generator";
+            bound.judgement = Judgement::Inconclusive(why.to_owned());
+        } else if let Some(judged) = judged {
             bound.judgement = judged.judgement;
         }
         if let Some(why) = other.map(str::to_owned).or_else(|| self.doubt()) {
@@ -140,7 +143,7 @@ impl<'a> Pair<'a> {
 }
 
 fn number_of_passes(result: &MeasurementResult) -> Vec<f64> {
-    let rates = result.usable_figures(|f| f.requests_per_s.and_then(|rate| rate.usable()));
+    let rates = result.usable_figures(|f| f.requests_per_s.and_then(|rate| rate.sound()));
     rates.into_iter().flatten().collect::<Vec<_>>()
 }
 

@@ -1,6 +1,6 @@
 //! Bounds that decide whether a suite passes.
 
-use plimsoll_metrics::{BoundedFigure, Judgement, Refusal};
+use plimsoll_metrics::{Bias, BoundedFigure, Judgement, Refusal};
 use plimsoll_report::format::{figure_mark, or_dash};
 use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
@@ -42,31 +42,27 @@ impl Requirement {
         Self { bound: Bound::AtLeast(value), format }
     }
 
-    /// Judges a figure. One that must not be used is inconclusive, with one exception: where the
-    /// generator's part is too large, but the bound is kept whatever it is (`docs/adr/0088`). So a
-    /// rate that the generator kept down may show that the least rate is reached (only rates have
-    /// a least value), and a time with all that the generator may have done to it that it is short.
+    /// Judges a figure on its limits: the generator can only add to a time and take from a rate.
     fn judge(&self, measured: Result<BoundedFigure, Unusable>) -> Judgement {
         let figure = match measured {
             Ok(figure) => figure,
             Err(why) => return Judgement::Inconclusive(why.to_string()),
         };
-        let BoundedFigure { value, bound, refused } = figure;
-        let holds = self.bound.holds(value);
-        // The generator makes times longer and rates lower: only a broken bound can be its doing.
-        let without = if self.is_least() { value + bound } else { value - bound };
-        // Whatever the generator's part in it is, the bound is kept. It is never broken that
-        // way: what the generator sends late it sends in a bunch, which the target serves slower.
-        let kept_anyway = if self.is_least() { holds } else { self.bound.holds(value + bound) };
-        match refused {
-            Some(Refusal::Generator) if kept_anyway => Judgement::Pass,
-            Some(why) => Judgement::Inconclusive(Unusable::Refused(why).to_string()),
-            _ if holds => Judgement::Pass,
-            _ if self.bound.holds(without) => Judgement::Inconclusive(format!(
+        let bias = match self.bound {
+            Bound::AtLeast(_) => Bias::Takes,
+            Bound::Within { .. } => Bias::Both,
+            Bound::Below(_) | Bound::AtMost(_) => Bias::Adds,
+        };
+        match (figure.limits(bias).map(|value| self.bound.holds(value)), figure.refused) {
+            ([true, true], _) => Judgement::Pass,
+            ([false, false], _) => Judgement::Fail,
+            (_, Some(Refusal::Censored)) => {
+                Judgement::Inconclusive("requests without an end may be longer".to_owned())
+            }
+            _ => Judgement::Inconclusive(format!(
                 "the generator itself may have changed it by {}, which decides",
-                (self.format)(bound)
+                (self.format)(figure.bound)
             )),
-            _ => Judgement::Fail,
         }
     }
 
@@ -228,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_figure_is_inconclusive_and_a_refused_rate_a_lower_bound() {
+    fn a_figure_is_judged_on_its_limits() {
         let of = |value, bound, refused| Ok(BoundedFigure { value, bound, refused });
         let (below, least) = (Requirement::below(10.0, time), Requirement::at_least(10.0, digits));
         let generator = Some(Refusal::Generator);
@@ -237,18 +233,21 @@ mod tests {
             (of(10.1, 0.05, None), below, "10.1ms", "FAIL"),
             // Without the generator it might be 9.9 ms.
             (of(10.1, 0.2, None), below, "10.1ms", "inconclusive"),
-            (of(9.0, 2.0, generator), below, "9.00ms!", "inconclusive"),
-            // It is below 10 ms with whatever the generator may have done.
+            (of(9.0, 2.0, generator), below, "9.00ms!", "PASS"),
+            // The generator can only have added to it.
             (of(0.2, 0.1, generator), below, "200us!", "PASS"),
             (of(7.9, 2.0, generator), below, "7.90ms!", "PASS"),
             (of(0.2, 0.1, Some(Refusal::Censored)), below, "200us?", "inconclusive"),
-            (of(90.0, 2.0, generator), below, "90.0ms!", "inconclusive"),
+            (of(90.0, 2.0, generator), below, "90.0ms!", "FAIL"),
             (of(9.0, 0.0, Some(Refusal::Censored)), below, "9.00ms?", "inconclusive"),
+            // It can only be longer.
+            (of(11.0, 0.0, Some(Refusal::Censored)), below, "11.0ms?", "FAIL"),
             (of(11.0, 5.0, None), least, "11.0", "PASS"),
             (of(9.0, 0.5, None), least, "9.00", "FAIL"),
             (of(9.0, 1.5, None), least, "9.00", "inconclusive"),
             (of(11.0, 5.0, generator), least, ">= 11.0", "PASS"),
-            (of(1.0, 0.5, generator), least, ">= 1.00", "inconclusive"),
+            (of(1.0, 0.5, generator), least, ">= 1.00", "FAIL"),
+            (of(9.0, 1.5, generator), least, ">= 9.00", "inconclusive"),
         ] {
             let result = BoundResult::figure("x", figure.clone(), requirement);
             assert_eq!((&*result.measured, result.status()), (shown, status), "{figure:?}");

@@ -36,7 +36,7 @@ pub struct BusyShares {
 
 /// The figures of a pass, or the medians of several. `None` is unknown, or a percentile of too few
 /// samples. Rates and times know themselves whether they may be used (`docs/adr/0007`): tables show
-/// them with their mark, and whatever concludes something asks [`BoundedFigure::usable`].
+/// them with their mark, and whatever concludes something asks [`BoundedFigure::sound`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Planned requests without warm-up; the sum over passes.

@@ -191,7 +191,7 @@ impl MeasurementResult {
     /// Median and extremes of a figure over the passes of which it may be used.
     pub(crate) fn spread(&self, of: impl Fn(&Figures) -> Option<BoundedFigure>) -> Option<Spread> {
         let figures: Option<Vec<_>> = self.usable().into_iter().map(of).collect();
-        let values: Vec<_> = figures?.iter().filter_map(BoundedFigure::usable).collect();
+        let values: Vec<_> = figures?.iter().filter_map(BoundedFigure::sound).collect();
         Spread::from_values(&values)
     }
 

@@ -1,8 +1,8 @@
 //! The comparison of several endpoints.
 
-use plimsoll_metrics::{BoundedFigure, DistributionSummary, Metric, QUANTILES};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES};
 use plimsoll_plan::redacted_path;
-use plimsoll_report::format::{self, DASH};
+use plimsoll_report::format;
 use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
 use plimsoll_report::table::Table;
 use plimsoll_report::{run_stands_out, run_verdict};
@@ -50,15 +50,11 @@ fn row(url: &str, run: &FinishedRun, metric: Metric) -> [String; HEAD.len()] {
     let times = total.distribution(metric);
     [
         url.to_owned(),
-        cell(total.named_rate("throughput"), format::digits),
+        format::limited_rate(total.named_rate("throughput")),
         format::share_of(total.rates.success_rate),
-        cell(times.and_then(|times| times.figure(&QUANTILES[0])), format::time),
-        cell(times.and_then(|times| times.figure(&QUANTILES[1])), format::time),
-        cell(times.and_then(|times| times.figure(&QUANTILES[3])), format::time),
-        cell(times.map(DistributionSummary::max_figure), format::time),
+        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[0]))),
+        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[1]))),
+        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[3]))),
+        format::limited_time(times.map(DistributionSummary::max_figure)),
     ]
-}
-
-fn cell(figure: Option<BoundedFigure>, format: fn(f64) -> String) -> String {
-    figure.and_then(|figure| figure.usable()).map_or_else(|| DASH.to_owned(), format)
 }

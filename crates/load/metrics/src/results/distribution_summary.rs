@@ -54,8 +54,9 @@ pub struct DistributionSummary {
     /// `min`, `max`, or a percentile like `p99`. Figures to which it added nothing are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound_ms: BTreeMap<String, f64>,
-    /// The figures that must not be used, with the reason: `generator` (it may have added more than
-    /// 5 % and half of the 95 % interval) or `censored` (too many requests had no end).
+    /// The figures whose value alone proves nothing, with the reason: `generator` (it may have
+    /// added more than 5 % and half of the 95 % interval: see `bound_ms`) or `censored` (too many
+    /// requests had no end, and may be longer).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, Refusal>,
     /// Requests without an end (in flight, timed out and, if counted from the intended start, never

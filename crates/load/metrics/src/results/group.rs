@@ -44,7 +44,7 @@ pub struct Group {
     /// are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rate_bounds: BTreeMap<String, f64>,
-    /// The rates that must not be used, with the reason.
+    /// The rates whose value alone proves nothing, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused_rates: BTreeMap<String, Refusal>,
     /// Failures by error class.

@@ -88,7 +88,7 @@ fn medians(metadata: &RunMetadata, results: &Results) -> Option<Vec<f64>> {
     if figures.len() < 2 {
         Some(Vec::new())
     } else {
-        figures.iter().map(BoundedFigure::usable).collect()
+        figures.iter().map(BoundedFigure::sound).collect()
     }
 }
 

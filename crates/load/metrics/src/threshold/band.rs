@@ -82,15 +82,16 @@ impl Band {
     pub fn judge(&self, results: &Results) -> BandResult {
         let figure = self.measure(results);
         let measured = figure.as_ref().map(|figure| figure.value).map_err(Clone::clone);
-        let doubt = figure
-            .ok()
-            .and_then(|figure| self.target.doubt(&figure).or_else(|| self.degraded.doubt(&figure)));
-        let level = match &measured {
-            Ok(_) if doubt.is_some() => BandLevel::Inconclusive(doubt.unwrap_or_default()),
-            Ok(value) if self.target.holds(*value) => BandLevel::Target,
-            Ok(value) if self.degraded.holds(*value) => BandLevel::Degraded,
-            Ok(_) => BandLevel::Critical,
+        let level = match &figure {
             Err(why) => BandLevel::Inconclusive(why.clone()),
+            Ok(figure) => {
+                let [low, high] = figure.limits(self.target.bias()).map(|value| self.level(value));
+                if low == high {
+                    low
+                } else {
+                    BandLevel::Inconclusive(self.target.undecided(figure))
+                }
+            }
         };
         BandResult {
             metric: self.target.metric.clone(),
@@ -98,6 +99,17 @@ impl Band {
             measured: measured.ok(),
             unit: self.target.unit(),
             level,
+        }
+    }
+
+    /// The level of a value.
+    fn level(&self, value: f64) -> BandLevel {
+        if self.target.holds(value) {
+            BandLevel::Target
+        } else if self.degraded.holds(value) {
+            BandLevel::Degraded
+        } else {
+            BandLevel::Critical
         }
     }
 

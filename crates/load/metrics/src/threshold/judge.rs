@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Aggregate, Threshold};
-use crate::bounded_figure::{BoundedFigure, Refusal};
+use crate::bounded_figure::{Bias, BoundedFigure, Refusal};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
 use crate::results::{DistributionSummary, Group, Results};
@@ -44,10 +44,11 @@ impl Threshold {
         let figure = self.measure(results);
         let judgement = match &figure {
             Err(why) => Judgement::Inconclusive(why.clone()),
-            Ok(figure) => self.doubt(figure).map_or_else(
-                || if self.keeps(figure.value) { Judgement::Pass } else { Judgement::Fail },
-                Judgement::Inconclusive,
-            ),
+            Ok(figure) => match figure.limits(self.bias()).map(|value| self.keeps(value)) {
+                [true, true] => Judgement::Pass,
+                [false, false] => Judgement::Fail,
+                _ => Judgement::Inconclusive(self.undecided(figure)),
+            },
         };
         ThresholdResult {
             metric: self.metric.clone(),
@@ -63,38 +64,29 @@ impl Threshold {
         self.comparison.holds(value, self.bound)
     }
 
-    /// Why a figure cannot be judged: it is refused, or what the generator may have done to it
-    /// decides.
-    pub(super) fn doubt(&self, figure: &BoundedFigure) -> Option<String> {
-        let [value, bound] =
-            [figure.value, figure.bound].map(|value| self.unit().value_words(value));
-        let did = if self.unit() == Unit::Time { "added" } else { "prevented" };
-        let decides =
-            self.without_generator(figure).any(|w| self.keeps(w) != self.keeps(figure.value));
-        match figure.refused {
-            Some(Refusal::Generator) => {
-                Some(format!("{value} is refused: the generator itself may have {did} {bound}"))
-            }
-            Some(Refusal::Censored) => Some(format!(
-                "{value} is refused: too many requests had no end, and may have been longer"
-            )),
-            None if decides => Some(format!(
-                "{value}, but the generator itself may have {did} {bound}, which decides"
-            )),
-            None => None,
+    /// What the generator can do to the figure.
+    pub(super) const fn bias(&self) -> Bias {
+        match self.figure {
+            Figure::Distribution(Metric::Itl | Metric::Tpot | Metric::Transfer) => Bias::Both,
+            Figure::Distribution(_) => Bias::Adds,
+            _ => Bias::Takes,
         }
     }
 
-    /// The figure as it may be without the generator, which makes times longer and rates lower. The
-    /// times between two instants of receipt may also be longer without it.
-    fn without_generator(&self, figure: &BoundedFigure) -> impl Iterator<Item = f64> + use<> {
-        let between = [Metric::Itl, Metric::Tpot, Metric::Transfer];
-        let (lower, higher) = match self.figure {
-            Figure::Distribution(metric) => (true, between.contains(&metric)),
-            _ => (false, true),
-        };
-        let BoundedFigure { value, bound, .. } = *figure;
-        lower.then_some(value - bound).into_iter().chain(higher.then_some(value + bound))
+    /// Why the limits of a figure do not decide.
+    pub(super) fn undecided(&self, figure: &BoundedFigure) -> String {
+        let words = |value| self.unit().value_words(value);
+        let (value, bound) = (words(figure.value), words(figure.bound));
+        match (figure.refused, self.bias()) {
+            (Some(Refusal::Censored), _) => {
+                format!("{value} of the requests that ended; requests without an end may be longer")
+            }
+            (_, Bias::Takes) => {
+                format!("{value}; without the generator up to {bound} more, which decides")
+            }
+            (_, Bias::Adds) => format!("{value}, up to {bound} ours, which decides"),
+            (_, Bias::Both) => format!("{value}, {bound} more or less ours, which decides"),
+        }
     }
 
     /// The bounded value, or why there is none.

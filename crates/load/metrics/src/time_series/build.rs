@@ -197,7 +197,7 @@ fn summarize(
 fn figures(summary: &DistributionSummary, whole: &Distribution) -> TimelineTimes {
     let quantile = |key: &str| {
         let quantile = QUANTILES.iter().find(|known| known.key == key)?;
-        summary.figure(quantile)?.usable()
+        summary.figure(quantile).map(|figure| figure.value)
     };
     let shown = |key: &str| ["p50", "p90", "p99", "max"].contains(&key);
     TimelineTimes {
@@ -205,7 +205,7 @@ fn figures(summary: &DistributionSummary, whole: &Distribution) -> TimelineTimes
         p50: quantile("p50"),
         p90: quantile("p90"),
         p99: quantile("p99"),
-        max: summary.max_figure().usable(),
+        max: Some(summary.max_figure().value),
         refused: summary.refused.clone().into_iter().filter(|(key, _)| shown(key)).collect(),
         bins: bins(whole),
     }

@@ -127,35 +127,40 @@ fn judge_stages(by_stage: Vec<Group>) -> Vec<Reason> {
 }
 
 #[test]
-fn a_refused_headline_figure_of_a_measured_stage_makes_the_run_invalid() {
-    let refused = |name, why| {
+fn a_headline_figure_of_which_nothing_is_known_makes_the_run_invalid() {
+    let limited = |name, bound: f64| {
         let mut stage = stage(name);
         let times = stage.distributions.get_mut("response_time_ms").unwrap();
-        times.bound_ms.insert("p50".to_owned(), 120.0);
-        times.refused.insert("p50".to_owned(), why);
+        times.bound_ms.insert("p50".to_owned(), bound);
+        times.refused.insert("p50".to_owned(), Refusal::Generator);
         stage
     };
     assert!(judge_stages(vec![stage("x"), stage("y")]).is_empty());
-    let reasons = judge_stages(vec![stage("x"), refused("y", Refusal::Generator)]);
+    let reasons = judge_stages(vec![stage("x"), limited("y", 300.0)]);
     assert_eq!(reasons.len(), 1);
     assert_eq!(reasons[0].what, "the median response time of stage `y`");
-    assert_eq!(reasons[0].measured, "300 ms, of which the generator may have added 120 ms");
+    assert_eq!(reasons[0].measured, "300 ms, all of which may be the generator's");
     let causes = ["once, for 1.40 s in all, a worker did not look at its sockets", "steal 22.0 %"];
     assert_eq!(reasons[0].causes, causes);
-    // Requests without an end are the target's doing; and a warm-up is judged for nothing.
-    assert!(judge_stages(vec![refused("y", Refusal::Censored)]).is_empty());
-    let warmup = Group { warmup: true, ..refused("w", Refusal::Generator) };
+    // 180 of 300 ms are the target's: a figure with a limit. A warm-up is judged for nothing.
+    assert!(judge_stages(vec![limited("y", 120.0)]).is_empty());
+    let warmup = Group { warmup: true, ..limited("w", 300.0) };
     assert!(judge_stages(vec![warmup]).is_empty());
 }
 
 #[test]
-fn a_refused_rate_makes_the_run_invalid() {
-    let mut limited = stage("2:4s");
-    limited.rate_bounds.insert("achieved_rate_per_s".to_owned(), 12.5);
-    limited.refused_rates.insert("achieved_rate_per_s".to_owned(), Refusal::Generator);
-    let reasons = judge_stages(vec![limited]);
-    assert_eq!(reasons[0].what, "the rate of stage `2:4s`");
-    assert_eq!(reasons[0].measured, "50.0/s; without the generator it may have been 25.0 % more");
+fn an_open_stage_that_missed_more_than_one_arrival_in_a_hundred_makes_the_run_invalid() {
+    let missed = |late| {
+        let mut stage = stage("@50:4s");
+        stage.counters.arrivals_planned = 200;
+        stage.counters.arrivals_late_by_generator = late;
+        stage
+    };
+    assert!(judge_stages(vec![missed(2)]).is_empty());
+    let reasons = judge_stages(vec![missed(3)]);
+    assert_eq!(reasons[0].what, "the rate of stage `@50:4s`");
+    let measured = "3 of 200 planned requests (1.5 %) were not sent in time for it";
+    assert_eq!(reasons[0].measured, measured);
 }
 
 /// 1,000 requests, with this many rows written, left out and lost.

@@ -59,7 +59,7 @@ fn totals_leave_warm_up_out_and_stages_do_not() {
 fn a_percentile_of_too_few_samples_is_not_given() {
     let times = example().results.by_stage[1].distribution(Metric::ServiceTime).unwrap().clone();
     assert_eq!((times.count, times.figure(&QUANTILES[3])), (250, None));
-    let p95 = times.figure(&QUANTILES[2]).and_then(|figure| figure.usable()).unwrap();
+    let p95 = times.figure(&QUANTILES[2]).and_then(|figure| figure.sound()).unwrap();
     assert!((p95 - 40.0).abs() < 0.04);
     assert!((times.mean_figure().value - 40.0).abs() < 1e-9);
 }

@@ -131,7 +131,7 @@ fn seconds_count_from_the_start_of_the_run() {
 }
 
 #[test]
-fn a_figure_that_the_generator_made_is_refused() {
+fn a_figure_that_the_generator_made_is_marked() {
     let mut recorder = recorder();
     for n in 0..100 {
         let mut late: Sample = sample(1, 2_015 + n * 5, 20, Outcome::Completed);
@@ -144,7 +144,9 @@ fn a_figure_that_the_generator_made_is_refused() {
     let timeline = timeline(&series);
     let times = &timeline.intervals[2].groups[0].times;
     let response = &times["response_time_ms"];
-    assert_eq!((response.p50, response.refused.contains_key("p50")), (None, true));
+    // 15 of 35 ms are the generator's.
+    assert!(response.p50.is_some_and(|p50| (p50 - 35.0).abs() < 1.1), "{response:?}");
+    assert!(response.refused.contains_key("p50"));
     // The service time counts from the dispatch, so that a late one does not change it.
     let service = &times["service_time_ms"];
     assert!(service.p50.is_some_and(|p50| (p50 - 20.0).abs() < 0.1), "{service:?}");

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use plimsoll_metrics::{Group, Metric, RunSummary};
 
-use super::usable;
+use super::quantiles;
 use crate::exposition::{Exposition, Kind, Labels};
 
 const TEST_TYPE: &str = "test_type";
@@ -22,7 +22,7 @@ pub(super) fn load_test(out: &mut Exposition, summary: &RunSummary) {
     out.head(name, Kind::Summary, Metric::ResponseTime.definition());
     for (test_type, group) in groups.iter().filter(|_| summary.validity.is_valid()) {
         let Some(times) = group.distribution(Metric::ResponseTime) else { continue };
-        for (q, millis) in usable(times) {
+        for (q, millis) in quantiles(times) {
             out.line(name, &labels(*test_type, Some(("quantile", q.to_string().into()))), millis);
         }
         out.line(&format!("{name}_sum"), &labels(*test_type, None), times.raw_sum());

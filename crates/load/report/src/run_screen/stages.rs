@@ -1,9 +1,9 @@
 //! One line for each stage.
 
-use plimsoll_metrics::{BoundedFigure, Group, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, RunSummary};
 
 use super::missing::{P99, measured_stages};
-use crate::format::{self, DASH};
+use crate::format;
 use crate::screen::{Rows, Screen};
 use crate::table::Table;
 use crate::text::tokens;
@@ -11,25 +11,32 @@ use crate::text::tokens;
 /// The most stages: first, worst, last.
 const MOST: usize = 10;
 
-const HEAD: [&str; 8] = ["", "sent/s", "answered", "p50", "p99", "TTFT", "ITL", "tokens/s"];
+const HEAD: [&str; 12] = [
+    "", "sent/s", "answered", "mean", "p50", "p90", "p95", "p99", "max", "TTFT", "ITL", "tokens/s",
+];
 
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let metric = summary.metadata.headline_time();
     let stages: Vec<_> = measured_stages(summary).collect();
+    let has_median = stages.iter().any(|stage| {
+        let times = stage.distribution(metric);
+        times.is_some_and(|times| times.raw_quantile(&QUANTILES[0]).is_some())
+    });
     let mut table = Table::new(HEAD);
     for stage in &stages {
-        table.row(row(stage, metric));
+        table.row(row(stage, metric, has_median));
     }
     let first = by_importance(&stages, metric);
-    let rows = Rows { table, unit: "stages", first, most: MOST, ..Rows::default() };
+    let drops_dashes = true;
+    let rows = Rows { table, unit: "stages", first, most: MOST, drops_dashes, ..Rows::default() };
     screen.rows(&heading(summary, metric), rows);
 }
 
-/// What the columns of times are.
+/// What the columns of times are, and what the notation of limits means where one is shown.
 fn heading(summary: &RunSummary, metric: Metric) -> String {
     let whole = match metric {
-        Metric::ServiceTime => "service time",
-        _ => "response time",
+        Metric::ServiceTime => "service times",
+        _ => "response times",
     };
     let total = &summary.results.total;
     let has = |metric: Metric| total.distribution(metric).is_some();
@@ -38,31 +45,48 @@ fn heading(summary: &RunSummary, metric: Metric) -> String {
         (true, false) => "; TTFT is a median",
         _ => "",
     };
-    format!("{whole} p50 and p99{parts}")
+    let ours =
+        if shows_limits(summary, metric) { "; (-): so much may be the generator's" } else { "" };
+    format!("{whole}{parts}{ours}")
 }
 
-fn row(stage: &Group, metric: Metric) -> [String; HEAD.len()] {
+fn shows_limits(summary: &RunSummary, metric: Metric) -> bool {
+    let is_notable = |figure: Option<BoundedFigure>| figure.is_some_and(|f| f.has_notable_bound());
+    measured_stages(summary).any(|stage| {
+        let times = stage.distribution(metric).into_iter();
+        times.flat_map(|times| QUANTILES.iter().map(|q| times.figure(q))).any(is_notable)
+            || [Metric::Ttft, Metric::Itl].into_iter().any(|part| {
+                is_notable(stage.distribution(part).and_then(|times| times.figure(&QUANTILES[0])))
+            })
+    })
+}
+
+/// Mean and maximum stand for the percentiles where no stage has requests enough for a median.
+fn row(stage: &Group, metric: Metric, has_median: bool) -> [String; HEAD.len()] {
     let time = |metric: Metric, quantile: usize| {
         let times = stage.distribution(metric);
         times.map_or_else(String::new, |times| {
-            figure(times.figure(&QUANTILES[quantile]), format::time)
+            format::limited_time(times.figure(&QUANTILES[quantile]))
         })
+    };
+    let whole = |of: fn(&DistributionSummary) -> BoundedFigure| {
+        let times = stage.distribution(metric).filter(|_| !has_median);
+        times.map_or_else(String::new, |times| format::limited_time(Some(of(times))))
     };
     [
         stage.stage.clone().unwrap_or_default(),
-        figure(stage.named_rate("achieved_rate"), format::digits),
+        format::limited_rate(stage.named_rate("achieved_rate")),
         format::share_of(stage.rates.success_rate),
+        whole(DistributionSummary::mean_figure),
         time(metric, 0),
+        time(metric, 1),
+        time(metric, 2),
         time(metric, P99),
+        whole(DistributionSummary::max_figure),
         time(Metric::Ttft, 0),
         time(Metric::Itl, 0),
         tokens(stage).unwrap_or_default(),
     ]
-}
-
-/// A figure that may be used, or a dash.
-fn figure(figure: Option<BoundedFigure>, format: impl Fn(f64) -> String) -> String {
-    figure.and_then(|figure| figure.usable()).map_or_else(|| DASH.to_owned(), format)
 }
 
 /// The first stage, the last one, and then the worst: with the most requests without an answer, and

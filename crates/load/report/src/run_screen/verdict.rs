@@ -3,7 +3,7 @@
 use plimsoll_metrics::{BandLevel, Reason, RunJudgement, RunSummary, Validity};
 
 use crate::screen::Tone;
-use crate::text::refused_figures;
+use crate::text::valid_words;
 
 /// The verdict of a run. That it is invalid is said however it ended.
 pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
@@ -50,15 +50,11 @@ fn passed(summary: &RunSummary) -> String {
     let all = summary.thresholds.len() + summary.bands.len();
     let degraded = summary.bands.iter().filter(|band| band.level == BandLevel::Degraded).count();
     let but = if degraded > 0 { format!(", {degraded} degraded") } else { String::new() };
-    match (all, refused_figures(summary)) {
-        (0, None) => "VALID: Plimsoll kept up; these figures describe the target".to_owned(),
-        (0, Some(refused)) => format!("VALID, {refused}"),
-        (all, _) => format!(
-            "PASS: {} of {all} {} kept{but}. VALID: the figures describe the target",
-            all - degraded,
-            unit(summary)
-        ),
+    let valid = format!("VALID: {}", valid_words(summary));
+    if all == 0 {
+        return valid;
     }
+    format!("PASS: {} of {all} {} kept{but}. {valid}", all - degraded, unit(summary))
 }
 
 /// What the run was judged by.

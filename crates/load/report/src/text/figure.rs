@@ -1,21 +1,17 @@
-//! Figures with what the generator may have added, and those that must not be used.
+//! Figures with their limits: what the generator may have added, what requests without an end leave
+//! open.
 
 use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Refusal};
 
 use super::{Labelled, Page, format};
 
-/// A time in a sentence: `1.19s (the generator may have added up to 890ms)`.
+/// A time in a sentence: `1.19s (up to 890ms ours)`.
 pub(super) fn sentence(figure: &BoundedFigure) -> String {
     let [value, bound] = [figure.value, figure.bound].map(format::time);
     match figure.refused {
-        Some(Refusal::Generator) => {
-            format!("REFUSED ({value}, of which the generator may have added {bound})")
-        }
-        Some(Refusal::Censored) => format!("unknown ({value} of the requests that ended)"),
-        None if figure.has_notable_bound() => {
-            format!("{value} (the generator may have added up to {bound})")
-        }
-        None => value,
+        Some(Refusal::Censored) => format!("at least {value} (of the requests that ended)"),
+        _ if figure.has_notable_bound() => format!("{value} (up to {bound} ours)"),
+        _ => value,
     }
 }
 
@@ -24,8 +20,7 @@ pub(super) fn rate_sentence(figure: Option<BoundedFigure>) -> String {
     let value = format!("{}/s", format::rate(figure.map(|figure| figure.value)));
     let Some(figure) = figure.filter(BoundedFigure::has_notable_bound) else { return value };
     let more = format::percent(figure.bound / figure.value);
-    let refused = if figure.refused.is_some() { "REFUSED: " } else { "" };
-    format!("{value} ({refused}without the generator up to {more} more)")
+    format!("{value} (without the generator up to {more} more)")
 }
 
 /// Explains the marks, if any is shown.
@@ -37,10 +32,9 @@ pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> O
     let notes = [
         (
             Refusal::Generator,
-            "!: refused: the generator may have added more than 5 %, half of \
-                              the 95 % interval and 50us.",
+            "!: more than 5 % of it may be ours, the generator's; below is how much.",
         ),
-        (Refusal::Censored, "?: unknown: too many requests had no end, and may be longer."),
+        (Refusal::Censored, "?: at least this: too many requests had no end, and may be longer."),
     ];
     let notes: Vec<_> =
         notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect();
@@ -72,7 +66,7 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
     }
     if !lines.is_empty() {
         page.line("");
-        page.paragraph(0, "Of this, the generator may have added up to:");
+        page.paragraph(0, "Up to so much of this may be ours, the generator's:");
         for line in &lines {
             page.paragraph(2, line);
         }

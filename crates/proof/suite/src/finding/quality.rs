@@ -14,7 +14,7 @@ fn measured(results: &[MeasurementResult]) -> impl Iterator<Item = (&Measurement
 pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
     let by = |of: fn(&Figures) -> Option<BoundedFigure>| {
         let all = measured(results).filter_map(|(result, figures)| Some((result, of(&figures)?)));
-        let usable = all.map(|(result, figure)| Some((result, figure.usable()?)));
+        let usable = all.map(|(result, figure)| Some((result, figure.sound()?)));
         let usable: Option<Vec<_>> = usable.collect();
         usable?.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
     };
@@ -52,11 +52,10 @@ pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
 }
 
 fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
-    figure.and_then(|figure| figure.usable()).filter(|value| *value < 1.0)
+    figure.and_then(|figure| figure.sound()).filter(|value| *value < 1.0)
 }
 
-/// The figures that must not be used, of measurements that otherwise may: one sentence for each
-/// reason.
+/// The figures whose value alone proves nothing: one sentence for each reason.
 pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
     let sentence = |(why, mark): (Refusal, &str)| {
         let of = |(result, figures): (&MeasurementResult, Figures)| {
@@ -74,7 +73,7 @@ pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
         let words = why.words();
         (!all.is_empty()).then(|| {
             Finding::warning(format!(
-                "a figure with {mark} must not be used, because {words}: {shown}{more}"
+                "a figure with {mark} proves nothing alone: {words}: {shown}{more}"
             ))
         })
     };
@@ -215,8 +214,8 @@ mod tests {
         assert_eq!(
             texts.collect::<Vec<_>>(),
             [
-                "a figure with ! must not be used, because the generator's own part in it may be too large: bad (p99)",
-                "a figure with ? must not be used, because too many requests had no end, and may have been longer: bad (max)",
+                "a figure with ! proves nothing alone: more than 5 % of it may be the generator's: bad (p99)",
+                "a figure with ? proves nothing alone: too many requests had no end, and may have been longer: bad (max)",
             ]
         );
     }

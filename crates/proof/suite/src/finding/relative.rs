@@ -26,7 +26,7 @@ pub(crate) fn relative(
 }
 
 fn usable_rate(figures: &Figures) -> Option<f64> {
-    figures.requests_per_s?.usable()
+    figures.requests_per_s?.sound()
 }
 
 #[cfg(test)]

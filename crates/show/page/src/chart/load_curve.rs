@@ -58,9 +58,9 @@ fn points(stages: &[&Group], metric: Metric, key: &str) -> Vec<(f64, f64)> {
     let mut points: Vec<_> = stages
         .iter()
         .filter_map(|stage| {
-            let rate = stage.named_rate("throughput")?.usable()?;
+            let rate = stage.named_rate("throughput")?.value;
             let quantile = QUANTILES.iter().find(|quantile| quantile.key == key)?;
-            Some((rate, stage.distribution(metric)?.figure(quantile)?.usable()?))
+            Some((rate, stage.distribution(metric)?.figure(quantile)?.value))
         })
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));

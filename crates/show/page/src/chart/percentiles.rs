@@ -119,7 +119,7 @@ fn line(times: &DistributionSummary) -> Vec<Option<(f64, f64)>> {
     let quantiles: Vec<f64> = one_in.iter().map(|n| 1.0 - 1.0 / n).collect();
     // A histogram that cannot be read has no line.
     let figures = times.figures_at(&quantiles).unwrap_or_default();
-    one_in.into_iter().zip(figures).map(|(n, figure)| Some((n, figure?.usable()?))).collect()
+    one_in.into_iter().zip(figures).map(|(n, figure)| Some((n, figure?.value))).collect()
 }
 
 /// The percentiles that are said in words.
@@ -145,7 +145,7 @@ fn sentence(lines: &[Line]) -> String {
 fn spread(side: &str, lines: &[Line]) -> String {
     let shown: Vec<_> = said()
         .map(|quantile| {
-            let figures = lines.iter().map(|l| l.times.figure(quantile)?.usable());
+            let figures = lines.iter().map(|l| l.times.figure(quantile).map(|figure| figure.value));
             let values = figures.collect::<Option<Vec<f64>>>().unwrap_or_default();
             let (low, high) =
                 (values.iter().copied().reduce(f64::min), values.into_iter().reduce(f64::max));
@@ -173,7 +173,7 @@ fn table(lines: &[Line]) -> Table {
         for quantile in &QUANTILES {
             let figure = times.figure(quantile);
             let interval = figure.and_then(|figure| {
-                let ci = times.interval(quantile).filter(|_| figure.usable().is_some())?;
+                let ci = times.interval(quantile)?;
                 Some(format!("[{}]", range(figure.value, ci.low, ci.high)))
             });
             table.rows.push(vec![

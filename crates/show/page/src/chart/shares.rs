@@ -154,11 +154,7 @@ fn line(times: &DistributionSummary) -> Vec<Point> {
         .collect();
     // A histogram that cannot be read has no line.
     let figures = times.figures_at(&shares).unwrap_or_default();
-    shares
-        .into_iter()
-        .zip(figures)
-        .map(|(share, figure)| Some((share, figure?.usable()?)))
-        .collect()
+    shares.into_iter().zip(figures).map(|(share, figure)| Some((share, figure?.value))).collect()
 }
 
 fn sentence(scenario: &Scenario) -> String {

@@ -355,11 +355,14 @@ fn figures_that_are_the_generators_are_marked_and_nothing_follows_from_them() {
         for bound in report.bounds.iter().filter(|bound| bound.what.contains("p99")) {
             // Redis and the gateway's store are no part of the planned host.
             let of_store = ["store", "memory"].iter().any(|part| bound.what.contains(part));
-            // 40.4 ms and whatever the generator did in 40 of them are below 100 ms.
-            let expected = if bound.bound == "< 100ms" { "PASS" } else { "inconclusive" };
-            assert!(of_store || bound.status() == expected, "{case}: {bound:?}\n{text}");
+            // 40.4 ms are below 50 and 100 ms, whatever the generator did in 40 of them.
+            let is_above = ["< 100ms", "< 50.0ms"].contains(&bound.bound.as_str());
+            let expected: &[&str] = if is_above { &["PASS", "met"] } else { &["inconclusive"] };
+            let is_expected = expected.contains(&bound.status());
+            assert!(of_store || is_expected, "{case}: {bound:?}\n{text}");
         }
-        let why = "a figure with ! must not be used, because the generator";
+        let why =
+            "a figure with ! proves nothing alone: more than 5 % of it may be the generator's";
         assert!(text.contains(why), "{case}:\n{text}");
     }
 }

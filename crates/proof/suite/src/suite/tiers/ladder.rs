@@ -40,7 +40,7 @@ impl Bounds {
 
     fn is_fast(&self, figures: &Figures) -> Option<bool> {
         let Some(tail) = figures.p99_ms.or(figures.max_ms) else { return Some(false) };
-        match tail.usable()? {
+        match tail.sound()? {
             value if value <= self.p99_ms => Some(true),
             value if value - tail.bound > self.p99_ms => Some(false),
             _ => None,

@@ -1,13 +1,13 @@
-//! The figures of a run that must not be used.
+//! The figures of a run whose value alone carries no statement.
 
 use super::{Group, Results};
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Metric, RATES};
 use crate::quantile::QUANTILES;
 
-/// A figure that must not be used.
+/// A figure whose value alone carries no statement: only its limits do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RefusedFigure {
+pub struct LimitedFigure {
     /// Its stage.
     pub stage: String,
     /// What it measures, like `TTFT`.
@@ -29,11 +29,11 @@ struct NamedFigure {
 
 impl NamedFigure {
     /// The largest value of the requests that ended is always what it is.
-    fn refused(self, stage: &str) -> Option<RefusedFigure> {
+    fn refused(self, stage: &str) -> Option<LimitedFigure> {
         let Self { title, label, figure } = self;
         let why = figure.refused?;
         let of_ended = label == "max" && why == Refusal::Censored;
-        (!of_ended).then(|| RefusedFigure { stage: stage.to_owned(), title, label, figure, why })
+        (!of_ended).then(|| LimitedFigure { stage: stage.to_owned(), title, label, figure, why })
     }
 }
 
@@ -42,9 +42,10 @@ const COUNTED_RATES: [(&str, &str); 2] =
     [("achieved_rate", "sent/s"), ("throughput", "completed/s")];
 
 impl Results {
-    /// The figures of the measured stages: how many there are, and those of them that must not be
-    /// used. The largest value of the requests that ended is always what it is, and left out.
-    pub fn refused_figures(&self) -> (usize, Vec<RefusedFigure>) {
+    /// The figures of the measured stages: how many there are, and those of them whose value alone
+    /// carries no statement. The largest value of the requests that ended is always what it is, and
+    /// left out.
+    pub fn limited_figures(&self) -> (usize, Vec<LimitedFigure>) {
         let (mut count, mut refused) = (0, Vec::new());
         for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
             let figures = figures(stage);
