@@ -109,11 +109,12 @@ pub(crate) fn probe(
     })
 }
 
-/// The first scenario of each dialect, for each target.
+/// The first scenario of each dialect and model, for each target.
 fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
     let mut routes: Vec<(ScenarioId, TargetId)> = Vec::new();
-    let dialect = |&(scenario, target): &(ScenarioId, TargetId)| {
-        (run.route(scenario, target).encoder.dialect(), target)
+    let kind = |&(scenario, target): &(ScenarioId, TargetId)| {
+        let model = run.plan.scenarios[scenario.index()].model.as_deref();
+        (run.route(scenario, target).encoder.dialect(), model, target)
     };
     for target in
         (0..run.plan.targets.len()).filter_map(|target| u16::try_from(target).ok()).map(TargetId)
@@ -127,7 +128,7 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
                 continue;
             }
             let route = (scenario, target);
-            if !routes.iter().any(|earlier| dialect(earlier) == dialect(&route)) {
+            if !routes.iter().any(|earlier| kind(earlier) == kind(&route)) {
                 routes.push(route);
             }
         }

@@ -42,7 +42,7 @@ impl Route {
         // The target's protocol is that of its models.
         let dialect = target.protocol.filter(|_| !is_part).unwrap_or(scenario.protocol);
         let options = EncoderOptions {
-            model: target.model.clone(),
+            model: scenario.model.as_ref().unwrap_or(&target.model).clone(),
             parameters: scenario.parameters.clone(),
             token_limit: scenario.max_tokens_field,
         };

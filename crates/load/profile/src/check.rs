@@ -124,7 +124,13 @@ impl ProfileCheck<'_> {
                 .targets
                 .iter()
                 .all(|target| target.model.as_deref().is_some_and(|own| !own.is_empty()));
-        if self.uses_llm() && !of_all && !of_each {
+        let of_scenarios = self
+            .file
+            .scenarios
+            .iter()
+            .filter(|scenario| scenario.behaviour.protocol.has_model())
+            .all(|scenario| scenario.model.as_deref().is_some_and(|own| !own.is_empty()));
+        if self.uses_llm() && !of_all && !of_each && !of_scenarios {
             let fix = "write the name of a model of the target, or give --model NAME";
             self.report(top("model"), "is missing", fix);
         }

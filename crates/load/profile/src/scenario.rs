@@ -41,6 +41,7 @@ pub(crate) fn scenario(index: usize, file: ScenarioFile) -> ScenarioSpec {
     ScenarioSpec {
         name,
         weight: file.weight,
+        model: file.model,
         protocol,
         turns,
         stream: stream || protocol == Dialect::Websocket,

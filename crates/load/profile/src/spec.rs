@@ -218,6 +218,9 @@ pub struct ScenarioFile {
     #[serde(default = "weight")]
     #[schemars(range(min = 0))]
     pub weight: f64,
+    /// Name of the model that this scenario asks, in place of the profile's.
+    #[serde(default)]
+    pub model: Option<String>,
     /// Headers of this scenario's requests, added to those of the profile.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,

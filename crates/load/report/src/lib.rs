@@ -23,5 +23,5 @@ pub use csv::csv;
 pub use error::ReportError;
 pub use escape::{escape_label, printable};
 pub use prometheus::prometheus;
-pub use run_screen::{run_notes, run_screen, run_stands_out, run_verdict};
+pub use run_screen::{run_notes, run_requests, run_screen, run_stands_out, run_verdict};
 pub use text::{Style, text};

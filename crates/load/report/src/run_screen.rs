@@ -58,6 +58,12 @@ fn task_fact(group: &TaskGroup) -> String {
     format!("{label}: {times}{}", task_ends(group))
 }
 
+/// The requests of a run by outcome, and the good ones if that is stated.
+pub fn run_requests(summary: &RunSummary) -> String {
+    let good = goodput(summary).map(|sentence| format!(" {sentence}"));
+    requests(&summary.results.total) + &good.unwrap_or_default()
+}
+
 /// The notes of a run that change what its figures mean, and why requests failed.
 pub fn run_notes(summary: &RunSummary) -> Vec<Item> {
     stands_out::notes(summary).chain(causes::messages(summary)).collect()

@@ -117,6 +117,9 @@ pub struct ScenarioSpec {
     pub name: String,
     /// Share of all conversations, relative to the other weights.
     pub weight: f64,
+    /// Name of the model, in place of the target's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Wire format.
     pub protocol: Dialect,
     /// Requests of one conversation.
@@ -170,6 +173,7 @@ impl ScenarioSpec {
         Self {
             name: name.to_owned(),
             weight: 1.0,
+            model: None,
             protocol: Dialect::default(),
             turns: 1,
             stream: false,

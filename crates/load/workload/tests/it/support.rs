@@ -14,6 +14,7 @@ pub(crate) fn scenario() -> ScenarioSpec {
     ScenarioSpec {
         name: "test".to_owned(),
         weight: 1.0,
+        model: None,
         protocol: Dialect::OpenaiChat,
         turns: 1,
         stream: true,
