@@ -10,6 +10,7 @@ pub(crate) mod gateway;
 pub(crate) mod http;
 pub(crate) mod join;
 pub(crate) mod knee;
+pub(crate) mod llm;
 pub(crate) mod mock;
 pub(crate) mod profile;
 pub(crate) mod report;
@@ -27,6 +28,7 @@ const AFTER: &str = "\
 Start here:
   plimsoll demo                    mock provider, gateway, load and report in half a minute
   plimsoll http http://HOST/path   load on any endpoint
+  plimsoll llm http://HOST --model NAME -c 1,2,4,8    load on an LLM endpoint
   plimsoll versus --direct http://UPSTREAM --target a=http://GATEWAY    what the gateway adds
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
 
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Run(run::Flags),
     /// Load any HTTP endpoint without a profile, or compare several
     Http(http::Flags),
+    /// Load an LLM endpoint without a profile: levels of load, and their curve
+    Llm(llm::Flags),
     /// Compare targets request by request: what does a gateway add, and which is better
     Versus(versus::Flags),
     /// How much load does a target carry within an objective?

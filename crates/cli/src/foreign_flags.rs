@@ -18,6 +18,8 @@ struct ForeignFlag {
 const ANY: &[&str] = &[];
 const HTTP: &[&str] = &["http"];
 const LLM: &[&str] = &["run", "versus", "knee"];
+/// `plimsoll llm`, whose flags are nearly those of its peers.
+const ONE_LINE: &[&str] = &["llm"];
 
 const fn row(
     flag: &'static str,
@@ -31,6 +33,34 @@ const fn row(
 /// The first row that fits holds.
 #[rustfmt::skip]
 const FLAGS: &[ForeignFlag] = &[
+    // Of a load on an LLM in one line.
+    row("--request-rate", "AIPerf and vLLM's benchmark", ONE_LINE, "--rate N,..."),
+    row("--stages", "`plimsoll run`", ONE_LINE, "-c N,... or --rate N,..., and -d TIME for each"),
+    row("--vus", "k6", ONE_LINE, "-c N"),
+    row("-u", "AIPerf", ONE_LINE, "the URL as first argument"),
+    row("--url", "AIPerf", ONE_LINE, "the URL as first argument"),
+    row("--target", "GuideLLM", ONE_LINE, "the URL as first argument"),
+    row("--base-url", "vLLM's benchmark", ONE_LINE, "the URL as first argument"),
+    row("--model-names", "AIPerf", ONE_LINE, "--model NAME,..."),
+    row("--max-concurrency", "vLLM's benchmark", ONE_LINE, "-c N"),
+    row("--benchmark-duration", "AIPerf", ONE_LINE, "-d TIME"),
+    row("--max-seconds", "GuideLLM", ONE_LINE, "-d TIME"),
+    row("--warmup-request-count", "AIPerf", ONE_LINE, "--warmup TIME"),
+    row("--warmup-percent", "GuideLLM", ONE_LINE, "--warmup TIME"),
+    row("--rate-type", "GuideLLM", ONE_LINE, "-c N,... for concurrent, --rate N,... for constant, --sweep"),
+    row("--profile", "GuideLLM", ONE_LINE, "-c N,... for concurrent, --rate N,... for constant, --sweep"),
+    row("--synthetic-input-tokens-mean", "AIPerf", ONE_LINE, "--isl N"),
+    row("--random-input-len", "vLLM's benchmark", ONE_LINE, "--isl N"),
+    row("--output-tokens-mean", "AIPerf", ONE_LINE, "--osl N"),
+    row("--random-output-len", "vLLM's benchmark", ONE_LINE, "--osl N"),
+    row("--max-tokens", "providers", ONE_LINE, "--osl N"),
+    row("--streaming", "AIPerf", ONE_LINE, "nothing: answers are streamed, unless --no-stream"),
+    row("--stream", "providers", ONE_LINE, "nothing: answers are streamed, unless --no-stream"),
+    row("--processor", "GuideLLM", ONE_LINE, "--tokenizer FILE, a tokenizer.json"),
+    row("--input-file", "AIPerf", ONE_LINE, "--prompts FILE"),
+    row("--dataset-path", "vLLM's benchmark", ONE_LINE, "--prompts FILE"),
+    row("--data", "GuideLLM", ONE_LINE, "--isl N and --osl N, or --prompts FILE"),
+    row("--slo", "`plimsoll knee`", ONE_LINE, "--goodput BOUNDS"),
     // Number and length of requests.
     row("--requests", "ab and bombardier", ANY, "-n N"),
     row("--iterations", "k6", ANY, "-n N"),
@@ -147,10 +177,10 @@ const FLAGS: &[ForeignFlag] = &[
     row("--request-type", "GuideLLM", ANY, "--protocol openai-chat, openai-responses, openai-embeddings or anthropic-messages"),
     row("--backend", "GuideLLM", ANY, "--protocol openai-chat, openai-responses, openai-embeddings or anthropic-messages"),
     row("--streaming", "AIPerf", ANY, "--set stream=true"),
-    row("--isl", "AIPerf", ANY, "--set content.mode=sized --set content.approx_input_tokens=N"),
+    row("--isl", "AIPerf", ANY, "another command: plimsoll llm URL --isl N; or --set content.mode=sized --set content.approx_input_tokens=N"),
     row("--synthetic-input-tokens-mean", "AIPerf", ANY, "--set content.mode=sized --set content.approx_input_tokens=N"),
     row("--random-input-len", "vLLM's benchmark", ANY, "--set content.mode=sized --set content.approx_input_tokens=N"),
-    row("--osl", "AIPerf", ANY, "--set max_tokens=N"),
+    row("--osl", "AIPerf", ANY, "another command: plimsoll llm URL --osl N; or --set max_tokens=N"),
     row("--output-tokens-mean", "AIPerf", ANY, "--set max_tokens=N"),
     row("--random-output-len", "vLLM's benchmark", ANY, "--set max_tokens=N"),
     row("--conversation-turn-mean", "AIPerf", ANY, "`turns` of a scenario in a profile"),
@@ -161,7 +191,7 @@ const FLAGS: &[ForeignFlag] = &[
     row("--input-file", "AIPerf", ANY, "`content` of a profile, or `trace` for arrival times"),
     row("--data", "GuideLLM", ANY, "`content` of a profile, or `trace` for arrival times"),
     row("--fixed-schedule", "AIPerf", ANY, "`trace` of a profile"),
-    row("--goodput", "AIPerf", ANY, "another command: plimsoll knee PROFILE --slo 'ttft<500ms : 99%'"),
+    row("--goodput", "AIPerf", ANY, "--set 'goodput=ttft<500ms, tpot<50ms'; `plimsoll knee` searches the load that keeps it"),
     row("--random-seed", "AIPerf and GuideLLM", ANY, "--seed N"),
     row("--max-errors", "GuideLLM", ANY, "--abort-on-errors SHARE, like 50%"),
     row("--max-error-rate", "GuideLLM", ANY, "--abort-on-errors SHARE, like 50%"),
@@ -216,7 +246,8 @@ pub(crate) fn hint(arguments: &[OsString], refused: Option<&str>) -> Option<Stri
     let quiet = words.iter().position(|word| *word == "-q");
     let rate = quiet.and_then(|at| words.get(at + 1)).filter(|word| word.parse::<f64>().is_ok());
     if let Some(rate) = rate {
-        let ours = if command == "http" { "--rate N" } else { "--stages @RATE:TIME" };
+        let ours =
+            if matches!(command, "http" | "llm") { "--rate N" } else { "--stages @RATE:TIME" };
         return Some(format!("`-q {rate}` is the rate of oha and hey; here it is {ours}"));
     }
     let refused = refused.map(|flag| flag.split([' ', '=']).next().unwrap_or_default());
@@ -259,6 +290,9 @@ mod tests {
             ("p http u --vus=5", Some("--vus=5"), "here it is -c N"),
             ("p http u --latency", Some("--latency"), "percentiles are always shown"),
             ("p run x -vk=k", None, "PLIMSOLL_KEY"),
+            ("p llm u --url v", Some("--url"), "the URL as first argument"),
+            ("p llm u --request-rate 5", Some("--request-rate"), "here it is --rate N,..."),
+            ("p run x --goodput a", Some("--goodput"), "--set 'goodput="),
         ] {
             let hint = hint_for(line, refused).unwrap();
             assert!(hint.contains(part), "{line}: {hint}");

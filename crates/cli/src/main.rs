@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Demo(flags) => command::demo::run(flags),
         Command::Run(flags) => command::run::run(flags),
         Command::Http(flags) => command::http::run(flags),
+        Command::Llm(flags) => command::llm::run(flags),
         Command::Versus(flags) => command::versus::run(flags),
         Command::Knee(flags) => command::knee::run(flags),
         Command::Mock(flags) => command::mock::run(flags),

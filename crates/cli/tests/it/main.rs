@@ -20,6 +20,7 @@ mod join;
 mod knee;
 mod limits;
 mod live_view;
+mod llm;
 mod metrics;
 mod mock;
 mod policy;

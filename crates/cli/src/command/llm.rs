@@ -1,0 +1,178 @@
+//! `plimsoll llm`: load on an LLM endpoint, without a profile.
+
+mod curve;
+mod plan;
+mod prompts;
+mod sweep;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{ArgGroup, Args, ValueHint};
+use plimsoll_measure::{Nanos, RequestBounds};
+use plimsoll_runner::folder::RunDirOptions;
+
+use crate::console::{self, Show};
+use crate::exit::Exit;
+use crate::flags::{
+    ExportFlags, LimitFlags, ProgressFlags, RunFlags, ThresholdFlag, TlsFlags, parse_rate,
+    parse_threshold, parse_time,
+};
+use crate::session::{FinishedRun, Session};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll llm http://127.0.0.1:8000 --model my-model --isl 550 --osl 150 -c 1,2,4,8 -d 30s
+  plimsoll llm http://127.0.0.1:8000 --model my-model --rate 1,2,4 --goodput 'ttft<500ms,tpot<50ms'
+  plimsoll llm https://gateway.example --model small --model large --key KEY --sweep
+  plimsoll llm http://127.0.0.1:8000 --model my-model --prompts chats.jsonl -c 8
+  plimsoll llm http://127.0.0.1:8000 --model my-model --isl 550 --print-profile > my.yaml
+
+Each number of -c or --rate is a stage of one run. With -c so many users send their next request when the answer has arrived; with --rate requests start on schedule. --sweep doubles the users, a run for each, until the throughput no longer grows.
+
+Prompts are synthetic text of --isl tokens: counted with --tokenizer, else estimated. --osl is the most tokens that are asked for. A model may stop earlier; `--set parameters.ignore_eos=true` forbids it where the server knows that.
+
+`per user` is 1 / TPOT, the speed at which one user gets tokens. A level is a Pareto point if no other gives both more throughput and more speed per user.
+
+--print-profile prints the profile that is run, for `plimsoll run`.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+#[command(group = ArgGroup::new("levels").args(["concurrency", "rate", "sweep"]))]
+pub(crate) struct Flags {
+    /// Base URL of the endpoint, without `/v1/chat/completions`
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    url: String,
+    #[command(flatten)]
+    load: Load,
+    #[command(flatten)]
+    limits: LimitFlags,
+    #[command(flatten)]
+    request: Request,
+    #[command(flatten)]
+    tls: TlsFlags,
+    /// A bound that the run must keep, like `ttft: p(95)<500ms` or `good_share: value>0.99`
+    /// (repeatable); exit code 1 if it does not
+    #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
+    thresholds: Vec<ThresholdFlag>,
+    /// Set any further key of the profile, like `timeout=30s` (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    sets: Vec<String>,
+    /// Print the profile and send nothing
+    #[arg(long, help_heading = "Output")]
+    print_profile: bool,
+    /// Folder in which each run creates its own, named by time
+    #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]
+    #[arg(value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+    #[command(flatten)]
+    run: RunFlags,
+    #[command(flatten)]
+    export: ExportFlags,
+    #[command(flatten)]
+    progress: ProgressFlags,
+}
+
+/// The load.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Load")]
+struct Load {
+    /// Users at once, one level after another [default: 1,2,4,8]
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    concurrency: Vec<u32>,
+    /// Requests per second in place of users, one level after another
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',', value_parser = parse_rate)]
+    rate: Vec<f64>,
+    /// Double the users from one on, until the throughput grows by less than 5 %
+    #[arg(long)]
+    sweep: bool,
+    /// Duration of each level
+    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
+    duration: Nanos,
+    /// Duration of the warm-up before the first level, which is not counted; 0 for none
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
+    warmup: Nanos,
+    /// What makes a request a good one, like `ttft<500ms,tpot<50ms`
+    #[arg(long, value_name = "BOUNDS")]
+    goodput: Option<RequestBounds>,
+    /// Seed of all random numbers, a whole number [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<String>,
+    /// Id of the run: with the same seed and run id it repeats exactly [default: a random one]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+}
+
+/// The requests.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Request")]
+struct Request {
+    /// Model to request; of several each gets an equal share of the requests
+    #[arg(short, long = "model", value_name = "NAME,...", value_delimiter = ',', required = true)]
+    models: Vec<String>,
+    /// API key; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the process list
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Protocol: openai-chat, openai-responses, openai-embeddings, anthropic-messages
+    #[arg(long, value_name = "NAME", default_value = "openai-chat")]
+    protocol: String,
+    /// Input tokens of each request [default: 550]
+    #[arg(long, value_name = "TOKENS", conflicts_with = "prompts")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    isl: Option<u32>,
+    /// Most output tokens of each request
+    #[arg(long, value_name = "TOKENS", default_value_t = 150)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    osl: u32,
+    /// Prompts from a file, one at random for each request: plain lines, JSON lines (`prompt`,
+    /// `text` or `messages`), `ShareGPT`, or CSV with a column `prompt`. Of a dialogue the first
+    /// line of the user
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    prompts: Option<PathBuf>,
+    /// Leave out entries of --prompts that cannot be read, instead of refusing the file
+    #[arg(long, requires = "prompts")]
+    skip_broken: bool,
+    /// A local tokenizer.json that counts the tokens of --isl [default: they are estimated]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tokenizer: Option<PathBuf>,
+    /// Ask for whole answers in place of streams; there is no TTFT then
+    #[arg(long)]
+    no_stream: bool,
+    /// Add a header to every request (repeatable)
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
+    headers: Vec<String>,
+    /// Timeout of a request
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time)]
+    timeout: Nanos,
+}
+
+/// Runs the levels and prints their table and curve.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let mut request = plan::LlmProfile::new(flags)?;
+    if flags.print_profile {
+        console::print(&request.text(&plan::stages(&flags.load))?)?;
+        return Ok(Exit::Pass);
+    }
+    // A mistake must show before the first load.
+    let first = request.plan(&plan::stages(&flags.load))?;
+    let mut session = Session::open(flags.progress.ui());
+    session.export(flags.export.options())?;
+    let output = RunDirOptions { out: flags.out.clone(), rows: true, page: true };
+    let mut options = flags.run.options(Some(output));
+    if options.show == Show::Screen {
+        options.show = Show::Nothing;
+    }
+    let finished = if flags.load.sweep {
+        sweep::until_saturated(&mut session, &mut request, &options, &flags.load)
+    } else {
+        let run = session.run_plan(first, &options)?;
+        sweep::Sweep { runs: vec![run], failed: None }
+    };
+    if options.show != Show::Json && !finished.runs.is_empty() {
+        console::print_screen(&curve::screen(&finished.runs))?;
+    }
+    session.linger();
+    let exit = finished.runs.iter().map(|run: &FinishedRun| run.exit).fold(Exit::Pass, Exit::worst);
+    finished.failed.map_or(Ok(exit), Err)
+}

@@ -1,0 +1,216 @@
+//! The levels side by side, and the curve of throughput against the speed that a user gets.
+
+use plimsoll_metrics::{Group, Metric, QUANTILES};
+use plimsoll_report::format::{self, DASH};
+use plimsoll_report::screen::{Rest, Rows, Screen, Tone, debug_build};
+use plimsoll_report::table::Table;
+use plimsoll_report::{run_stands_out, run_verdict};
+
+use super::sweep::throughput;
+use crate::session::FinishedRun;
+
+const HEAD: [&str; 9] =
+    ["", "req/s", "tokens/s", "per user", "TTFT", "p90", "TPOT", "response", "good"];
+/// The most levels that are shown.
+const MOST: usize = 12;
+/// Positions of the quantiles.
+const P50: usize = 0;
+const P90: usize = 1;
+
+/// A level of load: its name and figures.
+struct Level<'a> {
+    name: String,
+    group: &'a Group,
+}
+
+impl Level<'_> {
+    /// Tokens per second of one user: 1 / TPOT. Without streams: answers per second of one user.
+    fn speed(&self) -> Option<f64> {
+        let time = self.median_ms(Metric::Tpot).or_else(|| self.median_ms(Metric::ServiceTime))?;
+        (time > 0.0).then(|| 1e3 / time)
+    }
+
+    fn median_ms(&self, metric: Metric) -> Option<f64> {
+        self.group.distribution(metric)?.raw_quantile(&QUANTILES[P50])
+    }
+
+    /// Throughput and speed.
+    fn point(&self) -> Option<[f64; 2]> {
+        Some([throughput(self.group), self.speed()?])
+    }
+}
+
+/// The screen of one run with several levels, or of several runs with one.
+pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
+    let mut screen = Screen::new(Rest::Flag);
+    let levels: Vec<_> = runs.iter().flat_map(levels).collect();
+    let streams = levels.iter().any(|level: &Level<'_>| level.median_ms(Metric::Tpot).is_some());
+    if let Some(first) = runs.first() {
+        screen.title(&title(first, runs.len()));
+    }
+    let best = pareto(&levels);
+    let mut table = Table::new(HEAD);
+    for (index, level) in levels.iter().enumerate() {
+        let is_best = levels.len() > 1 && best.contains(&index);
+        table.row(row(&format!("{}{}", level.name, if is_best { " *" } else { "" }), level));
+    }
+    let heading = "medians, and TTFT p90; per user: tokens/s = 1 / TPOT; * Pareto point";
+    let rows = Rows { table, unit: "levels", most: MOST, drops_dashes: true, ..Rows::default() };
+    screen.rows(heading, rows);
+    if let [run] = runs {
+        screen.rows("by model", models(run));
+    }
+    if levels.len() > 1 && !best.is_empty() {
+        let best: Vec<_> = best.iter().map(|index| levels[*index].name.clone()).collect();
+        let both = if streams { "tokens/s and per user" } else { "throughput and speed" };
+        screen.fact(&format!("Pareto points (no level has more {both}): {}", best.join(", ")));
+    }
+    for run in runs {
+        let (tone, text) = run_verdict(&run.summary);
+        // What all runs of a sweep have in common is not worth a line for each.
+        let (several, named) = (runs.len() > 1, levels_of_run(run));
+        let items = run_stands_out(&run.summary).into_iter();
+        let items = items.filter(|_| !several || tone != Tone::Good);
+        screen.stands_out(items.map(|item| if several { item.named(&named) } else { item }));
+        let mut own = Screen::new(Rest::Flag);
+        let text = if several && tone != Tone::Good { format!("{text} ({named})") } else { text };
+        own.verdict(tone, &text);
+        screen = screen.and(own);
+    }
+    match runs {
+        [FinishedRun { rest: Rest::Folder(path), .. }] => screen.folder(path),
+        [
+            FinishedRun { rest: Rest::Folder(first), .. },
+            ..,
+            FinishedRun { rest: Rest::Folder(last), .. },
+        ] => {
+            screen.file(&format!("files: {first} to {last}"));
+        }
+        _ => {}
+    }
+    if let [FinishedRun { summary, .. }] = runs {
+        screen.fact(&plimsoll_report::run_requests(summary));
+    }
+    screen
+}
+
+fn title(run: &FinishedRun, runs: usize) -> String {
+    let metadata = &run.summary.metadata;
+    let url = metadata.targets.first().map_or("", |target| &target.url);
+    let models: Vec<_> = match metadata.scenarios.as_slice() {
+        [_] => metadata.targets.iter().map(|target| target.model.as_str()).collect(),
+        several => several.iter().map(String::as_str).collect(),
+    };
+    let runs = if runs > 1 { format!(", {runs} runs") } else { String::new() };
+    let build = debug_build(&metadata.environment);
+    format!("llm: {url}, model {}{runs}{build}", models.join(", "))
+}
+
+fn levels(run: &FinishedRun) -> impl Iterator<Item = Level<'_>> {
+    let measured = run.summary.results.by_stage.iter().filter(|group| !group.warmup);
+    measured.filter(|group| group.counters.scheduled > 0).map(|group: &Group| Level {
+        name: level_name(group.stage.as_deref().unwrap_or_default()),
+        group,
+    })
+}
+
+fn levels_of_run(run: &FinishedRun) -> String {
+    levels(run).map(|level| level.name).collect::<Vec<_>>().join(", ")
+}
+
+/// What a stage is called: `8:30s` is 8 users, `@2:30s` 2 requests per second.
+fn level_name(stage: &str) -> String {
+    let shape = stage.split(':').next().unwrap_or_default();
+    match shape.strip_prefix('@') {
+        Some(rate) => format!("{rate}/s"),
+        None if shape == "1" => "1 user".to_owned(),
+        None => format!("{shape} users"),
+    }
+}
+
+fn row(name: &str, level: &Level<'_>) -> Vec<String> {
+    let group = level.group;
+    let time = |metric: Metric, quantile: usize| {
+        let figure = group
+            .distribution(metric)
+            .and_then(|times| times.figure(&QUANTILES[quantile]))
+            .and_then(|figure| figure.usable());
+        figure.map_or_else(|| DASH.to_owned(), format::time)
+    };
+    let rate = |name: &str| {
+        let figure = group.named_rate(name).and_then(|figure| figure.usable());
+        figure.map_or_else(|| DASH.to_owned(), format::digits)
+    };
+    let tokens = if group.rates.output_token_rate_reported_per_s.is_some_and(|rate| rate > 0.0) {
+        rate("output_token_rate_reported")
+    } else if group.counters.output_tokens_estimated > 0 {
+        format!("~{}", rate("output_token_rate_estimated"))
+    } else {
+        DASH.to_owned()
+    };
+    let per_user = level.median_ms(Metric::Tpot).and_then(|_| level.speed());
+    vec![
+        name.to_owned(),
+        rate("throughput"),
+        tokens,
+        per_user.map_or_else(|| DASH.to_owned(), format::digits),
+        time(Metric::Ttft, P50),
+        time(Metric::Ttft, P90),
+        time(Metric::Tpot, P50),
+        time(Metric::ResponseTime, P50),
+        group.rates.good_share.map_or_else(|| DASH.to_owned(), format::share),
+    ]
+}
+
+/// A row for each of several models.
+fn models(run: &FinishedRun) -> Rows {
+    let groups = &run.summary.results.by_scenario;
+    let mut table = Table::new(HEAD);
+    for group in groups.iter().filter(|_| groups.len() > 1) {
+        let name = group.scenario.clone().unwrap_or_default();
+        table.row(row(&name, &Level { name: String::new(), group }));
+    }
+    Rows { table, unit: "models", most: MOST, drops_dashes: true, ..Rows::default() }
+}
+
+/// The levels that no other one beats.
+fn pareto(levels: &[Level<'_>]) -> Vec<usize> {
+    let points: Vec<_> = levels.iter().map(Level::point).collect();
+    non_dominated(&points)
+}
+
+/// Figures that differ by less than this share are equal: levels are not told apart by chance.
+const NOISE: f64 = 0.01;
+
+/// Whether a level has as much of both as another, and more of one.
+fn beats(one: &[f64; 2], other: &[f64; 2]) -> bool {
+    let mut pairs = one.iter().zip(other);
+    let as_much = pairs.clone().all(|(a, b)| *a >= b * (1.0 - NOISE));
+    as_much && pairs.any(|(a, b)| *a > b * (1.0 + NOISE))
+}
+
+fn non_dominated(points: &[Option<[f64; 2]>]) -> Vec<usize> {
+    let is_best = |point: &[f64; 2]| !points.iter().flatten().any(|other| beats(other, point));
+    let points = points.iter().enumerate();
+    points.filter_map(|(index, point)| is_best(point.as_ref()?).then_some(index)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pareto_points_are_those_that_no_other_beats() {
+        let points = [Some([10.0, 9.0]), Some([20.0, 8.0]), Some([19.0, 7.0]), None];
+        assert_eq!(non_dominated(&points), [0, 1]);
+        assert_eq!(non_dominated(&[Some([640.0, 500.2]), Some([2_560.0, 500.0])]), [1]);
+        assert_eq!(non_dominated(&[Some([1.0, 1.0]), Some([1.0, 1.0])]), [0, 1]);
+    }
+
+    #[test]
+    fn levels_are_named_by_their_load() {
+        for (stage, name) in [("1:30s", "1 user"), ("8:30s", "8 users"), ("@0.5:30s", "0.5/s")] {
+            assert_eq!(level_name(stage), name);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The profile of `plimsoll llm`, made of its flags.
+
+use std::env;
+use std::path::Path;
+
+use anyhow::Result;
+use plimsoll_measure::Nanos;
+use plimsoll_plan::Plan;
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
+use serde_json::{Map, Value, json};
+
+use super::{Flags, Load, Request, prompts};
+use crate::flags::threshold_sets;
+
+const USERS: [u32; 4] = [1, 2, 4, 8];
+const INPUT_TOKENS: u32 = 550;
+const NAME: &str = "llm";
+
+/// A profile that lacks nothing but its stages.
+pub(super) struct LlmProfile {
+    keys: Map<String, Value>,
+    overrides: Overrides,
+}
+
+impl LlmProfile {
+    /// That of the flags.
+    ///
+    /// # Errors
+    /// The file of prompts cannot be used.
+    pub(super) fn new(flags: &Flags) -> Result<Self> {
+        let overrides = Overrides {
+            key: flags.request.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
+            max_requests: flags.limits.max_requests.map(|most| most.to_string()),
+            abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
+            seed: flags.load.seed.clone(),
+            run_id: flags.load.run_id.clone(),
+            ca_file: flags.tls.ca_file.clone(),
+            insecure: flags.tls.insecure,
+            no_resumption: flags.tls.no_resumption,
+            headers: flags.request.headers.clone(),
+            sets: sets(flags),
+            ..Overrides::default()
+        };
+        Ok(Self { keys: keys(flags)?, overrides: flags.export.label(overrides) })
+    }
+
+    /// The plan with these stages.
+    pub(super) fn plan(&mut self, stages: &str) -> Result<Plan> {
+        let profile = self.profile(stages);
+        // The environment is meant for profiles: PLIMSOLL_TARGET must not override the URL.
+        Ok(load(&profile, &EnvVars::default(), &self.overrides, Purpose::Run)?)
+    }
+
+    /// The profile with these stages, as `plimsoll profile show` prints one.
+    pub(super) fn text(&mut self, stages: &str) -> Result<String> {
+        Ok(show(&self.profile(stages), &EnvVars::default(), &self.overrides)?)
+    }
+
+    fn profile(&mut self, stages: &str) -> Profile {
+        self.keys.insert("stages".to_owned(), stages.into());
+        let text = Value::Object(self.keys.clone()).to_string();
+        Profile::new(Path::new("command line"), text.into_bytes())
+    }
+}
+
+/// The stages of all levels; of a sweep the first.
+pub(super) fn stages(load: &Load) -> String {
+    let shapes: Vec<String> = match (load.sweep, &*load.rate, &*load.concurrency) {
+        (true, ..) => vec!["1".to_owned()],
+        (_, [], []) => USERS.iter().map(ToString::to_string).collect(),
+        (_, [], users) => users.iter().map(ToString::to_string).collect(),
+        (_, rates, _) => rates.iter().map(|rate| format!("@{rate}")).collect(),
+    };
+    let warm_up = shapes.first().filter(|_| load.warmup > Nanos::ZERO);
+    let warm_up = warm_up.map(|shape| format!("w{shape}:{}", load.warmup));
+    let measured = shapes.iter().map(|shape| format!("{shape}:{}", load.duration));
+    warm_up.into_iter().chain(measured).collect::<Vec<_>>().join(",")
+}
+
+fn keys(flags: &Flags) -> Result<Map<String, Value>> {
+    let Request { models, protocol, osl, timeout, no_stream, .. } = &flags.request;
+    let url =
+        if flags.url.contains("://") { flags.url.clone() } else { format!("http://{}", flags.url) };
+    let mut keys = Map::new();
+    let mut set = |key: &str, value: Value| drop(keys.insert(key.to_owned(), value));
+    set("name", NAME.into());
+    set("target", literal(&url));
+    set("protocol", literal(protocol));
+    set("timeout", timeout.to_string().into());
+    set("content", content(&flags.request)?);
+    if protocol != "openai-embeddings" {
+        set("stream", (!no_stream).into());
+        set("max_tokens", (*osl).into());
+    }
+    if let Some(bounds) = &flags.load.goodput {
+        set("goodput", bounds.to_string().into());
+    }
+    set("model", models.first().map_or(Value::Null, |model| literal(model)));
+    if models.len() > 1 {
+        let scenarios =
+            models.iter().map(|model| json!({"name": literal(model), "model": literal(model)}));
+        set("scenarios", scenarios.collect());
+    }
+    Ok(keys)
+}
+
+fn content(request: &Request) -> Result<Value> {
+    Ok(match &request.prompts {
+        None => {
+            json!({"mode": "sized", "approx_input_tokens": request.isl.unwrap_or(INPUT_TOKENS)})
+        }
+        Some(file) => {
+            let prompts = prompts::read(file, request.skip_broken)?;
+            let prompts: Vec<_> = prompts.iter().map(|prompt| literal(prompt)).collect();
+            json!({"mode": "pool", "prompts": prompts})
+        }
+    })
+}
+
+fn sets(flags: &Flags) -> Vec<String> {
+    let tokenizer = flags.request.tokenizer.as_ref();
+    let tokenizer = tokenizer.map(|file| format!("tokenizer={}", file.display()));
+    let thresholds = threshold_sets(&flags.thresholds);
+    tokenizer.into_iter().chain(thresholds).chain(flags.sets.iter().cloned()).collect()
+}
+
+/// Escapes `$`, which is special in profiles but not on the command line.
+fn literal(text: &str) -> Value {
+    text.replace('$', "$$").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_stages() {
+        let load = |concurrency: &[u32], rate: &[f64], sweep, warmup| Load {
+            concurrency: concurrency.to_vec(),
+            rate: rate.to_vec(),
+            sweep,
+            duration: Nanos::from_secs(30),
+            warmup: Nanos::from_secs(warmup),
+            goodput: None,
+            seed: None,
+            run_id: None,
+        };
+        for (load, text) in [
+            (load(&[], &[], false, 5), "w1:5s,1:30s,2:30s,4:30s,8:30s"),
+            (load(&[3, 5], &[], false, 0), "3:30s,5:30s"),
+            (load(&[], &[0.5, 2.0], false, 5), "w@0.5:5s,@0.5:30s,@2:30s"),
+            (load(&[], &[], true, 5), "w1:5s,1:30s"),
+        ] {
+            assert_eq!(stages(&load), text);
+        }
+    }
+}

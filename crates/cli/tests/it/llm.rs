@@ -1,0 +1,75 @@
+//! `plimsoll llm`: load on an LLM endpoint in one line.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::support::Fixture;
+
+const LOAD: [&str; 8] = ["-d", "500ms", "--warmup", "0", "-q", "--allow-invalid", "--osl", "7"];
+
+#[test]
+fn levels_of_two_models_are_sent_as_the_mock_received_them() {
+    let fixture = Fixture::with("log: memory");
+    let url = fixture.target();
+    let args = ["llm", &url, "-m", "one,two", "-c", "1,3", "--goodput", "ttft:100"];
+    let output = fixture.plimsoll(&[&args[..], &LOAD[..]].concat()).expect(0);
+    output.expect_screen();
+    let words: Vec<_> = output.stdout.split_whitespace().collect();
+    for part in ["1 user", "3 users", "by model", "Goodput"] {
+        assert!(words.join(" ").contains(part), "{part}: {}", output.stdout);
+    }
+    let summary = fixture.summary();
+    let log = fixture.mock.take_log();
+    let mut received: BTreeMap<String, u64> = BTreeMap::new();
+    for record in &log {
+        *received.entry(record.model.clone().unwrap_or_default()).or_default() += 1;
+    }
+    // Each model was probed once.
+    for group in &summary.results.by_scenario {
+        let name = group.scenario.clone().unwrap();
+        assert_eq!(group.counters.scheduled + 1, received[&name], "{name}");
+    }
+    // Recomputed from the rows.
+    let rows = fs::read_to_string(fixture.only_run().join("results.jsonl")).unwrap();
+    let rows = rows.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let good = rows.filter(|row| {
+        row["outcome"] == "completed" && row["ttft_ms"].as_f64().is_some_and(|ms| ms < 100.0)
+    });
+    let counted = summary.results.total.counters;
+    assert_eq!((counted.good, counted.goodput_judged), (good.count() as u64, counted.scheduled));
+}
+
+#[test]
+fn the_printed_profile_is_the_one_that_is_run_and_has_no_key() {
+    let fixture = Fixture::with("log: memory");
+    let url = fixture.target();
+    let args = ["llm", &url, "-m", "m", "--rate", "20,40", "--key", "hush", "--print-profile"];
+    let output = fixture.plimsoll(&[&args[..], &LOAD[..]].concat()).expect(0);
+    assert!(
+        output.stdout.contains("stages: '@20:500ms,@40:500ms'")
+            || output.stdout.contains("stages: \"@20:500ms,@40:500ms\""),
+        "{}",
+        output.stdout
+    );
+    assert!(!output.stdout.contains("hush"), "{}", output.stdout);
+    assert_eq!(fixture.mock.stats().requests, 0);
+    fs::write(fixture.folder.path().join("my.yaml"), &output.stdout).unwrap();
+    let again = ["run", "my.yaml", "--key", "k", "-q", "--allow-invalid"];
+    fixture.plimsoll(&again).expect(0);
+    assert_eq!(fixture.summary().results.accounting().scheduled, 30);
+}
+
+#[test]
+fn a_file_of_prompts_is_sent_and_a_broken_one_refused() {
+    let fixture = Fixture::with("log: memory");
+    let url = fixture.target();
+    let file = fixture.folder.path().join("chats.jsonl");
+    fs::write(&file, "{\"prompt\": \"costs $5\"}\n{\"prompt\": \n").unwrap();
+    let args = ["llm", &url, "-m", "m", "-c", "1", "--prompts", "chats.jsonl"];
+    let args = [&args[..], &LOAD[..]].concat();
+    let output = fixture.plimsoll(&args).expect(2);
+    assert!(output.stderr.contains("1 of 2 entries have no prompt (line 2)"), "{}", output.stderr);
+    assert_eq!(fixture.mock.stats().requests, 0);
+    fixture.plimsoll(&[&args[..], &["--skip-broken"]].concat()).expect(0);
+    assert!(fixture.mock.stats().requests > 1);
+}
