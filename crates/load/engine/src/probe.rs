@@ -11,7 +11,7 @@ use plimsoll_measure::{
 use plimsoll_plan::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::PairSchedule;
-use plimsoll_workload::AgentRole;
+use plimsoll_workload::{AgentRole, Conversation};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
@@ -27,8 +27,9 @@ use crate::websocket_channel::WebSocketChannel;
 use crate::worker::Worker;
 use crate::worker_share::WorkerShare;
 
-/// The most output tokens that a probe asks for.
-const OUTPUT_CAP: u32 = 16;
+/// How long a probe waits for an answer, if `timeout` is not shorter. It asks for what the load
+/// asks for, limits included: a server may refuse other limits.
+const TIME_CAP: Nanos = Nanos::from_secs(10);
 
 /// The most requests to one target in one dialect, if they break off.
 const ATTEMPTS: usize = 3;
@@ -87,7 +88,7 @@ pub(crate) fn probe(
         let looks = Arc::default();
         let connections = WorkerConnections::new(run, WorkerShare::WHOLE, &timer.clock(), &looks)?;
         let mut worker = Worker::new(Arc::clone(run), timer, origin, connections, rows);
-        worker.output_cap = Some(OUTPUT_CAP);
+        worker.time_cap = Some(TIME_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
         spawn_local(async move { driver.timer.drive().await });
@@ -163,7 +164,7 @@ async fn try_route(
     report: &mut ProbeReport,
     time: &mut Option<Nanos>,
 ) -> Option<(bool, String)> {
-    let route = Route::for_scenario(&worker.run, scenario, target);
+    let route = &Route::for_scenario(&worker.run, scenario, target);
     let mut broken_off = None;
     for (tried, key) in keys_of(&worker.run, scenario, target).take(ATTEMPTS).enumerate() {
         let turn = probe_route(worker, key, target).await;
@@ -233,8 +234,12 @@ const fn breaks_off(class: ErrorClass) -> bool {
 }
 
 /// What a request of the probe was.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Route {
+    /// Method and URL.
+    request: String,
+    /// Whether the probe gave up before the load would.
+    is_capped: bool,
     dialect: Dialect,
     /// HTTP/2 over plain TCP, which nothing negotiates.
     h2c: bool,
@@ -243,7 +248,15 @@ struct Route {
 impl Route {
     fn for_scenario(run: &PreparedRun, scenario: ScenarioId, target: TargetId) -> Self {
         let plain = run.plan.targets[target.index()].url.scheme() == Scheme::Http;
+        let key = keys_of(run, scenario, target).next();
+        let row = run.plan.trace.is_some().then_some(0);
+        let conversation = key.map(|key| run.workload.conversation(key, row));
+        let turn = conversation.as_ref().and_then(Conversation::turn);
         Self {
+            request: turn
+                .map(|turn| run.route(scenario, target).request_line(&turn))
+                .unwrap_or_default(),
+            is_capped: TIME_CAP < run.plan.limits.timeout,
             dialect: run.route(scenario, target).encoder.dialect(),
             h2c: plain && run.plan.http.version == HttpVersion::Http2,
         }
@@ -268,10 +281,12 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
 }
 
 /// Whether the end of a probe is fatal, and how to fix it; `None` for a good end.
-fn diagnose(route: Route, turn: &OpenTurn) -> Option<(bool, String)> {
+fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
     let status = turn.sample().status;
     let message = turn.detail().filter(|detail| !detail.is_empty());
-    let detail = message.map(|detail| format!(" ({detail})")).unwrap_or_default();
+    // What the target says comes first, and a guess of ours last.
+    let detail = message.map(|detail| format!(": {detail}")).unwrap_or_default();
+    let request = &route.request;
     // A plain endpoint may answer with any status.
     let strict = route.dialect != Dialect::Http;
     if turn.sample().as_expected() == Some(true) {
@@ -280,7 +295,7 @@ fn diagnose(route: Route, turn: &OpenTurn) -> Option<(bool, String)> {
     match turn.sample().outcome {
         Outcome::Rejected(_) => {
             let (fatal, fix) = refusal(status, message.unwrap_or_default());
-            Some((fatal && strict, format!("the target answers {status}{detail}; {fix}")))
+            Some((fatal && strict, format!("{request} is answered by {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
             let (fatal, fix) = failure(class, route.h2c && status == 0);
@@ -289,11 +304,19 @@ fn diagnose(route: Route, turn: &OpenTurn) -> Option<(bool, String)> {
             } else {
                 format!("{} with status {status}", class.name())
             };
-            Some((fatal, format!("{failure}{detail}; {fix}")))
+            Some((fatal, format!("{request} fails with {failure}{detail}; {fix}")))
         }
         Outcome::TimedOut if route.h2c && status == 0 => {
             Some((true, format!("no response within `timeout`; {NO_H2C}")))
         }
+        // A stream that has begun is what the load will see, and so is one answer that takes long.
+        Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
+        Outcome::TimedOut if route.is_capped => Some((
+            false,
+            format!(
+                "{request} has no complete answer within 10 s, where the probe ends; the load goes on"
+            ),
+        )),
         Outcome::TimedOut => {
             Some((true, "no complete response within `timeout`; is the target alive?".to_owned()))
         }

@@ -111,6 +111,13 @@ impl Route {
             .map_or_else(|| self.render(turn).map(Cow::Owned), |head| Ok(Cow::Borrowed(head)))
     }
 
+    /// Method and URL of a request, without its query: that may have a key.
+    pub(crate) fn request_line(&self, turn: &Turn<'_>) -> String {
+        let path = self.encoder.path(&self.base_path, turn);
+        let path = path.split('?').next().unwrap_or_default();
+        format!("{} {}{path}", self.encoder.method(turn), self.origin)
+    }
+
     fn prepared_head(
         &self,
         scenario: &ScenarioSpec,

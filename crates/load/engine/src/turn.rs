@@ -197,7 +197,8 @@ impl OpenTurn {
 
     /// Notes the dispatch, and how late it is by the generator's fault.
     fn dispatched(&mut self, at: Moment, slot: Option<&InFlightPermit>) {
-        self.limit = at + self.worker.run.plan.limits.timeout;
+        let timeout = self.worker.run.plan.limits.timeout;
+        self.limit = at + self.worker.time_cap.unwrap_or(timeout).min(timeout);
         if let Some(rpc) = &mut self.rpc {
             self.limit = rpc.limit(at, self.limit);
         }
@@ -384,7 +385,10 @@ impl OpenTurn {
             decoder.text().clone_into(&mut reply);
             tool_calls.extend_from_slice(decoder.tool_calls());
             answer = decoder.take_plain_answer();
-            if let Some(detail) = decoder.error_detail() {
+            let is_redirect = outcome == Outcome::Failed(ErrorClass::Redirect);
+            if let Some(detail) = decoder.error_detail()
+                && !(is_redirect && self.detail.is_some())
+            {
                 self.detail = Some(detail.message.clone());
             }
         }
@@ -476,12 +480,9 @@ fn encode<'w>(
 ) -> Result<EncodedTurn<'w>, Failure> {
     let route = worker.run.route(sample.scenario, sample.target);
     let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
-    let Some(mut turn) = conversation.turn() else {
+    let Some(turn) = conversation.turn() else {
         return Err(broken("the conversation has no turn".to_owned()));
     };
-    if let Some(cap) = worker.output_cap {
-        turn.max_tokens = turn.max_tokens.map(|tokens| tokens.min(cap));
-    }
     let buffers = &worker.buffers.requests;
     worker.send_queue.take_spent(|spent| buffers.release(spent));
     let mut wire = buffers.acquire();
@@ -514,6 +515,10 @@ impl ResponseHandler for OpenTurn {
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
+        if matches!(head.status, 300..400) {
+            let to = head.header("location");
+            self.detail = to.map(|to| format!("the target redirects to {to}"));
+        }
         if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
             self.retry_after = retry_after::asked(head);
         }

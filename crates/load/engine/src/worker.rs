@@ -50,8 +50,8 @@ pub(crate) struct Worker {
     pub(crate) buffers: BufferPool,
     /// One source of arrivals; in a comparison one for each target.
     pub(crate) sources: Vec<ArrivalSource>,
-    /// The most output tokens that are asked for, whatever the scenario says: for the probe.
-    pub(crate) output_cap: Option<u32>,
+    /// The longest time of a request, if that is less than the plan's: for the probe.
+    pub(crate) time_cap: Option<Nanos>,
     /// Tasks of agents that have begun and not ended.
     pub(crate) open_tasks: Cell<u64>,
     connectors: Vec<Rc<Connector>>,
@@ -93,7 +93,7 @@ impl Worker {
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
             sources: sources(&run, part),
-            output_cap: None,
+            time_cap: None,
             open_tasks: Cell::new(0),
             connectors,
             targets: u16::try_from(targets).unwrap_or(u16::MAX),

@@ -427,12 +427,15 @@ impl Decoder {
     fn error_response(&mut self, status: u16) -> Result<Outcome, DecodeError> {
         let detail = ErrorDetail::from_body(&self.buffered);
         let class = match status {
+            // The success of a conditional request.
+            304 if self.dialect == Dialect::Http => return Ok(Outcome::Completed),
             400..500 => {
                 self.state.set_detail(detail);
                 return Ok(Outcome::Rejected(status));
             }
             300..400 => ErrorClass::Redirect,
-            500..600 => ErrorClass::ServerError,
+            // Codes from 600 on are read like 5xx (RFC 9110, section 15).
+            500.. => ErrorClass::ServerError,
             _ => ErrorClass::MalformedHead,
         };
         Err(detail.map_or_else(|| class.into(), |detail| DecodeError { class, detail }))

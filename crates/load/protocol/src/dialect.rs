@@ -104,14 +104,9 @@ impl Dialect {
     /// Members of the request's JSON object that the encoder sets and parameters must not.
     pub const fn reserved(self) -> &'static [&'static str] {
         match self {
-            Self::OpenaiChat => &[
-                "model",
-                "messages",
-                "stream",
-                "stream_options",
-                "max_tokens",
-                "max_completion_tokens",
-            ],
+            Self::OpenaiChat => {
+                &["model", "messages", "stream", "max_tokens", "max_completion_tokens"]
+            }
             Self::OpenaiResponses => {
                 &["model", "input", "instructions", "stream", "max_output_tokens"]
             }

@@ -17,6 +17,10 @@ use serde::{Deserialize, Serialize};
 /// The version of Anthropic's API that is spoken here.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
+/// What asks a chat for its usage at the end of a stream. Servers that do not know it refuse it, so
+/// parameters replace it, and `null` leaves it out.
+const STREAM_OPTIONS: &str = "stream_options";
+
 /// The member of an `openai-chat` request that limits the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -33,7 +37,8 @@ pub enum TokenLimit {
 pub struct EncoderOptions {
     /// The requested model; not used by WebSockets and plain HTTP.
     pub model: String,
-    /// Further members of the JSON object, like `temperature`. Members that the encoder
+    /// Further members of the JSON object, like `temperature`. `stream_options` replaces the
+    /// encoder's own, and as `null` leaves it out. Members that the encoder
     /// [sets itself](Dialect::reserved) are rejected, so that a request always matches its turn.
     pub parameters: Map<String, Value>,
     /// The name of the output token limit in `openai-chat`.
@@ -47,6 +52,8 @@ pub struct Encoder {
     token_limit: TokenLimit,
     /// The start of the JSON object, up to and including the parameters.
     opening: Vec<u8>,
+    /// What a streamed request has at its end.
+    stream: &'static str,
 }
 
 impl Encoder {
@@ -73,7 +80,13 @@ impl Encoder {
             Dialect::Websocket => message_opening(options),
             _ => opening(options),
         };
-        Ok(Self { dialect, token_limit: options.token_limit, opening })
+        let mut encoder = Self { dialect, token_limit: options.token_limit, opening, stream: "" };
+        encoder.stream = match encoder.template() {
+            Some(_) if options.parameters.contains_key(STREAM_OPTIONS) => JsonTemplate::STREAM_ONLY,
+            Some(template) => template.stream,
+            None => "",
+        };
+        Ok(encoder)
     }
 
     /// The dialect of the requests.
@@ -158,6 +171,9 @@ impl Encoder {
                 out.extend_from_slice(&self.opening);
                 push_dialogue(out, template, system, messages);
                 push_limits(out, template, turn);
+                if turn.stream {
+                    push(out, self.stream);
+                }
                 out.push(b'}');
             }
             (RequestContent::Embed { inputs }, _) if self.dialect == Dialect::OpenaiEmbeddings => {
@@ -223,7 +239,9 @@ fn rpc_path<'a>(base: &'a str, default: &'static str, turn: &Turn<'a>) -> Cow<'a
 fn opening(options: &EncoderOptions) -> Vec<u8> {
     let mut out = br#"{"model":"#.to_vec();
     json_writer::push_string(&mut out, &options.model);
-    for (name, value) in &options.parameters {
+    let is_left_out = |name: &str, value: &Value| name == STREAM_OPTIONS && value.is_null();
+    for (name, value) in options.parameters.iter().filter(|(name, value)| !is_left_out(name, value))
+    {
         out.push(b',');
         json_writer::push_string(&mut out, name);
         out.push(b':');
@@ -290,9 +308,6 @@ fn push_limits(out: &mut Vec<u8>, template: &JsonTemplate, turn: &Turn<'_>) {
     if let Some(limit) = turn.max_tokens.or(template.default_limit) {
         push(out, template.limit);
         push(out, itoa::Buffer::new().format(limit));
-    }
-    if turn.stream {
-        push(out, template.stream);
     }
 }
 

@@ -77,6 +77,37 @@ fn one_stream_that_is_cut_does_not_stop_the_run_and_three_do_with_the_right_word
     }
 }
 
+/// Refuses small limits, as servers of reasoning models do, and those below `min_tokens`.
+#[test]
+fn the_probe_asks_for_what_the_load_asks_for() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 4_096];
+            let length = stream.read(&mut request).unwrap_or(0);
+            let text = String::from_utf8_lossy(&request[..length]);
+            let whole = text.contains("\"max_tokens\":1000") && !text.contains("stream_options");
+            let _ = stream.write_all(if whole { WHOLE } else { WRONG_LIMIT }.as_bytes());
+        }
+    });
+    let chat = CHAT.replace("max_tokens: 8", "max_tokens: 1000");
+    let profile =
+        |parameters| format!("{chat}stages: '1:1s'\nstream: true\nparameters: {parameters}\n");
+    let probe = |text: &str| Run::prepare(plan(&url, text)).unwrap().probe().unwrap();
+    let fine = probe(&profile("{min_tokens: 128, stream_options: null}"));
+    assert_eq!(fine.findings, []);
+    let refused = probe(&profile("{min_tokens: 128}"));
+    let [found] = &refused.findings[..] else { panic!("{refused:?}") };
+    let expected =
+        format!("POST {url}/v1/chat/completions is answered by 400: max_tokens is too small; ");
+    assert!(found.message.starts_with(&expected), "{}", found.message);
+}
+
+const WRONG_LIMIT: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\
+    content-length: 48\r\n\r\n{\"error\":{\"message\":\"max_tokens is too small\"}} ";
+
 #[test]
 fn http2_without_tls_to_a_server_of_http1_gets_the_right_words() {
     let profile = format!("{CHAT}stages: '1:1s'\nhttp_version: http2\n");

@@ -30,6 +30,11 @@ pub(super) enum ToolFormat {
     Blocks,
 }
 
+impl JsonTemplate {
+    /// Requests a stream in every dialect, and nothing about it.
+    pub(super) const STREAM_ONLY: &'static str = r#","stream":true"#;
+}
+
 pub(super) const OPENAI_CHAT: JsonTemplate = JsonTemplate {
     system: None,
     messages: r#","messages":["#,

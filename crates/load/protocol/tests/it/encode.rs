@@ -223,7 +223,32 @@ fn a_parameter_that_the_encoder_sets_is_rejected() {
     }
 }
 
-/// The members that the encoder writes must be the reserved ones.
+#[test]
+fn stream_options_can_be_replaced_and_left_out() {
+    let (system, messages) = dialogue();
+    let content = RequestContent::Chat { system: Some(&system), messages: &messages };
+    let turn = Turn { content, stream: true, max_tokens: None };
+    for (own, sent) in [
+        (None, Some(json!({"include_usage": true}))),
+        (
+            Some(json!({"include_usage": true, "x": 1})),
+            Some(json!({"include_usage": true, "x": 1})),
+        ),
+        (Some(json!(null)), None),
+    ] {
+        let mut options = EncoderOptions { model: "m".to_owned(), ..EncoderOptions::default() };
+        options.parameters.extend(own.map(|own| ("stream_options".to_owned(), own)));
+        let encoder = Encoder::new(Dialect::OpenaiChat, &options).unwrap();
+        let text = body(&encoder, &turn);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value.get("stream_options"), sent.as_ref(), "{text}");
+        assert_eq!(value["stream"], json!(true));
+        assert_eq!(text.matches("stream_options").count(), usize::from(sent.is_some()));
+    }
+}
+
+/// The members that the encoder writes must be the reserved ones, apart from the one that
+/// parameters replace.
 #[test]
 fn every_member_that_the_encoder_writes_is_reserved() {
     let (system, messages) = dialogue();
@@ -236,7 +261,7 @@ fn every_member_that_the_encoder_writes_is_reserved() {
         };
         let turn = Turn { content, stream: true, max_tokens: Some(1) };
         let body: Value = serde_json::from_str(&body(&encoder(dialect), &turn)).unwrap();
-        for name in body.as_object().unwrap().keys() {
+        for name in body.as_object().unwrap().keys().filter(|name| *name != "stream_options") {
             assert!(dialect.reserved().contains(&name.as_str()), "{} {name}", dialect.name());
         }
     }

@@ -52,7 +52,8 @@ fn the_status_decides_the_outcome_in_every_dialect() {
             (599, Outcome::Failed(ErrorClass::ServerError), vec!["error: server_error: m"]),
             (302, Outcome::Failed(ErrorClass::Redirect), vec!["error: redirect: m"]),
             (101, Outcome::Failed(ErrorClass::MalformedHead), vec!["error: malformed_head: m"]),
-            (999, Outcome::Failed(ErrorClass::MalformedHead), vec!["error: malformed_head: m"]),
+            (600, Outcome::Failed(ErrorClass::ServerError), vec!["error: server_error: m"]),
+            (999, Outcome::Failed(ErrorClass::ServerError), vec!["error: server_error: m"]),
         ] {
             // There it is the success, and no body follows.
             if (dialect, status) == (Dialect::Websocket, 101) {
