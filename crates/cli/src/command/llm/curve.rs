@@ -131,16 +131,10 @@ fn level_name(stage: &str) -> String {
 fn row(name: &str, level: &Level<'_>) -> Vec<String> {
     let group = level.group;
     let time = |metric: Metric, quantile: usize| {
-        let figure = group
-            .distribution(metric)
-            .and_then(|times| times.figure(&QUANTILES[quantile]))
-            .and_then(|figure| figure.usable());
-        figure.map_or_else(|| DASH.to_owned(), format::time)
+        let times = group.distribution(metric);
+        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[quantile])))
     };
-    let rate = |name: &str| {
-        let figure = group.named_rate(name).and_then(|figure| figure.usable());
-        figure.map_or_else(|| DASH.to_owned(), format::digits)
-    };
+    let rate = |name: &str| format::limited_rate(group.named_rate(name));
     let tokens = if group.rates.output_token_rate_reported_per_s.is_some_and(|rate| rate > 0.0) {
         rate("output_token_rate_reported")
     } else if group.counters.output_tokens_estimated > 0 {
