@@ -20,6 +20,8 @@ struct Tested {
     reference: String,
     about: String,
     p: f64,
+    /// Whether it may hold: the generator alone cannot have made it.
+    beyond_generator: bool,
     /// What is said if it holds.
     holds: String,
     /// What is said if it does not.
@@ -34,14 +36,15 @@ pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
         let headline = find(versus.headline, Kind::Added, "p50");
         let other = find(versus.whole, Kind::Added, "p50");
         let other = other.filter(|_| versus.whole != versus.headline);
-        let tail = find(versus.headline, Kind::Shift, "p99");
+        // The tail that the samples allow.
+        let tail = versus.tail().and_then(|tail| find(versus.headline, Kind::Shift, tail));
         tested.extend([headline, other, tail].into_iter().flatten().filter_map(time));
     }
     tested.extend(versus.errors.iter().filter_map(failures));
     tested.extend(versus.cpu.iter().filter_map(cpu));
     let p: Vec<f64> = tested.iter().map(|claim| claim.p).collect();
     let claims = tested.into_iter().zip(holm(&p)).map(|(claim, p_holm)| {
-        let holds = p_holm < LEVEL;
+        let holds = p_holm < LEVEL && claim.beyond_generator;
         Claim {
             target: claim.target,
             reference: claim.reference,
@@ -69,7 +72,7 @@ fn pairs(versus: &Versus) -> Vec<(&str, &str)> {
 
 fn time(difference: &Difference) -> Option<Tested> {
     let Difference { target, reference, figure, .. } = difference;
-    let (value, low, high) = difference.measured()?;
+    let (value, low, high) = difference.limited()?;
     let (about, figure) = match difference.kind {
         Kind::Added => (figure.name().to_owned(), figure.title().to_owned()),
         Kind::Shift | Kind::ShiftWithFailures => {
@@ -85,8 +88,17 @@ fn time(difference: &Difference) -> Option<Tested> {
         reference: reference.clone(),
         about,
         p: difference.p?,
+        beyond_generator: difference.is_beyond_generator(),
         holds: format!("{target} is {word} than {reference} in {figure}, by {by}"),
-        open: format!("{target} and {reference} cannot be told apart in {figure}"),
+        open: if difference.is_beyond_generator() {
+            format!("{target} and {reference} cannot be told apart in {figure}")
+        } else {
+            let part = format::time(difference.generator_ns.unwrap_or_default() / 1e6);
+            format!(
+                "{target} and {reference} cannot be told apart in {figure}: up to {part} of the \
+                 difference may be the generator's"
+            )
+        },
     })
 }
 
@@ -111,6 +123,7 @@ fn failures(errors: &ErrorDifference) -> Option<Tested> {
         reference: reference.clone(),
         about: FAILURES.to_owned(),
         p: errors.p,
+        beyond_generator: true,
         holds: format!("{more} fails more often than {less} ({counts})"),
         open: format!(
             "it is not proven that {more} fails more often than {less} ({counts}, {})",
@@ -129,6 +142,7 @@ fn cpu(cpu: &CpuDifference) -> Option<Tested> {
         reference: reference.clone(),
         about: "cpu".to_owned(),
         p: cpu.p?,
+        beyond_generator: true,
         holds: format!("{target} takes {word} CPU per request than {reference}, by {by}"),
         open: format!("{target} and {reference} cannot be told apart in CPU per request"),
     })

@@ -101,13 +101,14 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     let over = over(measured);
     let of_round = found.iter().find_map(|found| found.refused.as_deref());
     let has_p = Difference::is_zero_for_equals(like.kind, &like.quantile);
-    // Their mean lies where all of them lie.
-    let all: Option<Vec<_>> = found.iter().map(|found| found.lies_between()).collect();
-    let all = all.filter(|_| over.is_none()).unwrap_or_default();
+    let generator = found.iter().filter_map(|found| found.generator_ns).reduce(f64::max);
+    let limits = over
+        .zip(generator)
+        .map(|(over, most)| (over.interval.low - most, over.interval.high + most));
     Difference {
         pairs: found.iter().map(|found| found.pairs).sum(),
-        at_least_ns: all.iter().map(|(low, _)| *low).reduce(f64::min),
-        at_most_ns: all.iter().map(|(_, high)| *high).reduce(f64::max),
+        at_least_ns: limits.map(|limits| limits.0),
+        at_most_ns: limits.map(|limits| limits.1),
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
@@ -116,7 +117,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
         p: over.map(|over| over.p_zero).filter(|p| has_p && !p.is_nan()),
         between_rounds_ns: over.map(|over| over.between),
-        generator_ns: found.iter().filter_map(|found| found.generator_ns).reduce(f64::max),
+        generator_ns: generator,
         refused: refused(over.is_some(), of_round),
         ..like.clone()
     }
@@ -336,6 +337,9 @@ fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
         p50_between_ns: mean(|times| Some(times.p50_between_ns?.0))
             .zip(mean(|times| Some(times.p50_between_ns?.1))),
         p90_ns: mean(|times| times.p90_ns),
+        p95_ns: mean(|times| times.p95_ns),
+        p95_between_ns: mean(|times| Some(times.p95_between_ns?.0))
+            .zip(mean(|times| Some(times.p95_between_ns?.1))),
         p99_ns: mean(|times| times.p99_ns),
     }
 }

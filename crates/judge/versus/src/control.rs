@@ -30,7 +30,7 @@ pub(crate) fn control(
         Some(difference) => Control {
             value_ns: difference.value_ns,
             p: difference.p,
-            differs: difference.p.is_some_and(|p| p < LEVEL),
+            differs: difference.p.is_some_and(|p| p < LEVEL) && difference.is_beyond_generator(),
             unclear: unclear(difference, differences),
             ..empty
         },

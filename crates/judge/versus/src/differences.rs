@@ -41,7 +41,7 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
             .map(|(name, q)| (q, row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q))));
         for (q, mut found) in added.into_iter().chain(shift) {
             if let Some(without_generator) = &without_generator {
-                without_generator.judge(q, &mut found);
+                without_generator.limit(q, &mut found);
             }
             differences.push(found);
         }

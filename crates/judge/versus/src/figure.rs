@@ -64,7 +64,8 @@ impl Figure {
 }
 
 /// The percentiles of differences.
-pub(crate) const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
+pub(crate) const QUANTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 fn mean_gap(turn: &PairedTurn) -> Option<f64> {
     let streamed = turn.last_token?.saturating_sub(turn.ttft?);

@@ -1,20 +1,17 @@
 //! What the generator may have added to differences.
 //!
-//! The rule is that of ADR 0007: a figure is refused if without the generator's part it would be
-//! another one. That part falls on all targets alike and in random order, so that most of it
-//! cancels in a difference where it does not in a time of one target.
+//! That part falls on all targets alike and in random order, so that most of it cancels in a
+//! difference where it does not in a time of one target. A difference is never withheld for it: it
+//! gets limits, its interval with what the generator may have done on either side, and is judged
+//! by them.
 
 use plimsoll_measure::{LEAST_SHARE, Nanos, PairedTurn};
-use plimsoll_metrics::bounded_figure::{REFUSED_SHARE, RESOLUTION_MS};
 use plimsoll_stats::shift::Shift;
 use plimsoll_stats::woodruff::Batched;
 
 use crate::figure::{Figure, as_f64};
 use crate::pairs::{Run, Turns, Two, value};
 use crate::result::{Difference, Kind};
-
-/// No difference is refused for less than this, in nanoseconds.
-const RESOLUTION_NS: f64 = RESOLUTION_MS * 1e6;
 
 /// Of which targets a doubt is taken off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,37 +44,33 @@ impl WithoutGenerator {
         Some(Self(variants.iter().map(|doubted| variant(run, two, figure, *doubted)).collect()))
     }
 
-    /// Notes what of a difference may be the generator's, and refuses one that it decides.
-    pub(crate) fn judge(&self, q: f64, found: &mut Difference) {
+    /// Notes what of a difference may be the generator's, and between what the difference lies.
+    pub(crate) fn limit(&self, q: f64, found: &mut Difference) {
         let Some((value, low, high)) = found.measured() else { return };
-        let without = self.0.iter().filter_map(|(added, shift)| match found.kind {
-            Kind::Added => added.value(q),
-            Kind::Shift => shift.value(q),
-            Kind::ShiftWithFailures => None,
-        });
-        let Some(bound) = without.map(|without| (value - without).abs()).reduce(f64::max) else {
+        let without: Vec<f64> = self
+            .0
+            .iter()
+            .filter_map(|(added, shift)| match found.kind {
+                Kind::Added => added.value(q),
+                Kind::Shift => shift.value(q),
+                Kind::ShiftWithFailures => None,
+            })
+            .map(|without| without - value)
+            .collect();
+        if without.is_empty() {
             return;
-        };
-        found.generator_ns = Some(bound.round());
-        if is_refused(value, bound, (high - low) / 2.0) {
-            let late = plimsoll_report::format::time(bound / 1e6);
-            *found = Difference {
-                value_ns: None,
-                low_ns: None,
-                high_ns: None,
-                p: None,
-                at_least_ns: Some((low - bound).round()),
-                at_most_ns: Some((high + bound).round()),
-                refused: Some(format!("the generator was late: {late} of it may be its own")),
-                ..found.clone()
-            };
         }
+        let (down, up) = without
+            .iter()
+            .fold((0.0_f64, 0.0_f64), |(down, up), off| (down.min(*off), up.max(*off)));
+        let most = up.max(-down);
+        // A late first token makes a mean gap shorter and a late last one longer, so that neither
+        // variant is the extreme one.
+        let (down, up) = if found.figure == Figure::MeanGap { (-most, most) } else { (down, up) };
+        found.generator_ns = Some(most.round());
+        found.at_least_ns = Some((low + down).round());
+        found.at_most_ns = Some((high + up).round());
     }
-}
-
-/// Whether a figure is refused because `bound` of it may be the generator's.
-pub(crate) fn is_refused(value: f64, bound: f64, half_interval: f64) -> bool {
-    bound > (value.abs() * REFUSED_SHARE).max(half_interval).max(RESOLUTION_NS)
 }
 
 /// All values of one target as they would be without the generator's part.

@@ -7,7 +7,7 @@ use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
-use crate::result::{BlockCounts, Difference, SCHEMA, Stopping, Versus};
+use crate::result::{BlockCounts, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
@@ -56,7 +56,6 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
     versus.warnings = warnings(&versus);
     conclude(&mut versus, &facts.thresholds);
     check_control(facts, &mut versus);
-    check_generator(&mut versus);
     if versus.blocks.recorded == 0 {
         versus.invalidate("no block was recorded: nothing can be compared".to_owned());
     }
@@ -97,19 +96,6 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
     }
     versus.warnings.extend(control::warning(&found));
     versus.control = Some(found);
-}
-
-/// The headline must not be the generator's own making, of any target.
-fn check_generator(versus: &mut Versus) {
-    let refused = versus.headline_added().filter(|found| found.is_refused_for_generator());
-    let why = |found: &Difference| {
-        let why = found.refused.as_deref().unwrap_or_default();
-        format!("added {} of {}: {why}", versus.headline.title(), found.target)
-    };
-    let reasons: Vec<String> = refused.map(why).collect();
-    for why in reasons {
-        versus.invalidate(why);
-    }
 }
 
 /// What a reader must know.

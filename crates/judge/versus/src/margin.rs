@@ -35,7 +35,6 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
 
 /// The ends of the interval of what `name` takes more than `best` at the median.
 fn against(versus: &Versus, name: &str, best: &str) -> Option<(f64, f64)> {
-    let find = |two| versus.difference(two, versus.headline, Kind::Added, "p50")?.measured();
-    let direct = find((name, best)).map(|(_, low, high)| (low, high));
-    direct.or_else(|| find((best, name)).map(|(_, low, high)| (-high, -low)))
+    let find = |two| versus.difference(two, versus.headline, Kind::Added, "p50")?.lies_between();
+    find((name, best)).or_else(|| find((best, name)).map(|(low, high)| (-high, -low)))
 }

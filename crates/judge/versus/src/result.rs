@@ -216,7 +216,7 @@ pub struct OwnTimes {
     pub figure: Figure,
     /// Number of values.
     pub count: u64,
-    /// Median. A percentile is `null` if too much of it may be the generator's.
+    /// Median.
     pub p50_ns: Option<f64>,
     /// The least and the most that the median can be: without what the generator may have added to
     /// it, and with that.
@@ -224,6 +224,12 @@ pub struct OwnTimes {
     pub p50_between_ns: Option<(f64, f64)>,
     /// 90th percentile.
     pub p90_ns: Option<f64>,
+    /// 95th percentile.
+    #[serde(default)]
+    pub p95_ns: Option<f64>,
+    /// The least and the most that it can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_between_ns: Option<(f64, f64)>,
     /// 99th percentile.
     pub p99_ns: Option<f64>,
 }
@@ -265,11 +271,11 @@ pub struct Difference {
     pub figure: Figure,
     /// What the difference is.
     pub kind: Kind,
-    /// The percentile: `p50`, `p90`, `p99`.
+    /// The percentile: `p50`, `p90`, `p95`, `p99`.
     pub quantile: String,
     /// Pairs that it comes from.
     pub pairs: u64,
-    /// The difference; `null` if it is refused.
+    /// The difference; `null` if there are too few samples.
     pub value_ns: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low_ns: Option<f64>,
@@ -290,8 +296,8 @@ pub struct Difference {
     /// How much of it the generator itself may have added. Several rounds: the most in one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_ns: Option<f64>,
-    /// Refused because of the generator: the interval, wider by the generator's part on both sides.
-    /// The difference is no less than this.
+    /// Where the generator has a part in it: the interval, wider by that part. The difference is no
+    /// less than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least_ns: Option<f64>,
     /// And no more than this.
@@ -303,20 +309,26 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Between what the difference lies, even if its value is refused: a bound far from both is
-    /// kept or broken all the same.
+    /// Between what the difference lies: its interval, with the generator's part where it has one.
     pub fn lies_between(&self) -> Option<(f64, f64)> {
-        self.low_ns.zip(self.high_ns).or_else(|| self.at_least_ns.zip(self.at_most_ns))
+        self.at_least_ns.zip(self.at_most_ns).or_else(|| self.low_ns.zip(self.high_ns))
     }
 
-    /// Value, lower and upper end.
+    /// Whether the generator alone cannot have made it: zero lies outside of both limits.
+    pub(crate) fn is_beyond_generator(&self) -> bool {
+        self.at_least_ns.is_none()
+            || self.lies_between().is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
+
+    /// Value, lower and upper end of its interval.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         Some((self.value_ns?, self.low_ns?, self.high_ns?))
     }
 
-    /// Whether it is refused because too much of it may be the generator's.
-    pub const fn is_refused_for_generator(&self) -> bool {
-        self.refused.is_some() && self.generator_ns.is_some()
+    /// Value and the limits between which it lies, the generator's part included.
+    pub fn limited(&self) -> Option<(f64, f64, f64)> {
+        let (low, high) = self.lies_between()?;
+        Some((self.value_ns?, low, high))
     }
 
     /// Whether equal targets have none, so that it has a p value.
@@ -359,12 +371,26 @@ impl Versus {
 
     /// What each target, the control among them, adds to the reference: the median, of the
     /// headline figure.
-    pub fn headline_added(&self) -> impl Iterator<Item = &Difference> {
+    pub fn headline_added(&self) -> impl Iterator<Item = &Difference> + Clone {
         self.differences.iter().filter(|found| {
             found.reference == self.reference()
                 && (found.figure, found.kind) == (self.headline, Kind::Added)
                 && found.quantile == "p50"
         })
+    }
+
+    /// The rarest percentile of which the samples give a shift of the headline figure, beyond the
+    /// 90th; `None` if there are too few for any.
+    pub(crate) fn tail(&self) -> Option<&'static str> {
+        let is_known = |quantile: &&str| {
+            self.differences.iter().any(|found| {
+                found.kind == Kind::Shift
+                    && found.figure == self.headline
+                    && found.quantile == *quantile
+                    && found.value_ns.is_some()
+            })
+        };
+        ["p99", "p95"].into_iter().find(is_known)
     }
 
     /// The targets that are compared with the reference and with each other, by name.
@@ -380,11 +406,30 @@ impl Versus {
         self.claims.clear();
     }
 
+    /// Why nothing can be said of the targets although the comparison is valid: no target has a
+    /// difference to the reference in the headline figure.
+    pub fn nothing_measured(&self) -> Option<String> {
+        let compared = self.compared();
+        let mut found = self.headline_added().filter(|found| compared.contains(&&*found.target));
+        if found.clone().any(|found| found.value_ns.is_some()) {
+            return None;
+        }
+        let why = found.find_map(|found| found.refused.clone());
+        let why = why.unwrap_or_else(|| "no request completed on two targets".to_owned());
+        Some(format!("no difference could be measured: {why}"))
+    }
+
     /// The judgement on the whole: that of its bounds, and inconclusive if the comparison is
-    /// invalid.
+    /// invalid or measured nothing.
     pub fn judgement(&self) -> Judgement {
-        let invalid = self.invalid.first().cloned().map(Judgement::Inconclusive);
-        invalid.unwrap_or_else(|| self.judgement_of_bounds())
+        let invalid = self.invalid.first().cloned();
+        if let Some(why) = invalid {
+            return Judgement::Inconclusive(why);
+        }
+        match (self.judgement_of_bounds(), self.nothing_measured()) {
+            (Judgement::Pass, Some(why)) => Judgement::Inconclusive(why),
+            (judgement, _) => judgement,
+        }
     }
 
     /// The judgement by thresholds and margin, whether or not the comparison is invalid: a broken

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{Block, Outcome, PairedTurn};
-use plimsoll_stats::batches::independent_shares;
 use plimsoll_stats::{nearest_rank, samples_needed};
 
 use crate::cpu;
@@ -73,22 +72,19 @@ fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
     let values = run.own(target, figure);
     let without = generator::own_times(run, target, figure);
     let count = values.count() as u64;
-    let at = |q| {
-        let value = values.value(q)?;
-        let (low, high) = independent_shares(q, count);
-        let half = (values.value(high)? - values.value(low)?) / 2.0;
-        let bound = (value - without.value(q)?).abs();
-        (!generator::is_refused(value, bound, half)).then_some(value)
+    let between = |q| {
+        let (measured, without) = (values.value(q)?, without.value(q)?);
+        Some((measured.min(without).round(), measured.max(without).round()))
     };
     (count > 0).then(|| OwnTimes {
         figure,
         count,
-        p50_ns: at(0.5),
-        p50_between_ns: values.value(0.5).zip(without.value(0.5)).map(|(measured, without)| {
-            (measured.min(without).round(), measured.max(without).round())
-        }),
-        p90_ns: at(0.9),
-        p99_ns: at(0.99),
+        p50_ns: values.value(0.5),
+        p50_between_ns: between(0.5),
+        p90_ns: values.value(0.9),
+        p95_ns: values.value(0.95),
+        p95_between_ns: between(0.95),
+        p99_ns: values.value(0.99),
     })
 }
 

@@ -79,7 +79,7 @@ fn refuse(expression: &str) -> MetricsError {
     MetricsError::Expression {
         metric: "added",
         expression: expression.trim().to_owned(),
-        cause: "what is added is given at p(50), p(90) and p(99)".to_owned(),
+        cause: "what is added is given at p(50), p(90), p(95) and p(99)".to_owned(),
         example: "p(50)<200us",
     }
 }

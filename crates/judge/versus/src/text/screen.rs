@@ -8,6 +8,7 @@ use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
 
 use super::{blocks, ended, notes, other, times, title};
+use crate::figure::Figure;
 use crate::result::{Claim, TargetResult, Versus};
 use crate::role::Role;
 
@@ -35,32 +36,50 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     screen
 }
 
+/// What each target did by itself, then what it adds to the reference.
 fn targets(screen: &mut Screen, versus: &Versus) {
-    let head = times::HEAD.into_iter().chain(["failed", "CPU/req"]);
-    let mut table = Table::new(head);
-    for target in &versus.targets {
-        let row = times::row(versus, target, versus.headline);
-        table.row(row.into_iter().chain(rarer(versus, target)));
+    let (headline, reference) = (versus.headline, versus.reference());
+    let mut figures = vec![headline];
+    if versus.whole != headline {
+        figures.push(versus.whole);
     }
-    let (headline, reference) = (versus.headline.title(), versus.reference());
-    let heading = format!("{headline}, and its differences to {reference} with 95 % intervals");
-    // The reference has no difference to itself.
-    let first = versus
-        .targets
-        .iter()
-        .enumerate()
-        .filter(|(_, target): &(usize, &TargetResult)| target.role == Role::Target)
-        .map(|(row, _)| row)
-        .collect();
-    screen.rows(&heading, Rows { table, unit: "targets", first, most: MOST, ..Rows::default() });
+    let titles: Vec<_> = figures.iter().map(|figure| figure.title()).collect();
+    let head = figures.iter().flat_map(|figure| {
+        ["p50", "p95"].map(|quantile| match figure {
+            Figure::Ttft => format!("TTFT {quantile}"),
+            _ => quantile.to_owned(),
+        })
+    });
+    let rest = ["per s", "failed", "CPU/req"].map(str::to_owned);
+    let mut table = Table::new([String::new()].into_iter().chain(head).chain(rest));
+    let mut differences = Table::new(["", "added, median", times::tail_title(versus)]);
+    for target in &versus.targets {
+        let own = figures.iter().flat_map(|figure| times::own(target, *figure));
+        table.row([target.name.clone()].into_iter().chain(own).chain(rarer(target)));
+        if target.role != Role::Reference && target.name != reference {
+            let added = times::added(versus, target, headline);
+            differences.row([target.name.clone()].into_iter().chain(added));
+        }
+    }
+    let others = versus.targets.iter().filter(|target| target.name != reference).enumerate();
+    let first =
+        others.filter(|(_, target)| target.role == Role::Target).map(|(row, _)| row).collect();
+    // The control is the first that has no room.
+    let (control, other): (Vec<usize>, Vec<usize>) =
+        (0..versus.targets.len()).partition(|row| versus.targets[*row].role == Role::Control);
+    let order = other.into_iter().chain(control).collect();
+    let rows = Rows { table, unit: "targets", first: order, most: MOST, ..Rows::default() };
+    screen.rows(&titles.join(" and "), rows);
+    let heading = format!("{}: difference to {reference}, with 95 % intervals", headline.title());
+    let rows = Rows { table: differences, unit: "targets", first, most: MOST, ..Rows::default() };
+    screen.rows(&heading, rows);
 }
 
-/// Failed turns, where a target has some, and the CPU time of a request.
-fn rarer(versus: &Versus, target: &TargetResult) -> [String; 2] {
-    let any_failed = versus.targets.iter().any(|target| target.failed > 0);
-    let failed = if any_failed { format::count(target.failed) } else { String::new() };
+/// Completed turns per second, failed turns, and the CPU time of a request.
+fn rarer(target: &TargetResult) -> [String; 3] {
+    let rate = target.throughput.map(format::digits);
     let cpu = target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6));
-    [failed, cpu.unwrap_or_default()]
+    [rate.unwrap_or_default(), format::count(target.failed), cpu.unwrap_or_default()]
 }
 
 /// Thresholds and the margin, those that are broken first.
@@ -114,7 +133,7 @@ fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
         .iter()
         .map(|why| {
             let text = format!("INVALID, and nothing is said of the targets: {why}");
-            Item::new(Tone::Bad, &text).fix(fix(why))
+            Item::new(Tone::Bad, &text).fix("look what else runs on these hosts, and repeat it")
         })
         .collect();
     let reasons = times::reasons(versus, &[versus.headline]);
@@ -126,15 +145,6 @@ fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
     items.extend(sentences.map(|text| Item::new(Tone::Unsure, &text)));
     items.extend(run_notes(summary));
     items
-}
-
-/// What to do about a comparison that is invalid.
-fn fix(why: &str) -> &'static str {
-    if why.contains("generator") {
-        "give the generator more or idler cores, or lower the rate"
-    } else {
-        "look what else runs on these hosts, and repeat it"
-    }
 }
 
 /// The last line. That the comparison is invalid is said however it ended.
@@ -155,7 +165,10 @@ fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
     match versus.judgement_of_bounds() {
         Judgement::Fail => (Tone::Bad, format!("FAIL: {}", broken(versus))),
         Judgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
-        Judgement::Pass => (Tone::Good, passed(versus, summary)),
+        Judgement::Pass => match versus.nothing_measured() {
+            Some(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+            None => (Tone::Good, passed(versus, summary)),
+        },
     }
 }
 

@@ -1,16 +1,15 @@
-//! The table of times: each target's median, what it adds, and the shift of its p99.
+//! The table of times: those of each target, what it adds, and the shift of its tail.
 
-use plimsoll_report::format::{self, DASH};
+use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
 use super::Page;
 use crate::figure::Figure;
 use crate::result::{Difference, Kind, TargetResult, Versus};
-use crate::role::Role;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
-    let mut table = Table::new(HEAD);
+    let mut table = Table::new(head(versus));
     let figures = shown(versus);
     for figure in &figures {
         table.row([figure.title()]);
@@ -20,6 +19,9 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
         }
     }
     page.table(&table);
+    if let Some(line) = control_line(versus) {
+        page.paragraph(&format!("{line}."));
+    }
     for reason in reasons(versus, &figures) {
         page.paragraph(&format!("-: {reason}."));
     }
@@ -40,31 +42,48 @@ fn shown(versus: &Versus) -> Vec<Figure> {
 }
 
 /// The columns of [`row`].
-pub(super) const HEAD: [&str; 4] = ["", "p50", "added, median", "p99 shift"];
+fn head(versus: &Versus) -> [&'static str; 5] {
+    ["", "p50", "p95", "added, median", tail_title(versus)]
+}
 
-/// A target's median, what it adds, and the shift of its p99.
-pub(super) fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 4] {
-    let own = target.own(figure).and_then(|own| own.p50_ns);
-    let find = |kind, quantile| {
-        let two = (&*target.name, versus.reference());
-        versus.difference(two, figure, kind, quantile).and_then(Difference::measured)
-    };
-    let shown = |found: Option<(f64, f64, f64)>| {
-        format::or_dash(found, |(value, low, high)| {
+/// A target's own times, what it adds, and the shift of its tail.
+fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 5] {
+    let [p50, p95] = own(target, figure);
+    let [added, tail] = added(versus, target, figure);
+    [target.name.clone(), p50, p95, added, tail]
+}
+
+/// The heading of the shift of the rarest percentile that the samples give.
+pub(super) fn tail_title(versus: &Versus) -> &'static str {
+    match versus.tail() {
+        Some("p95") => "p95 shift",
+        _ => "p99 shift",
+    }
+}
+
+/// Median and 95th percentile of a target.
+pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
+    let own = target.own(figure);
+    [own.and_then(|own| own.p50_ns), own.and_then(|own| own.p95_ns)]
+        .map(|nanos| format::or_dash(nanos, |nanos| format::time(nanos / 1e6)))
+}
+
+/// What a target adds at the median, and the shift of its tail, each with its limits.
+pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 2] {
+    let two = (&*target.name, versus.reference());
+    let tail = versus.tail().unwrap_or("p99");
+    [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
+        let found = versus.difference(two, figure, kind, quantile);
+        format::or_dash(found.and_then(Difference::limited), |(value, low, high)| {
             format::difference(value / 1e6, low / 1e6, high / 1e6)
         })
-    };
-    let tail = if target.role == Role::Control && figure == versus.headline {
-        control(versus)
-    } else {
-        shown(find(Kind::Shift, "p99"))
-    };
-    [
-        target.name.clone(),
-        format::or_dash(own, |nanos| format::time(nanos / 1e6)),
-        shown(find(Kind::Added, "p50")),
-        tail,
-    ]
+    })
+}
+
+/// What the control shows, in a sentence.
+pub(super) fn control_line(versus: &Versus) -> Option<String> {
+    let found = versus.control.as_ref()?;
+    Some(format!("{}: {} (at the median)", control(versus), found.target))
 }
 
 fn control(versus: &Versus) -> String {
@@ -72,22 +91,23 @@ fn control(versus: &Versus) -> String {
         Some(control) if control.differs => "CONTROL DIFFERS".to_owned(),
         Some(control) if control.unclear.is_some() => "control unclear".to_owned(),
         Some(control) if control.refused.is_none() => "control ok".to_owned(),
-        _ => DASH.to_owned(),
+        _ => "control unknown".to_owned(),
     }
 }
 
 /// Why figures of the table are refused, each reason once.
 pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
+    let tail = versus.tail().unwrap_or("p99");
     let figures = shown
         .iter()
-        .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, "p99")]);
+        .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, tail)]);
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let of_cells = cells.filter_map(|(cell, target)| {
         let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
         Some((refused(versus, target, cell)?, what))
     });
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (why, what) in medians(versus, shown).chain(of_cells) {
+    for (why, what) in of_cells {
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, figures)) => figures.push(what),
             None => reasons.push((why, vec![what])),
@@ -101,22 +121,6 @@ pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
             format!("{why} ({first}{more})")
         })
         .collect()
-}
-
-/// Medians that are left out, with the reason.
-fn medians<'v>(
-    versus: &'v Versus,
-    shown: &'v [Figure],
-) -> impl Iterator<Item = (String, String)> + 'v {
-    shown.iter().copied().flat_map(|figure: Figure| {
-        versus.targets.iter().filter_map(move |target| {
-            let own = target.own(figure)?;
-            (own.p50_ns.is_none() && own.p50_between_ns.is_some()).then(|| {
-                let why = "the generator may have added more than 5 % of it".to_owned();
-                (why, format!("{} of {} itself", figure.title(), target.name))
-            })
-        })
-    })
 }
 
 fn refused(

@@ -36,14 +36,11 @@ impl AddedThreshold {
         let judgement = match (self.bound.keeps(low), self.bound.keeps(high)) {
             (true, true) => Judgement::Pass,
             (false, false) => Judgement::Fail,
-            // What has no value is refused.
-            _ => Judgement::Inconclusive(value.map_or_else(
-                || found.refused.clone().unwrap_or_default(),
-                |value| {
-                    let interval = format::with_interval(value, low, high);
-                    format!("the bound lies in the interval {interval}")
-                },
-            )),
+            _ => {
+                let value = value.unwrap_or_default();
+                let interval = format::with_interval(value, low, high);
+                Judgement::Inconclusive(format!("the bound lies in the interval {interval}"))
+            }
         };
         self.result(metric, value, judgement)
     }

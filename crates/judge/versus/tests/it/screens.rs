@@ -1,6 +1,8 @@
 //! The end of a comparison on a terminal of 24 lines.
 
-use plimsoll_metrics::{InstrumentHealth, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot};
+use plimsoll_metrics::{
+    InstrumentHealth, Judgement, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot,
+};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
 use plimsoll_versus::{Versus, judge, screen};
@@ -85,18 +87,17 @@ fn of_many_targets_the_others_are_counted() {
     assert!(text.contains("more targets in report.txt"), "{text}");
 }
 
+/// A comparison that could compare nothing does not say that it describes the targets.
 #[test]
-fn where_one_row_has_room_it_is_that_of_a_difference() {
-    let mut targets = direct(0.0);
-    targets.push(target("a", 143.0));
-    let one = Simulation { seconds: 20, ..Simulation::new(targets) };
-    let versus = judge(&one.facts(), &one.blocks());
-    let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
-    let style = Style { width: 80, color: false };
-    let screen = screen(&versus, &summary(RunEnd::Complete), rest);
-    let row_of = |text: &str, name: &str| text.lines().any(|line| line.starts_with(name));
-    let short: Vec<_> = (6..24).map(|lines| screen.clone().with_lines(lines).text(style)).collect();
-    let with_rows = short.iter().filter(|text| row_of(text, "direct  ") || row_of(text, "a  "));
-    assert!(with_rows.clone().any(|text| !row_of(text, "direct  ")));
-    with_rows.for_each(|text| assert!(row_of(text, "a  "), "{text}"));
+fn without_any_difference_nothing_is_concluded() {
+    let short = Simulation {
+        seconds: 3,
+        ..Simulation::new(vec![direct(0.0)[0].clone(), target("a", 9.0)])
+    };
+    let versus = judge(&short.facts(), &short.blocks());
+    assert!(matches!(versus.judgement(), Judgement::Inconclusive(_)));
+    let text = shown(&versus, RunEnd::Complete, 200);
+    assert!(last(&text).starts_with("INCONCLUSIVE: no difference could be measured"), "{text}");
+    // What is known is shown all the same: medians and failures of both.
+    assert!(text.contains("TTFT p95") && text.contains("19.7ms"), "{text}");
 }

@@ -48,10 +48,10 @@ fn a_bound_is_kept_broken_or_neither() {
     assert!(matches!(unknown.judgement(), Judgement::Inconclusive(_)));
 }
 
-/// a adds 143 us, and the generator sent its requests 400 us late: the figure is refused, but it
-/// lies between 143 us (all of it the generator's) and 943 us.
+/// a adds 143 us, and the generator sent its requests 400 us late: it lies between 143 us (all of
+/// that the generator's) and 543 us.
 #[test]
-fn a_bound_far_from_what_is_refused_is_judged_all_the_same() {
+fn a_bound_is_judged_with_what_the_generator_may_have_added() {
     let late = Nanos::from_micros(400);
     let mut blocks = simulation().blocks();
     for block in &mut blocks {
@@ -62,20 +62,21 @@ fn a_bound_far_from_what_is_refused_is_judged_all_the_same() {
     let ttft = "added.ttft{target:a}";
     let facts = thresholds(&[(ttft, "p(50)<2ms"), (ttft, "p(50)<500us"), (ttft, "p(50)<100us")]);
     let versus = judge(&facts, &blocks);
-    assert!(versus.thresholds.iter().all(|found| found.measured.is_none()));
+    let is_shown = |value: f64| (value - 0.543).abs() < 0.01;
+    assert!(versus.thresholds.iter().all(|found| found.measured.is_some_and(is_shown)));
     let judged: Vec<_> = versus.thresholds.iter().map(|found| &found.judgement).collect();
     let [Judgement::Pass, Judgement::Inconclusive(why), Judgement::Fail] = judged[..] else {
         panic!("{judged:?}");
     };
-    assert!(why.contains("400us of it may be its own"), "{why}");
+    assert!(why.contains("the bound lies in the interval"), "{why}");
 }
 
 #[test]
 fn a_wrong_threshold_is_refused_with_the_fix() {
     for (metric, expression, says) in [
         ("added.cpu", "p(50)<1ms", "what is added is known of ttft, response_time"),
-        ("added.ttft", "p(95)<1ms", "p(50), p(90) and p(99)"),
-        ("added.ttft", "max<1ms", "p(50), p(90) and p(99)"),
+        ("added.ttft", "p(98)<1ms", "p(50), p(90), p(95) and p(99)"),
+        ("added.ttft", "max<1ms", "p(95) and p(99)"),
         ("added.ttft", "p(50)<1", "measured in time"),
         ("added.ttft{stage:x}", "p(50)<1ms", "is not a scope"),
     ] {
@@ -99,7 +100,7 @@ fn a_margin_is_about_the_best_target() {
     }
 }
 
-/// Medians that the generator falsified are not shown, and bound the margin all the same.
+/// Medians of which the generator made a tenth bound the margin by their limits.
 #[test]
 fn a_margin_is_judged_where_the_generator_was_late_for_all_targets_alike() {
     let simulation = simulation();
@@ -115,7 +116,7 @@ fn a_margin_is_judged_where_the_generator_was_late_for_all_targets_alike() {
         let facts = Facts { margin: Some(margin), ..simulation.facts() };
         let versus = judge(&facts, &blocks);
         let own = versus.targets.last().unwrap().own(versus.headline).unwrap();
-        assert_eq!((own.p50_ns, versus.invalid.len()), (None, 0), "{own:?}");
+        assert_eq!((own.p50_ns.is_some(), versus.invalid.len()), (true, 0), "{own:?}");
         let found = (versus.worse_than_margin.len(), versus.margin_unknown.len());
         assert_eq!(found, (worse, unknown), "{margin}: {versus:?}");
     }

@@ -23,7 +23,7 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
     if !versus.invalid.is_empty() {
         return None;
     }
-    let shown: Vec<_> = versus.added.iter().filter(|found| !is_refused(versus, found)).collect();
+    let shown: Vec<_> = versus.added.iter().collect();
     let bins = || shown.iter().flat_map(|found| found.bins.iter().map(|(bin, _)| *bin));
     let (first, last) = (bins().min()?, bins().max()?);
     let width = usize::try_from(last - first).unwrap_or(0) / STEPS + 1;
@@ -56,12 +56,6 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
         legend: legend(&entries),
         table: table(&shown),
     })
-}
-
-/// A distribution of which the median must not be used is not shown either.
-fn is_refused(versus: &Versus, found: &AddedDistribution) -> bool {
-    let mut headline = versus.headline_added();
-    headline.any(|known| known.target == found.target && known.is_refused_for_generator())
 }
 
 /// The control is an area in grey; the others are lines.
