@@ -60,8 +60,9 @@ impl Route {
                 keep_text: scenario.turns > 1 && websocket.is_none()
                     || matches!(scenario.agent, Some(AgentRole::Agent(_))),
                 max_body_bytes: max_body,
+                // An event may be as large as an answer: pictures come in one.
+                max_event_bytes: usize::try_from(max_body).unwrap_or(usize::MAX),
                 reading: reading(scenario.agent.as_ref()),
-                ..DecoderOptions::default()
             },
             decisions: DecisionClassifier::new(
                 scenario.expect.map(PolicyDecision::from),

@@ -540,6 +540,7 @@ impl ResponseHandler for OpenTurn {
             rpc.head(head, decoder);
         }
         decoder.head(head.status, head.content_type());
+        decoder.content_encoding(head.header("content-encoding"));
         if route.decisions.needs_scan() {
             let scan = scan.get_or_insert_with(|| buffers.scans.acquire());
             route.decisions.scan_head(scan, head);

@@ -104,7 +104,8 @@ pub struct ProfileFile {
     /// Arrivals of `@` stages do not wait.
     #[serde(default)]
     pub retry_after: RetryAfter,
-    /// Largest response body that is read, like `16MiB`, or a number of bytes.
+    /// Largest response body that is read, like `16MiB`, or a number of bytes; of a compressed one
+    /// what it says. An event of a stream may be as large.
     #[serde(default = "max_body")]
     pub max_body: ByteSize,
     /// Worker threads. Left out: one for each core that the process may use.

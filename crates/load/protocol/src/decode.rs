@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod chat;
+mod content_encoding;
 mod content_type;
 mod delta;
 mod embeddings;
@@ -23,6 +24,7 @@ use crate::dialect::DONE;
 use crate::sse::Parser;
 use crate::turn::ToolCall;
 use crate::{Dialect, sse};
+use content_encoding::ContentDecoder;
 use content_type::ContentType;
 use delta::OnDelta;
 pub use delta::{Delta, DeltaKind};
@@ -96,6 +98,8 @@ pub struct Decoder {
     stream: bool,
     options: DecoderOptions,
     body: BodyKind,
+    /// Only of a body that came compressed.
+    encoding: Option<Box<ContentDecoder>>,
     received: u64,
     parser: Parser,
     /// The body so far, where it is decoded as a whole.
@@ -113,6 +117,7 @@ impl Decoder {
             stream: stream && dialect.terminator().is_some(),
             options,
             body: BodyKind::AwaitingHead,
+            encoding: None,
             received: 0,
             parser: Parser::new(options.max_event_bytes),
             buffered: Vec::new(),
@@ -124,6 +129,7 @@ impl Decoder {
     /// Discards the current response.
     pub fn reset(&mut self) {
         self.body = BodyKind::AwaitingHead;
+        self.encoding = None;
         self.received = 0;
         self.parser.reset();
         self.buffered.clear();
@@ -172,6 +178,19 @@ impl Decoder {
         };
     }
 
+    /// Says how the body is encoded, directly behind its [`head`](Self::head). It is decoded as it
+    /// arrives; the limit of bodies and [`received`](Self::received) are about decoded bytes.
+    /// Bodies that nobody reads stay as they are.
+    pub fn content_encoding(&mut self, name: Option<&str>) {
+        if let Some(name) = name
+            && self.body != BodyKind::Bytes
+        {
+            // One byte more than fits, so that the limit itself is found below.
+            let limit = self.options.max_body_bytes.saturating_add(1);
+            self.encoding = ContentDecoder::new(name, limit).map(Box::new);
+        }
+    }
+
     const fn reads_plain(&self) -> bool {
         !matches!(self.options.reading, PlainReading::Nothing)
     }
@@ -184,6 +203,17 @@ impl Decoder {
 
     /// Decodes a piece of the body. Deltas come from streams only.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut impl FnMut(Delta<'_>)) {
+        let Some(encoding) = &mut self.encoding else { return self.feed_plain(bytes, on_delta) };
+        if self.state.is_over() {
+            return;
+        }
+        match encoding.decode(bytes) {
+            Ok(decoded) => self.feed_plain(&decoded, on_delta),
+            Err(error) => self.state.fail(error),
+        }
+    }
+
+    fn feed_plain(&mut self, bytes: &[u8], on_delta: &mut impl FnMut(Delta<'_>)) {
         let room = self.options.max_body_bytes.saturating_sub(self.received);
         self.received = self.received.saturating_add(bytes.len() as u64);
         if self.state.is_over() {

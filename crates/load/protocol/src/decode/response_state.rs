@@ -93,7 +93,9 @@ impl DecodeError {
 impl From<ErrorClass> for DecodeError {
     fn from(class: ErrorClass) -> Self {
         let message = match class {
-            ErrorClass::BodyTooLarge => "the body, or one event of it, is larger than the limit",
+            ErrorClass::BodyTooLarge => {
+                "the body is larger than the limit (`max_body` of the profile)"
+            }
             ErrorClass::MalformedBody => "the body is not UTF-8",
             ErrorClass::ClosedEarly => "there was no response head",
             other => other.name(),

@@ -38,7 +38,7 @@ const fn failed(class: ErrorClass, message: &'static str, text: &'static str) ->
 
 const ESTIMATED: &str = "estimated";
 
-fn file(name: &str) -> Vec<u8> {
+pub(crate) fn file(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/answers/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod answers;
+mod compressed_answers;
 mod encode;
 mod error_responses;
 mod examples;

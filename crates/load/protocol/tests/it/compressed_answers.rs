@@ -1,0 +1,88 @@
+//! Answers that came compressed. Python's zlib, brotli and zstandard packages made the files, with
+//! a flush behind every event.
+
+use plimsoll_measure::{ErrorClass, Outcome};
+use plimsoll_protocol::{Decoder, Dialect};
+
+use crate::answers::file;
+use crate::support::decoder;
+
+const HEAD: Option<&[u8]> = Some(b"text/event-stream");
+
+fn begin(encoding: &str) -> Decoder {
+    let mut chat = decoder(Dialect::OpenaiChat, true);
+    chat.head(200, HEAD);
+    chat.content_encoding(Some(encoding));
+    chat
+}
+
+#[test]
+fn every_encoding_reads_as_the_body_itself_and_each_event_when_it_comes() {
+    for (name, encoding) in [
+        ("gzip", "gzip"),
+        ("gzip", "X-Gzip"),
+        ("zlib", "deflate"),
+        ("deflate", "deflate"),
+        ("br", "br"),
+        ("zstd", "zstd"),
+    ] {
+        let body = file(&format!("ok.sse.{name}"));
+        for piece in [1, 7, 10_000] {
+            let (mut chat, mut deltas) = (begin(encoding), 0);
+            let mut first = None;
+            for (number, bytes) in body.chunks(piece).enumerate() {
+                chat.feed(bytes, &mut |_| deltas += 1);
+                first = first.or((deltas > 0).then_some(number));
+            }
+            assert_eq!(chat.finish(), Outcome::Completed, "{name} {:?}", chat.error_detail());
+            assert_eq!((chat.text(), deltas), ("Hello big world again.", 5), "{name}");
+            // The limits are about what it says: the file has 1 kB and more, the wire less.
+            assert_eq!(chat.received(), file("ok.sse").len() as u64, "{name}");
+            // The first text stands in the second of nine events.
+            let late = first.unwrap() * piece > body.len() / 2;
+            assert!(piece > 7 || !late, "{name}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_encoded_as_it_says_is_named() {
+    for (encoding, says) in [
+        ("gzip", "is not `gzip`"),
+        ("br", "is not `br`"),
+        ("zstd", "is not `zstd`"),
+        ("deflate", "is not `deflate`"),
+        ("compress", "`content-encoding: compress` is not read: gzip, deflate, br and zstd are"),
+        ("gzip, br", "`content-encoding: gzip, br` is not read"),
+    ] {
+        let mut chat = begin(encoding);
+        let mut body = file("ok.sse");
+        body[0] = 0xff;
+        chat.feed(&body, &mut |_| {});
+        assert_eq!(chat.finish(), Outcome::Failed(ErrorClass::MalformedBody), "{encoding}");
+        let message = &chat.error_detail().unwrap().message;
+        assert!(message.contains(says), "{encoding}: {message}");
+    }
+}
+
+/// A hundred kilobytes of blanks are some hundred bytes of gzip, and the limit is 20 kB.
+#[test]
+fn a_small_body_that_gets_larger_than_the_limit_is_refused() {
+    use std::io::Write as _;
+    let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    coder.write_all(&vec![b'\n'; 100_000]).unwrap();
+    let mut chat = begin("gzip");
+    chat.feed(&coder.finish().unwrap(), &mut |_| {});
+    assert_eq!(chat.finish(), Outcome::Failed(ErrorClass::BodyTooLarge));
+}
+
+#[test]
+fn a_body_that_is_not_encoded_stays_as_it_is() {
+    for encoding in [None, Some("identity"), Some("")] {
+        let mut chat = decoder(Dialect::OpenaiChat, true);
+        chat.head(200, HEAD);
+        chat.content_encoding(encoding);
+        chat.feed(&file("ok.sse"), &mut |_| {});
+        assert_eq!(chat.finish(), Outcome::Completed, "{encoding:?}");
+    }
+}
