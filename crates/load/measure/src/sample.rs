@@ -312,7 +312,16 @@ impl Sample {
         if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
             return None;
         }
-        timeline.tpot(self.output_tokens()?)
+        timeline.tpot(self.streamed_tokens()?)
+    }
+
+    /// The output tokens that were streamed, if known. A target that hides its reasoning counts its
+    /// tokens and sends none of them: then the first content event is no reasoning.
+    fn streamed_tokens(&self) -> Option<u32> {
+        let all = self.output_tokens()?;
+        let hides_reasoning = self.timeline.first_token == self.timeline.first_output_token;
+        let hidden = if hides_reasoning { self.usage.reasoning } else { 0 };
+        Some(all.saturating_sub(hidden))
     }
 
     /// The output tokens, if known.
@@ -324,9 +333,32 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::{TokenCount, TokenSource};
 
     fn at(ms: u64) -> Moment {
         Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    /// 11 visible tokens in 100 ms, after 989 hidden ones (awslabs/llmeter#99): 10 ms each. Where
+    /// the reasoning is streamed, all 1,000 share the time.
+    #[test]
+    fn hidden_reasoning_has_no_part_in_the_time_of_a_token() {
+        let sample = |first_output_token| {
+            let timeline = Timeline {
+                dispatched: Some(at(0)),
+                first_token: Some(at(900)),
+                first_output_token: Some(first_output_token),
+                last_token: Some(at(1_000)),
+                finished: Some(at(1_000)),
+                ..Timeline::intended(at(0))
+            };
+            let completion = TokenCount { count: 1_000, source: TokenSource::Reported };
+            let usage = Usage { completion, reasoning: 989, ..Usage::default() };
+            let gaps = GapSummary { count: 10, ..GapSummary::default() };
+            Sample { timeline, usage, gaps, ..Sample::unsent(at(0)) }
+        };
+        assert_eq!(sample(at(900)).tpot(), Some(Nanos::from_millis(10)));
+        assert_eq!(sample(at(950)).tpot(), Some(Nanos::new(100_000_000 / 999)));
     }
 
     /// Sent 5 ms late, written 1 ms late; the first byte may have come 20 ms before its stamp.
