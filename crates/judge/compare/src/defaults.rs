@@ -1,6 +1,7 @@
 //! The gates of runs whose profile has none.
 
 use plimsoll_metrics::{Gate, LoadModel, Metric, MetricsError};
+use plimsoll_stats::samples_needed;
 
 use crate::stored_run::StoredRun;
 
@@ -25,22 +26,47 @@ pub(crate) fn gates(
 /// (that of open ones is planned), CPU time where a process was watched, and errors.
 fn usual(run: &StoredRun) -> Vec<(String, &'static str)> {
     let metadata = &run.summary.metadata;
-    let total = &run.summary.results.total;
-    let time = metadata.headline_time().name();
-    let mut gates = vec![(format!("{time}.p50"), "3%")];
-    let has_p99 =
-        |metric: Metric| total.distribution(metric).is_some_and(|times| times.count >= 1_000);
-    if has_p99(metadata.headline_time()) {
-        gates.push((format!("{time}.p99"), "10%"));
-    }
-    if total.distribution(Metric::Ttft).is_some() {
-        gates.push(("ttft.p50".to_owned(), "3%"));
-        gates.extend(has_p99(Metric::Ttft).then(|| ("ttft.p99".to_owned(), "10%")));
+    let mut gates = Vec::new();
+    let headline = metadata.headline_time();
+    gates.extend(times(run, headline));
+    if headline != Metric::Ttft {
+        gates.extend(times(run, Metric::Ttft));
     }
     let closed = metadata.stages.iter().any(|s| !s.warmup && s.model == LoadModel::Closed);
     gates.extend(closed.then(|| ("throughput".to_owned(), "2%")));
     let watched = run.summary.processes.iter().filter(|process| process.stage.is_none()).count();
     gates.extend((watched == 1).then(|| ("cpu".to_owned(), "3%")));
-    gates.push(("error_rate".to_owned(), "0.1pp"));
+    gates.push(("error_rate".to_owned(), error_margin(run)));
     gates
+}
+
+/// The median of a time, and the rarest tail of which one run has enough values.
+fn times(run: &StoredRun, metric: Metric) -> Vec<(String, &'static str)> {
+    let Some(times) = run.summary.results.total.distribution(metric) else { return Vec::new() };
+    let name = metric.name();
+    let tails = [("p99", 0.99), ("p95", 0.95), ("p90", 0.9)];
+    let tail = tails.into_iter().find(|(_, q)| times.count >= samples_needed(*q));
+    let tail = tail.map(|(tail, _)| (format!("{name}.{tail}"), "10%"));
+    std::iter::once((format!("{name}.p50"), "3%")).chain(tail).collect()
+}
+
+/// The least of these margins that three runs like this one on each side would keep in 80 % of the
+/// cases, if nothing changed: chance alone makes shares of few requests differ.
+fn error_margin(run: &StoredRun) -> &'static str {
+    const MARGINS: [(f64, &str); 5] =
+        [(0.001, "0.1pp"), (0.002, "0.2pp"), (0.005, "0.5pp"), (0.01, "1pp"), (0.02, "2pp")];
+    const MOST: &str = "5pp";
+    const RUNS: f64 = 3.0;
+    // The normal quantiles of 97.5 % (the interval) and of 80 %.
+    const QUANTILES: f64 = 1.960 + 0.842;
+    let known = || {
+        let gate = Gate::parse("error_rate", MOST).ok()?;
+        let share = gate.measure(&run.summary).ok()?.value;
+        let requests = gate.trials(&run.summary)? as f64 * RUNS;
+        // One request more of each kind, so that no errors at all are not certainty.
+        let share = (2.0 * share * requests + 1.0) / (2.0 * requests + 2.0);
+        let least = QUANTILES * (2.0 * share * (1.0 - share) / requests.max(1.0)).sqrt();
+        Some(MARGINS.into_iter().find(|(margin, _)| *margin >= least).map_or(MOST, |(_, m)| m))
+    };
+    known().unwrap_or(MARGINS[0].1)
 }

@@ -279,7 +279,8 @@ impl Search {
         };
         let missed = of(State::Missed).reduce(f64::min);
         let kept = of(State::Kept).filter(|load| missed.is_none_or(|missed| *load < missed));
-        let highest = kept.reduce(f64::max);
+        // Without a proven load, the highest that the way up passed, none above it missing.
+        let highest = kept.reduce(f64::max).or(self.lower);
         Found {
             kind: match (highest, missed) {
                 (Some(_), None) => Kind::AtLeast,
@@ -296,7 +297,10 @@ impl Search {
 
     fn after_bracket(&mut self, planned: Planned, state: State) {
         let tried = self.at(planned.load).count();
-        if state == State::Unclear && tried < 2 {
+        let counts = self.counts_at(planned.load);
+        // Slow answers of few users prove nothing in any time there is; without a miss go on.
+        let is_flawless = self.settings.whole && counts.all > 0 && counts.missed == 0;
+        if state == State::Unclear && tried < 2 && !is_flawless {
             return self.plan(planned.load, planned.phase);
         }
         if state == State::Missed || (state == State::Unclear && !self.leans_to_kept(planned.load))
@@ -545,6 +549,20 @@ impl Search {
         let kept = of(State::Kept).filter(|load| all_below(*load, State::Kept)).reduce(f64::max);
         let missed =
             of(State::Missed).filter(|load| all_above(*load, State::Missed)).reduce(f64::min);
+        // Few users with slow answers prove little; all below that load kept it without a miss.
+        let flawless = || {
+            let is_flawless = |load: &f64| {
+                let below = judged().filter(|probe| probe.load <= *load);
+                Counts::sum(below.map(Probe::counts)).missed == 0
+            };
+            let loads = judged().filter(|probe| probe.requests > 0).map(|probe| probe.load);
+            loads.filter(is_flawless).reduce(f64::max)
+        };
+        let kept = if self.settings.whole {
+            kept.into_iter().chain(flawless()).reduce(f64::max)
+        } else {
+            kept
+        };
         let kind = match (kept, missed) {
             (Some(_), Some(_)) => Kind::Bracket,
             (Some(_), None) => Kind::AtLeast,
@@ -579,6 +597,19 @@ impl Search {
             let bracket = self.bracket("a longer probe below the estimate missed the objective");
             self.found = Some(bracket);
         }
+        // Too few requests to prove it is not a load that misses the objective.
+        if state == State::Unclear && self.leans_to_kept(planned.load) {
+            let counts = self.counts_at(planned.load);
+            let share = self.settings.share * 1e2;
+            let Some(found) = &mut self.found else { return };
+            found.why = Some(format!(
+                "{} of {} requests at {:.0} kept it: too few to prove {share} %",
+                counts.all - counts.missed,
+                counts.all,
+                planned.load
+            ));
+            return;
+        }
         let Some(found) = &mut self.found else { return };
         self.failed_confirmations += 1;
         let is_last = self.failed_confirmations >= CONFIRMATIONS;
@@ -612,10 +643,18 @@ impl Search {
             Phase::Estimate => 12.0,
             Phase::Confirm => return self.settings.confirm_s,
         };
-        let proof = PROOF / (1.0 - self.settings.share) / load;
+        let proof = PROOF / (1.0 - self.settings.share);
         let most = (self.settings.budget_s / 15.0).max(least);
-        // Users make as many requests as they can, which is not known before.
-        if self.settings.whole { least } else { proof.clamp(least, most) }
+        if !self.settings.whole {
+            return (proof / load).clamp(least, most);
+        }
+        // Users make as many requests as they can: as many as the last probe had, at least.
+        match self.probes.last() {
+            None => least,
+            // Longer than an answer takes, which is longer than that probe.
+            Some(last) if last.requests == 0 => most,
+            Some(last) => (proof * last.seconds / last.requests as f64).clamp(least, most),
+        }
     }
 }
 

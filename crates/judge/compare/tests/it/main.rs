@@ -8,3 +8,4 @@ mod reference;
 mod shown;
 mod simulated;
 mod support;
+mod usual_gates;

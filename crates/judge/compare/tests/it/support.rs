@@ -17,7 +17,7 @@ pub(crate) struct Figures {
     pub(crate) ttft: [f64; 2],
     /// Completed requests per second.
     pub(crate) throughput: f64,
-    /// Requests without a good answer, of 10,000.
+    /// Requests without a good answer.
     pub(crate) errors: u64,
 }
 
@@ -68,12 +68,13 @@ fn metadata(number: u64) -> RunMetadata {
     }
 }
 
-/// A distribution of 10,000 times with this median and 99th percentile. A comparison reads nothing
+/// A distribution of so many times with this median and 99th percentile. A comparison reads nothing
 /// else of it, so there is no histogram.
-fn times([p50, p99]: [f64; 2]) -> Value {
+fn times(count: u64, figures: [f64; 2]) -> Value {
+    let [p50, p99] = figures;
     json!({
-        "count": 10_000, "sum": p50 * 10_000.0, "mean": p50, "min": p50 / 2.0, "p50": p50,
-        "p90": p50 * 1.5, "p95": p50 * 1.7, "p99": p99, "p99_9": null, "max": p99 * 2.0,
+        "count": count, "sum": p50 * count as f64, "mean": p50, "min": p50 / 2.0, "p50": p50,
+        "p90": p50 * 1.5, "p95": p99 * 0.83, "p99": p99, "p99_9": null, "max": p99 * 2.0,
         "ci": {
             "p50": {"low": p50 * 0.99, "high": p50 * 1.01, "batches": 60, "effective_samples": 900},
         },
@@ -93,9 +94,13 @@ fn template() -> &'static RunSummary {
 
 /// The number `number` of all runs in time, with these figures.
 pub(crate) fn run(number: u64, figures: Figures) -> StoredRun {
+    run_of(10_000, number, figures)
+}
+
+/// The same with so many requests.
+pub(crate) fn run_of(count: u64, number: u64, figures: Figures) -> StoredRun {
     let mut summary = RunSummary { metadata: metadata(number), ..template().clone() };
     let mut group = Group { duration_s: 60.0, ..Group::default() };
-    let count = 10_000;
     group.counters.scheduled = count;
     group.counters.completed = count - figures.errors;
     group.counters.unexpected = figures.errors;
@@ -103,7 +108,7 @@ pub(crate) fn run(number: u64, figures: Figures) -> StoredRun {
     group.rates.error_rate = Some(figures.errors as f64 / count as f64);
     let service = figures.ttft.map(|time| time * 4.0);
     for (metric, [p50, p99]) in [("ttft_ms", figures.ttft), ("service_time_ms", service)] {
-        let times = serde_json::from_value(times([p50, p99])).unwrap();
+        let times = serde_json::from_value(times(count, [p50, p99])).unwrap();
         group.distributions.insert(metric.to_owned(), times);
     }
     let labelled = |stage: Option<&str>, scenario: Option<&str>, target: Option<&str>| {

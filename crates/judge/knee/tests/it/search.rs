@@ -228,3 +228,36 @@ fn an_invalid_confirmation_takes_nothing_back() {
     assert_eq!((found.kind, found.confirmed), (Kind::Interval, None));
     assert!(found.why.unwrap().starts_with("not confirmed at"));
 }
+
+/// Users whose answers take 5 s, and miss the objective from the fifth user on: in 300 s there are
+/// too few of them to prove 95 %, and enough to see where it breaks.
+#[test]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+fn few_users_with_slow_answers_have_a_knee_within_one_user() {
+    const ANSWER_S: f64 = 5.0;
+    let settings = Settings { whole: true, ..Settings::new(0.95, 1.0) };
+    let mut search = Search::new(settings);
+    while let Some(planned) = search.next() {
+        // Whole answers of each user within the probe.
+        let rounds = (planned.seconds / ANSWER_S).floor();
+        let mut batches = vec![Counts::default(); (planned.seconds / 0.25) as usize];
+        for round in 1..=rounds as usize {
+            let all = planned.load as u64;
+            let missed = if planned.load > 4.0 { all } else { 0 };
+            let at = (round * 20).min(batches.len()) - 1;
+            batches[at].add(Counts { missed, doubtful: 0, all });
+        }
+        let took_s = 2.2 + planned.seconds + ANSWER_S;
+        search.record(Measured {
+            took_s,
+            seconds: planned.seconds,
+            batches,
+            ..Measured::default()
+        });
+    }
+    let found = found(&search);
+    assert!(matches!(found.kind, Kind::Bracket | Kind::Interval), "{found:?}");
+    assert!((3.0..=5.0).contains(&found.low.unwrap()), "{found:?}");
+    assert!((4.0..=6.0).contains(&found.high.unwrap()), "{found:?}");
+    assert!(search.spent_s() <= 320.0, "{} s", search.spent_s());
+}
