@@ -11,6 +11,7 @@ pub(crate) mod http;
 pub(crate) mod join;
 pub(crate) mod knee;
 pub(crate) mod llm;
+pub(crate) mod merge;
 pub(crate) mod mock;
 pub(crate) mod profile;
 pub(crate) mod report;
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Join(join::Flags),
     /// Check published figures: can they be true?
     Audit(audit::Flags),
+    /// Add the shards of a run up to one result
+    Merge(merge::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed
     Report(report::Flags),
     /// Check this host for anything that would distort a measurement

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Suite(command) => command::suite::run(command),
         Command::Profile(command) => command::profile::run(command),
         Command::Compare(flags) => command::compare::run(flags),
+        Command::Merge(flags) => command::merge::run(flags),
         Command::Audit(flags) => command::audit::run(flags),
         Command::Why(flags) => command::why::run(flags),
         Command::Join(flags) => command::join::run(flags),

@@ -189,7 +189,7 @@ impl Session {
         metadata.run.plan_hash = hash;
         if let Some(output) = &options.output {
             let started = utc_compact(metadata.run.started_unix_ns);
-            runner.create_folder(output, &started)?;
+            runner.create_folder(output, &started).map_err(runner_error)?;
         }
         if let Some(warning) = runner.folder().and_then(RunDir::low_disk_warning) {
             self.status.warn(&warning);

@@ -39,6 +39,15 @@ pub enum RunnerError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A shard of this run has run here already: choose another run id or place.
+    #[error(
+        "{} is there already: this shard has run; choose another --run-id or --out, or remove the folder",
+        .0.display()
+    )]
+    ShardExists(PathBuf),
+    /// The counts of a shard cannot be written.
+    #[error(transparent)]
+    Counts(#[from] RunFileError),
     /// A file of the run cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
@@ -75,6 +84,9 @@ impl RunnerError {
     /// Whether the plan is at fault, and not the system: threads and timers are the system's.
     pub const fn is_usage(&self) -> bool {
         use EngineError::{Thread, Worker, WorkerPanicked};
+        if matches!(self, Self::ShardExists(_)) {
+            return true;
+        }
         matches!(self, Self::Engine(error) if !matches!(error, Thread(_) | Worker(_) | WorkerPanicked))
     }
 }

@@ -1,5 +1,6 @@
 //! The folder of a run and its files.
 
+mod counts;
 mod pairs;
 mod plan;
 mod reservation;
@@ -11,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::sys::statvfs::statvfs;
+use plimsoll_measure::Stripe;
 use plimsoll_metrics::RunMetadata;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
 
 use crate::error::RunnerError;
+pub(crate) use counts::CountsFile;
 pub(crate) use pairs::PairFile;
 pub use pairs::{BlockWatcher, read_blocks};
 pub use plan::{StoredPlan, bands, thresholds};
@@ -50,6 +53,10 @@ pub mod file {
     pub const TIMELINE: &str = "timeline.json";
     /// The same as an interval log of HdrHistogram.
     pub const INTERVAL_LOG: &str = "histograms.hlog";
+    /// What a shard counted.
+    pub const COUNTS: &str = "counts.bin";
+    /// The end of a shard: it is written last.
+    pub const SHARD: &str = "shard.json";
     /// Single requests with all their times.
     pub const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
@@ -130,6 +137,25 @@ impl RunDir {
         let created = fs::create_dir_all(out)
             .and_then(|()| Self::create_unique(out, &format!("{stamp}-{name}")));
         let path = created.map_err(|source| RunnerError::Folder { folder: out.clone(), source })?;
+        Ok(Self { path, options: options.clone(), reservation: None, kept: false })
+    }
+
+    /// Creates `OUT/RUN_ID/shard-KKKKK-of-NNNNN` for a shard of the run with this id.
+    ///
+    /// # Errors
+    /// The folder cannot be created, or it is there already.
+    pub fn create_shard(
+        options: &RunDirOptions,
+        run_id: &str,
+        shard: Stripe,
+    ) -> Result<Self, RunnerError> {
+        let parent = options.out.join(run_id);
+        let path = parent.join(format!("shard-{:05}-of-{:05}", shard.index(), shard.count()));
+        let created = fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path));
+        created.map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => RunnerError::ShardExists(path.clone()),
+            _ => RunnerError::Folder { folder: parent, source },
+        })?;
         Ok(Self { path, options: options.clone(), reservation: None, kept: false })
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use plimsoll_engine::{
     Control, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
 };
-use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample};
+use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
     Accounting, Distribution, GroupStats, Metric, MetricsError, RunExemplars, RunMetadata,
     RunSummary, Threshold, TimeRecord,
@@ -14,7 +14,9 @@ use plimsoll_plan::Plan;
 use plimsoll_workload::{conversation_id, request_id};
 
 use crate::error::RunnerError;
-use crate::folder::{BlockWatcher, PairFile, RowFile, RunDir, RunDirOptions, space_of_results};
+use crate::folder::{
+    BlockWatcher, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, space_of_results,
+};
 use crate::kept::{KeptBlocks, KeptSamples};
 use crate::notes;
 use crate::secrets::Secrets;
@@ -131,7 +133,12 @@ impl Runner {
         options: &RunDirOptions,
         stamp: &str,
     ) -> Result<(), RunnerError> {
-        let mut folder = RunDir::create(options, stamp, &self.metadata.run.name)?;
+        let (run, shard) = (&self.metadata.run, self.run.plan().shard);
+        let mut folder = if shard == Stripe::WHOLE {
+            RunDir::create(options, stamp, &run.name)?
+        } else {
+            RunDir::create_shard(options, &run.run_id, shard)?
+        };
         folder.store_plan(&self.run, &self.metadata)?;
         folder.reserve(space_of_results(&self.metadata))?;
         self.folder = Some(folder);
@@ -200,7 +207,14 @@ impl Runner {
         if let Some(folder) = &mut self.folder {
             folder.keep();
         }
-        let result = self.run.start(sink, control, &mut |progress| watcher.interval(progress))?;
+        let mut counts = self.counts_file();
+        let result = self.run.start(sink, control, &mut |progress| {
+            watcher.interval(progress);
+            if let Some(counts) = &mut counts {
+                counts.follow(progress);
+            }
+        })?;
+        counts.map(|counts| counts.finish(&result)).transpose()?;
         Ok(Finished {
             result,
             samples: self.samples.map(|kept| kept.take()).unwrap_or_default(),
@@ -211,6 +225,12 @@ impl Runner {
             secrets: self.secrets,
             clock,
         })
+    }
+
+    /// The file of counts, of a shard.
+    fn counts_file(&self) -> Option<CountsFile> {
+        let folder = self.folder.as_ref().filter(|_| self.run.plan().shard != Stripe::WHOLE)?;
+        Some(CountsFile::new(folder, &self.metadata.run.tool_version, self.run.clock()))
     }
 
     /// Where samples go. The plan is written again, now with what the probe found.

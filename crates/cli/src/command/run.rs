@@ -5,11 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
+use plimsoll_measure::Stripe;
+use plimsoll_metrics::ShardState;
 use plimsoll_plan::REDACTED;
 use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
 use plimsoll_report::screen::Rest;
+use plimsoll_run_files::{ShardStatus, shard_status_json};
 use plimsoll_runner::Secrets;
-use plimsoll_runner::folder::file;
+use plimsoll_runner::folder::{self, file};
 
 use crate::exit::{Exit, UsageError};
 use crate::flags::{ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
@@ -62,6 +65,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         );
         return Err(UsageError(why).into());
     }
+    let shard = plan.shard;
     let again = show(&profile, &variables, &overrides)?;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
@@ -70,9 +74,19 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if let Rest::Folder(folder) = &finished.rest {
         let path = Path::new(folder).join(file::PROFILE);
         fs::write(&path, again).with_context(|| format!("cannot write {}", path.display()))?;
+        if shard != Stripe::WHOLE {
+            commit(Path::new(folder), shard)?;
+        }
     }
     session.linger();
     Ok(finished.exit)
+}
+
+/// Writes the last file of a shard, which says that all others are whole.
+fn commit(folder: &Path, shard: Stripe) -> Result<()> {
+    let shard = format!("{}/{}", shard.index(), shard.count());
+    let status = ShardStatus { shard, state: ShardState::Done, ..ShardStatus::default() };
+    Ok(folder::replace(folder, file::SHARD, shard_status_json(&status)?.as_bytes())?)
 }
 
 /// The profile that is meant: of the folder of a run, or of its plan.json, the profile in it.

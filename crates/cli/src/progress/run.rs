@@ -220,7 +220,7 @@ impl Drop for ProgressView {
 mod tests {
     use super::*;
     use plimsoll_measure::StageId;
-    use plimsoll_metrics::{GroupStats, Metric, Snapshot};
+    use plimsoll_metrics::{GroupStats, Metric, Snapshot, TimeSeries};
     use plimsoll_schedule::Load;
 
     fn stage_text(elapsed: u64, stage: u16, control: &Control) -> String {
@@ -252,6 +252,7 @@ mod tests {
             in_flight: 3,
             cells: &cells,
             before: &cells,
+            series: &TimeSeries::default(),
             processes: Vec::new(),
             taken_out: &[],
         })

@@ -117,34 +117,37 @@ fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
 }
 
 #[test]
-fn shards_together_make_up_the_whole_schedule() {
+fn shards_together_make_up_the_whole_schedule_and_are_merged_into_one_run() {
     let fixture = Fixture::with(FAST);
     for shard in ["0/2", "1/2"] {
-        fixture
-            .run(&["minimal", "--stages", "@60:1s", "--shard", shard, "--name", "part"])
-            .expect(0);
+        let args = ["minimal", "--stages", "@60:1s", "--shard", shard, "--run-id", "both"];
+        fixture.run(&args).expect(0);
     }
-    let summaries: Vec<_> = fixture.runs().iter().map(|run| summary(run)).collect();
-    let scheduled: Vec<_> =
-        summaries.iter().map(|summary| summary.results.accounting().scheduled).collect();
+    let folders = ["shard-00000-of-00002", "shard-00001-of-00002"];
+    let folders = folders.map(|name| fixture.folder.path().join("runs/both").join(name));
+    let scheduled = folders.each_ref().map(|run| summary(run).results.accounting().scheduled);
     assert_eq!(scheduled, [30, 30]);
-    assert!(
-        summaries.iter().all(|summary| summary
-            .metadata
-            .notes
-            .iter()
-            .any(|note| note.contains("shard")))
-    );
-    let fingerprints: HashSet<_> = fixture
-        .runs()
-        .iter()
-        .map(|run: &std::path::PathBuf| {
-            let plan: serde_json::Value =
-                serde_json::from_slice(&fs::read(run.join("plan.json")).unwrap()).unwrap();
-            plan["schedule_fingerprint"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    assert_eq!(fingerprints.len(), 1);
+    assert!(summary(&folders[0]).metadata.notes.iter().any(|note| note.contains("shard 0/2")));
+    let again = ["minimal", "--stages", "@60:1s", "--shard", "0/2", "--run-id", "both"];
+    let refused = fixture.run(&again).expect(2).stderr;
+    assert!(refused.contains("this shard has run"), "{refused}");
+
+    let merge = ["merge", "runs/both", "--expect", "2", "--out", "whole"];
+    // They ran one after the other, so together they are not the planned load.
+    let output = fixture.plimsoll(&merge).expect(3).stdout;
+    assert!(output.contains("shards began"), "{output}");
+    let whole = fs::read_dir(fixture.folder.path().join("whole")).unwrap().next().unwrap().unwrap();
+    let merged = summary(&whole.path());
+    assert_eq!(merged.results.accounting().scheduled, 60);
+    let rows = fs::read_to_string(whole.path().join("results.jsonl")).unwrap();
+    let ids: HashSet<_> =
+        rows.lines().map(|row| parse_row(row.as_bytes()).unwrap().request_id).collect();
+    assert_eq!(ids.len(), 60);
+    let lost = ["merge", &folders[1].display().to_string(), "--out", "part"].map(str::to_owned);
+    let lost = fixture.plimsoll(&lost.each_ref().map(String::as_str)).expect(3).stdout;
+    assert!(lost.contains("shard 0/2 is missing"), "{lost}");
+    let wrong = fixture.plimsoll(&["merge", "runs/both", "--expect", "3"]).expect(2).stderr;
+    assert!(wrong.contains("--expect 3"), "{wrong}");
 }
 
 #[test]

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 
 /// Keys of a plan that runs which are compared may have different: where the load went, the random
 /// numbers, names, and what was judged. Models and protocols of targets are compared apart.
-const FREE: [&str; 11] = [
+const FREE: [&str; 12] = [
     "name",
+    "shard",
     "tool_version",
     "seed",
     "run_id",

@@ -146,6 +146,7 @@ impl<'r> RunMonitor<'r> {
             in_flight,
             cells: &counted,
             before: &self.total,
+            series: &self.series,
             processes: self.processes.now(),
             taken_out: &self.taken_out,
         });

@@ -1,7 +1,7 @@
 //! The progress of a run, for an observer such as the terminal display.
 
 use plimsoll_measure::{Nanos, StageId};
-use plimsoll_metrics::{GroupStats, Snapshot};
+use plimsoll_metrics::{GroupStats, Snapshot, TimeSeries};
 
 /// The progress of a run. An observer gets one about every second.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Progress<'a> {
     pub cells: &'a Snapshot,
     /// Counts since the start by stage, scenario and target, without those of the last interval.
     pub before: &'a Snapshot,
+    /// Counts and times by second, with those of the last interval.
+    pub series: &'a TimeSeries,
     /// The watched processes.
     pub processes: Vec<ProcessNow>,
     /// By target: when it was taken out of the comparison, after the run's start.

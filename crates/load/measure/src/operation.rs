@@ -1,10 +1,14 @@
 //! What a request of a tool server or an agent asks for, and what its answer says beside success or
 //! failure.
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)+) => {
         /// What a request of MCP or A2A asks for. Requests are grouped by it in results.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
         pub enum Operation {
             $($(#[$doc])* $variant,)+
         }

@@ -16,7 +16,9 @@ pub enum Side {
 macro_rules! error_classes {
     ($($(#[$doc:meta])* $variant:ident => ($name:literal, $side:ident),)+) => {
         /// Why a request failed. A closed list; each class belongs to one side.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
         pub enum ErrorClass {
             $($(#[$doc])* $variant,)+
         }

@@ -1,10 +1,12 @@
 //! One task of an agent: a conversation whose requests the answers decide.
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
+use serde::{Deserialize, Serialize};
+
 use crate::time::{Moment, Nanos};
 
 /// What a request of a task is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TaskPart {
     /// The dialogue with the model.
     Chat,

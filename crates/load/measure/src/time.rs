@@ -197,7 +197,9 @@ impl<'de> Deserialize<'de> for Nanos {
 }
 
 /// A point on the run's clock: nanoseconds since the clock's epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Moment(u64);
 
 impl Moment {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_measure::StageId;
 use plimsoll_stats::batches::MAX_BATCHES;
 use plimsoll_stats::{BatchVariance, LimitCount, NoIntervalReason};
+use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
 use crate::group_stats::{GroupKey, GroupStats};
@@ -27,13 +28,13 @@ fn with_interval() -> impl Iterator<Item = Metric> {
 }
 
 /// The batches of every stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BatchMeans {
     stages: BTreeMap<StageId, StageBatches>,
 }
 
 /// The batches of one stage, in their order in time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct StageBatches {
     batches: Vec<Batch>,
     /// Intervals in a batch, as a power of two.

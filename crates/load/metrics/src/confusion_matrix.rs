@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{PolicyDecision, Sample};
+use serde::{Deserialize, Serialize};
 
 /// The name of the column of requests without a response.
 pub const UNANSWERED: &str = "unanswered";
@@ -12,7 +13,7 @@ pub const UNANSWERED: &str = "unanswered";
 pub type Matrix = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Requests by expected and actual policy decision; those without an expected one are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfusionMatrix {
     /// By the expected policy decision, then by the actual one; the last column counts requests
     /// without a response.

@@ -1,6 +1,7 @@
 //! A distribution of times: an HDR histogram, with exact count, sum, minimum and maximum.
 
 mod buckets;
+mod stored;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +12,7 @@ use plimsoll_stats::samples_needed;
 
 use crate::error::MetricsError;
 use buckets::Buckets;
-pub(crate) use buckets::{bucket_index, upper_edge};
+pub(crate) use buckets::{MAX_BUCKET, bucket_index, upper_edge};
 
 /// Values up to about 1 ms are resolved in steps of 512 ns; larger ones by 3 significant digits.
 const LOWEST: u64 = 1_000;

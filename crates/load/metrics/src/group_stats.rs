@@ -6,6 +6,7 @@ use plimsoll_measure::{
     ErrorClass, LateRead, Nanos, Operation, Outcome, Sample, ScenarioId, ServerParts, StageId,
     TargetId,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric, Population};
@@ -18,7 +19,7 @@ use crate::without_generator::MovedValues;
 
 /// The key of a cell: the requests of one stage, one scenario and one target, and of one operation
 /// where a tool server or an agent is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupKey {
     /// Its stage.
     pub stage: StageId,
@@ -40,7 +41,7 @@ impl GroupKey {
 
 /// Counters and distributions of a group of requests: one cell, or several added up. Each
 /// distribution is allocated with its first value; after that, recording allocates nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GroupStats {
     pub(crate) counters: Counters,
     pub(crate) in_flight_time: u128,
@@ -49,6 +50,7 @@ pub struct GroupStats {
     rpc_errors: BTreeMap<i32, u64>,
     policy_decisions: ConfusionMatrix,
     streams: StreamTally,
+    #[serde(with = "crate::fixed_array")]
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
     /// The values that would be others without the generator's part.
     moved: Option<Box<MovedValues>>,
@@ -57,6 +59,7 @@ pub struct GroupStats {
     /// How much earlier a generator that is never late would have dispatched the arrivals.
     pacing_lag: Option<Box<Distribution>>,
     /// When its requests were due and sent.
+    #[serde(skip)]
     pub(crate) starts: Starts,
     /// Parts of times, as the target names them.
     server_parts: Option<Box<PartsTally>>,
@@ -97,6 +100,12 @@ impl GroupStats {
     pub(crate) fn record_parts(&mut self, sample: &Sample, parts: &ServerParts) {
         if Metric::ServerTime.population().covers(sample.outcome) {
             self.server_parts.get_or_insert_default().record(parts, sample.timeline.ttfb());
+        }
+    }
+
+    pub(crate) fn renumber_server_parts(&mut self, numbers: &[Option<usize>]) {
+        if let Some(parts) = &mut self.server_parts {
+            parts.renumber(numbers);
         }
     }
 

@@ -27,6 +27,7 @@ pub mod environment;
 pub mod error;
 mod exemplar_keeper;
 pub mod exemplars;
+mod fixed_array;
 pub mod group_stats;
 pub mod health;
 pub mod process_track;
@@ -38,6 +39,7 @@ pub mod results;
 pub mod run_metadata;
 pub mod scope;
 mod server_parts;
+pub mod shard_part;
 pub mod snapshot;
 mod sparse_histogram;
 pub mod stage_resources;
@@ -73,6 +75,7 @@ pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
 pub use scope::Scope;
+pub use shard_part::{ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{
     Bottleneck, HostLoad, LinkLoad, NetworkLoad, ProcessLoad, ProcessPlace, QuotaLoad,

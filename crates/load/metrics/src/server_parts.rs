@@ -1,11 +1,12 @@
 //! Counts the parts of responses' times that targets name in `Server-Timing` headers.
 
 use plimsoll_measure::{NAMED_PARTS, Nanos, ServerParts};
+use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 
 /// Parts of a group of requests, by the number of their name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PartsTally {
     /// Responses with parts that may be true.
     pub(crate) responses: u64,
@@ -13,6 +14,7 @@ pub(crate) struct PartsTally {
     pub(crate) refused: u64,
     /// Sum of the times to the first byte of `responses`, in nanoseconds.
     pub(crate) ttfb: u128,
+    #[serde(with = "crate::fixed_array")]
     pub(crate) times: [Option<Box<Distribution>>; NAMED_PARTS + 1],
 }
 
@@ -28,6 +30,17 @@ impl PartsTally {
         for (mine, time) in self.times.iter_mut().zip(times) {
             if let Some(time) = time {
                 mine.get_or_insert_default().record(*time);
+            }
+        }
+    }
+
+    /// Part `n` becomes `numbers[n]`; without a new number it joins those that have no name.
+    pub(crate) fn renumber(&mut self, numbers: &[Option<usize>]) {
+        let old = std::mem::take(&mut self.times);
+        for (index, times) in old.into_iter().enumerate() {
+            let number = numbers.get(index).copied().flatten().unwrap_or(NAMED_PARTS);
+            if let Some(times) = times {
+                self.times[number.min(NAMED_PARTS)].get_or_insert_default().merge(&times);
             }
         }
     }

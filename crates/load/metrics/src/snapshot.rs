@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use plimsoll_stats::NoIntervalReason;
+use serde::{Deserialize, Serialize};
 
 use crate::batch_means::BatchMeans;
 use crate::catalog::Metric;
@@ -16,7 +17,7 @@ use crate::group_stats::{GroupKey, GroupStats};
 ///
 /// [`Snapshot::merge`] combines snapshots of the same time, [`Snapshot::append`] those that follow
 /// one another. Confidence intervals need the latter.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     cells: BTreeMap<GroupKey, GroupStats>,
     batches: BatchMeans,
@@ -49,6 +50,12 @@ impl Snapshot {
             }
         }
         self.batches.merge(other.batches);
+    }
+
+    /// Gives the parts of times that targets name other numbers: part `n` becomes `numbers[n]`.
+    /// Those without a new number are counted with the parts that have no name.
+    pub fn renumber_server_parts(&mut self, numbers: &[Option<usize>]) {
+        self.cells.values_mut().for_each(|cell| cell.renumber_server_parts(numbers));
     }
 
     /// Every cell with a count, by stage, then scenario, then target.

@@ -1,15 +1,17 @@
 //! A compact histogram, for the many batches and intervals of a long run.
 
 use plimsoll_stats::LimitCount;
+use serde::{Deserialize, Serialize};
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, MAX_BUCKET};
 
 /// A compact histogram: indices of the buckets that hold values, ascending, and their counts.
 ///
 /// Batches and intervals are kept until the end of the run, and take most of the memory that grows
 /// with its length. So a bucket is stored as its distance from the one before and its count, both
 /// as variable-length integers: mostly two or three bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>")]
 pub(crate) struct SparseHistogram(Vec<u8>);
 
 impl SparseHistogram {
@@ -65,6 +67,21 @@ impl SparseHistogram {
     /// The buckets that hold values, ascending: index and count.
     pub(crate) const fn buckets(&self) -> SparseBuckets<'_> {
         SparseBuckets { rest: self.0.as_slice(), bucket: 0 }
+    }
+}
+
+/// Reads stored bytes. Those that are no histogram are refused.
+impl TryFrom<Vec<u8>> for SparseHistogram {
+    type Error = &'static str;
+
+    fn try_from(bytes: Vec<u8>) -> Result<Self, Self::Error> {
+        let mut read = SparseBuckets { rest: &bytes, bucket: 0 };
+        while !read.rest.is_empty() {
+            let next = read.number().and_then(|by| read.bucket.checked_add(by));
+            let next = next.filter(|bucket| *bucket <= MAX_BUCKET).zip(read.number());
+            (read.bucket, _) = next.ok_or("a list of buckets is damaged")?;
+        }
+        Ok(Self(bytes))
     }
 }
 

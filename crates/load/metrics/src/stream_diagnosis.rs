@@ -16,7 +16,7 @@ const INTACT_BUT_ONE_IN: u64 = 10;
 const READ_LATE_ONE_IN: u64 = 4;
 
 /// What is counted of the streams of a group. All of it adds up over workers and stages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamTally {
     shapes: [u64; StreamShape::ALL.len()],
     without_content: u64,

@@ -14,6 +14,7 @@ use crate::health::InstrumentHealth;
 use crate::process_use::ProcessUse;
 use crate::results::Results;
 use crate::run_metadata::RunMetadata;
+use crate::shard_part::ShardPart;
 use crate::snapshot::Snapshot;
 use crate::stage_resources::{Bottleneck, StageResources};
 use crate::tasks::{TaskGroup, TaskTally};
@@ -49,6 +50,9 @@ pub struct RunSummary {
     /// The measured results.
     #[serde(flatten)]
     pub results: Results,
+    /// The shards of a merged run, in their order; empty for a run of one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardPart>,
     /// The tasks of agents, by scenario and target. Their requests are counted like all others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_tasks: Vec<TaskGroup>,
@@ -92,6 +96,7 @@ impl RunSummary {
             interpretation: interpretation::warning_signs(&metadata, &results, &[]),
             metadata,
             results,
+            shards: Vec::new(),
             agent_tasks: Vec::new(),
             processes: Vec::new(),
             resources: Vec::new(),

@@ -75,7 +75,7 @@ impl TaskTime {
 }
 
 /// Counts and times of the tasks of one scenario and target.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct TaskStats {
     counts: TaskTotals,
     failed_in: BTreeMap<TaskPart, u64>,
@@ -88,7 +88,7 @@ struct TaskStats {
 }
 
 /// The values of one time, as they were measured and without the generator's part.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct TaskTimes {
     measured: Distribution,
     without: Distribution,
@@ -227,7 +227,7 @@ fn add_counts<K: Ord + Copy>(mine: &mut BTreeMap<K, u64>, theirs: &BTreeMap<K, u
 
 /// The tasks of a run or of one worker, by scenario and target. Merging is associative and
 /// commutative.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TaskTally {
     measured: BTreeMap<(ScenarioId, TargetId), TaskStats>,
     /// Tasks of warm-up stages.

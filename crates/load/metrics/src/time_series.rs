@@ -11,6 +11,7 @@ mod slice;
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
+use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
 use crate::snapshot::Snapshot;
@@ -33,7 +34,7 @@ type Key = (u32, StageId, TargetId);
 ///
 /// An interval is a second. Whenever there would be more than [`MAX_INTERVALS`], each two
 /// neighbours become one. So memory depends on the stages and targets, not on the run's length.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TimeSeries {
     origin: Moment,
     /// Seconds of an interval, as a power of two.
@@ -66,6 +67,30 @@ impl TimeSeries {
     /// Notes when the run was over.
     pub fn end(&mut self, end: Moment) {
         self.end = self.end.max(Some(end));
+    }
+
+    /// The run's start, by its own clock.
+    pub const fn origin(&self) -> Moment {
+        self.origin
+    }
+
+    /// How far the counts go after the run's start, to the second.
+    pub fn length(&self) -> Nanos {
+        Nanos::new(u64::from(self.intervals()) * (SECOND << self.doublings))
+    }
+
+    /// Adds those of another shard, which has a clock of its own: both are aligned by their starts.
+    pub fn merge(&mut self, other: &Self) {
+        while self.doublings < other.doublings {
+            self.coarsen();
+        }
+        let finer = self.doublings - other.doublings;
+        for ((index, stage, target), slice) in &other.slices {
+            self.slices.entry((index >> finer, *stage, *target)).or_default().merge(slice);
+        }
+        if let Some(end) = other.end {
+            self.end(self.origin + end.since(other.origin));
+        }
     }
 
     fn nearest_second(&self, at: Moment) -> u32 {

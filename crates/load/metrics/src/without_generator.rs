@@ -2,16 +2,19 @@
 //! measured, and as it would be.
 
 use plimsoll_measure::{LEAST_ONE_IN, LEAST_SHARE, LateRead, Nanos, Outcome, Sample};
+use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
 
 /// The moved values of a group of requests, by metric.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct MovedValues([Option<Box<Moved>>; Metric::COUNT]);
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct MovedValues(
+    #[serde(with = "crate::fixed_array")] [Option<Box<Moved>>; Metric::COUNT],
+);
 
 /// The moved values of one metric.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Moved {
     measured: Distribution,
     /// The same values without the generator's part. For gaps there may be more of them.

@@ -42,6 +42,10 @@ pub enum RunFileError {
     /// wrote it.
     #[error("this is not a pairs.bin that this version can read: {0}")]
     Pairs(String),
+    /// A file is not `counts.bin` of this version, or damaged. Remedy: use the version that wrote
+    /// it, or copy the file again.
+    #[error("this is not a counts.bin that this version can read: {0}")]
+    Counts(String),
     /// A line is longer than any row. Remedy: the file is damaged; cut the line out.
     #[error("line {line} is longer than {limit} bytes, which no row is: the file is damaged")]
     LongLine {

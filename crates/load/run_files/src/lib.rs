@@ -6,28 +6,34 @@
 //! - [`rebuild`]: a summary from those lines, if the run left none
 //! - [`timeline_json`] and [`interval_log`]: what happened when
 //! - [`exemplars_json`]: single requests with all their times
+//! - [`counts_bytes`]: `counts.bin`, what a shard counted, to be added up with other shards
+//! - [`shard_status_json`]: `shard.json`, the last file of a shard: it is whole
 //! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //!
 //! Nothing here knows how the load was generated, or how results are shown.
 
 mod bounded_lines;
+mod counts;
 mod error;
 mod exemplars;
 mod interval_log;
 pub mod pairs;
 mod rebuild;
 pub mod row;
+mod shard_status;
 mod stored;
 mod summary;
 mod task_row;
 mod timeline;
 
 pub use bounded_lines::{BoundedLines, MAX_LINE};
+pub use counts::{COUNTS_SCHEMA, Counts, CountsView, counts_bytes, read_counts};
 pub use error::RunFileError;
 pub use exemplars::{exemplars_json, read_exemplars};
 pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
+pub use shard_status::{ShardStatus, read_shard_status, shard_status_json};
 pub use summary::{read_summary, summary_json};
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};
 pub use timeline::{read_timeline, timeline_json};

@@ -99,6 +99,9 @@ impl<C: Counter> Buckets<C> {
     }
 }
 
+/// The index of the bucket of the largest value.
+pub(crate) const MAX_BUCKET: u32 = bucket_index(u64::MAX);
+
 /// The index of the bucket of a value. It never falls with a higher value, and two values have the
 /// same one exactly if the histogram counts them in the same bucket.
 #[expect(

@@ -1,12 +1,13 @@
 //! A distribution that takes little memory.
 
 use plimsoll_measure::Nanos;
+use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, ExactFigures};
 use crate::sparse_histogram::SparseHistogram;
 
 /// A distribution to full resolution, with exact sum and extremes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CompactDistribution {
     histogram: SparseHistogram,
     sum: u128,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::ErrorClass;
+use serde::{Deserialize, Serialize};
 
 use super::TIMED;
 use super::compact::{self, CompactDistribution};
@@ -10,7 +11,7 @@ use crate::catalog::Counters;
 use crate::group_stats::GroupStats;
 
 /// Counts and times of one stage and target in one interval.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Slice {
     /// Requests whose intended start is in the interval.
     pub(super) due: u64,
@@ -26,7 +27,7 @@ pub(super) struct Slice {
 }
 
 /// The values of one metric.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Times {
     pub(super) measured: Option<CompactDistribution>,
     /// The same without the generator's part, if that is another distribution.

@@ -1,0 +1,108 @@
+//! The instruments of all shards as one.
+
+use plimsoll_metrics::{
+    Conversations, Distribution, DisturbedWindow, InstrumentHealth, Lag, RunSummary, Snapshot,
+};
+
+/// The health of the whole: counts are added, of shares and limits the worst is kept. What follows
+/// from the counts is left out; it is computed from the merged ones. `summaries` are those of the
+/// shards that ended, and `whole` says that these are all.
+pub(crate) fn merge(
+    summaries: &[&RunSummary],
+    snapshot: &Snapshot,
+    whole: bool,
+) -> InstrumentHealth {
+    let of = || summaries.iter().map(|summary| &summary.health);
+    let sum = |get: fn(&InstrumentHealth) -> Option<u64>| of().map(get).sum::<Option<u64>>();
+    let rows = |get: fn(&InstrumentHealth) -> Option<u64>| if whole { sum(get) } else { None };
+    let seconds = |get: fn(&InstrumentHealth) -> Option<f64>| of().map(get).sum::<Option<f64>>();
+    let worst = |get: fn(&InstrumentHealth) -> Option<f64>| of().filter_map(get).reduce(f64::max);
+    let most = |get: fn(&InstrumentHealth) -> Option<u64>| of().filter_map(get).max();
+    let least = |get: fn(&InstrumentHealth) -> Option<u64>| of().filter_map(get).min();
+    let (reads, unstamped) = (sum(|h| h.reads), sum(|h| h.unstamped_reads));
+    let (planned, achieved) = arrivals(snapshot);
+    InstrumentHealth {
+        planned_arrivals: planned,
+        achieved_arrivals: achieved,
+        pacing_lag_ms: pacing_lag(snapshot),
+        kernel_timestamps: reads
+            .zip(unstamped)
+            .filter(|(reads, _)| *reads > 0)
+            .map(|(reads, unstamped)| unstamped * 100 <= reads),
+        reads,
+        unstamped_reads: unstamped,
+        disturbed_windows: windows(summaries),
+        disturbed_windows_omitted: sum(|h| Some(h.disturbed_windows_omitted.unwrap_or(0)))
+            .filter(|omitted| *omitted > 0),
+        timer: of().find_map(|health| health.timer.clone()),
+        workers: of().map(|health| health.workers).sum(),
+        worker_cpus: of().flat_map(|health| health.worker_cpus.clone()).collect(),
+        worker_cpu_shares: of().flat_map(|health| health.worker_cpu_shares.clone()).collect(),
+        worker_wait_shares: of().flat_map(|health| health.worker_wait_shares.clone()).collect(),
+        throttled_share: worst(|h| h.throttled_share),
+        clock_step_ns: most(|h| h.clock_step_ns),
+        retransmits: most(|h| h.retransmits),
+        ports_peak: most(|h| h.ports_peak),
+        calibration: of()
+            .filter_map(|health| health.calibration.clone())
+            .max_by_key(|calibration| calibration.failed),
+        wall_s: worst(|h| h.wall_s),
+        cpu_user_s: seconds(|h| h.cpu_user_s),
+        cpu_system_s: seconds(|h| h.cpu_system_s),
+        voluntary_switches: sum(|h| h.voluntary_switches),
+        involuntary_switches: sum(|h| h.involuntary_switches),
+        steal_share: worst(|h| h.steal_share),
+        fd_limit: least(|h| h.fd_limit),
+        fd_peak: most(|h| h.fd_peak),
+        ephemeral_ports: least(|h| h.ephemeral_ports),
+        planned_reconnects: of()
+            .filter_map(|health| health.planned_reconnects)
+            .reduce(|a, b| a || b),
+        connections_before_run: sum(|h| h.connections_before_run),
+        connections_before_run_failed: sum(|h| h.connections_before_run_failed),
+        peak_in_flight: sum(|h| h.peak_in_flight),
+        conversations: of()
+            .map(|health| health.conversations)
+            .reduce(|a, b| Some(add(a?, b?)))
+            .flatten(),
+        sink_offered: rows(|h| h.sink_offered),
+        sink_written: rows(|h| h.sink_written),
+        sink_left_out: rows(|h| h.sink_left_out),
+        sink_least_share_one_in: of().filter_map(|health| health.sink_least_share_one_in).max(),
+        sink_overflowed: rows(|h| h.sink_overflowed),
+        ..InstrumentHealth::default()
+    }
+}
+
+/// The disturbed windows of all shards, in their order in time.
+fn windows(summaries: &[&RunSummary]) -> Vec<DisturbedWindow> {
+    let windows = summaries.iter().flat_map(|summary| summary.health.disturbed_windows.clone());
+    let mut windows: Vec<_> = windows.collect();
+    windows.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+    windows
+}
+
+fn add(a: Conversations, b: Conversations) -> Conversations {
+    Conversations {
+        started: a.started + b.started,
+        finished: a.finished + b.finished,
+        ended_early: a.ended_early + b.ended_early,
+        retry_after_waits: a.retry_after_waits + b.retry_after_waits,
+        retry_after_wait_s: a.retry_after_wait_s + b.retry_after_wait_s,
+    }
+}
+
+/// Arrivals that were planned, and those that the generator did not miss; none in a closed model.
+fn arrivals(snapshot: &Snapshot) -> (Option<u64>, Option<u64>) {
+    let whole = snapshot.total(|_| true);
+    let planned = Some(whole.counters().arrivals_planned).filter(|planned| *planned > 0);
+    let late = whole.counters().arrivals_late_by_generator;
+    (planned, planned.map(|planned| planned.saturating_sub(late)))
+}
+
+fn pacing_lag(snapshot: &Snapshot) -> Option<Lag> {
+    let mut lag = Distribution::default();
+    let of_cells = snapshot.cells().filter_map(|(_, cell)| cell.pacing_lag());
+    of_cells.for_each(|of_cell| lag.merge(of_cell));
+    Lag::from_distribution(&lag)
+}

@@ -1,0 +1,26 @@
+//! Adds the shards of a run up to one result.
+//!
+//! - [`Shard`]: the folder of one shard, read back
+//! - [`ShardSet`]: shards of one and the same run, checked; it names those that are missing
+//! - [`ShardSet::merge`]: counters and histograms added up as whole numbers, bucket by bucket
+//! - [`merge_rows`]: the rows of all shards in one file, read line by line
+//!
+//! Nothing is averaged: a percentile of the whole is that of the added histograms.
+
+mod error;
+mod exemplars;
+mod health;
+mod merged;
+mod metadata;
+mod part;
+mod rows;
+mod server_parts;
+mod shard;
+mod shard_set;
+mod verdict;
+
+pub use error::MergeError;
+pub use merged::{Judges, Merged};
+pub use rows::merge_rows;
+pub use shard::Shard;
+pub use shard_set::ShardSet;

@@ -1,0 +1,109 @@
+//! The result of all shards together.
+
+use plimsoll_metrics::{
+    Band, RunExemplars, RunSummary, Snapshot, TaskTally, Threshold, TimeRecord, TimeSeries,
+};
+use plimsoll_run_files::Counts;
+
+use crate::error::MergeError;
+use crate::part::{Part, align};
+use crate::shard::Shard;
+use crate::shard_set::ShardSet;
+use crate::{exemplars, health, metadata, server_parts, verdict};
+
+/// What the whole is judged by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Judges<'a> {
+    /// The thresholds of the plan.
+    pub thresholds: &'a [Threshold],
+    /// Its bands.
+    pub bands: &'a [Band],
+}
+
+/// The result of all shards together.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// The run.
+    pub summary: RunSummary,
+    /// What happened when.
+    pub record: TimeRecord,
+    /// Single requests of all shards.
+    pub exemplars: Option<RunExemplars>,
+}
+
+/// The counts of the shards that were added so far.
+#[derive(Default)]
+struct Sum {
+    snapshot: Snapshot,
+    series: Option<TimeSeries>,
+    tasks: TaskTally,
+    server_parts: Vec<String>,
+}
+
+impl Sum {
+    fn add(&mut self, shard: &Shard, counts: Counts) {
+        let Counts { mut snapshot, series, tasks, .. } = counts;
+        let names = &shard.metadata().server_parts;
+        let numbers = server_parts::number(&mut self.server_parts, names);
+        snapshot.renumber_server_parts(&numbers);
+        self.snapshot.merge(snapshot);
+        self.tasks.merge(&tasks);
+        match &mut self.series {
+            Some(sum) => sum.merge(&series),
+            none => *none = Some(series),
+        }
+    }
+}
+
+impl ShardSet {
+    /// Adds all shards up. The counts of one shard at a time are in memory, beside the sum.
+    ///
+    /// A shard that is missing, cut off or late makes the whole invalid: its thresholds are not
+    /// judged, and the figures are those of the shards that are known.
+    ///
+    /// # Errors
+    /// A file of a shard is damaged or cannot be read.
+    pub fn merge(&self, judges: Judges<'_>) -> Result<Merged, MergeError> {
+        let (mut sum, mut parts) = (Sum::default(), Vec::new());
+        let time = metadata::merge(self, Vec::new()).headline_time();
+        for shard in &self.shards {
+            let counts = shard.counts()?;
+            parts.push(Part::new(shard, counts.as_ref(), time));
+            if let Some(counts) = counts {
+                sum.add(shard, counts);
+            }
+        }
+        let missing = self.missing();
+        parts.extend(missing.iter().map(|index| Part::missing(*index, self.count)));
+        parts.sort_by_key(|part| {
+            part.shown.shard.split('/').next().and_then(|k| k.parse::<u64>().ok())
+        });
+        let spread_s = align(&mut parts);
+        let summaries: Vec<_> =
+            self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
+        let whole = summaries.len() as u64 == self.count;
+        let health = health::merge(&summaries, &sum.snapshot, whole);
+        let metadata = metadata::merge(self, sum.server_parts);
+        let mut summary = RunSummary::build(metadata, health, &sum.snapshot, judges.thresholds)?
+            .with_tasks(&sum.tasks)?
+            .with_bands(judges.bands);
+        summary.shards = parts.into_iter().map(|part| part.shown).collect();
+        if let Some(busiest) = busiest(&summaries) {
+            summary.processes.clone_from(&busiest.processes);
+            summary.resources.clone_from(&busiest.resources);
+        }
+        verdict::apply(&mut summary, spread_s);
+        let series = sum.series.unwrap_or_default();
+        let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
+        let kept = self.shards.iter().map(Shard::exemplars);
+        let kept: Vec<_> = kept.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        Ok(Merged { exemplars: exemplars::merge(kept), record, summary })
+    }
+}
+
+/// The shard whose generator was busiest: what it used of its host is the evidence of what limited
+/// the load.
+fn busiest<'a>(summaries: &[&'a RunSummary]) -> Option<&'a RunSummary> {
+    let demand = |summary: &RunSummary| summary.health.highest_demand().unwrap_or(0.0);
+    summaries.iter().copied().max_by(|a, b| demand(a).total_cmp(&demand(b)))
+}

@@ -1,0 +1,79 @@
+//! Names, stages and notes of the whole.
+
+use plimsoll_metrics::{RunEnd, RunMetadata, StageInfo};
+
+use crate::shard::Shard;
+use crate::shard_set::ShardSet;
+
+/// Beginnings of notes that are true of one shard only.
+const OF_A_SHARD: [&str; 2] = ["this is shard ", "this shard drew a run id"];
+
+/// The metadata of the whole, with the parts of times that `server_parts` names.
+pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
+    let Some(first) = base(set) else { return RunMetadata::default() };
+    let mut merged = first.metadata().clone();
+    "0/1".clone_into(&mut merged.run.shard);
+    merged.run.ended = ended(set);
+    merged.server_parts = server_parts;
+    for (index, stage) in merged.stages.iter_mut().enumerate() {
+        merge_stage(stage, set, index);
+    }
+    for (index, target) in merged.targets.iter_mut().enumerate() {
+        let of_shards = set.shards.iter().map(|shard| shard.metadata().targets.get(index));
+        target.server = of_shards.flatten().find_map(|target| target.server.clone());
+    }
+    merged.notes = notes(set);
+    merged.notes.insert(
+        0,
+        format!(
+            "merged from {} of {} shards; the machine is that of shard {}, and the folder of each shard has its own",
+            set.shards.len(),
+            set.count,
+            first.name(),
+        ),
+    );
+    merged
+}
+
+/// The shard whose clock and machine stand for the whole: the first that ended.
+pub(crate) fn base(set: &ShardSet) -> Option<&Shard> {
+    let ended = set.shards.iter().find(|shard| shard.summary.is_some());
+    ended.or_else(|| set.shards.first())
+}
+
+/// The common end; of several the worst.
+fn ended(set: &ShardSet) -> RunEnd {
+    let ends = || set.shards.iter().map(|shard| shard.metadata().run.ended);
+    let all = ends().next().filter(|first| ends().all(|end| end == *first));
+    all.unwrap_or_else(|| {
+        let worst = [RunEnd::Aborted, RunEnd::Interrupted, RunEnd::TooManyErrors];
+        let worst = worst.into_iter().find(|end| ends().any(|other| other == *end));
+        worst.unwrap_or(RunEnd::Unfinished)
+    })
+}
+
+/// A stage lasts as long as in the shard in which it lasted longest. What is in flight at once is
+/// added; so the sum of the peaks is the most that it can have been.
+fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize) {
+    let of_shards = || set.shards.iter().filter_map(|shard| shard.metadata().stages.get(index));
+    stage.duration_s = of_shards().map(|other| other.duration_s).fold(0.0, f64::max);
+    stage.peak_in_flight = of_shards().map(|other| other.peak_in_flight).sum();
+    stage.mean_in_flight = of_shards().map(|other| other.mean_in_flight).sum();
+}
+
+/// Notes that all shards have, then those of single shards with their place.
+fn notes(set: &ShardSet) -> Vec<String> {
+    let of = |shard: &Shard| {
+        let mut notes = shard.metadata().notes.clone();
+        notes.retain(|note| !OF_A_SHARD.iter().any(|start| note.starts_with(start)));
+        notes
+    };
+    let all: Vec<_> = set.shards.iter().map(|shard| (shard.name(), of(shard))).collect();
+    let shared = |note: &String| all.iter().all(|(_, notes)| notes.contains(note));
+    let common = all.first().map(|(_, notes)| notes.iter().filter(|note| shared(note)).cloned());
+    let own = all.iter().flat_map(|(name, notes)| {
+        let own = notes.iter().filter(|note| !shared(note));
+        own.map(move |note| format!("shard {name}: {note}"))
+    });
+    common.into_iter().flatten().chain(own).collect()
+}

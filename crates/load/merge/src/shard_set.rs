@@ -1,0 +1,115 @@
+//! Shards of one and the same run.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde_json::{Map, Value};
+
+use crate::error::MergeError;
+use crate::shard::Shard;
+
+/// Shards of one and the same run, in their order. Some may be missing.
+#[derive(Clone, Debug)]
+pub struct ShardSet {
+    pub(crate) shards: Vec<Shard>,
+    pub(crate) count: u64,
+}
+
+impl ShardSet {
+    /// Checks that the shards are parts of one run: the same number of parts, version, seed, run
+    /// id, schedule, targets and plan, and no part twice.
+    ///
+    /// # Errors
+    /// The first of these that does not hold, with the folders.
+    pub fn new(shards: Vec<Shard>, expect: Option<u64>) -> Result<Self, MergeError> {
+        let mut by_place: BTreeMap<u64, Shard> = BTreeMap::new();
+        let first = shards.first().cloned().ok_or(MergeError::Nothing)?;
+        let count = first.place.count();
+        for shard in shards {
+            same_run(&first, &shard)?;
+            match by_place.entry(shard.place.index()) {
+                Entry::Vacant(free) => drop(free.insert(shard)),
+                Entry::Occupied(taken) => {
+                    let folders = Box::new([taken.get().folder.clone(), shard.folder.clone()]);
+                    return Err(MergeError::Twice { shard: shard.name(), folders });
+                }
+            }
+        }
+        if let Some(expected) = expect.filter(|expected| *expected != count) {
+            return Err(MergeError::Expected { expected, found: count, folder: first.folder });
+        }
+        Ok(Self { shards: by_place.into_values().collect(), count })
+    }
+
+    /// The parts of which there is no folder, from 0.
+    pub fn missing(&self) -> Vec<u64> {
+        let there: Vec<_> = self.shards.iter().map(|shard| shard.place.index()).collect();
+        (0..self.count).filter(|index| !there.contains(index)).collect()
+    }
+
+    /// The shards that are there.
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// `plan.json` of the whole run.
+    pub fn plan_document(&self) -> Value {
+        let whole = Value::from("0/1");
+        let mut document = self.shards.first().map_or(Value::Null, |shard| shard.document.clone());
+        for place in ["/plan/shard", "/metadata/run/shard"] {
+            if let Some(shard) = document.pointer_mut(place) {
+                *shard = whole.clone();
+            }
+        }
+        document
+    }
+}
+
+/// Refuses two shards that are parts of different runs.
+fn same_run(first: &Shard, other: &Shard) -> Result<(), MergeError> {
+    let [a, b] = [first, other].map(|shard| &shard.planned.run);
+    let facts = [
+        ("the number of shards", first.place.count().to_string(), other.place.count().to_string()),
+        ("the version of plimsoll", a.tool_version.clone(), b.tool_version.clone()),
+        ("the seed", a.seed.to_string(), b.seed.to_string()),
+        ("the run id", quoted(&a.run_id), quoted(&b.run_id)),
+        ("the hash of the schedule", first.fingerprint.clone(), other.fingerprint.clone()),
+    ];
+    let plans = [first, other].map(|shard| shard.document.get("plan").unwrap_or(&Value::Null));
+    let differs = facts.into_iter().find(|(_, a, b)| a != b);
+    let differs = differs.map(|(what, a, b)| (what.to_owned(), [a, b]));
+    let Some((what, values)) = differs.or_else(|| difference("the plan's", plans)) else {
+        return Ok(());
+    };
+    let folders = Box::new([first, other].map(|shard| shard.folder.clone()));
+    Err(MergeError::Mixed { what, folders, values: Box::new(values) })
+}
+
+fn quoted(run_id: &str) -> String {
+    if run_id.is_empty() { "not given (--run-id)".to_owned() } else { format!("`{run_id}`") }
+}
+
+/// Keys of a plan that differ between shards of one run.
+const FREE: [&str; 3] = ["shard", "notes", "bind"];
+
+/// The first key in which two plans differ, with both values.
+fn difference(path: &str, values: [&Value; 2]) -> Option<(String, [String; 2])> {
+    if let [Value::Object(a), Value::Object(b)] = values {
+        let null = Value::Null;
+        let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+        let mut keys = keys.filter(|key| !FREE.contains(&key.as_str()));
+        return keys.find_map(|key: &String| {
+            let of = |map: &Map<String, Value>| map.get(key).unwrap_or(&null).clone();
+            difference(&format!("{path} {key}"), [&of(a), &of(b)])
+        });
+    }
+    (values[0] != values[1])
+        .then(|| (path.to_owned(), values.map(|value| shortened(&value.to_string()))))
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,90 @@
+//! What shards that are missing, cut off, late or not simultaneous mean for the whole.
+
+use plimsoll_metrics::{BandLevel, Judgement, Reason, RunSummary, ShardPart, ShardState, Validity};
+
+/// Starts further apart than this, in seconds, are told.
+const TOLD_SPREAD_S: f64 = 0.1;
+/// The part of the load's length by which starts may lie apart.
+const MOST_SPREAD: f64 = 0.02;
+
+/// Makes the whole invalid where the load was not what was planned. Thresholds are then not judged.
+pub(crate) fn apply(summary: &mut RunSummary, spread_s: f64) {
+    let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
+    let apart = starts(spread_s, load_s);
+    let mut reasons: Vec<_> = lost(&summary.shards).into_iter().collect();
+    if spread_s > load_s * MOST_SPREAD {
+        reasons.extend(apart);
+    } else {
+        summary.warnings.extend(apart);
+    }
+    summary.warnings.extend(invalid_alone(&summary.shards));
+    if reasons.is_empty() {
+        return;
+    }
+    let why = format!("{}: {}", reasons[0].what, reasons[0].measured);
+    for threshold in &mut summary.thresholds {
+        threshold.judgement = Judgement::Inconclusive(why.clone());
+    }
+    for band in &mut summary.bands {
+        band.level = BandLevel::Inconclusive(why.clone());
+    }
+    if let Validity::Invalid(others) = &mut summary.validity {
+        reasons.append(others);
+    }
+    summary.validity = Validity::Invalid(reasons);
+}
+
+/// The shards that did not carry their part of the load to its end.
+fn lost(parts: &[ShardPart]) -> Option<Reason> {
+    let lost: Vec<_> = parts.iter().filter(|part| part.state != ShardState::Done).collect();
+    let done = parts.len() - lost.len();
+    let each = lost.iter().map(|part| describe(part)).collect::<Vec<_>>().join("; ");
+    (!lost.is_empty()).then(|| Reason {
+        what: "shards".to_owned(),
+        measured: format!("{done} of {} ended; {each}", parts.len()),
+        bound: "all of them".to_owned(),
+        fix: "the figures are those of the shards that are known, not of the planned load; merge again if the files turn up, or run again".to_owned(),
+        causes: Vec::new(),
+        figure: None,
+    })
+}
+
+fn describe(part: &ShardPart) -> String {
+    let name = &part.shard;
+    match (part.state, part.counted_s) {
+        (ShardState::Missing, _) => format!("shard {name} is missing"),
+        (ShardState::Late, _) => {
+            format!("shard {name} was ready after the common start and sent nothing")
+        }
+        (_, Some(until)) => format!("shard {name} was cut off, counted for {until:.0} s"),
+        (_, None) => format!("shard {name} was cut off before it counted anything"),
+    }
+}
+
+/// Starts that lie apart.
+fn starts(spread_s: f64, load_s: f64) -> Option<Reason> {
+    (spread_s > TOLD_SPREAD_S).then(|| Reason {
+        what: "common start".to_owned(),
+        measured: format!(
+            "the shards began {spread_s:.1} s apart, by their hosts' clocks, in {load_s:.0} s of load"
+        ),
+        bound: format!("{:.0} % of the load's length", MOST_SPREAD * 100.0),
+        fix: "give all shards the same --start-at, and synchronise the clocks of their hosts".to_owned(),
+        causes: Vec::new(),
+        figure: None,
+    })
+}
+
+/// Shards that are invalid by themselves.
+fn invalid_alone(parts: &[ShardPart]) -> Option<Reason> {
+    let invalid = parts.iter().filter(|part| part.valid == Some(false));
+    let names: Vec<_> = invalid.map(|part| part.shard.as_str()).collect();
+    (!names.is_empty()).then(|| Reason {
+        what: "shards by themselves".to_owned(),
+        measured: format!("{} of {} are invalid alone: {}", names.len(), parts.len(), names.join(", ")),
+        bound: "none".to_owned(),
+        fix: "`plimsoll report` of its folder says why; the verdict of the whole rests on the added counts".to_owned(),
+        causes: Vec::new(),
+        figure: None,
+    })
+}

@@ -1,0 +1,138 @@
+//! Shards that do not belong together, and shards that were lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_measure::Stripe;
+use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet};
+use plimsoll_metrics::{Judgement, ShardState, Threshold, Validity};
+use serde_json::{Value, json};
+
+use crate::support::{REQUESTS, shard, shards};
+
+fn set(folders: &[PathBuf], expect: Option<u64>) -> Result<ShardSet, MergeError> {
+    let read =
+        folders.iter().map(|folder: &PathBuf| Shard::read(folder)).collect::<Result<_, _>>()?;
+    ShardSet::new(read, expect)
+}
+
+fn merge(folders: &[PathBuf]) -> Merged {
+    let threshold = [Threshold::parse("completed", "count>1").unwrap()];
+    let judges = Judges { thresholds: &threshold, bands: &[] };
+    set(folders, None).unwrap().merge(judges).unwrap()
+}
+
+/// Changes a value in the `plan.json` of a shard.
+fn change(folder: &Path, place: &str, value: Value) {
+    let path = folder.join("plan.json");
+    let mut plan: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    *plan.pointer_mut(place).unwrap() = value;
+    fs::write(path, plan.to_string()).unwrap();
+}
+
+#[test]
+fn shards_of_different_runs_are_refused_with_what_differs() {
+    for (place, value, words) in [
+        ("/metadata/run/seed", json!(8), "the seed is 7 in the first and 8 in the second"),
+        ("/metadata/run/run_id", json!("r2"), "the run id is `r1`"),
+        ("/metadata/run/tool_version", json!("9"), "the version of plimsoll"),
+        ("/metadata/run/shard", json!("1/3"), "the number of shards is 2"),
+        ("/schedule_fingerprint", json!("1"), "the hash of the schedule"),
+        ("/plan/limits/timeout", json!("9s"), "the plan's limits timeout is \"30s\""),
+    ] {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = shards(parent.path(), 2);
+        change(&folders[1], place, value);
+        let error = set(&folders, None).unwrap_err().to_string();
+        assert!(error.contains(words), "{place}: {error}");
+        assert!(error.contains("shard-00001-of-00002"), "{error}");
+    }
+}
+
+#[test]
+fn a_shard_twice_another_number_or_no_shard_is_refused() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut folders = shards(parent.path(), 2);
+    let error = set(&folders, Some(3)).unwrap_err().to_string();
+    assert!(error.contains("--expect 3") && error.contains("2 shards"), "{error}");
+    folders.push(folders[0].clone());
+    let error = set(&folders, None).unwrap_err().to_string();
+    assert!(error.contains("shard 0/2 is there twice"), "{error}");
+    let error = set(&[parent.path().to_owned()], None).unwrap_err().to_string();
+    assert!(error.contains("no plan.json"), "{error}");
+    let whole = shard(parent.path(), Stripe::WHOLE);
+    let error = set(&[whole], None).unwrap_err().to_string();
+    assert!(error.contains("it holds a whole run"), "{error}");
+    assert!(set(&[], None).unwrap_err().to_string().contains("no shard"));
+}
+
+fn reason(merged: &Merged) -> String {
+    match &merged.summary.validity {
+        Validity::Invalid(reasons) => reasons[0].measured.clone(),
+        Validity::Valid => "valid".to_owned(),
+    }
+}
+
+#[test]
+fn a_missing_shard_is_named_and_nothing_is_judged_until_it_turns_up() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    let merged = merge(&[folders[0].clone(), folders[2].clone()]);
+    assert_eq!(reason(&merged), "2 of 3 ended; shard 1/3 is missing");
+    let judged = &merged.summary.thresholds[0];
+    assert!(matches!(&judged.judgement, Judgement::Inconclusive(why) if why.contains("1/3")));
+    let states: Vec<_> = merged.summary.shards.iter().map(|shard| shard.state).collect();
+    assert_eq!(states, [ShardState::Done, ShardState::Missing, ShardState::Done]);
+    // Two thirds of the load are known.
+    assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS / 3 * 2);
+    let again = merge(&folders);
+    assert_eq!(
+        (reason(&again).as_str(), &again.summary.thresholds[0].judgement),
+        ("valid", &Judgement::Pass)
+    );
+}
+
+#[test]
+fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 2);
+    for file in ["shard.json", "summary.json"] {
+        fs::remove_file(folders[1].join(file)).unwrap();
+    }
+    let merged = merge(&folders);
+    assert_eq!(reason(&merged), "1 of 2 ended; shard 1/2 was cut off, counted for 9 s");
+    assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS);
+    fs::remove_file(folders[1].join("counts.bin")).unwrap();
+    let merged = merge(&folders);
+    assert_eq!(reason(&merged), "1 of 2 ended; shard 1/2 was cut off before it counted anything");
+}
+
+#[test]
+fn clocks_an_hour_apart_make_the_whole_invalid() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 2);
+    let path = folders[1].join("summary.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let later = text.replace("1763688225000000000", "1763691825000000000");
+    fs::write(&path, later).unwrap();
+    let found = reason(&merge(&folders));
+    assert!(found.contains("3600.0 s apart"), "{found}");
+}
+
+#[test]
+fn a_damaged_file_of_counts_is_an_error_that_names_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 2);
+    let path = folders[0].join("counts.bin");
+    let whole = fs::read(&path).unwrap();
+    for length in [0, 5, 30, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..length]).unwrap();
+        let error = set(&folders, None).unwrap().merge(Judges::default()).unwrap_err();
+        assert!(error.to_string().contains("counts.bin"), "{length}: {error}");
+    }
+    let mut flipped = whole;
+    let last = flipped.len() - 1;
+    flipped[last] ^= 1;
+    fs::write(&path, flipped).unwrap();
+    assert!(set(&folders, None).unwrap().merge(Judges::default()).is_err());
+}

@@ -1,0 +1,63 @@
+//! The shards of a merged run, side by side.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What became of a shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShardState {
+    /// It ended, and all of its files are there.
+    Done,
+    /// It was cut off: its counts go up to a second before that.
+    Partial,
+    /// It was ready only after the common start, and sent nothing.
+    Late,
+    /// Nothing of it was found.
+    #[default]
+    Missing,
+}
+
+impl fmt::Display for ShardState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Done => "done",
+            Self::Partial => "partial",
+            Self::Late => "late",
+            Self::Missing => "missing",
+        })
+    }
+}
+
+/// One shard of a merged run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShardPart {
+    /// Which part of the run, `k/n` with k from 0.
+    pub shard: String,
+    /// What became of it.
+    pub state: ShardState,
+    /// Start of its load after that of the first shard, in seconds, by the wall clocks of their
+    /// hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_s: Option<f64>,
+    /// How far its counts go after its start, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_s: Option<f64>,
+    /// Requests that its schedule asked for, outside of warm-up.
+    pub scheduled: u64,
+    /// Of these, the ones that completed.
+    pub completed: u64,
+    /// Of these, the ones without a good answer.
+    pub unexpected: u64,
+    /// Median of the time that heads the report, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// Its 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    /// Whether the shard by itself is valid; left out if it was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid: Option<bool>,
+}
