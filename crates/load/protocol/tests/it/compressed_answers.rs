@@ -32,7 +32,7 @@ fn every_encoding_reads_as_the_body_itself_and_each_event_when_it_comes() {
             let mut first = None;
             for (number, bytes) in body.chunks(piece).enumerate() {
                 chat.feed(bytes, &mut |_| deltas += 1);
-                first = first.or((deltas > 0).then_some(number));
+                first = first.or_else(|| (deltas > 0).then_some(number));
             }
             assert_eq!(chat.finish(), Outcome::Completed, "{name} {:?}", chat.error_detail());
             assert_eq!((chat.text(), deltas), ("Hello big world again.", 5), "{name}");
