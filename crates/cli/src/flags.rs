@@ -91,6 +91,12 @@ pub(crate) struct TlsFlags {
     /// Trust the root certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ca_file: Option<String>,
+    /// The client's own certificate, PEM, for targets that ask for one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cert: Option<String>,
+    /// The private key of --cert, PEM [default: it is in the same file]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
+    pub(crate) cert_key: Option<String>,
     /// Do not verify the target's certificate; the report says so
     #[arg(long, short = 'k')]
     pub(crate) insecure: bool,
@@ -128,6 +134,8 @@ impl ProfileFlags {
             abort_on_error_rate: self.limits.abort_on_errors.map(|share| share.to_string()),
             seed: self.seed.clone(),
             ca_file: self.tls.ca_file.clone(),
+            cert_file: self.tls.cert.clone(),
+            key_file: self.tls.cert_key.clone(),
             insecure: self.tls.insecure,
             no_resumption: self.tls.no_resumption,
             headers: self.headers.clone(),

@@ -28,7 +28,9 @@ Examples:
 
 Without --rate each connection sends its next request as soon as the response has arrived (closed model). With --rate requests start on schedule, however slow the target is (open model); -c then limits the requests in flight.
 
-`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request.
+`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request; `{{open}}` stands for two braces.
+
+A body that is JSON gets `content-type: application/json`, unless -H gives another.
 
 Durations are a number and a unit, like 500ms, 30s or 1m30s, or a number of seconds. A URL without a scheme is one of http.";
 
@@ -50,6 +52,10 @@ pub(crate) struct Flags {
     /// (repeatable); exit code 1 if it does not
     #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
     thresholds: Vec<ThresholdFlag>,
+    /// Set any further key of the profile that the flags make, like `connect_timeout=1s`
+    /// (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    sets: Vec<String>,
     /// Write the files of each run to a new folder in this one [default: no files]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
@@ -72,6 +78,9 @@ pub(crate) struct Load {
     /// if no number is given]
     #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
     http2: Option<u32>,
+    /// Open a new connection for every request
+    #[arg(long, conflicts_with = "http2")]
+    no_keepalive: bool,
     /// Requests per second [default: as many as the connections carry]
     #[arg(short, long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     rate: Option<f64>,

@@ -52,7 +52,9 @@ pub(crate) fn comparable(plan: &Value) -> Value {
         kept.map(|(key, value)| (key.clone(), with_names_of_files(key, value))).collect();
     // Which certificates are trusted belongs to the target.
     if let Some(Value::Object(tls)) = kept.get_mut("tls") {
-        tls.remove("ca_file");
+        for file in ["ca_file", "cert_file", "key_file"] {
+            tls.remove(file);
+        }
     }
     Value::Object(kept)
 }

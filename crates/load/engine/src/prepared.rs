@@ -7,7 +7,8 @@ use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
 use plimsoll_plan::{HttpVersion, Plan, Replies, Scheme, Target};
 use plimsoll_schedule::{Load, PairSchedule, Schedule, StagePlan, TargetWindow};
 use plimsoll_transport::{
-    Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,
+    ClientCertificate, Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings,
+    with_own_session_cache,
 };
 use plimsoll_workload::{Trace, Workload};
 
@@ -211,6 +212,10 @@ fn tls_config(plan: &Plan) -> Result<Option<Arc<TlsClientConfig>>, EngineError> 
     }
     let settings = TlsSettings {
         ca_file: plan.tls.ca_file.clone(),
+        client: plan.tls.client_files().map(|files| ClientCertificate {
+            cert_file: files.0.clone(),
+            key_file: files.1.clone(),
+        }),
         insecure: plan.tls.insecure,
         resumption: plan.tls.resumption,
     };

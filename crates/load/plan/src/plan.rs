@@ -115,6 +115,12 @@ pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
+    /// The client's certificate and those up to its root, PEM, for targets that ask for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cert_file: Option<PathBuf>,
+    /// The private key of `cert_file`, PEM. Left out: it is in the same file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
     /// Do not verify the target's certificate; every report states it prominently.
     #[serde(default)]
     pub insecure: bool,
@@ -126,7 +132,21 @@ pub struct TlsPlan {
 
 impl Default for TlsPlan {
     fn default() -> Self {
-        Self { ca_file: None, insecure: false, resumption: resumption() }
+        Self {
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+            insecure: false,
+            resumption: resumption(),
+        }
+    }
+}
+
+impl TlsPlan {
+    /// The files of the client's certificate and of its key.
+    pub fn client_files(&self) -> Option<(&PathBuf, &PathBuf)> {
+        let certificate = self.cert_file.as_ref()?;
+        Some((certificate, self.key_file.as_ref().unwrap_or(certificate)))
     }
 }
 

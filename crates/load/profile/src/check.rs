@@ -217,6 +217,8 @@ impl ProfileCheck<'_> {
         let named = [
             (top("tokenizer"), file.tokenizer.as_deref(), READS_TOKENIZERS),
             (top("tls").key("ca_file"), file.tls.ca_file.as_deref(), true),
+            (top("tls").key("cert_file"), file.tls.cert_file.as_deref(), true),
+            (top("tls").key("key_file"), file.tls.key_file.as_deref(), true),
         ];
         for (path, named_file, is_supported) in named {
             let Some(named_file) = named_file else { continue };

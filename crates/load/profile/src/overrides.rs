@@ -25,6 +25,10 @@ pub struct Overrides {
     pub seed: Option<String>,
     /// `--ca-file FILE`.
     pub ca_file: Option<String>,
+    /// `--cert FILE`.
+    pub cert_file: Option<String>,
+    /// `--cert-key FILE`.
+    pub key_file: Option<String>,
     /// `--insecure`.
     pub insecure: bool,
     /// `--no-resumption`.
@@ -56,6 +60,8 @@ impl Overrides {
             ("--abort-on-errors", "abort_on_error_rate", self.abort_on_error_rate.as_deref()),
             ("--seed", "seed", self.seed.as_deref()),
             ("--ca-file", "tls.ca_file", self.ca_file.as_deref()),
+            ("--cert", "tls.cert_file", self.cert_file.as_deref()),
+            ("--cert-key", "tls.key_file", self.key_file.as_deref()),
             ("--insecure", "tls.insecure", insecure),
             ("--no-resumption", "tls.resumption", resumption),
         ]

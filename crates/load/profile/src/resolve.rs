@@ -245,6 +245,8 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         bind: file.bind,
         tls: TlsPlan {
             ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
+            cert_file: file.tls.cert_file.map(|named| resolved(top("tls").key("cert_file"), named)),
+            key_file: file.tls.key_file.map(|named| resolved(top("tls").key("key_file"), named)),
             ..file.tls
         },
         response_headers: file.response_headers,

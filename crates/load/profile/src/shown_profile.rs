@@ -28,6 +28,8 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     }
     file.tokenizer = plan.tokenizer.as_ref().map(absolute);
     file.tls.ca_file = plan.tls.ca_file.as_ref().map(absolute);
+    file.tls.cert_file = plan.tls.cert_file.as_ref().map(absolute);
+    file.tls.key_file = plan.tls.key_file.as_ref().map(absolute);
     if let (Some(target), Some(resolved)) = (&mut file.target, plan.targets.first()) {
         *target = resolved.url.to_string();
     }

@@ -48,4 +48,4 @@ pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
 pub use send_queue::SendQueue;
 pub use single_request::{SingleClient, SingleRequest, SingleResponse};
-pub use tls::{TlsError, TlsSettings, with_own_session_cache};
+pub use tls::{ClientCertificate, TlsError, TlsSettings, with_own_session_cache};

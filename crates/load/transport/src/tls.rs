@@ -9,7 +9,7 @@ use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use self::session_cache::SessionCache;
@@ -19,11 +19,22 @@ use self::session_cache::SessionCache;
 pub struct TlsSettings {
     /// A PEM file with trusted roots, instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// PEM files with the client's own certificate chain and its key, for targets that ask for one.
+    pub client: Option<ClientCertificate>,
     /// Accept any certificate.
     pub insecure: bool,
     /// Resume sessions where the target offers it. Each [`TlsSettings::client_config`] has one
     /// session cache; [`with_own_session_cache`] makes copies with separate ones.
     pub resumption: bool,
+}
+
+/// A certificate of the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// PEM file with the certificate, and those up to its root.
+    pub cert_file: PathBuf,
+    /// PEM file with the private key; may be the same file.
+    pub key_file: PathBuf,
 }
 
 /// An error in the TLS configuration.
@@ -40,6 +51,16 @@ pub enum TlsError {
         /// The reason.
         cause: String,
     },
+    /// The client's certificate or key cannot be read.
+    #[error("cannot read the client's certificate from `{file}`: {cause}; {fix}")]
+    ClientFile {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        cause: String,
+        /// What the file must hold.
+        fix: &'static str,
+    },
     /// The system has no usable root certificates.
     #[error(
         "this system has no root certificates{0}; install the package `ca-certificates` or give --ca-file"
@@ -48,6 +69,28 @@ pub enum TlsError {
     /// rustls rejects the configuration.
     #[error("TLS cannot be configured: {0}")]
     Config(#[from] rustls::Error),
+}
+
+impl ClientCertificate {
+    fn chain(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        let refuse = |cause: String| {
+            let fix = "it must be a PEM file with at least one CERTIFICATE";
+            TlsError::ClientFile { file: self.cert_file.clone(), cause, fix }
+        };
+        let chain = CertificateDer::pem_file_iter(&self.cert_file)
+            .map_err(|error| refuse(error.to_string()))?
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| refuse(error.to_string()))?;
+        if chain.is_empty() { Err(refuse("no certificate in it".to_owned())) } else { Ok(chain) }
+    }
+
+    fn key(&self) -> Result<PrivateKeyDer<'static>, TlsError> {
+        PrivateKeyDer::from_pem_file(&self.key_file).map_err(|error| TlsError::ClientFile {
+            file: self.key_file.clone(),
+            cause: error.to_string(),
+            fix: "it must be a PEM file with a PRIVATE KEY without a password",
+        })
+    }
 }
 
 impl TlsSettings {
@@ -64,7 +107,10 @@ impl TlsSettings {
         } else {
             builder.with_root_certificates(self.roots()?)
         };
-        let mut config = builder.with_no_client_auth();
+        let mut config = match &self.client {
+            None => builder.with_no_client_auth(),
+            Some(client) => builder.with_client_auth_cert(client.chain()?, client.key()?)?,
+        };
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
         config.resumption =
             if self.resumption { SessionCache::resumption() } else { Resumption::disabled() };

@@ -153,7 +153,7 @@ pub enum ScenarioFault {
 pub enum TemplateFault {
     /// An unknown placeholder: write a known one.
     #[error(
-        "`{{{{{name}}}}}` at character {position} is not a placeholder: write {{{{uuid}}}}, {{{{seq}}}}, {{{{turn}}}}, {{{{random N}}}} (N from 1 up) or {{{{prompt}}}}"
+        "`{{{{{name}}}}}` at character {position} is not a placeholder: write {{{{uuid}}}}, {{{{seq}}}}, {{{{turn}}}}, {{{{random N}}}} (N from 1 up), {{{{prompt}}}}, or {{{{open}}}} for two braces"
     )]
     Unknown {
         /// Where its braces open.

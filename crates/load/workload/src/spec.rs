@@ -76,6 +76,7 @@ pub struct PrefixPool {
 /// - `{{random N}}`: a random whole number from 0 to N-1, a new one for every placeholder
 /// - `{{prompt}}`: the text of the content, percent-encoded in the path, on one line in a header,
 ///   and escaped as part of a JSON string in a body that begins with `{` or `[`
+/// - `{{open}}`: two opening braces, for texts that contain them
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {

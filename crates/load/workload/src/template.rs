@@ -141,6 +141,7 @@ fn placeholder(name: &str) -> Option<Segment> {
         "seq" => Some(Segment::Seq),
         "turn" => Some(Segment::Turn),
         "prompt" => Some(Segment::Prompt),
+        "open" => Some(Segment::Literal("{{".to_owned())),
         _ => {
             let bound = name.strip_prefix("random ")?.trim().parse().ok()?;
             (bound > 0).then_some(Segment::Random(bound))
@@ -167,6 +168,7 @@ mod tests {
             ("/plain?x={y}", "/plain?x={y}"),
             ("/u/{{uuid}}/{{seq}}-{{turn}}", "/u/U/7-2"),
             ("{{ uuid }}{{uuid}}", "UU"),
+            ("a {{open}}b}}", "a {{b}}"),
             ("{\"a\":{\"b\":\"{{prompt}}\"}}", "{\"a\":{\"b\":\"hi\"}}"),
             ("{{random 1}}", "0"),
             ("}} closed before", "}} closed before"),

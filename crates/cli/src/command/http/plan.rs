@@ -33,10 +33,12 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         seed: flags.load.seed.clone(),
         run_id: flags.load.run_id.clone(),
         ca_file: flags.tls.ca_file.clone(),
+        cert_file: flags.tls.cert.clone(),
+        key_file: flags.tls.cert_key.clone(),
         insecure: flags.tls.insecure,
         no_resumption: flags.tls.no_resumption,
         headers: headers(&flags.request),
-        sets: threshold_sets(&flags.thresholds),
+        sets: threshold_sets(&flags.thresholds).into_iter().chain(flags.sets.clone()).collect(),
         ..Overrides::default()
     };
     let overrides = flags.export.label(overrides);
@@ -54,6 +56,9 @@ fn profile(flags: &Flags, url: &str) -> Result<Value> {
     set("stages", stages(&flags.load, flags.limits.max_requests.is_some()).into());
     set("timeout", flags.request.timeout.to_string().into());
     set("http", request(&flags.request, path)?);
+    if flags.load.no_keepalive {
+        set("requests_per_connection", json!({"min": 1, "max": 1}));
+    }
     if let Some(streams) = flags.load.http2 {
         set("http_version", "http2".into());
         set("streams_per_connection", streams.into());
@@ -130,7 +135,25 @@ fn request(request: &Request, path: &str) -> Result<Value> {
     // A fragment is never sent.
     let path = path.split('#').next().unwrap_or_default();
     let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
-    Ok(json!({"method": literal(method), "path": literal(&path), "body": literal(&body)}))
+    let mut spec =
+        json!({"method": literal(method), "path": literal(&path), "body": literal(&body)});
+    if looks_like_json(&body) && !has_content_type(&request.headers) {
+        spec["headers"] = json!({"content-type": "application/json"});
+    }
+    Ok(spec)
+}
+
+/// Whether a body begins like JSON; with placeholders in it, it need not be any yet.
+fn looks_like_json(body: &str) -> bool {
+    let start = body.trim_start();
+    start.starts_with(['{', '[']) && !start.starts_with("{{")
+}
+
+fn has_content_type(headers: &[String]) -> bool {
+    headers.iter().any(|header| {
+        let name = header.split(':').next().unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("content-type")
+    })
 }
 
 /// A file, or standard input for `-`.
@@ -146,6 +169,7 @@ mod tests {
         Load {
             connections,
             http2: None,
+            no_keepalive: false,
             rate,
             arrivals: Arrivals::Constant,
             duration: None,
@@ -205,5 +229,10 @@ mod tests {
         assert_eq!(of(None, None), json!({"method": "GET", "path": "/?a=$$b", "body": ""}));
         assert_eq!(of(None, Some("x"))["method"], "POST");
         assert_eq!(of(Some("PUT"), Some("x"))["method"], "PUT");
+        assert_eq!(
+            of(None, Some("{\"a\": {{seq}}}"))["headers"]["content-type"],
+            "application/json"
+        );
+        assert!(of(None, Some("a=b")).get("headers").is_none());
     }
 }

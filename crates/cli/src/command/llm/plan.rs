@@ -35,6 +35,8 @@ impl LlmProfile {
             seed: flags.load.seed.clone(),
             run_id: flags.load.run_id.clone(),
             ca_file: flags.tls.ca_file.clone(),
+            cert_file: flags.tls.cert.clone(),
+            key_file: flags.tls.cert_key.clone(),
             insecure: flags.tls.insecure,
             no_resumption: flags.tls.no_resumption,
             headers: flags.request.headers.clone(),

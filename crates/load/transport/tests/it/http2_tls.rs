@@ -55,7 +55,7 @@ async fn serve(alpn: &str) -> SocketAddr {
 }
 
 fn client(address: SocketAddr, streams: u32) -> Client {
-    let settings = TlsSettings { ca_file: None, insecure: true, resumption: true };
+    let settings = TlsSettings { client: None, ca_file: None, insecure: true, resumption: true };
     let endpoint = Endpoint::new("localhost".to_owned(), address.port());
     let options = SocketOptions { http2_streams: Some(streams), ..options(Nanos::from_secs(2)) };
     let config = settings.client_config("h2").unwrap();

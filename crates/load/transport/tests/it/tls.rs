@@ -84,8 +84,12 @@ async fn connect(client: &Client) -> Opened<Connection> {
 fn trust(pem: &str) -> (tempfile::NamedTempFile, TlsSettings) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), pem).unwrap();
-    let settings =
-        TlsSettings { ca_file: Some(file.path().to_owned()), insecure: false, resumption: true };
+    let settings = TlsSettings {
+        client: None,
+        ca_file: Some(file.path().to_owned()),
+        insecure: false,
+        resumption: true,
+    };
     (file, settings)
 }
 
@@ -157,7 +161,8 @@ fn certificates_are_verified_by_default() {
             Some(ErrorClass::TlsCertificate),
             "another name"
         );
-        let insecure = TlsSettings { ca_file: None, insecure: true, resumption: true };
+        let insecure =
+            TlsSettings { client: None, ca_file: None, insecure: true, resumption: true };
         assert_eq!(class("127.0.0.1", &insecure).await, None);
     });
 }
@@ -165,7 +170,8 @@ fn certificates_are_verified_by_default() {
 #[test]
 fn a_target_without_tls_fails_with_its_class() {
     run(async {
-        let insecure = TlsSettings { ca_file: None, insecure: true, resumption: true };
+        let insecure =
+            TlsSettings { client: None, ca_file: None, insecure: true, resumption: true };
         let response = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
         // The plain server waits for the end of a request head, which never comes.
         let plain = serve(vec![vec![send(response)]]);
@@ -197,8 +203,12 @@ fn unusable_roots_are_an_error_that_names_the_file() {
     let (file, settings) = trust("no certificate here");
     let error = settings.client_config("http/1.1").unwrap_err().to_string();
     assert!(error.contains(&file.path().display().to_string()), "{error}");
-    let missing =
-        TlsSettings { ca_file: Some("no/such/file.pem".into()), insecure: false, resumption: true };
+    let missing = TlsSettings {
+        client: None,
+        ca_file: Some("no/such/file.pem".into()),
+        insecure: false,
+        resumption: true,
+    };
     assert!(
         missing.client_config("http/1.1").unwrap_err().to_string().contains("no/such/file.pem")
     );
