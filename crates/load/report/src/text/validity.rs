@@ -1,6 +1,6 @@
 //! Validity, warnings and notes.
 
-use plimsoll_metrics::{LimitedFigure, Reason, Refusal, RunSummary, Validity};
+use plimsoll_metrics::{LimitedFigure, Metric, Reason, Refusal, RunSummary, Validity};
 
 use super::{Page, format};
 use crate::color::Color;
@@ -50,10 +50,15 @@ fn invalid(page: &mut Page, reasons: &[Reason]) {
     }
 }
 
-/// The figure of which the largest share may be the generator's, where that is more than 5 %, and
-/// that requests without an end leave figures open: `up to 12us of TTFT p50 (96us) may be ours`.
+/// The headline figure of which the largest share may be the generator's, where that is more than
+/// 5 %, and that requests without an end leave figures open: `up to 12us of TTFT p50 (96us) may be
+/// ours`.
 pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
-    let (_, limited) = summary.results.limited_figures();
+    let (_, mut limited) = summary.results.limited_figures();
+    let times = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl].map(Metric::title);
+    limited.retain(|found| {
+        found.label.is_empty() || (found.label != "max" && times.contains(&found.title))
+    });
     let share = |found: &&LimitedFigure| found.figure.bound / found.figure.value;
     let ours = limited.iter().filter(|found| found.why == Refusal::Generator);
     let ours = ours.max_by(|a, b| share(a).total_cmp(&share(b))).map(of_generator);
