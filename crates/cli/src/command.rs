@@ -11,6 +11,7 @@ pub(crate) mod http;
 pub(crate) mod join;
 pub(crate) mod knee;
 pub(crate) mod llm;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod mock;
 pub(crate) mod profile;
@@ -96,6 +97,8 @@ pub(crate) enum Command {
     TerminalGuard,
     /// Print completions for a shell
     Completions(completions::Flags),
+    /// Print the manual page of a command
+    Man(man::Flags),
 }
 
 #[cfg(test)]

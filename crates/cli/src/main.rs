@@ -65,5 +65,6 @@ fn main() -> ExitCode {
             plimsoll_live::guard_terminal().map(|()| exit::Exit::Pass).map_err(Into::into)
         }
         Command::Completions(flags) => command::completions::run(flags),
+        Command::Man(flags) => command::man::run(flags),
     })
 }

@@ -1,5 +1,7 @@
 //! `plimsoll run`: runs a profile against a target.
 
+mod announcement;
+
 use std::fs;
 use std::path::Path;
 
@@ -14,12 +16,16 @@ use plimsoll_run_files::{ShardStatus, shard_status_json};
 use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::{self, file};
 
+use self::announcement::{Consent, announcement, consent};
+use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
+use crate::progress::Ui;
 use crate::session::Session;
 
 const AFTER: &str = "\
 Examples:
+  plimsoll run realistic --target https://gateway.example --key KEY --model NAME --smoke
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
   PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
   plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
@@ -32,6 +38,9 @@ The folder of a run in place of a profile means its profile.yaml: the profile wi
 
 The run's folder contains plan.json, profile.yaml, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv, metrics.prom, and of agents tasks.jsonl. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
 
+/// One user, who gets time enough for slow answers; `max_requests` ends it.
+const SMOKE_STAGES: &str = "1:10m";
+
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
@@ -42,6 +51,13 @@ pub(crate) struct Flags {
     target: TargetFlags,
     #[command(flatten)]
     settings: ProfileFlags,
+    /// First look at a target: ten requests for each scenario, one after another, in place of the
+    /// profile's load
+    #[arg(long, conflicts_with_all = ["stages", "max_requests"])]
+    smoke: bool,
+    /// Do not ask before load goes to another machine
+    #[arg(long, short = 'y')]
+    yes: bool,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
@@ -56,9 +72,14 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&profile_of(&flags.profile)?)?;
     let overrides = flags.target.overrides(&flags.settings);
-    let overrides = flags.export.label(overrides);
+    let mut overrides = flags.export.label(overrides);
     let variables = EnvVars::from_process();
-    let plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+    let mut plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+    if flags.smoke {
+        overrides.stages = Some(SMOKE_STAGES.to_owned());
+        overrides.max_requests = Some((10 * plan.scenarios.len()).to_string());
+        plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+    }
     if Secrets::of(&plan).is_missing_one() {
         let why = format!(
             "a credential of the profile is `{REDACTED}`: stored profiles have none; give it with --key KEY or --header NAME=VALUE"
@@ -66,6 +87,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         return Err(UsageError(why).into());
     }
     let shard = plan.shard;
+    if let Some(said) = announcement(&plan) {
+        if flags.progress.ui() != Ui::Quiet {
+            console::eprint_line(&said);
+        }
+        if !flags.yes && !flags.smoke && consent()? == Consent::Refused {
+            return Err(UsageError("nothing was sent: the answer was not `y`".to_owned()).into());
+        }
+    }
     let again = show(&profile, &variables, &overrides)?;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;

@@ -1,4 +1,4 @@
-//! `plimsoll doctor` and `plimsoll completions`.
+//! `plimsoll doctor`, `plimsoll completions` and `plimsoll man`.
 
 use crate::support::{FAST, Fixture};
 
@@ -43,4 +43,15 @@ fn completion_scripts_contain_the_commands() {
         let script = fixture.plimsoll(&["completions", shell]).expect(0).stdout;
         assert!(script.contains("doctor"), "{shell}");
     }
+}
+
+#[test]
+fn manual_pages_have_the_flags_of_their_command() {
+    let fixture = Fixture::with(FAST);
+    let page = fixture.plimsoll(&["man", "run"]).expect(0).stdout;
+    assert!(page.contains(".TH plimsoll-run 1"), "{page}");
+    assert!(page.contains(r"\fB\-\-stages\fR"), "{page}");
+    let refused = fixture.plimsoll(&["man", "rum"]).expect(2).stderr;
+    assert!(refused.contains("`rum` is not a command"), "{refused}");
+    assert!(!refused.contains("terminal-guard"), "{refused}");
 }

@@ -1,0 +1,128 @@
+//! What a run will send to a target beyond this machine, before it does, and the question whether
+//! it may. A first run on one's own gateway should not surprise anybody.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use plimsoll_measure::Nanos;
+use plimsoll_plan::{Plan, Target};
+use plimsoll_schedule::{Load, StageSpec};
+
+/// What the user says to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consent {
+    /// Send it.
+    Given,
+    /// Do not.
+    Refused,
+}
+
+/// What the plan sends, if any target is beyond this machine.
+pub(super) fn announcement(plan: &Plan) -> Option<String> {
+    let beyond = |target: &&Target| !target.url.is_loopback();
+    plan.targets.iter().find(beyond).map(|target| sentence(plan, target))
+}
+
+/// Asks on a terminal. Without one there is no question: scripts go on.
+pub(super) fn consent() -> io::Result<Consent> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(Consent::Given);
+    }
+    ask("Send it? [y/N] (--yes: no question; --smoke: ten requests of each scenario) ")
+}
+
+fn ask(question: &str) -> io::Result<Consent> {
+    let mut stderr = io::stderr();
+    stderr.write_all(question.as_bytes())?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    let given = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    Ok(if given { Consent::Given } else { Consent::Refused })
+}
+
+/// Requests, tokens and time, with the words "at most" and "about" where that is what is known.
+fn sentence(plan: &Plan, target: &Target) -> String {
+    let seconds: f64 = plan.stages.0.iter().map(seconds_of).sum();
+    let requests = requests(plan);
+    let most_tokens = plan.scenarios.iter().map(|scenario| scenario.max_tokens).max().flatten();
+    let tokens = most_tokens.map_or_else(
+        || "answers as long as the model makes them".to_owned(),
+        |most| format!("answers of at most {most} tokens"),
+    );
+    format!("to {}: {requests}, {tokens}, {seconds:.0} s of load", target.url)
+}
+
+/// How many requests the stages ask for. A closed stage sends as many as the target answers.
+fn requests(plan: &Plan) -> String {
+    let open: f64 = plan.stages.0.iter().map(arrivals_of).sum();
+    let conversations = open * turns_per_conversation(plan);
+    let users = plan.stages.0.iter().filter_map(most_users).max();
+    match (plan.limits.max_requests, users) {
+        (Some(most), _) => format!("at most {most} requests"),
+        (None, None) => format!("about {conversations:.0} requests"),
+        (None, Some(users)) if open > 0.0 => {
+            format!("about {conversations:.0} requests and those of up to {users} users")
+        }
+        (None, Some(users)) => {
+            format!("up to {users} users at once, each as many requests as it gets answers")
+        }
+    }
+}
+
+fn turns_per_conversation(plan: &Plan) -> f64 {
+    let weights: f64 = plan.scenarios.iter().map(|scenario| scenario.weight).sum();
+    let turns: f64 =
+        plan.scenarios.iter().map(|scenario| scenario.weight * f64::from(scenario.turns)).sum();
+    turns / weights
+}
+
+fn seconds_of(stage: &StageSpec) -> f64 {
+    stage.duration.map_or(0.0, Nanos::as_secs_f64)
+}
+
+/// The mean rate times the length.
+fn arrivals_of(stage: &StageSpec) -> f64 {
+    match stage.load {
+        Load::Open { from, to } => f64::midpoint(from, to) * seconds_of(stage),
+        Load::Closed { .. } | Load::Trace => 0.0,
+    }
+}
+
+fn most_users(stage: &StageSpec) -> Option<u32> {
+    match stage.load {
+        Load::Closed { from, to } => Some(from.max(to)),
+        Load::Open { .. } | Load::Trace => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::PlanBuilder;
+    use plimsoll_workload::{Content, ScenarioSpec};
+
+    use super::*;
+
+    fn plan(target: &str, stages: &str) -> Plan {
+        let content = Content::Pool { prompts: vec!["hi".to_owned()] };
+        let chat =
+            ScenarioSpec { turns: 3, max_tokens: Some(200), ..ScenarioSpec::new("chat", content) };
+        PlanBuilder::new(target, stages).model("m").scenario(chat).build().unwrap()
+    }
+
+    #[test]
+    fn it_says_requests_tokens_and_time() {
+        // 10 a second for 5 s, and 5 on average for 20 s: 150 conversations of 3 turns.
+        let open = plan("http://192.0.2.1:80", "@10:5s,@0..10:20s");
+        let said = sentence(&open, &open.targets[0]);
+        assert!(said.contains("about 450 requests, answers of at most 200 tokens, 25 s"), "{said}");
+        let closed = plan("http://192.0.2.1:80", "10..200:60s");
+        let said = sentence(&closed, &closed.targets[0]);
+        assert!(said.contains("up to 200 users at once"), "{said}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_this_machine() {
+        assert_eq!(announcement(&plan("http://127.0.0.1:9", "200:60s")), None);
+        assert!(announcement(&plan("http://192.0.2.1:9", "200:60s")).is_some());
+    }
+}
