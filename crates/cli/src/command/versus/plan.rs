@@ -195,7 +195,7 @@ mod tests {
                 ..Overrides::default()
             };
             let plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus).unwrap();
-            assert_eq!(plan.targets.len(), 3);
+            assert_eq!(plan.targets.len(), 2);
         }
     }
 }

@@ -199,11 +199,11 @@ fn the_probe_asks_every_target_for_the_same_prompt() {
     let mock = mock();
     let run = Run::prepare(plan(&mock, "", "stages: '@10:20s'")).unwrap();
     let report = run.probe().unwrap();
-    assert_eq!((report.requests, report.findings.len(), report.answers.len()), (3, 0, 3));
+    assert_eq!((report.requests, report.findings.len(), report.answers.len()), (2, 0, 2));
     // The mock notes a request after its answer.
     let mut log = mock.take_log();
     for _ in 0..10_000_000 {
-        if log.len() >= 3 {
+        if log.len() >= 2 {
             break;
         }
         std::thread::yield_now();
@@ -211,7 +211,7 @@ fn the_probe_asks_every_target_for_the_same_prompt() {
     }
     let contents: BTreeSet<_> = log.iter().map(|record| record.content_hash).collect();
     let prompts: BTreeSet<_> = log.iter().map(|record| record.prompt_hash).collect();
-    assert_eq!((log.len(), contents.len(), prompts.len()), (3, 1, 3));
+    assert_eq!((log.len(), contents.len(), prompts.len()), (2, 1, 2));
     assert!(report.answers.iter().all(|answer| answer.status == 200));
     let tokens: BTreeSet<_> = report.answers.iter().map(|answer| answer.input_tokens).collect();
     assert_eq!(tokens, [Some(64)].into());
