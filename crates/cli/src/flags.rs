@@ -75,7 +75,7 @@ pub(crate) struct ProfileFlags {
 /// Flags that end a run before its stages do.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LimitFlags {
-    /// End the run after N requests have been sent
+    /// End the run after N requests have been sent; those of a warm-up do not count
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests: Option<u64>,
     /// End the run when more than this share of the requests, like `50%`, got no good answer

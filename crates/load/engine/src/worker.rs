@@ -234,8 +234,11 @@ impl Worker {
 
     /// Takes one of the requests that the run may send, for a turn that is intended at `at`. If
     /// none is left, or this is the last one, the run ends there: nothing later is started or
-    /// counted.
+    /// counted. Those of a warm-up are not limited.
     pub(crate) fn take_request(&self, at: Moment) -> bool {
+        if self.is_warmup(self.stage_at(at)) {
+            return true;
+        }
         let taken = self.run.take_request();
         if !self.run.has_requests_left() {
             self.end.set(self.end_by(if taken { at + Nanos::new(1) } else { at }));

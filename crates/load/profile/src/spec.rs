@@ -91,7 +91,8 @@ pub struct ProfileFile {
     /// Treatment of an arrival beyond `max_in_flight`.
     #[serde(default)]
     pub overflow: Overflow,
-    /// Ends the run after this many requests have been sent, whatever is left of the stages.
+    /// Ends the run after this many requests of measured stages have been sent, whatever is left of
+    /// the stages. Warm-up does not count.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_requests: Option<u64>,

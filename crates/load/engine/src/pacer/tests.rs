@@ -147,6 +147,8 @@ fn no_arrival_is_planned_after_the_last_request_that_may_be_sent() {
     for (profile, sent, last) in [
         ("stages: '@100:10s'\nmax_requests: 7", 7, 60),
         ("stages: '@100:50ms'\nmax_requests: 7", 5, 40),
+        // The ten of the warm-up are not limited.
+        ("stages: 'w@100:100ms,@100:10s'\nmax_requests: 7", 17, 160),
         // Two turns each: 0, 10 and 20 ms, and two of the second turns at 15 and 25 ms.
         ("stages: '@100:10s'\nturns: 2\nmax_requests: 5", 5, 25),
     ] {

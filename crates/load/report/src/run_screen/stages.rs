@@ -8,6 +8,9 @@ use crate::screen::{Rows, Screen};
 use crate::table::Table;
 use crate::text::tokens;
 
+/// The place of the 95th percentile in `QUANTILES`.
+const P95: usize = 2;
+
 /// The most stages: first, worst, last.
 const MOST: usize = 10;
 
@@ -18,18 +21,30 @@ const HEAD: [&str; 12] = [
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let metric = summary.metadata.headline_time();
     let stages: Vec<_> = measured_stages(summary).collect();
-    let has_median = stages.iter().any(|stage| {
-        let times = stage.distribution(metric);
-        times.is_some_and(|times| times.raw_quantile(&QUANTILES[0]).is_some())
-    });
+    let known = Known { median: has(&stages, metric, 0), p95: has(&stages, metric, P95) };
     let mut table = Table::new(HEAD);
     for stage in &stages {
-        table.row(row(stage, metric, has_median));
+        table.row(row(stage, metric, known));
     }
     let first = by_importance(&stages, metric);
     let drops_dashes = true;
     let rows = Rows { table, unit: "stages", first, most: MOST, drops_dashes, ..Rows::default() };
     screen.rows(&heading(summary, metric), rows);
+}
+
+/// Which percentiles of the whole time a stage has.
+#[derive(Clone, Copy)]
+struct Known {
+    median: bool,
+    p95: bool,
+}
+
+/// Whether a stage has requests enough for this one of `QUANTILES`.
+fn has(stages: &[&Group], metric: Metric, quantile: usize) -> bool {
+    stages.iter().any(|stage| {
+        let times = stage.distribution(metric);
+        times.is_some_and(|times| times.raw_quantile(&QUANTILES[quantile]).is_some())
+    })
 }
 
 /// What the columns of times are, and what the notation of limits means where one is shown.
@@ -61,8 +76,9 @@ fn shows_limits(summary: &RunSummary, metric: Metric) -> bool {
     })
 }
 
-/// Mean and maximum stand for the percentiles where no stage has requests enough for a median.
-fn row(stage: &Group, metric: Metric, has_median: bool) -> [String; HEAD.len()] {
+/// Mean and maximum stand for the percentiles where no stage has requests enough for a median, and
+/// the 90th percentile for the 95th: all of them do not fit into a line of 80 columns.
+fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
     let time = |metric: Metric, quantile: usize| {
         let times = stage.distribution(metric);
         times.map_or_else(String::new, |times| {
@@ -70,7 +86,7 @@ fn row(stage: &Group, metric: Metric, has_median: bool) -> [String; HEAD.len()] 
         })
     };
     let whole = |of: fn(&DistributionSummary) -> BoundedFigure| {
-        let times = stage.distribution(metric).filter(|_| !has_median);
+        let times = stage.distribution(metric).filter(|_| !known.median);
         times.map_or_else(String::new, |times| format::limited_time(Some(of(times))))
     };
     [
@@ -79,8 +95,8 @@ fn row(stage: &Group, metric: Metric, has_median: bool) -> [String; HEAD.len()] 
         format::share_of(stage.rates.success_rate),
         whole(DistributionSummary::mean_figure),
         time(metric, 0),
-        time(metric, 1),
-        time(metric, 2),
+        if known.p95 { String::new() } else { time(metric, 1) },
+        time(metric, P95),
         time(metric, P99),
         whole(DistributionSummary::max_figure),
         time(Metric::Ttft, 0),
