@@ -116,8 +116,8 @@ fn over_http2_pairs_are_whole_and_streams_share_a_connection() {
     let path = profile_file(&fixture, &profile);
     let args = ["versus", &path, "--quiet", "--allow-invalid"];
     let child = command(fixture.folder.path(), &args).stdout(Stdio::piped()).spawn().unwrap();
-    // Half of the load. Direct is loaded twice, so some 8 and 16 requests are under way.
-    fixture.wait_for_requests(180);
+    // Half of the load.
+    fixture.wait_for_requests(120);
     let open = gateways.each_ref().map(active_connections);
     let output: ProcessOutput = child.wait_with_output().unwrap().into();
     assert!(matches!(output.code, Some(0 | 3)), "{}", output.stdout);
@@ -129,10 +129,10 @@ fn over_http2_pairs_are_whole_and_streams_share_a_connection() {
     let complete = usize::try_from(blocks["complete"].as_u64().unwrap()).unwrap();
     assert!((110..=120).contains(&complete), "{complete}");
     let log = fixture.mock.take_log();
-    assert_eq!(log.len(), 3 * (complete + 1), "one request of the probe for each target");
+    assert_eq!(log.len(), 2 * (complete + 1), "one request of the probe for each target");
     let ids: BTreeSet<_> = log.iter().map(|record| record.request_id.clone()).collect();
     assert_eq!(ids.len(), log.len(), "every request once");
-    assert!(most_at_once(&log) >= 9, "{} at once", most_at_once(&log));
+    assert!(most_at_once(&log) >= 6, "{} at once", most_at_once(&log));
 }
 
 /// Open connections of clients, by the gateway's own count.

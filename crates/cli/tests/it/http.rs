@@ -14,7 +14,8 @@ fn endpoints_are_loaded_one_after_another_and_compared() {
     output.expect_screen();
     let rows: Vec<_> =
         output.stdout.lines().filter(|line| line.starts_with(&fixture.target())).collect();
-    assert_eq!(rows.len(), 2, "{}", output.stdout);
+    // Both in each part of a table that is too wide for one.
+    assert!(rows.len() >= 2 && rows.len() % 2 == 0, "{}", output.stdout);
     assert!(rows[0].starts_with(&format!("{slow} ")), "{}", output.stdout);
     assert!(rows[1].starts_with(&fast), "{}", output.stdout);
     assert!(fixture.mock.stats().requests > 10);

@@ -8,7 +8,7 @@ mod stands_out;
 mod thresholds;
 mod verdict;
 
-use plimsoll_metrics::{QUANTILES, RunSummary, TaskGroup, TaskTime};
+use plimsoll_metrics::{Bottleneck, QUANTILES, RunSummary, TaskGroup, TaskTime};
 
 pub use stands_out::items as run_stands_out;
 pub use verdict::run_verdict;
@@ -35,12 +35,17 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
         screen.fact(&policy_sentence(total));
     }
     summary.agent_tasks.iter().for_each(|group| screen.fact(&task_fact(group)));
-    if let Some(bottleneck) = &summary.bottleneck {
+    if let Some(bottleneck) = known_bottleneck(summary) {
         screen.fact(&format!("why: {}", bottleneck.text));
     }
     let (tone, text) = run_verdict(summary);
     screen.verdict(tone, &text);
     screen
+}
+
+/// What limited the load, where it can be told.
+fn known_bottleneck(summary: &RunSummary) -> Option<&Bottleneck> {
+    summary.bottleneck.as_ref().filter(|bottleneck| bottleneck.answer != "cannot_be_told")
 }
 
 /// The tasks of an agent: their ends, and the median and 95th percentile of their loop time.

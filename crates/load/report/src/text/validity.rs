@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 pub(crate) fn valid(summary: &RunSummary) -> String {
     largest_limits(summary).map_or_else(
         || "Plimsoll kept up; these figures describe the target".to_owned(),
-        |limits| format!("the load was sent as planned; {limits}"),
+        |limits| format!("load as planned; {limits}"),
     )
 }
 
@@ -51,8 +51,8 @@ fn invalid(page: &mut Page, reasons: &[Reason]) {
 }
 
 /// The headline figure of which the largest share may be the generator's, where that is more than
-/// 5 %, and that requests without an end leave figures open: `up to 12us of TTFT p50 (96us) may be
-/// ours`.
+/// 5 %, or else one that requests without an end leave open: `up to 12us of TTFT p50 96us may be
+/// ours`. It fits into the last line of a screen.
 pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
     let (_, mut limited) = summary.results.limited_figures();
     let times = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl].map(Metric::title);
@@ -61,24 +61,27 @@ pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
     });
     let share = |found: &&LimitedFigure| found.figure.bound / found.figure.value;
     let ours = limited.iter().filter(|found| found.why == Refusal::Generator);
-    let ours = ours.max_by(|a, b| share(a).total_cmp(&share(b))).map(of_generator);
+    let headline = summary.metadata.headline_time().title();
+    let ours = ours.max_by(|a, b| share(a).total_cmp(&share(b)));
+    let ours = ours.map(|found| of_generator(found, headline));
     let open = limited.iter().find(|found| found.why == Refusal::Censored);
     let open = open.map(|found| {
         let (title, label) = (found.title, found.label);
         format!("requests without an end may make {title} {label} longer")
     });
-    let parts: Vec<_> = ours.into_iter().chain(open).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    ours.or(open)
 }
 
-fn of_generator(found: &LimitedFigure) -> String {
+/// The title of the `headline` time goes without saying.
+fn of_generator(found: &LimitedFigure, headline: &str) -> String {
     let LimitedFigure { title, label, figure, .. } = found;
     if label.is_empty() {
         let more = format::percent(figure.bound / figure.value);
         return format!("without the generator {title} may be up to {more} higher");
     }
     let [value, bound] = [figure.value, figure.bound].map(format::time);
-    format!("up to {bound} of {title} {label} ({value}) may be ours")
+    let title = if *title == headline { String::new() } else { format!("{title} ") };
+    format!("up to {bound} of {title}{label} {value} may be ours")
 }
 
 fn list(page: &mut Page, reasons: &[Reason]) {
