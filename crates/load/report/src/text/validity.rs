@@ -77,7 +77,7 @@ fn of_generator(found: &LimitedFigure, headline: &str) -> String {
     let LimitedFigure { title, label, figure, .. } = found;
     if label.is_empty() {
         let more = format::percent(figure.bound / figure.value);
-        return format!("without the generator {title} may be up to {more} higher");
+        return format!("{title} up to {more} higher without the generator");
     }
     let [value, bound] = [figure.value, figure.bound].map(format::time);
     let title = if *title == headline { String::new() } else { format!("{title} ") };
