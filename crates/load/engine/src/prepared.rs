@@ -102,6 +102,11 @@ impl PreparedRun {
         })
     }
 
+    /// Whether only so many requests may be sent.
+    pub(crate) const fn limits_requests(&self) -> bool {
+        self.requests_left.is_some()
+    }
+
     /// Takes one of the requests that may still be sent; `false` if none is left.
     pub(crate) fn take_request(&self) -> bool {
         let Some(left) = &self.requests_left else { return true };

@@ -236,7 +236,7 @@ impl Worker {
     /// none is left, or this is the last one, the run ends there: nothing later is started or
     /// counted. Those of a warm-up are not limited.
     pub(crate) fn take_request(&self, at: Moment) -> bool {
-        if self.is_warmup(self.stage_at(at)) {
+        if self.run.limits_requests() && self.is_warmup(self.stage_at(at)) {
             return true;
         }
         let taken = self.run.take_request();
