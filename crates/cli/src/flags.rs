@@ -124,25 +124,31 @@ impl ProfileFlags {
         // An explicit `--set name=...` comes last and wins.
         let sets = name.chain(sets).chain(self.sets.iter().cloned()).collect();
         Overrides {
-            target: None,
-            targets: None,
             key: self.key.clone(),
             model: self.model.clone(),
             protocol: self.protocol.clone(),
             stages: self.stages.clone(),
-            max_requests: self.limits.max_requests.map(|most| most.to_string()),
-            abort_on_error_rate: self.limits.abort_on_errors.map(|share| share.to_string()),
             seed: self.seed.clone(),
-            ca_file: self.tls.ca_file.clone(),
-            cert_file: self.tls.cert.clone(),
-            key_file: self.tls.cert_key.clone(),
-            insecure: self.tls.insecure,
-            no_resumption: self.tls.no_resumption,
             headers: self.headers.clone(),
             sets,
             run_id: self.run_id.clone(),
             shard: self.shard.clone(),
+            ..overrides_of(&self.limits, &self.tls)
         }
+    }
+}
+
+/// The overrides that these flags make.
+pub(crate) fn overrides_of(limits: &LimitFlags, tls: &TlsFlags) -> Overrides {
+    Overrides {
+        max_requests: limits.max_requests.map(|most| most.to_string()),
+        abort_on_error_rate: limits.abort_on_errors.map(|share| share.to_string()),
+        ca_file: tls.ca_file.clone(),
+        cert_file: tls.cert.clone(),
+        key_file: tls.cert_key.clone(),
+        insecure: tls.insecure,
+        no_resumption: tls.no_resumption,
+        ..Overrides::default()
     }
 }
 

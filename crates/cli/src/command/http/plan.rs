@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Arrivals, Flags, Load, Request};
 use crate::exit::UsageError;
-use crate::flags::threshold_sets;
+use crate::flags::{overrides_of, threshold_sets};
 
 const CONNECTIONS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -28,18 +28,11 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
     let profile =
         Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
     let overrides = Overrides {
-        max_requests: flags.limits.max_requests.map(|most| most.to_string()),
-        abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
         seed: flags.load.seed.clone(),
         run_id: flags.load.run_id.clone(),
-        ca_file: flags.tls.ca_file.clone(),
-        cert_file: flags.tls.cert.clone(),
-        key_file: flags.tls.cert_key.clone(),
-        insecure: flags.tls.insecure,
-        no_resumption: flags.tls.no_resumption,
         headers: headers(&flags.request),
         sets: threshold_sets(&flags.thresholds).into_iter().chain(flags.sets.clone()).collect(),
-        ..Overrides::default()
+        ..overrides_of(&flags.limits, &flags.tls)
     };
     let overrides = flags.export.label(overrides);
     // Environment variables are meant for profiles: PLIMSOLL_TARGET must not override the URL.

@@ -10,7 +10,7 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request, prompts};
-use crate::flags::threshold_sets;
+use crate::flags::{overrides_of, threshold_sets};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
@@ -30,18 +30,11 @@ impl LlmProfile {
     pub(super) fn new(flags: &Flags) -> Result<Self> {
         let overrides = Overrides {
             key: flags.request.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
-            max_requests: flags.limits.max_requests.map(|most| most.to_string()),
-            abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
             seed: flags.load.seed.clone(),
             run_id: flags.load.run_id.clone(),
-            ca_file: flags.tls.ca_file.clone(),
-            cert_file: flags.tls.cert.clone(),
-            key_file: flags.tls.cert_key.clone(),
-            insecure: flags.tls.insecure,
-            no_resumption: flags.tls.no_resumption,
             headers: flags.request.headers.clone(),
             sets: sets(flags),
-            ..Overrides::default()
+            ..overrides_of(&flags.limits, &flags.tls)
         };
         Ok(Self { keys: keys(flags)?, overrides: flags.export.label(overrides) })
     }
