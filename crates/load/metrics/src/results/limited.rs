@@ -29,7 +29,7 @@ struct NamedFigure {
 
 impl NamedFigure {
     /// The largest value of the requests that ended is always what it is.
-    fn refused(self, stage: &str) -> Option<LimitedFigure> {
+    fn limited(self, stage: &str) -> Option<LimitedFigure> {
         let Self { title, label, figure } = self;
         let why = figure.refused?;
         let of_ended = label == "max" && why == Refusal::Censored;
@@ -42,18 +42,15 @@ const COUNTED_RATES: [(&str, &str); 2] =
     [("achieved_rate", "sent/s"), ("throughput", "completed/s")];
 
 impl Results {
-    /// The figures of the measured stages: how many there are, and those of them whose value alone
-    /// carries no statement. The largest value of the requests that ended is always what it is, and
-    /// left out.
-    pub fn limited_figures(&self) -> (usize, Vec<LimitedFigure>) {
-        let (mut count, mut refused) = (0, Vec::new());
+    /// The figures of the measured stages whose value alone carries no statement. The largest value
+    /// of the requests that ended is always what it is, and left out.
+    pub fn limited_figures(&self) -> Vec<LimitedFigure> {
+        let mut limited = Vec::new();
         for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
-            let figures = figures(stage);
-            count += figures.len();
             let name = stage.stage.as_deref().unwrap_or_default();
-            refused.extend(figures.into_iter().filter_map(|figure| figure.refused(name)));
+            limited.extend(figures(stage).into_iter().filter_map(|figure| figure.limited(name)));
         }
-        (count, refused)
+        limited
     }
 }
 

@@ -40,8 +40,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 
 /// A share of the time that may have held the generator up, and whether it did.
 fn cause(summary: &RunSummary, share: f64) -> String {
-    let (_, refused) = summary.results.limited_figures();
-    let had_effect = refused.iter().any(|figure| figure.why == Refusal::Generator);
+    let limited = summary.results.limited_figures();
+    let had_effect = limited.iter().any(|figure| figure.why == Refusal::Generator);
     let effect = if share < 0.01 || had_effect { "" } else { ", without effect on the figures" };
     format!("{}{effect}", format::share(share))
 }

@@ -54,7 +54,7 @@ fn invalid(page: &mut Page, reasons: &[Reason]) {
 /// 5 %, or else one that requests without an end leave open: `up to 12us of TTFT p50 96us may be
 /// ours`. It fits into the last line of a screen.
 pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
-    let (_, mut limited) = summary.results.limited_figures();
+    let mut limited = summary.results.limited_figures();
     let times = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl].map(Metric::title);
     limited.retain(|found| {
         found.label.is_empty() || (found.label != "max" && times.contains(&found.title))
