@@ -41,6 +41,11 @@ impl InFlightIntegral {
         &self.stages
     }
 
+    /// The load ends at `at`, before the stages do: what is in flight later counts to none.
+    pub(crate) fn end_early(&mut self, at: Moment) {
+        self.stages.iter_mut().for_each(|stage| stage.end = stage.end.min(at));
+    }
+
     /// One turn more from `at` on.
     pub(crate) fn inc(&mut self, at: Moment) {
         self.advance(at);

@@ -42,6 +42,7 @@ mod policy_decision;
 mod prepared;
 mod probe;
 mod progress;
+mod request_budget;
 mod request_timeout;
 mod response_headers;
 mod result;

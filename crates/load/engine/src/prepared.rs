@@ -13,6 +13,7 @@ use plimsoll_transport::{
 use plimsoll_workload::{Trace, Workload};
 
 use crate::error::EngineError;
+use crate::request_budget::RequestBudget;
 use crate::response_headers::HeaderReader;
 use crate::route::Route;
 
@@ -35,9 +36,8 @@ pub(crate) struct PreparedRun {
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
-    /// How many requests may still be sent, where that is limited. Workers
-    /// share it while they run, because parts of it would not be used up at the same time.
-    requests_left: Option<AtomicU64>,
+    /// How many requests may be sent, where that is limited.
+    request_budget: Option<RequestBudget>,
     /// By target: whether its streams say why the model stopped. The probe learns it, or the first
     /// worker that sees one; then all know it.
     finish_reasons: Vec<AtomicBool>,
@@ -81,7 +81,7 @@ impl PreparedRun {
             }
         }
         let requests = plan.limits.max_requests.map(|most| plan.shard.share(most));
-        let requests_left = requests.map(AtomicU64::new);
+        let request_budget = requests.map(RequestBudget::new);
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
         let taken_out = plan.targets.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
@@ -96,26 +96,15 @@ impl PreparedRun {
             answer_times: OnceLock::new(),
             tls,
             routes,
-            requests_left,
+            request_budget,
             finish_reasons,
             taken_out,
         })
     }
 
-    /// Whether only so many requests may be sent.
-    pub(crate) const fn limits_requests(&self) -> bool {
-        self.requests_left.is_some()
-    }
-
-    /// Takes one of the requests that may still be sent; `false` if none is left.
-    pub(crate) fn take_request(&self) -> bool {
-        let Some(left) = &self.requests_left else { return true };
-        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
-    }
-
-    /// Whether a request may still be sent.
-    pub(crate) fn has_requests_left(&self) -> bool {
-        self.requests_left.as_ref().is_none_or(|left| left.load(Ordering::Relaxed) > 0)
+    /// The requests that may be sent; `None` without a limit.
+    pub(crate) const fn request_budget(&self) -> Option<&RequestBudget> {
+        self.request_budget.as_ref()
     }
 
     /// The route of a scenario's turns to a target.

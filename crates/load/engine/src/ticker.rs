@@ -33,9 +33,8 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
         next = next + TICK;
         worker.timer.sleep_until(next).await;
         let at = worker.clock.now();
-        let over = control.stop().is_some() || !worker.has_requests_left();
-        if over && worker.end.get() > at {
-            worker.end.set(at);
+        if control.stop().is_some() {
+            worker.end_early(at);
         }
         worker.end_taken_out(at);
         worker.count_finished();

@@ -23,6 +23,7 @@ use crate::in_flight_limit::InFlightLimit;
 use crate::loop_watch::LoopWatch;
 use crate::pairs::PairCollector;
 use crate::prepared::PreparedRun;
+use crate::request_budget::RequestBudget;
 use crate::response_headers::NamedPart;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
@@ -236,19 +237,35 @@ impl Worker {
     /// none is left, or this is the last one, the run ends there: nothing later is started or
     /// counted. Those of a warm-up are not limited.
     pub(crate) fn take_request(&self, at: Moment) -> bool {
-        if self.run.limits_requests() && self.is_warmup(self.stage_at(at)) {
+        let Some(budget) = self.run.request_budget() else { return true };
+        if self.is_warmup(self.stage_at(at)) {
             return true;
         }
-        let taken = self.run.take_request();
-        if !self.run.has_requests_left() {
-            self.end.set(self.end_by(if taken { at + Nanos::new(1) } else { at }));
+        let taken = budget.take(at);
+        if !taken {
+            self.end.set(self.end_by(at));
         }
+        self.end_with_budget();
         taken
     }
 
     /// Whether the run may send another request.
     pub(crate) fn has_requests_left(&self) -> bool {
-        self.run.has_requests_left()
+        self.run.request_budget().is_none_or(|budget| !budget.is_spent())
+    }
+
+    /// Ends the load at `at`, if it is not to end earlier: nothing later is started, and answers
+    /// that come later count to no stage's throughput.
+    pub(crate) fn end_early(&self, at: Moment) {
+        self.end.set(self.end_by(at));
+        self.stats().end_early(at);
+    }
+
+    /// Ends the load if its requests are used up.
+    fn end_with_budget(&self) {
+        if let Some(end) = self.run.request_budget().and_then(RequestBudget::end) {
+            self.end_early(end);
+        }
     }
 
     /// When the next arrival of a source is intended.
@@ -272,6 +289,7 @@ impl Worker {
     /// ended.
     pub(crate) fn record(&self, sample: &Sample, extras: TurnExtras) {
         let at = self.clock.latest();
+        self.end_with_budget();
         self.stats().ended(at);
         let enough = self.finished.borrow_mut().push(sample, at, extras);
         if enough {
@@ -281,6 +299,7 @@ impl Worker {
 
     /// Counts the turns that ended since the last time.
     pub(crate) fn count_finished(&self) {
+        self.end_with_budget();
         let (mut stats, mut exemplars) = (self.stats(), self.exemplars.borrow_mut());
         let (mut rows, mut pairs) =
             (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));

@@ -61,6 +61,12 @@ impl WorkerStats {
         self.in_flight.dec(at);
     }
 
+    /// The load ends at `at`: answers that come later count to no stage's throughput.
+    pub(crate) fn end_early(&mut self, at: Moment) {
+        self.recorder.end_early(at);
+        self.in_flight.end_early(at);
+    }
+
     /// Records a turn that is over. Takes the message of its failure.
     pub(crate) fn record(&mut self, sample: &Sample, extras: &mut TurnExtras) {
         self.recorder.record(sample, &extras.gaps, &extras.late_reads);

@@ -18,6 +18,8 @@ pub struct Recorder {
     /// The run's start, from which seconds are counted.
     origin: Moment,
     stage_ends: Vec<Moment>,
+    /// The load ended then, although its stages did not.
+    ended: Option<Moment>,
     /// What makes a request a good one.
     goodput: Option<RequestBounds>,
     /// The key of each of `cells`. A worker uses few in an interval, so that a search from the
@@ -32,8 +34,8 @@ impl Recorder {
     ///
     /// The ends decide to which stage's throughput a completion counts.
     pub const fn new(stage_ends: Vec<Moment>) -> Self {
-        let (origin, goodput) = (Moment::EPOCH, None);
-        Self { origin, stage_ends, goodput, keys: Vec::new(), cells: Vec::new() }
+        let (origin, ended, goodput) = (Moment::EPOCH, None, None);
+        Self { origin, stage_ends, ended, goodput, keys: Vec::new(), cells: Vec::new() }
     }
 
     /// The same of a run that began at `origin`, instead of the clock's epoch.
@@ -46,6 +48,17 @@ impl Recorder {
     #[must_use]
     pub fn with_goodput(self, goodput: Option<RequestBounds>) -> Self {
         Self { goodput, ..self }
+    }
+
+    /// The load ends at `at`, before its stages do: what is sent or answered later counts to no
+    /// stage's throughput.
+    pub fn end_early(&mut self, at: Moment) {
+        self.ended = Some(self.end_by(at));
+    }
+
+    /// The earlier of a moment and the end of the load, if that was early.
+    fn end_by(&self, moment: Moment) -> Moment {
+        self.ended.map_or(moment, |ended| ended.min(moment))
     }
 
     /// Counts a request that the schedule asks for.
@@ -143,7 +156,7 @@ impl Recorder {
     /// Counts a request as in flight in every stage between two moments.
     fn spread_over_stages(&mut self, key: GroupKey, mut from: Moment, until: Moment) {
         while let Some(stage) = self.stage_at(Some(from)).filter(|_| from < until) {
-            let to = self.stage_ends[stage.index()].min(until);
+            let to = self.end_by(self.stage_ends[stage.index()]).min(until);
             self.cell(GroupKey { stage, ..key }).in_flight_time +=
                 u128::from(to.since(from).as_u64());
             from = to;
@@ -155,12 +168,13 @@ impl Recorder {
         let before = stage.index().checked_sub(1).and_then(|before| self.stage_ends.get(before));
         let start = before.copied().unwrap_or(Moment::EPOCH);
         let end = self.stage_ends.get(stage.index()).copied().unwrap_or(Moment::EPOCH);
+        let end = self.end_by(end);
         intended >= start && finished.is_some_and(|finished| finished < end)
     }
 
     /// The stage that lasted at this moment; `None` after the last one.
     fn stage_at(&self, moment: Option<Moment>) -> Option<StageId> {
-        let moment = moment?;
+        let moment = moment.filter(|&moment| self.ended.is_none_or(|ended| moment < ended))?;
         let index = self.stage_ends.partition_point(|&end| end <= moment);
         let stage = StageId(u16::try_from(index).ok()?);
         (index < self.stage_ends.len()).then_some(stage)

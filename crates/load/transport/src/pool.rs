@@ -9,6 +9,7 @@ mod inner;
 mod lease;
 mod opener;
 mod pooled;
+mod probe;
 mod savings;
 mod wait_queue;
 

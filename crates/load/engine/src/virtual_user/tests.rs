@@ -1,8 +1,9 @@
 //! Virtual users in virtual time. All times are milliseconds after the run's start.
 
-use plimsoll_measure::{ConversationKey, ErrorClass, Nanos, Outcome};
+use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome};
 
-use crate::simulation_tests::harness::{CHAT, Simulated, simulate, times};
+use crate::control::Control;
+use crate::simulation_tests::harness::{CHAT, Harness, Simulated, simulate, times};
 use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
 
 fn sent(run: &Simulated) -> Vec<(u64, u32)> {
@@ -126,4 +127,38 @@ fn the_run_ends_when_its_requests_are_used_up() {
     let target = ScriptedTarget::always(respond_after(30));
     let run = simulate(&format!("{CHAT}stages: '1:10s'\nturns: 4\nmax_requests: 6\n"), target);
     assert_eq!((run.requests.len(), run.samples.len()), (6, 6));
+}
+
+/// The completions that a stage's throughput counts, and its length in milliseconds.
+fn counted(run: Simulated) -> (u64, u64) {
+    let all = run.output.snapshot.total(|_| true);
+    let length = run.output.end.since(Moment::EPOCH);
+    (all.counters().completed_in_stage, length.as_u64() / 1_000_000)
+}
+
+/// Four users, answers of 30 ms: 133 a second. The last of 14 requests are sent at 90 ms, when 12
+/// are answered; what is answered at 120 ms does not belong to these 90 ms.
+#[test]
+fn a_limit_of_requests_ends_the_time_and_the_count_of_answers_together() {
+    let profile = format!("{CHAT}stages: '4:10s'\nmax_requests: 14\n");
+    let run = simulate(&profile, ScriptedTarget::always(respond_after(30)));
+    assert_eq!(run.samples.len(), 14);
+    assert_eq!(counted(run), (12, 90));
+    // An open load of 100 a second with answers of 70 ms: the last is sent at 190 ms.
+    let profile = format!("{CHAT}stages: '@100:10s'\nmax_requests: 20\n");
+    let run = simulate(&profile, ScriptedTarget::always(respond_after(70)));
+    assert_eq!(run.samples.len(), 20);
+    assert_eq!(counted(run), (13, 190));
+}
+
+#[test]
+fn an_interrupt_ends_the_time_and_the_count_of_answers_together() {
+    let profile = format!("{CHAT}stages: '4:10s'\n");
+    let harness = Harness::new(&profile, ScriptedTarget::always(respond_after(30)));
+    let control = Control::new();
+    // The first tick, at 50 ms, sees it: four of eight requests are answered.
+    control.interrupt();
+    let run = harness.run_load(&control);
+    assert_eq!(run.samples.len(), 8);
+    assert_eq!(counted(run), (4, 50));
 }

@@ -9,6 +9,10 @@
 //!   ([`savings`](super::savings)), or persist: the first in the queue waits for twice the
 //!   [`patience`](Growth::patience), and later ones for once. A target that stands still for less
 //!   opens none by that.
+//! - Where the first in the queue waits for longer than a connection and an answer take, one
+//!   connection *probes*: if its first answer comes as fast as usual, it was needed, because the
+//!   others are busy with rare slow answers. If not, the target stood still, and the next probe
+//!   waits for four times as long ([`probe`](super::probe)).
 //! - While a new connection has not yet brought its first answer, it is *young*. Only so many may
 //!   be young at once: one at first, twice as many each time that waits persist.
 //! - After that answer it stays young for as long again: what piled up while the target was busy
@@ -25,6 +29,7 @@ use std::cell::{Cell, RefCell};
 use plimsoll_measure::{Moment, Nanos};
 
 use super::answer_time::AnswerTime;
+use super::probe::Probe;
 use super::savings::Savings;
 
 /// Most handshakes in progress to add connections, and most young connections.
@@ -71,6 +76,7 @@ pub(super) struct Growth {
     young: RefCell<Vec<Young>>,
     answer: AnswerTime,
     savings: Savings,
+    probe: Probe,
     /// Until when the target has last stood still.
     stood_still: Cell<Moment>,
     /// When the first connection was open that someone waited for.
@@ -87,6 +93,7 @@ impl Default for Growth {
             young: RefCell::default(),
             answer: AnswerTime::default(),
             savings: Savings::default(),
+            probe: Probe::default(),
             stood_still: Cell::new(Moment::EPOCH),
             first_opened: Cell::new(None),
         }
@@ -107,9 +114,31 @@ impl Growth {
         self.pace() == Pace::Fast
     }
 
-    /// How long a young connection may block others, and how often to look whether waits persist.
+    /// How long a young connection may block others, and after how long waits persist.
     pub(super) fn patience(&self) -> Nanos {
         if self.is_fast() { PATIENCE_FAST } else { PATIENCE_UNKNOWN }
+    }
+
+    /// How long to sleep before the next look at the queue.
+    pub(super) fn look_after(&self) -> Nanos {
+        let probe = if self.is_fast() { self.probe_after() } else { None };
+        probe.unwrap_or_else(|| self.patience()).min(self.patience())
+    }
+
+    /// How long the first must wait until a connection probes; `None` while one does.
+    fn probe_after(&self) -> Option<Nanos> {
+        self.probe.after(self.usual(), self.savings.set_up())
+    }
+
+    /// Whether to open a connection as a probe, where the first in the queue has waited for so
+    /// long.
+    pub(super) fn wants_probe(&self, wait: Nanos) -> bool {
+        self.is_fast() && self.probe_after().is_some_and(|after| wait >= after)
+    }
+
+    /// A probe is being opened.
+    pub(super) fn probe_began(&self) {
+        self.probe.began();
     }
 
     /// Handshakes in progress.
@@ -191,10 +220,16 @@ impl Growth {
         self.refills.set(self.refills.get().saturating_sub(usize::from(refill)));
     }
 
+    /// It has failed.
+    pub(super) fn handshake_failed(&self) {
+        self.probe.failed();
+    }
+
     /// A connection is open: its handshake lasted from `started` to `ready`.
     pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
         self.savings.set_up_took(ready.since(started));
         self.first_opened.set(self.first_opened.get().or(Some(ready)));
+        self.probe.opened(number);
         let mut young = self.young.borrow_mut();
         // No more room than is needed: each virtual user has a pool, of one connection.
         young.reserve_exact(1);
@@ -209,15 +244,18 @@ impl Growth {
     /// A connection is closed.
     pub(super) fn closed(&self, number: u32) {
         self.young.borrow_mut().retain(|young| young.number != number);
+        self.probe.closed(number);
         self.free_place();
     }
 
     /// An answer is complete, `held` after its connection was handed out. `first`: the connection
     /// had carried none before.
     pub(super) fn answered(&self, number: u32, first: bool, held: Nanos, now: Moment) {
-        if self.is_fast() && held.as_u64() > self.usual().as_u64().saturating_mul(STOOD_STILL) {
+        let is_slow = held.as_u64() > self.usual().as_u64().saturating_mul(STOOD_STILL);
+        if self.is_fast() && is_slow {
             self.stood_still.set(now);
         }
+        self.probe.answered(number, is_slow);
         self.answer.record(held, first, now);
         self.savings.answered();
         if first

@@ -186,6 +186,7 @@ impl<O: Opener> Inner<O> {
                 self.serve_from_slots(now);
             }
             Err(failure) => {
+                self.growth.handshake_failed();
                 if refill {
                     self.growth.free_place();
                 }
@@ -253,26 +254,44 @@ impl<O: Opener> Inner<O> {
         }
         let pool = Rc::clone(self);
         spawn_local(async move {
-            while pool.look_again().await {}
+            let looked = Cell::new(pool.opener.now());
+            while pool.look_again(&looked).await {}
             pool.growth.drained();
             pool.watched.set(false);
         });
     }
 
-    /// Looks at the queue after a while; false if nobody waits any more.
-    async fn look_again(self: &Rc<Self>) -> bool {
-        let looked = self.opener.now();
-        let patience = self.growth.patience();
-        self.opener.sleep(patience).await;
+    /// Looks at the queue after a while; false if nobody waits any more. `looked`: when it was
+    /// last seen whether waits persist.
+    async fn look_again(self: &Rc<Self>, looked: &Cell<Moment>) -> bool {
+        let began = self.opener.now();
+        let pause = self.growth.look_after();
+        self.opener.sleep(pause).await;
         let since = self.waiting.first_since();
         if let Some(since) = since {
             let now = self.opener.now();
-            // Beyond the patience the generator stood still, and nothing could end the wait.
-            let ours = now.since(looked).saturating_sub(patience);
-            self.growth.look(now.since(since).saturating_sub(ours));
-            self.grow(now, self.waiting.len(), Adds::Carefully);
+            // Beyond the pause the generator stood still, and nothing could end the wait.
+            let ours = now.since(began).saturating_sub(pause);
+            let wait = now.since(since).saturating_sub(ours);
+            if self.growth.wants_probe(wait) {
+                self.probe(now);
+            }
+            if now >= looked.get() + self.growth.patience() {
+                looked.set(now);
+                self.growth.look(wait);
+                self.grow(now, self.waiting.len(), Adds::Carefully);
+            }
         }
         since.is_some()
+    }
+
+    /// Opens one connection to see whether the target or its connections are busy.
+    fn probe(self: &Rc<Self>, now: Moment) {
+        if self.connections() < self.limits.max_connections {
+            self.growth.probe_began();
+            let refill = self.growth.take_place();
+            self.start_handshake(now, refill);
+        }
     }
 
     /// Opens connections that nobody waits for, until `next` has reached `count` or one fails.

@@ -44,6 +44,11 @@ impl Savings {
         self.set_up.set(if known == Nanos::ZERO { time } else { known.min(time) });
     }
 
+    /// The shortest time that opening a connection took; zero if none is known.
+    pub(super) const fn set_up(&self) -> Nanos {
+        self.set_up.get()
+    }
+
     /// A request has waited for so long, where an answer takes `usual`.
     pub(super) fn waited(&self, wait: Nanos, usual: Nanos) {
         let answers = self.answers.get() - self.settled.replace(self.answers.get());
