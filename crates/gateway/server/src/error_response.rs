@@ -87,6 +87,7 @@ error_responses! {
     unsupported_media_type => UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type";
     rate_limited => TOO_MANY_REQUESTS, "rate_limited";
     budget_exceeded => TOO_MANY_REQUESTS, "budget_exceeded";
+    owner_limit => TOO_MANY_REQUESTS, "owner_limit";
     tool_call_limit => TOO_MANY_REQUESTS, "tool_call_limit";
     internal_error => INTERNAL_SERVER_ERROR, "internal_error";
     injected_fault => INTERNAL_SERVER_ERROR, "planted_fault";

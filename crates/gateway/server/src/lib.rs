@@ -47,6 +47,7 @@ mod memory;
 mod metrics;
 pub mod normal_form;
 mod overrides;
+mod owners;
 mod policy;
 mod policy_endpoint;
 mod poll_or_spawn;

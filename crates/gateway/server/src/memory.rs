@@ -2,8 +2,8 @@
 //!
 //! Counted is what grows with what clients and upstreams send and with how slowly they take it:
 //! bodies that are read whole, bytes that a client does not take, what filters hold back, uploads
-//! on their way, streams of HTTP/2. Small pieces that are passed on at once are not counted: they
-//! never wait.
+//! on their way, streams of HTTP/2, chats over `WebSocket`s, conversations of the agent loop. Small
+//! pieces that are passed on at once are not counted: they never wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,8 +56,13 @@ impl MemoryBudget {
 
     /// Holds bytes; `None` where that would be more than allowed.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
-        let mut held = Held { budget: Arc::clone(self), bytes: 0 };
+        let mut held = self.hold_nothing();
         held.resize(bytes).then_some(held)
+    }
+
+    /// Holds no byte yet.
+    pub(crate) fn hold_nothing(self: &Arc<Self>) -> Held {
+        Held { budget: Arc::clone(self), bytes: 0 }
     }
 
     /// Counts bytes as held as long as anybody has them; `None` where that would be more than

@@ -26,6 +26,9 @@ const MAX_BUFFERED: u64 = 64 << 10;
 /// What a larger body may have waiting on its way: a window of HTTP/2.
 const STREAMED_BYTES: usize = 128 << 10;
 
+/// The most of a body in memory that is written at once.
+const PIECE: usize = 32 << 10;
+
 /// What bounds a body: the settings, and the memory of all.
 pub(crate) type Bounds<'a> = (&'a ServerSpec, &'a Arc<MemoryBudget>);
 
@@ -151,7 +154,7 @@ impl HttpBody for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
-            Self::Full(bytes) => Poll::Ready(take_frame(bytes).map(Ok)),
+            Self::Full(bytes) => Poll::Ready(take_piece(bytes).map(Ok)),
             Self::Stream(stream) => stream.poll(context),
         }
     }
@@ -175,6 +178,13 @@ impl HttpBody for RequestBody {
 pub(crate) fn take_frame(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
     let bytes = std::mem::take(bytes);
     (!bytes.is_empty()).then(|| Frame::data(bytes))
+}
+
+/// A piece of the bytes as a frame: the HTTP library copies each into its buffer, which then never
+/// holds a second copy of a large body.
+fn take_piece(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
+    let piece = bytes.split_to(bytes.len().min(PIECE));
+    (!piece.is_empty()).then(|| Frame::data(piece))
 }
 
 impl ClientStream {

@@ -13,6 +13,7 @@ use crate::config::{Config, Source};
 use crate::error::GatewayError;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
+use crate::owners::Owners;
 use crate::request_log::RequestLog;
 use crate::spec::{FailureMode as FailureModeSpec, Spec};
 use crate::tool_server::ToolDirectory;
@@ -25,6 +26,8 @@ pub(crate) struct GatewayState {
     pub(crate) request_log: RequestLog,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) memory: Arc<MemoryBudget>,
+    /// Who has chats and runs in progress.
+    pub(crate) owners: Arc<Owners>,
     /// Agents that were named while the gateway runs.
     pub(crate) agents: AgentRegistry,
     /// Runs in progress.
@@ -50,13 +53,15 @@ impl GatewayState {
         let metrics = Metrics::new();
         metrics.set_layers(&config.layers);
         let tools = ToolDirectory::new(config.tools.as_ref());
+        let memory = MemoryBudget::new(spec.server.memory.0);
         Ok(Self {
             tools,
             config: Arc::new(ArcSwap::from_pointee(config)),
             metrics,
             backend: open_backend(spec)?,
             request_log: RequestLog::open(spec)?,
-            memory: MemoryBudget::new(spec.server.memory.0),
+            owners: Owners::new(&memory, &spec.server),
+            memory,
             agents: AgentRegistry::default(),
             runs: Arc::default(),
             tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
@@ -81,6 +86,7 @@ impl GatewayState {
         self.metrics.set_layers(&config.layers);
         self.metrics.forget_upstreams();
         self.memory.set_limit(config.server.memory.0);
+        self.owners.configure(&config.server);
         self.tools.configure(config.tools.as_ref());
         self.config.store(Arc::clone(&config));
         self.reloaded.send_replace(());

@@ -6,6 +6,7 @@
 //! along.
 
 mod answer;
+mod chat_memory;
 mod client;
 mod session;
 
@@ -43,10 +44,13 @@ pub(crate) fn serve(
         Ok(accept) => accept,
         Err(error) => return respond(routed.context, Err(error), format),
     };
+    let key = routed.request.headers().get(AUTHORIZATION).cloned();
+    let session = match Session::new(&routed.context, chat, key) {
+        Ok(session) => session,
+        Err(no_room) => return respond(routed.context, Err(no_room.into()), format),
+    };
     let upgrade = hyper::upgrade::on(&mut *routed.request);
     let slot = routed.request.extensions_mut().remove::<Arc<ConnectionSlot>>();
-    let key = routed.request.headers().get(AUTHORIZATION).cloned();
-    let session = Session::new(&routed.context, chat, key);
     spawn_local(async move {
         // If it fails, the connection broke.
         if let Ok(upgraded) = upgrade.await {

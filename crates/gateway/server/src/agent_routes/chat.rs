@@ -16,6 +16,7 @@ use super::counted;
 use crate::document;
 use crate::error_response::ErrorResponse;
 use crate::llm;
+use crate::owners::{Work, owner_of, value_bytes};
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, json as json_response};
 use crate::scrub::Reading;
@@ -64,11 +65,19 @@ pub(super) async fn serve(request: &mut ApiRequest) -> HandlerResult {
 }
 
 async fn answer(request: &mut ApiRequest) -> Result<Outcome, ErrorResponse> {
-    let body = request.post().await?;
-    let Wanted { message, context } = object(&body)?;
+    let messages = messages(&request.post().await?)?;
+    let context = &mut request.context;
+    let owner = owner_of(&context.identity, context.client.ip());
+    let mut work = context.worker.state.owners.begin(owner);
+    Box::pin(run(context, &request.head.headers, messages, &mut work)).await
+}
+
+/// The messages of a request's body, which is not needed any more.
+fn messages(body: &[u8]) -> Result<Vec<Value>, ErrorResponse> {
+    let Wanted { message, context } = object(body)?;
     let mut messages: Vec<Value> = context.into_iter().map(turn).collect::<Result<_, _>>()?;
     messages.push(json!({"role": "user", "content": message}));
-    Box::pin(run(&mut request.context, &request.head.headers, messages)).await
+    Ok(messages)
 }
 
 /// A turn of the context: a message with role and content, or a text that the user said.
@@ -94,6 +103,7 @@ pub(super) async fn run(
     context: &mut RequestContext,
     headers: &HeaderMap,
     messages: Vec<Value>,
+    work: &mut Work,
 ) -> Result<Outcome, ErrorResponse> {
     let layer = layer(context)?;
     let chat =
@@ -101,13 +111,15 @@ pub(super) async fn run(
     let model = chat.spec.model.as_str();
     context.llm_info().model = Some(Arc::from(model));
     let (tools, trace) = (tools_for(context), tools::trace(context, headers));
-    let (mut conversation, mut tool_calls) = (Conversation::default(), 0);
+    let (mut conversation, mut tool_calls) = (Conversation::new(work), 0);
     conversation.add(context, Texts { messages, tools }).await?;
     for step in 1..=chat.spec.steps {
         let question = (conversation.body(context, model)?, model);
         let completion = Box::pin(llm::complete(context, &chat.proxy, question, headers)).await;
         let message = message_of(counted(context, "chat_step", completion)?)?;
         let calls = calls_of(&message)?;
+        // It stays while its tools are called, and so do the calls.
+        conversation.hold_beside(2 * value_bytes(&message))?;
         if calls.is_empty() {
             let response = message["content"].as_str().unwrap_or_default().to_owned();
             return Ok(Outcome { response, steps: step, tool_calls, model: model.to_owned() });
@@ -124,6 +136,7 @@ pub(super) async fn run(
             }
             tool_calls += 1;
             let text = make(context, &call, &trace).await?;
+            conversation.hold_beside(value_bytes(&message) + text.len())?;
             messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": text}));
         }
         conversation.add(context, Texts { messages, tools: Vec::new() }).await?;
@@ -153,7 +166,16 @@ fn tools_for(context: &RequestContext) -> Vec<Value> {
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Texts {
     messages: Vec<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+}
+
+/// A request to the model.
+#[derive(Debug, Serialize)]
+struct ModelRequest<'a> {
+    model: &'a str,
+    #[serde(flatten)]
+    texts: &'a Texts,
 }
 
 impl Texts {
@@ -162,7 +184,10 @@ impl Texts {
         if context.config.policy.is_none() {
             return Ok(self);
         }
-        let body = bounded(context, json!(self).to_string())?;
+        let body = serde_json::to_string(&self);
+        let body = body.map_err(|error| ErrorResponse::internal_error(error.to_string()))?;
+        let body = context.made(bounded(context, body)?)?;
+        drop(self);
         let judged = document::judged(context, body, Source::Protocol).await?;
         serde_json::from_slice(&judged)
             .map_err(|_| ErrorResponse::internal_error("a judged conversation cannot be read"))
@@ -171,25 +196,45 @@ impl Texts {
 
 /// What the policy has let pass. Each text is judged once, when it is added: the policy looks at
 /// each message and at each tool by itself, so what was said before changes nothing.
-#[derive(Debug, Default)]
-struct Conversation(Texts);
+#[derive(Debug)]
+struct Conversation<'w> {
+    texts: Texts,
+    work: &'w mut Work,
+    /// Bytes of the texts.
+    bytes: usize,
+    /// Bytes that are held beside them until more is said.
+    beside: usize,
+}
 
-impl Conversation {
+impl<'w> Conversation<'w> {
+    fn new(work: &'w mut Work) -> Self {
+        Self { texts: Texts::default(), work, bytes: 0, beside: 0 }
+    }
+
+    /// Counts bytes until more is said.
+    fn hold_beside(&mut self, bytes: usize) -> Result<(), ErrorResponse> {
+        self.beside += bytes;
+        Ok(self.work.resize(self.bytes + self.beside)?)
+    }
+
     async fn add(&mut self, context: &mut RequestContext, new: Texts) -> Result<(), ErrorResponse> {
+        let bytes = new.messages.iter().chain(&new.tools).map(value_bytes).sum::<usize>();
+        (self.bytes, self.beside) = (self.bytes + bytes, 0);
+        self.work.resize(self.bytes)?;
         let Texts { messages, tools } = new.judged(context).await?;
-        self.0.messages.extend(messages);
-        self.0.tools.extend(tools);
+        self.texts.messages.extend(messages);
+        self.texts.tools.extend(tools);
         Ok(())
     }
 
     /// The request to the model.
-    fn body(&self, context: &RequestContext, model: &str) -> Result<Bytes, ErrorResponse> {
-        let Texts { messages, tools } = &self.0;
-        let mut body = json!({"model": model, "messages": messages});
-        if !tools.is_empty() {
-            body["tools"] = json!(tools);
-        }
-        bounded(context, body.to_string())
+    fn body(&mut self, context: &RequestContext, model: &str) -> Result<Bytes, ErrorResponse> {
+        let request = ModelRequest { model, texts: &self.texts };
+        let body = serde_json::to_string(&request);
+        let body = body.map_err(|error| ErrorResponse::internal_error(error.to_string()))?;
+        let body = bounded(context, body)?;
+        self.hold_beside(body.len())?;
+        Ok(body)
     }
 }
 
@@ -200,7 +245,7 @@ fn bounded(context: &RequestContext, body: String) -> Result<Bytes, ErrorRespons
         let message = format!("the conversation grew beyond {most} bytes");
         return Err(ErrorResponse::request_too_large(message));
     }
-    context.made(body)
+    Ok(Bytes::from(body))
 }
 
 fn message_of(mut completion: Value) -> Result<Value, ErrorResponse> {

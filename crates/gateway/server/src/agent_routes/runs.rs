@@ -18,6 +18,7 @@ use super::chat::{self, Outcome};
 use super::counted;
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::owners::{Work, owner_of, value_bytes};
 use crate::random_id::random_id;
 use crate::request_context::RequestContext;
 use crate::respond::{HandlerResult, finish, json as json_response, respond_error};
@@ -30,6 +31,7 @@ struct Wanted {
 }
 
 /// The place of a run among those in progress.
+#[derive(Debug)]
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -49,7 +51,8 @@ impl Drop for Place {
 /// A run that begins.
 struct Run {
     id: RecordId,
-    input: String,
+    messages: Vec<Value>,
+    work: Work,
     timeout: Duration,
     keep: Duration,
     _place: Place,
@@ -80,17 +83,25 @@ async fn begin(request: &mut ApiRequest) -> Result<Run, ErrorResponse> {
     let running = &request.context.worker.state.runs;
     let place = Place::take(running, chat.spec.runs);
     let place = place.ok_or_else(|| ErrorResponse::store_full("too many runs are in progress"))?;
+    let owner = owner_of(&request.context.identity, request.context.client.ip());
+    let work = request.context.worker.state.owners.begin_run(owner, chat.spec.owner_runs);
+    let mut work = work.ok_or_else(|| {
+        ErrorResponse::owner_limit("you have as many runs in progress as one caller may")
+    })?;
+    let messages = vec![json!({"role": "user", "content": input})];
+    work.resize(messages.iter().map(value_bytes).sum())?;
     let (timeout, keep) = (chat.spec.run_timeout.0, chat.spec.keep.0);
-    let run = Run { id: random_id()?, input, timeout, keep, _place: place };
+    let run = Run { id: random_id()?, messages, work, timeout, keep, _place: place };
     let state = json!({"run_id": run.id.to_string(), "status": "running"});
     // A run whose gateway died is forgotten after its time.
     put(&request.context, run.id, &state, timeout.saturating_add(keep)).await?;
     Ok(run)
 }
 
-async fn carry_out(mut context: Box<RequestContext>, headers: HeaderMap, run: Run) {
-    let messages = vec![json!({"role": "user", "content": run.input})];
-    let done = timeout(run.timeout, chat::run(&mut context, &headers, messages)).await;
+async fn carry_out(mut context: Box<RequestContext>, headers: HeaderMap, mut run: Run) {
+    let messages = std::mem::take(&mut run.messages);
+    let running = chat::run(&mut context, &headers, messages, &mut run.work);
+    let done = timeout(run.timeout, running).await;
     let done = done
         .unwrap_or_else(|_| Err(ErrorResponse::upstream_timeout("the run did not end in time")));
     let done = counted(&context, "run", done);

@@ -89,11 +89,14 @@ async fn parse_body(
     body: Bytes,
     (translator, digest): (Option<Translator>, Option<BodyDigest>),
 ) -> Result<LlmRequest, ErrorResponse> {
-    let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
-    let (streaming, max_tokens, answers) = (view.streaming(), view.max_tokens(), view.answers());
     let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
-    let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
-    let model = Arc::from(view.model());
+    // The view is gone before anything is waited for: it takes more memory than the body.
+    let (streaming, max_tokens, answers, prompt_tokens, model) = {
+        let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
+        let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
+        let model = Arc::from(view.model());
+        (view.streaming(), view.max_tokens(), view.answers(), prompt_tokens, model)
+    };
     let redacted = document::redacted(context, &body, Source::Protocol).await?;
     let body = redacted.unwrap_or(body);
     Ok(LlmRequest {

@@ -17,6 +17,9 @@ pub struct ChatSpec {
     pub steps: u32,
     /// Most runs in progress at once; further ones are refused with 503.
     pub runs: usize,
+    /// Most runs in progress of one tenant, without a tenant of one consumer or client address;
+    /// further ones are refused with 429.
+    pub owner_runs: usize,
     /// Time limit of a run.
     pub run_timeout: HumanDuration,
     /// Time that the result of a run can be read. In memory it may go earlier, when the 16 MiB for
@@ -31,6 +34,7 @@ impl Default for ChatSpec {
             model: "mock-fast".to_owned(),
             steps: 20,
             runs: 1_000,
+            owner_runs: 100,
             run_timeout: HumanDuration::secs(600),
             keep: HumanDuration::secs(3_600),
         }

@@ -30,10 +30,13 @@ pub struct ServerSpec {
     /// Most open connections of each worker, `WebSocket`s included; further ones wait in the
     /// kernel's queue.
     pub connections: usize,
-    /// Most bytes of messages that are held in all: bodies that are read whole, and what clients
-    /// do not take. Beyond it requests are refused with 503, and clients that take nothing are
-    /// disconnected. A connection costs up to 48 KiB beside it.
+    /// Most bytes of messages that are held in all: bodies that are read whole, what clients do not
+    /// take, dialogues of chats and runs. Beyond it requests are refused with 503, and clients that
+    /// take nothing are disconnected. A connection costs up to 48 KiB beside it.
     pub memory: ByteSize,
+    /// Most bytes that the `WebSocket` chats, agent loops and background runs of one tenant hold,
+    /// without a tenant those of one consumer or client address; a quarter of `memory` if not set.
+    pub owner_memory: Option<ByteSize>,
     /// Largest response of an upstream that is read whole, to be translated or scrubbed.
     pub response_bytes: ByteSize,
     /// Time that requests in flight have to finish when the gateway stops.
@@ -52,6 +55,7 @@ impl Default for ServerSpec {
             websocket_timeout: HumanDuration::secs(300),
             connections: 20_000,
             memory: ByteSize(512 << 20),
+            owner_memory: None,
             response_bytes: ByteSize(64 << 20),
             drain: HumanDuration::secs(10),
         }

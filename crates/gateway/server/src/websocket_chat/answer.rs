@@ -15,6 +15,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The bytes that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.text.capacity() + self.splitter.incomplete().len()
+    }
+
     /// Reads a part of an event stream. Gives the messages for the client.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Value> {
         let mut messages = Vec::new();

@@ -18,12 +18,14 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::answer::Answer;
+use super::chat_memory::{ChatMemory, Part, READ_BUFFER};
 use super::client::{Client, Ended};
 use crate::connection_slot::ConnectionSlot;
 use crate::content::is_event_stream;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::identity::Identity;
 use crate::llm;
+use crate::owners::{NoRoom, owner_of};
 use crate::rate_limit::{self, Caller};
 use crate::request_context::RequestContext;
 use crate::respond::respond_error;
@@ -33,8 +35,10 @@ use crate::worker::Worker;
 
 /// The largest answer that is read as a whole, in bytes.
 const MOST_WHOLE: usize = 4 << 20;
-/// Bytes of the dialogue that are sent along; older turns are forgotten.
+/// Bytes of the dialogue that are kept and sent along; older turns are forgotten.
 const MOST_DIALOGUE: usize = 256 << 10;
+/// What a turn takes beside its text: an object with two members.
+const TURN_BYTES: usize = 512;
 
 /// A message of the client.
 #[derive(Debug, Deserialize)]
@@ -59,16 +63,22 @@ pub(super) struct Session {
     key: Option<HeaderValue>,
     /// Turns so far, as messages of the API.
     dialogue: VecDeque<Value>,
+    memory: ChatMemory,
 }
 
 impl Session {
+    /// # Errors
+    /// There is no memory for it.
     pub(super) fn new(
         context: &RequestContext,
         chat: &WebSocketChat,
         key: Option<HeaderValue>,
-    ) -> Self {
+    ) -> Result<Self, NoRoom> {
         let (path, agent) = (context.path.clone(), context.user_agent.clone());
-        Self {
+        let owner = owner_of(&context.identity, context.client.ip());
+        let memory = ChatMemory::new(context.worker.state.owners.begin(owner));
+        memory.set(Part::Frames, READ_BUFFER)?;
+        Ok(Self {
             worker: Rc::clone(&context.worker),
             route: Arc::clone(&context.route),
             chat: chat.clone(),
@@ -77,12 +87,13 @@ impl Session {
             request: (path, agent, context.request_id.clone()),
             key,
             dialogue: VecDeque::new(),
-        }
+            memory,
+        })
     }
 
     /// Answers messages until one side ends the chat, or the gateway stops.
     pub(super) async fn run(mut self, upgraded: Upgraded, slot: Option<&ConnectionSlot>) {
-        let mut client = Client::new(upgraded).await;
+        let mut client = Client::new(upgraded, self.memory.clone()).await;
         let ended = tokio::select! {
             ended = self.talk(&mut client) => ended,
             () = stopped(slot) => Some(CloseCode::Away),
@@ -106,7 +117,8 @@ impl Session {
         let response = client.meanwhile(self.answer(&text)).await?;
         let answer = pass(client, response).await?;
         self.remember(&answer.text);
-        Ok(())
+        client.hold(Part::Dialogue, dialogue_bytes(&self.dialogue))?;
+        client.hold(Part::Answer, 0)
     }
 
     /// The response to a message.
@@ -128,6 +140,21 @@ impl Session {
             return respond_error(context, error, ErrorFormat::Typed);
         }
         self.dialogue.push_back(json!({"role": "user", "content": question.message}));
+        self.forget_old_turns();
+        let bytes = dialogue_bytes(&self.dialogue);
+        let held = self.memory.set(Part::Dialogue, bytes).map_err(ErrorResponse::from);
+        let body = match held.and_then(|()| context.made(self.body(question))) {
+            Ok(body) => body,
+            Err(error) => {
+                self.dialogue.pop_back();
+                return respond_error(context, error, ErrorFormat::Typed);
+            }
+        };
+        self.send_chat(context, body).await
+    }
+
+    /// The request to the upstream.
+    fn body(&self, question: &Question) -> String {
         let model = question.model.as_deref().unwrap_or(&self.chat.model);
         let mut chat = json!({
             "model": model,
@@ -138,11 +165,7 @@ impl Session {
         if let Some(limit) = question.max_tokens {
             chat["max_tokens"] = limit.into();
         }
-        let body = match context.made(chat.to_string()) {
-            Ok(body) => body,
-            Err(error) => return respond_error(context, error, ErrorFormat::Typed),
-        };
-        self.send_chat(context, body).await
+        chat.to_string()
     }
 
     async fn send_chat(&self, context: Box<RequestContext>, body: Bytes) -> Response<ResponseBody> {
@@ -189,13 +212,25 @@ impl Session {
             return;
         }
         self.dialogue.push_back(json!({"role": "assistant", "content": answer}));
-        let length = |turn: &Value| turn["content"].as_str().map_or(0, str::len);
-        let mut bytes: usize = self.dialogue.iter().map(length).sum();
-        while bytes > MOST_DIALOGUE {
+        self.forget_old_turns();
+    }
+
+    /// Forgets the oldest turns of a dialogue that is too long; the last one stays.
+    fn forget_old_turns(&mut self) {
+        let mut bytes = dialogue_bytes(&self.dialogue);
+        while bytes > MOST_DIALOGUE && self.dialogue.len() > 1 {
             let Some(oldest) = self.dialogue.pop_front() else { break };
-            bytes -= length(&oldest);
+            bytes -= turn_bytes(&oldest);
         }
     }
+}
+
+fn dialogue_bytes(dialogue: &VecDeque<Value>) -> usize {
+    dialogue.iter().map(turn_bytes).sum()
+}
+
+fn turn_bytes(turn: &Value) -> usize {
+    TURN_BYTES + turn["content"].as_str().map_or(0, str::len)
 }
 
 /// Passes a response on to the client.
@@ -208,6 +243,7 @@ async fn pass(client: &mut Client, response: Response<ResponseBody>) -> Result<A
     }
     let whole = client.meanwhile(Limited::new(body, MOST_WHOLE).collect()).await?;
     let whole = whole.map(Collected::to_bytes).unwrap_or_default();
+    client.hold(Part::Answer, 2 * whole.len())?;
     let messages = match parts.status {
         StatusCode::OK => answer.whole(&whole),
         status => answer.refused(status.as_u16(), &whole),
@@ -224,7 +260,11 @@ async fn stream(
 ) -> Result<(), Ended> {
     loop {
         let messages = match client.meanwhile(body.frame()).await? {
-            Some(Ok(frame)) => answer.feed(frame.data_ref().map_or(&[][..], |data| data)),
+            Some(Ok(frame)) => {
+                let messages = answer.feed(frame.data_ref().map_or(&[][..], |data| data));
+                client.hold(Part::Answer, answer.held())?;
+                messages
+            }
             // The end of the body is read too: with it the request is complete.
             None if answer.is_over => return Ok(()),
             None | Some(Err(_)) => {

@@ -32,6 +32,7 @@ mod http1;
 mod http2;
 mod identities;
 mod labels;
+mod owners;
 mod policy;
 mod presets;
 mod rate_limits;
