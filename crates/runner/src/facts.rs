@@ -2,7 +2,7 @@
 
 use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{ProcessTrack, ProcessUse, RunSummary, StageInfo, Validity};
+use plimsoll_metrics::{LoadModel, ProcessTrack, ProcessUse, RunSummary, StageInfo, Validity};
 use plimsoll_plan::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
@@ -49,6 +49,7 @@ pub fn before(
         planned_blocks: run.planned_blocks(),
         rate: rate(plan),
         duration_s,
+        loaded_s: loaded_s(run),
         one_in: 1,
         same_host: plan.targets.iter().all(|target| target.url.is_loopback()),
         thresholds: thresholds.to_vec(),
@@ -63,7 +64,8 @@ pub fn before(
 pub fn complete(facts: &mut Facts, after: &After<'_>) {
     facts.one_in = after.one_in;
     let summary = after.summary;
-    let (by_turns, targets) = (facts.schedule == Schedule::Turns, facts.targets.len().max(1));
+    let loaded = facts.loaded_s / facts.duration_s;
+    let is_known = facts.schedule == Schedule::Turns;
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
         target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
@@ -72,13 +74,14 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
         target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
         let used = |used: &&ProcessUse| used.name == target.name && used.stage.is_none();
         target.memory_bytes = summary.processes.iter().find(used).map(|used| used.rss_bytes);
-        if let (true, Some(group)) = (by_turns, summary.results.by_target.get(index)) {
-            // Each target has an equal part of the time.
-            let loaded_s = group.duration_s / targets as f64;
-            let completed = group.counters.completed as f64;
+        if let Some(group) = summary.results.by_target.get(index) {
+            // A run that ends early ends for all targets.
+            let loaded_s = group.duration_s * loaded;
+            let completed = group.counters.completed_in_stage as f64;
             target.throughput = (loaded_s > 0.0 && out.is_none()).then(|| completed / loaded_s);
             let sent = group.counters.dispatched_in_stage;
-            let cpu_s = cpu_of_measured_stages(summary, &target.name).filter(|_| sent > 0);
+            let cpu_s = cpu_of_measured_stages(summary, &target.name);
+            let cpu_s = cpu_s.filter(|_| is_known && sent > 0);
             target.cpu_us_per_request = cpu_s.map(|cpu_s| cpu_s * 1e6 / sent as f64);
         }
     }
@@ -120,13 +123,21 @@ fn cpu_of_measured_stages(summary: &RunSummary, name: &str) -> Option<f64> {
 /// How the targets share the time of the measured stages.
 fn schedule(run: &Run, versus: &VersusPlan, stages: &[StageInfo]) -> Schedule {
     let pairs = run.pairs();
-    let gaps = run.schedule().stages().iter().zip(stages).filter(|(_, info)| !info.warmup);
-    let gap = gaps.filter_map(|(stage, _)| pairs?.gap(stage.id)).min();
+    let measured = run.schedule().stages().iter().zip(stages).filter(|(_, info)| !info.warmup);
+    let open = measured.filter(|(_, info)| info.model == LoadModel::Open);
+    let gap = open.filter_map(|(stage, _)| pairs?.gap(stage.id)).min();
     match (versus.schedule, gap) {
+        (PairMode::Turns, _) => Schedule::Turns,
         (PairMode::Spread, Some(gap)) => Schedule::Spread { gap },
-        (PairMode::Together, Some(_)) => Schedule::Together,
-        (PairMode::Turns, _) | (_, None) => Schedule::Turns,
+        (PairMode::Together, _) | (_, None) => Schedule::Together,
     }
+}
+
+/// How long each target is loaded in the measured stages, in seconds.
+fn loaded_s(run: &Run) -> f64 {
+    let Some(pairs) = run.pairs() else { return 0.0 };
+    let measured = run.schedule().stages().iter().filter(|stage| !stage.warmup);
+    measured.map(|stage| pairs.loaded(stage.id).as_secs_f64()).sum()
 }
 
 /// Blocks per second, where all measured stages are open and have one rate.

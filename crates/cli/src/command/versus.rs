@@ -77,7 +77,8 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Comparison")]
 pub(crate) struct ComparisonFlags {
-    /// How targets share the time; virtual users always take turns [default: spread]
+    /// How targets share the time. Each target has its own virtual users, at the same time or in
+    /// `turns` [default: spread]
     #[arg(long, value_enum)]
     schedule: Option<Schedule>,
     /// Load the reference twice, to see that the measurement is right [default: off]. Its process

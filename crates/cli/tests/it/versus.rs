@@ -138,16 +138,25 @@ fn rounds_are_repeated_and_shown_after_each() {
 }
 
 #[test]
-fn closed_users_take_turns_on_plain_http() {
+fn virtual_users_of_all_targets_are_compared_at_the_same_time() {
     let fixture = Fixture::with(PROVIDER);
     let port = fixture.mock.addr().port();
     let target = format!("a=http://localhost:{port}/health");
     let direct = format!("http://127.0.0.1:{port}/health");
     let args = ["versus", "--direct", &direct, "--target", &target, "--protocol", "http"];
-    let load = ["--stages", "2:6s", "--set", "versus.window=1s", "--quiet", "--allow-invalid"];
+    let load = ["--stages", "2:10s", "--quiet", "--allow-invalid"];
     let output = fixture.plimsoll(&[&args[..], &load].concat());
     assert!(matches!(output.code, Some(0 | 3)), "{}{}", output.stdout, output.stderr);
-    assert_eq!(json(&fixture)["schedule"], "turns");
+    let versus = json(&fixture);
+    assert_eq!(versus["schedule"], "together");
+    let added = versus["differences"].as_array().unwrap();
+    let median = added.iter().find(|found| found["quantile"] == "p50").unwrap();
+    assert!(median["value_ns"].is_number(), "{median}");
+    for target in versus["targets"].as_array().unwrap() {
+        let (rate, turns) = (&target["throughput"], &target["turns"]);
+        let per_s = turns.as_f64().unwrap() / 10.0;
+        assert!((rate.as_f64().unwrap() / per_s - 1.0).abs() < 0.05, "{rate} for {per_s}");
+    }
 }
 
 #[test]
@@ -187,7 +196,17 @@ fn wrong_usage_and_unlike_targets_are_named_before_the_load() {
             "NO_SUCH_VARIABLE is not set",
         ),
         (
-            &["versus", "--direct", &direct, "--target", &good, "--stages", "5:9s"],
+            &[
+                "versus",
+                "--direct",
+                &direct,
+                "--target",
+                &good,
+                "--stages",
+                "5:9s",
+                "--schedule",
+                "turns",
+            ],
             "make it 10s or longer",
         ),
         (

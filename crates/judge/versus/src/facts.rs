@@ -1,6 +1,6 @@
 //! What is known of a run beside its blocks.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::LoadModel;
 use plimsoll_stats::Looks;
 
@@ -26,6 +26,8 @@ pub struct Facts {
     pub rate: Option<f64>,
     /// Length of the measured stages, in seconds.
     pub duration_s: f64,
+    /// How long each target is loaded in them, in seconds.
+    pub loaded_s: f64,
     /// Whether seconds were left out by sampling: one in so many was kept.
     pub one_in: u32,
     /// Whether generator and targets share a host.
@@ -44,6 +46,13 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether the requests of a block were sent by virtual users: a faster target has more turns
+    /// than others, and those lack nothing.
+    pub(crate) fn is_closed(&self, block: &Block) -> bool {
+        let stage = self.stages.get(block.stage.index());
+        stage.is_some_and(|stage| stage.model == LoadModel::Closed)
+    }
+
     /// The target that all others are compared with.
     pub fn reference(&self) -> usize {
         self.targets.iter().position(|target| target.role == Role::Reference).unwrap_or_default()
@@ -98,8 +107,7 @@ pub struct TargetFacts {
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Turns that it completed per second while it was loaded; in closed stages a figure of its
-    /// own.
+    /// Turns that it completed per second while it was loaded.
     pub throughput: Option<f64>,
     /// Calls that it made to the provider, by the provider's own log.
     pub upstream_calls: Option<u64>,

@@ -137,8 +137,9 @@ fn ending(facts: &Facts, run: Run<'_>, block: &Block) -> Ending {
             match turn(block, index) {
                 Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
                 Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
-                // By turns, a faster target has more turns than others.
-                None if gone || run.batching.is_by_turns() => Ending::Complete,
+                None if gone || facts.is_closed(block) || run.batching.is_by_turns() => {
+                    Ending::Complete
+                }
                 Some(_) | None => Ending::Lost,
             }
         })

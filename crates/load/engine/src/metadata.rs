@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Moment, MonotonicClock};
+use plimsoll_measure::{Moment, MonotonicClock, StageId};
 use plimsoll_metrics::{Expectation, LoadModel, RunInfo, RunMetadata, StageInfo, TargetInfo};
 use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_workload::ScenarioSpec;
@@ -71,10 +71,16 @@ fn stages(run: &PreparedRun) -> Vec<StageInfo> {
         *count += 1;
         if *count == 1 { notation } else { format!("{notation}#{count}") }
     });
-    run.schedule.stages().iter().zip(name).map(|(stage, name)| info(stage, name)).collect()
+    run.schedule.stages().iter().zip(name).map(|(stage, name)| info(run, stage, name)).collect()
 }
 
-fn info(stage: &StagePlan, name: String) -> StageInfo {
+/// How many targets have virtual users at the same time.
+fn targets_at_once(run: &PreparedRun, stage: StageId) -> f64 {
+    let beside = run.pairs.as_ref().filter(|pairs| pairs.gap(stage).is_some());
+    beside.map_or(1.0, |pairs| pairs.targets().into())
+}
+
+fn info(run: &PreparedRun, stage: &StagePlan, name: String) -> StageInfo {
     StageInfo {
         name,
         model: if matches!(stage.load, Load::Closed { .. }) {
@@ -86,7 +92,9 @@ fn info(stage: &StagePlan, name: String) -> StageInfo {
         start_s: stage.start.as_secs_f64(),
         duration_s: (stage.end.saturating_sub(stage.start)).as_secs_f64(),
         users: match stage.load {
-            Load::Closed { from, to } => Some(f64::midpoint(from.into(), to.into())),
+            Load::Closed { from, to } => {
+                Some(f64::midpoint(from.into(), to.into()) * targets_at_once(run, stage.id))
+            }
             _ => None,
         },
         ..StageInfo::default()

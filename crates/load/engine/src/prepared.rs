@@ -24,8 +24,8 @@ pub(crate) struct PreparedRun {
     pub(crate) schedule: Schedule,
     /// Only in a comparison.
     pub(crate) pairs: Option<PairSchedule>,
-    /// The windows of the targets of a comparison in closed stages, in the order of time.
-    pub(crate) windows: Vec<TargetWindow>,
+    /// By target of a comparison: when it has virtual users.
+    pub(crate) user_windows: Vec<Vec<TargetWindow>>,
     pub(crate) workload: Workload,
     /// The seed of ids of conversations.
     pub(crate) ids: IdSeed,
@@ -88,7 +88,7 @@ impl PreparedRun {
         Ok(Self {
             plan,
             schedule,
-            windows: pairs.as_ref().map(PairSchedule::closed_windows).unwrap_or_default(),
+            user_windows: pairs.as_ref().map(user_windows).unwrap_or_default(),
             pairs,
             workload,
             ids,
@@ -174,6 +174,11 @@ impl PreparedRun {
         };
         Ok(Connector::new(endpoint, tls, options)?)
     }
+}
+
+/// When each target of a comparison has virtual users.
+fn user_windows(pairs: &PairSchedule) -> Vec<Vec<TargetWindow>> {
+    (0..pairs.targets()).map(|target| pairs.user_windows(TargetId(target))).collect()
 }
 
 /// The schedule of a comparison.

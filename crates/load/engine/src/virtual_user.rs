@@ -1,11 +1,13 @@
 //! The closed model: users who start their next conversation when the last one is over.
 
+use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{ConversationKey, Moment, Nanos};
 use plimsoll_plan::HttpVersion;
 use plimsoll_schedule::{ActiveWindow, TargetWindow};
+use tokio::task::spawn_local;
 
 use crate::connections::ConnectionSet;
 use crate::conversation::{ConversationStart, run_conversation};
@@ -28,8 +30,7 @@ pub(crate) fn run_virtual_user(
     let (mut timeout, mut iteration) = (LazyTimeout::new(&worker.clock), 0);
     async move {
         if worker.run.pairs.is_some() {
-            // Boxed, so that users with one target do not have the room for it.
-            return Box::pin(run_in_turns(worker, number, windows)).await;
+            return compare(&worker, number, &windows);
         }
         for window in windows {
             let connections = connections(&worker);
@@ -44,29 +45,64 @@ pub(crate) fn run_virtual_user(
     }
 }
 
-/// The same in a comparison: in the window of each target with that target alone. In every round
-/// each target gets the same conversations, as many of them as it has time for.
-async fn run_in_turns(worker: Rc<Worker>, number: u32, active: Vec<ActiveWindow>) {
+/// The conversations that a user has with all targets of a comparison: in every round of windows
+/// each target gets the same ones, as many of them as it has time for.
+#[derive(Debug, Default)]
+struct SharedConversations {
+    round: Cell<Option<u32>>,
+    /// The number of the round's first one.
+    first: Cell<u32>,
+    /// The most that a target has had in it.
+    most: Cell<u32>,
+}
+
+impl SharedConversations {
+    /// The number of conversation `count` of a target in a round.
+    fn number(&self, round: u32, count: u32) -> u32 {
+        if self.round.replace(Some(round)) != Some(round) {
+            self.first.set(self.first.get().wrapping_add(self.most.replace(0)));
+        }
+        self.most.set(self.most.get().max(count + 1));
+        self.first.get().wrapping_add(count)
+    }
+}
+
+/// The same in a comparison: each target has a user of its own, in the windows of the target.
+fn compare(worker: &Rc<Worker>, number: u32, active: &[ActiveWindow]) {
+    let shared = Rc::new(SharedConversations::default());
+    for windows in &worker.run.user_windows {
+        let overlaps = windows.iter().flat_map(|window| {
+            let of_window = active.iter().filter_map(|active| overlap(active, window));
+            of_window.map(|part| (part, *window))
+        });
+        let parts: Vec<_> = overlaps.collect();
+        spawn_local(run_on_target(Rc::clone(worker), number, Rc::clone(&shared), parts));
+    }
+}
+
+/// Runs the user that one target has, in its parts of windows.
+async fn run_on_target(
+    worker: Rc<Worker>,
+    number: u32,
+    shared: Rc<SharedConversations>,
+    parts: Vec<(ActiveWindow, TargetWindow)>,
+) {
     let mut timeout = LazyTimeout::new(&worker.clock);
-    let (mut round, mut first, mut most) = (None, 0_u32, 0_u32);
-    for window in &worker.run.windows {
+    let (mut round, mut count) = (None, 0);
+    let mut connections = connections(&worker);
+    for (part, window) in parts {
         if round.replace(window.round) != Some(window.round) {
-            first = first.wrapping_add(std::mem::take(&mut most));
+            (connections, count) = (self::connections(&worker), 0);
         }
-        let connections = connections(&worker);
-        let mut count = 0;
-        for part in active.iter().filter_map(|active| overlap(active, window)) {
-            let (mut free, to) = (worker.origin + part.from, worker.origin + part.to);
-            worker.timer.sleep_until(free).await;
-            let out = &worker.source_of(window.target).end;
-            while free < worker.end_by(to).min(out.get()) && worker.has_requests_left() {
-                let block = ConversationKey::iteration(number, first.wrapping_add(count));
-                count += 1;
-                let key = worker.conversation_on(block, window.target);
-                free = run_iteration(&worker, key, &connections, &mut timeout, free, to).await;
-            }
+        let (mut free, to) = (worker.origin + part.from, worker.origin + part.to);
+        worker.timer.sleep_until(free).await;
+        let out = &worker.source_of(window.target).end;
+        while free < worker.end_by(to).min(out.get()) && worker.has_requests_left() {
+            let block = ConversationKey::iteration(number, shared.number(window.round, count));
+            count += 1;
+            let key = worker.conversation_on(block, window.target);
+            free = run_iteration(&worker, key, &connections, &mut timeout, free, to).await;
         }
-        most = most.max(count);
     }
 }
 

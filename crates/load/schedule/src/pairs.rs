@@ -25,7 +25,7 @@ use crate::schedule::Schedule;
 use crate::spec::Arrivals;
 use crate::stage_table::StageTable;
 pub use arrivals::PairedArrivals;
-use layout::Layout;
+use layout::{Layout, Segment};
 use orders::Orders;
 
 /// How the targets of a comparison share the time.
@@ -60,7 +60,8 @@ pub enum PairOrder {
 pub struct PairSpec {
     /// Number of targets.
     pub targets: u16,
-    /// How they share the time in open stages; in closed stages they always take turns.
+    /// How they share the time. Virtual users of all targets run beside each other unless they take
+    /// turns.
     pub mode: PairMode,
     /// Their order.
     pub order: PairOrder,
@@ -98,10 +99,10 @@ pub struct Spot {
     pub counts: bool,
 }
 
-/// A window of time that one target has for itself.
+/// A window of time in which one target is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetWindow {
-    /// The round that it belongs to.
+    /// The round of windows that it belongs to: in each, all targets get the same conversations.
     pub round: u32,
     /// The target.
     pub target: TargetId,
@@ -172,11 +173,28 @@ impl PairSchedule {
         (Some(windows.round), within >= settling(windows.length).as_u64())
     }
 
-    /// The windows of all targets in closed stages, in the order of time.
-    pub fn closed_windows(&self) -> Vec<TargetWindow> {
+    /// The windows in which a target has virtual users, in the order of time: its own ones where
+    /// targets take turns, else the stages.
+    pub fn user_windows(&self, target: TargetId) -> Vec<TargetWindow> {
         let Inner { layout, orders, .. } = &*self.0;
         let closed = layout.segments().iter().filter(|segment| segment.closed);
-        closed.flat_map(|segment| segment.target_windows(orders)).collect()
+        (0..)
+            .zip(closed)
+            .filter_map(|(round, segment)| {
+                let own = segment.target_windows(orders).into_iter().find(|w| w.target == target);
+                let whole = TargetWindow { round, target, from: segment.start, to: segment.end };
+                match segment.windows {
+                    Some(_) => own.map(|own| TargetWindow { round, ..own }),
+                    None => Some(whole),
+                }
+            })
+            .collect()
+    }
+
+    /// How long each target is loaded in a stage.
+    pub fn loaded(&self, stage: StageId) -> Nanos {
+        let of_stage = self.0.layout.segments().iter().filter(|segment| segment.stage == stage);
+        of_stage.map(Segment::loaded).sum()
     }
 
     /// The end of the window that a target has at an offset; `None` outside of its windows, and
@@ -187,7 +205,8 @@ impl PairSchedule {
         windows.into_iter().find(|window| window.target == target).map(|window| window.to)
     }
 
-    /// The time between two requests of a block in an open stage of `spread` or `together`.
+    /// The time between two requests of a block in `spread` or `together`, the least possible for
+    /// virtual users; `None` where targets take turns.
     pub fn gap(&self, stage: StageId) -> Option<Nanos> {
         self.0.layout.gap(stage)
     }

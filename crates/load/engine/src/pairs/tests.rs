@@ -199,7 +199,7 @@ fn blocks_without_a_target_that_is_taken_out(response_ms: u64) -> usize {
 
 #[test]
 fn in_turns_users_have_one_target_at_a_time_and_repeat_the_same_conversations() {
-    let profile = "versus: {window: 2s}\nstages: '3:8s'\n";
+    let profile = "versus: {schedule: turns, window: 2s}\nstages: '3:8s'\n";
     let run = compare(profile, 2, ScriptedTarget::always(respond_after(100)));
     // Two rounds of two windows of 2 s, 20 conversations for each of 3 users.
     let mut windows: BTreeMap<u64, BTreeSet<u16>> = BTreeMap::new();
@@ -226,7 +226,7 @@ fn in_turns_users_have_one_target_at_a_time_and_repeat_the_same_conversations() 
 fn the_faster_target_has_more_of_the_same_conversations_in_a_round() {
     // Whichever target is first answers in 50 ms, for the time of one window, and then all in 100.
     let target = ScriptedTarget::script([respond_after(50); 40], respond_after(100));
-    let run = compare("versus: {window: 2s}\nstages: '1:8s'\n", 2, target);
+    let run = compare("versus: {schedule: turns, window: 2s}\nstages: '1:8s'\n", 2, target);
     let counts = by_block(&run.samples, 2).into_values().fold([0, 0], |[both, one], block| {
         if block.len() == 2 { [both + 1, one] } else { [both, one + 1] }
     });

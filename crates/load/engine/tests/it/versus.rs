@@ -148,7 +148,8 @@ fn every_block_is_complete_at_each_target_once_with_equal_content_and_common_dra
 #[test]
 fn in_turns_the_mock_sees_one_target_at_a_time() {
     let mock = mock();
-    let profile = "stages: '4:2s'\nworkers: 2\nversus: {window: 500ms, control: false}";
+    let profile =
+        "stages: '4:2s'\nworkers: 2\nversus: {schedule: turns, window: 500ms, control: false}";
     let compared = compare(&mock, plan(&mock, "", profile));
     let records = compared.records(2);
     let start = compared.result.metadata.stages[0].start_s;
@@ -170,6 +171,35 @@ fn in_turns_the_mock_sees_one_target_at_a_time() {
         assert_eq!(hashes.len(), 1);
     }
     assert!(compared.blocks.iter().all(|block| block.window.is_some()));
+}
+
+/// Four users of each target, at the same time. What both answered is compared turn by turn.
+#[test]
+fn virtual_users_of_all_targets_run_at_the_same_time_with_the_same_conversations() {
+    let mock = mock();
+    let profile = "turns: 2\nstages: '4:2s'\nworkers: 2\nversus: {control: false}";
+    let compared = compare(&mock, plan(&mock, "", profile));
+    let records = compared.records(2);
+    let both: Vec<_> = records.values().filter(|at| at.len() == 2).collect();
+    assert!(both.len() >= 100, "{} of both", both.len());
+    for at in &both {
+        let hashes: BTreeSet<_> = at.values().map(|record| record.content_hash).collect();
+        assert_eq!(hashes.len(), 1);
+    }
+    // In each quarter of the time both targets have about as many requests.
+    let start = compared.result.metadata.stages[0].start_s;
+    let mut counts = [[0_u32; 4]; 2];
+    for sample in &compared.samples {
+        let at = sample.timeline.intended.as_nanos() as f64 / 1e9 - start;
+        counts[sample.target.index()][((at / 0.5) as usize).min(3)] += 1;
+    }
+    for (one, other) in counts[0].iter().zip(&counts[1]) {
+        let (least, most) = (one.min(other), one.max(other));
+        assert!(*least > 0 && *most < 3 * least, "{counts:?}");
+    }
+    let paired = compared.blocks.iter().filter(|block| block.turns.iter().all(Option::is_some));
+    assert_eq!(paired.count(), both.len());
+    assert!(compared.blocks.iter().all(|block| block.window.is_none()));
 }
 
 #[test]

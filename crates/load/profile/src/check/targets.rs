@@ -1,7 +1,7 @@
 //! Checks the targets, those of a comparison included.
 
 use plimsoll_measure::Nanos;
-use plimsoll_schedule::{Load, PairMode};
+use plimsoll_schedule::PairMode;
 
 use super::{ProfileCheck, Purpose, headers, top};
 use crate::path::ConfigPath;
@@ -182,11 +182,9 @@ impl ProfileCheck<'_> {
             let cause = "cannot end a comparison of several rounds: their number is what is fixed";
             self.report(path.clone(), cause, "leave `rounds` out, or `decide`");
         }
-        let mut stages = self.file.stages.iter().flat_map(|stages| &stages.0);
-        let closed = stages.any(|s| !s.warmup && matches!(s.load, Load::Closed { .. }));
-        if versus.schedule == PairMode::Turns || closed {
+        if versus.schedule == PairMode::Turns {
             let cause = "cannot end a comparison in which targets take turns: there are too few";
-            let fix = "use `@` stages with `schedule: spread`, or leave `decide` out";
+            let fix = "use `schedule: spread`, or leave `decide` out";
             self.report(path, cause, fix);
         }
     }
@@ -197,11 +195,11 @@ impl ProfileCheck<'_> {
         let own = file.targets.iter().any(|target| target.role == RoleFile::Control);
         let targets = file.targets.len() as u64 + u64::from(versus.control && !own);
         let least = versus.window.as_u64().saturating_mul(targets);
+        if versus.schedule != PairMode::Turns {
+            return;
+        }
         let stages = file.stages.iter().flat_map(|stages| &stages.0);
-        let in_turns = stages.filter(|stage| {
-            versus.schedule == PairMode::Turns || matches!(stage.load, Load::Closed { .. })
-        });
-        let too_short = in_turns
+        let too_short = stages
             .filter(|stage| {
                 !stage.warmup
                     && stage.duration.as_ref().is_some_and(|length| length.as_u64() < least)

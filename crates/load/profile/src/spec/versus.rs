@@ -65,10 +65,10 @@ pub enum RoleFile {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersusFile {
-    /// How the targets share the time of `@` and `trace` stages. `spread`: every request goes to
-    /// all of them, one after another, a fixed time apart. `together`: to all of them at once,
-    /// for targets on different hosts. `turns`: one target is loaded alone for some seconds, then
-    /// the next. Stages with virtual users always take turns.
+    /// How the targets share the time. `spread`: every request goes to all of them, one after
+    /// another, a fixed time apart. `together`: to all of them at once, for targets on different
+    /// hosts. `turns`: one target is loaded alone for some seconds, then the next. Virtual users:
+    /// each target has its own, with the same conversations, at the same time or by turns.
     #[serde(default)]
     pub schedule: PairMode,
     /// The order of the targets: `random` and balanced, or `fixed` to see how much it matters.

@@ -54,10 +54,12 @@ impl Layout {
         let (mut gaps, mut on_axis) = (Vec::new(), Vec::new());
         for stage in stages {
             let from = builder.axis;
-            let is_closed = matches!(stage.load, Load::Closed { .. });
-            if is_closed || spec.mode == PairMode::Turns {
+            if spec.mode == PairMode::Turns {
                 gaps.push(None);
                 builder.turns(stage);
+            } else if is_closed(stage) {
+                gaps.push(Some(AT_ONCE));
+                builder.stretch(stage, stage.start, stage.end, AT_ONCE);
             } else {
                 let gap = gap(stage, || arrivals(stage.id), spec);
                 gaps.push(Some(gap));
@@ -93,6 +95,11 @@ impl Layout {
 }
 
 impl Segment {
+    /// How long each target is loaded in it.
+    pub(super) fn loaded(&self) -> Nanos {
+        self.windows.map_or_else(|| self.end.saturating_sub(self.start), |windows| windows.length)
+    }
+
     /// The windows of all targets, in the order of time; none where they run beside each other.
     pub(super) fn target_windows(&self, orders: &Orders) -> Vec<TargetWindow> {
         let Some(Windows { round, length }) = self.windows else { return Vec::new() };
@@ -143,10 +150,10 @@ impl Builder<'_> {
         let part = Nanos::new((length.as_u64() - alone) / (rounds + 1));
         let mut start = stage.start;
         for _ in 0..rounds {
-            let end = self.stretch(stage.id, start, start + part, gap);
+            let end = self.stretch(stage, start, start + part, gap);
             start = self.round(stage, end, window);
         }
-        self.stretch(stage.id, start, stage.end, gap);
+        self.stretch(stage, start, stage.end, gap);
     }
 
     fn targets(&self) -> u64 {
@@ -154,10 +161,10 @@ impl Builder<'_> {
     }
 
     /// Adds a stretch of time beside each other, and gives its end.
-    fn stretch(&mut self, stage: StageId, start: Nanos, end: Nanos, gap: Nanos) -> Nanos {
-        let from = self.axis;
+    fn stretch(&mut self, plan: &StagePlan, start: Nanos, end: Nanos, gap: Nanos) -> Nanos {
+        let (stage, closed, from) = (plan.id, is_closed(plan), self.axis);
         self.axis += end.saturating_sub(start);
-        self.segments.push(Segment { stage, closed: false, start, end, from, gap, windows: None });
+        self.segments.push(Segment { stage, closed, start, end, from, gap, windows: None });
         end
     }
 
@@ -168,10 +175,15 @@ impl Builder<'_> {
         let end = start + Nanos::new(length.as_u64().saturating_mul(self.targets()));
         let windows = Some(Windows { round: self.rounds, length });
         self.rounds += 1;
-        let (closed, gap) = (matches!(stage.load, Load::Closed { .. }), Nanos::ZERO);
+        let (closed, gap) = (is_closed(stage), Nanos::ZERO);
         self.segments.push(Segment { stage: stage.id, closed, start, end, from, gap, windows });
         end
     }
+}
+
+/// Whether a stage has virtual users.
+const fn is_closed(stage: &StagePlan) -> bool {
+    matches!(stage.load, Load::Closed { .. })
 }
 
 /// The time between two requests of a block: the requests of all blocks are then evenly spaced at

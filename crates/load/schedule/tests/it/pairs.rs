@@ -128,18 +128,36 @@ fn in_turns_each_target_has_the_time_alone_and_the_same_blocks_at_the_same_offse
 }
 
 #[test]
-fn closed_stages_take_turns_whatever_the_mode() {
+fn virtual_users_have_all_of_a_stage_beside_each_other() {
     let (_, pairs) = paired("w4:1s,@10:1s,8:20s", Arrivals::Constant, &spec(2, PairMode::Spread));
-    let windows = pairs.closed_windows();
+    for target in [0, 1].map(TargetId) {
+        let windows = pairs.user_windows(target);
+        let times = windows.iter().map(|w| (w.from.as_secs_f64(), w.to.as_secs_f64()));
+        assert_eq!(times.collect::<Vec<_>>(), [(0.0, 1.0), (2.0, 22.0)]);
+        assert_ne!(windows[0].round, windows[1].round, "each stage has its own conversations");
+    }
+    let within = pairs.window(Nanos::from_secs(3));
+    assert_eq!(within, (None, true), "no window, and nothing is left out");
+    assert_eq!(pairs.rounds(StageId(2)), 0);
+    assert_eq!(pairs.loaded(StageId(2)), Nanos::from_secs(20));
+}
+
+#[test]
+fn virtual_users_take_turns_where_targets_do() {
+    let (_, pairs) = paired("w4:1s,@10:10s,8:20s", Arrivals::Constant, &spec(2, PairMode::Turns));
+    let of_target = |target: u16| pairs.user_windows(TargetId(target));
+    let mut windows = [of_target(0), of_target(1)].concat();
+    windows.sort_by_key(|window| window.from);
     assert!(windows.windows(2).all(|pair| pair[0].to <= pair[1].from));
     assert_eq!(windows.len(), 2 + 4, "two of the warm-up, and two rounds of 5 s each");
     let measured = &windows[2..];
-    assert_eq!((measured[0].from, measured[3].to), (Nanos::from_secs(2), Nanos::from_secs(22)));
+    assert_eq!((measured[0].from, measured[3].to), (Nanos::from_secs(11), Nanos::from_secs(31)));
     for round in measured.chunks(2) {
         assert_eq!(round[0].round, round[1].round);
         assert_ne!(round[0].target, round[1].target);
     }
     assert_eq!(pairs.blocks(StageId(2)), 0);
+    assert_eq!(pairs.loaded(StageId(2)), Nanos::from_secs(10));
 }
 
 #[test]
