@@ -20,6 +20,9 @@ pub enum StreamStatus {
     Truncated,
 }
 
+/// The bytes that a stream may have before its first content.
+const UNDERSTOOD: u64 = 2 << 10;
+
 /// Reads usage, content events and completeness from a response as it passes. Feed it the chunks
 /// that are relayed; it does not change them.
 ///
@@ -55,6 +58,8 @@ struct StreamSource {
 struct Observed {
     usage: Option<Usage>,
     content_events: u64,
+    /// Bytes that passed.
+    bytes: u64,
     /// Bytes of text in content events, as they are escaped in JSON.
     content_bytes: u64,
     status: StreamStatus,
@@ -81,6 +86,7 @@ impl UsageObserver {
     /// Observes the next bytes; returns the number of content events that ended in them.
     pub fn feed(&mut self, chunk: &[u8]) -> u64 {
         let before = self.observed.content_events;
+        self.observed.bytes += chunk.len() as u64;
         let too_long = match &mut self.source {
             Source::Stream(source) => source.feed(chunk, &mut self.observed),
             Source::Body { buffered, .. } if buffered.len() + chunk.len() <= MAX_EVENT_BYTES => {
@@ -105,12 +111,23 @@ impl UsageObserver {
             self.observed = Observed {
                 usage,
                 content_events: 1,
+                bytes: buffered.len() as u64,
                 content_bytes,
                 status: StreamStatus::Finished,
                 is_answer: answer::is_answer(*endpoint, buffered),
             };
         }
         self.observed.status
+    }
+
+    /// Whether what passed is understood: a stream that says much, or has ended, and had nothing
+    /// that is known here is not. Nor is one with an event beyond the limit.
+    pub const fn is_understood(&self, has_ended: bool) -> bool {
+        let most = if has_ended { 0 } else { UNDERSTOOD };
+        let is_foreign = self.observed.content_events == 0
+            && matches!(self.observed.status, StreamStatus::Truncated)
+            && self.observed.bytes > most;
+        !is_foreign && !matches!(self.source, Source::TooLong)
     }
 
     /// Whether the response that has ended is a whole and good answer, fit to be given to others:
@@ -153,6 +170,7 @@ impl Observed {
         Self {
             usage: None,
             content_events: 0,
+            bytes: 0,
             content_bytes: 0,
             status: StreamStatus::Truncated,
             is_answer: false,

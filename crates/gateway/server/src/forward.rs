@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::http::response::Parts as ResponseParts;
@@ -18,8 +18,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::content::is_event_stream;
+use crate::decode::{DecodeFilter, Decoder};
 use crate::error_response::ErrorResponse;
 use crate::headers::{prepare_request, remove_hop_by_hop};
+use crate::judge;
 use crate::proxy_body::{ProxyBody, Source};
 use crate::request_body::{
     BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY, WaitingForClient, no_memory,
@@ -42,6 +44,8 @@ pub(crate) const SLOW_UPSTREAM: &str = "the upstream did not answer in time";
 /// An upstream's response whose body is still on the connection.
 pub(crate) struct UpstreamResponse {
     pub(crate) response: Response<Incoming>,
+    /// Undoes the encoding of the body, which the headers do not name any more.
+    decoder: Option<Decoder>,
     connection: UpstreamConn,
     in_flight: InFlightGuard,
 }
@@ -169,7 +173,7 @@ fn outcome(
     }
     match sent {
         Ok(Ok((response, connection))) => {
-            Ok(Box::new(UpstreamResponse { response, connection, in_flight }))
+            Ok(Box::new(UpstreamResponse { response, decoder: None, connection, in_flight }))
         }
         Ok(Err(UpstreamError::Connect)) => {
             Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
@@ -233,12 +237,20 @@ pub(crate) fn upstream_uri(uri: &Uri, strip: Option<&str>) -> Result<Uri, ErrorR
 }
 
 impl UpstreamResponse {
-    /// Reads the whole response, bounded in size and time.
+    /// Decodes the body from here on, where it is encoded in a known way.
+    pub(crate) fn decode(&mut self) {
+        if self.decoder.is_none() && !self.response.body().is_end_stream() {
+            self.decoder = Decoder::take_from(self.response.headers_mut());
+        }
+    }
+
+    /// Reads the whole response, bounded in size and time, and decodes it.
     pub(crate) async fn collect(
-        self: Box<Self>,
+        mut self: Box<Self>,
         context: &RequestContext,
     ) -> Result<(ResponseParts, Bytes), ErrorResponse> {
-        let Self { response, connection, in_flight } = *self;
+        self.decode();
+        let Self { response, decoder, connection, in_flight } = *self;
         let (mut parts, incoming) = response.into_parts();
         let limit = usize::try_from(context.config.server.response_bytes.0).unwrap_or(usize::MAX);
         let bounds = Bounds { bytes: limit, time: WHOLE_TIMEOUT };
@@ -256,6 +268,10 @@ impl UpstreamResponse {
         context.worker.pool.release(in_flight.endpoint(), connection);
         remove_hop_by_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
+        let body = match decoder {
+            Some(decoder) => decode_whole(context, decoder, body, limit).await?,
+            None => body,
+        };
         Ok((parts, body))
     }
 
@@ -265,7 +281,7 @@ impl UpstreamResponse {
         context: &RequestContext,
         upstream: &Upstream,
     ) -> (ResponseParts, ProxyBody) {
-        let Self { response, connection, in_flight } = *self;
+        let Self { response, decoder, connection, in_flight } = *self;
         let (mut parts, incoming) = response.into_parts();
         remove_hop_by_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
@@ -275,6 +291,23 @@ impl UpstreamResponse {
         let idle_limit = upstream.idle_timeout.0;
         let source =
             Source { incoming, connection: Some((Rc::clone(&worker.pool), connection)), in_flight };
-        (parts, ProxyBody::new(source, worker, idle_limit, faults))
+        let mut body = ProxyBody::new(source, worker, idle_limit, faults);
+        if let Some(decoder) = decoder {
+            body.add_filter(Box::new(DecodeFilter(decoder)));
+        }
+        (parts, body)
     }
+}
+
+/// Decodes a whole body, which may become as large as one that is not encoded.
+async fn decode_whole(
+    context: &RequestContext,
+    mut decoder: Decoder,
+    body: Bytes,
+    limit: usize,
+) -> Result<Bytes, ErrorResponse> {
+    let size = body.len();
+    let decoded = judge::aside(size, move || decoder.decode(&body, limit)).await?;
+    let decoded = decoded.map_err(|error| ErrorResponse::bad_gateway(error.to_string()))?;
+    context.made(decoded)
 }

@@ -72,10 +72,11 @@ pub(crate) async fn answer(
 /// The response for the client without personal data.
 async fn scrubbed(
     context: Box<RequestContext>,
-    upstream_response: Box<UpstreamResponse>,
+    mut upstream_response: Box<UpstreamResponse>,
     (scrub, upstream): (&Scrub, &Upstream),
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
+    upstream_response.decode();
     let response = &upstream_response.response;
     // What has no body needs no type.
     let reading = if response.body().is_end_stream() {

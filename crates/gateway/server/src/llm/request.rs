@@ -8,6 +8,7 @@ use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Trans
 use super::cache_key::BodyKey;
 use super::parse_cache::BodyDigest;
 use crate::budget::Demand;
+use crate::config::Config;
 use crate::error_response::ErrorResponse;
 use crate::spec::DialectSpec;
 
@@ -58,6 +59,11 @@ impl LlmRequest {
             max_tokens: if completes { self.max_tokens } else { Some(0) },
             answers: self.answers,
         }
+    }
+
+    /// Whether a layer reads or keeps the answer, which must then not be encoded.
+    pub(super) fn is_answer_read(&self, config: &Config) -> bool {
+        config.spec.cache.is_some() || self.translator.is_some() || config.reads_responses()
     }
 
     /// The endpoint that the upstream is asked at, in whose dialect it responds.

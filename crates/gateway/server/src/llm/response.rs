@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, StatusCode};
 use plimsoll_gateway_dialect::{
@@ -46,10 +46,13 @@ impl Completion {
 /// Prepares the upstream's response for the client.
 pub(super) async fn prepare(
     context: &mut RequestContext,
-    upstream: Box<UpstreamResponse>,
+    mut upstream: Box<UpstreamResponse>,
     (request, proxy): (&LlmRequest, &Proxy),
     mut completion: Completion,
 ) -> Result<ReadyResponse, ErrorResponse> {
+    if request.is_answer_read(&context.config) {
+        upstream.decode();
+    }
     let usage = Rc::new(ObservedUsage::default());
     context.usage = Some(Rc::clone(&usage));
     let status = upstream.response.status();
@@ -65,7 +68,11 @@ pub(super) async fn prepare(
     if status != StatusCode::OK || !is_expected(request, headers) || forbids_keeping(headers) {
         completion.keep_nothing();
     }
+    // In a way that is not known here.
     let compressed = is_encoded(headers);
+    if compressed && request.translator.is_some() {
+        return Err(unknown_encoding(headers));
+    }
     if let Some(scrub) = &context.config.scrub {
         scrub.reading(headers, Reading::Json)?;
     }
@@ -76,7 +83,10 @@ pub(super) async fn prepare(
     let Completion { reservation, cache_write } = completion;
     let (mut parts, mut body) = upstream.into_proxy_body(context, &proxy.upstream);
     // Otherwise nobody needs the usage, or to know whether the response was complete.
-    if reservation.is_some() || cache_write.is_some() || context.config.observes_requests {
+    let is_observed =
+        reservation.is_some() || cache_write.is_some() || context.config.observes_requests;
+    // Of what cannot be read nothing is known: its reservation is dropped, and so charged.
+    if is_observed && !compressed {
         let source = (request.upstream_endpoint(), is_stream);
         body.add_filter(Box::new(UsageFilter::new(source, reservation, &usage)));
     }
@@ -104,6 +114,15 @@ fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
         Streaming::No => MediaType::read(headers).is_some_and(|kind| kind.is_plain_json()),
         Streaming::Yes | Streaming::WithUsage => is_event_stream(headers),
     }
+}
+
+/// The error for an answer that must be translated and cannot be read.
+fn unknown_encoding(headers: &HeaderMap) -> ErrorResponse {
+    let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes).unwrap_or_default();
+    let coding: String = String::from_utf8_lossy(coding).chars().take(40).collect();
+    ErrorResponse::bad_gateway(format!(
+        "the upstream's answer has `content-encoding: {coding}`: gzip, deflate, br and zstd are read"
+    ))
 }
 
 /// Adds the filters that change a stream.

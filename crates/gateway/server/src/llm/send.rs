@@ -36,8 +36,7 @@ pub(crate) async fn send_upstream(
         }
     };
     // Responses that are read or cached for other callers must not be compressed.
-    let cached = context.config.spec.cache.is_some();
-    if cached || request.translator.is_some() || context.config.reads_responses() {
+    if request.is_answer_read(&context.config) {
         ask_for_readable(&mut parts.headers);
     }
     forward::send(context, proxy, parts, RequestBody::Full(body)).await

@@ -60,12 +60,14 @@ impl UsageFilter {
         Self { observer, is_stream, reservation, usage: Rc::clone(usage) }
     }
 
-    fn settle(&mut self) {
+    fn settle(&mut self, has_ended: bool) {
         let usage = self.observer.usage();
         self.usage.set(usage);
         // A whole response that is no answer tells nothing of its cost, such as that of a task in
-        // the background: the reservation is charged.
-        let is_known = self.is_stream || usage.is_some() || self.observer.is_answer();
+        // the background, and neither does a stream in which nothing is understood: the reservation
+        // is charged.
+        let is_read = self.is_stream && self.observer.is_understood(has_ended);
+        let is_known = is_read || usage.is_some() || self.observer.is_answer();
         if let Some(reservation) = self.reservation.take().filter(|_| is_known) {
             let estimated = self.observer.estimated_tokens();
             poll_or_spawn(async move { reservation.settle(usage, estimated).await });
@@ -83,7 +85,7 @@ impl BodyFilter for UsageFilter {
         let ending = self.observer.finish();
         self.usage.truncated.set(self.is_stream && ending == StreamStatus::Truncated);
         self.usage.is_answer.set(self.observer.is_answer());
-        self.settle();
+        self.settle(true);
         Ok(Bytes::new())
     }
 
@@ -101,7 +103,7 @@ impl BodyFilter for UsageFilter {
 impl Drop for UsageFilter {
     fn drop(&mut self) {
         if self.is_stream {
-            self.settle();
+            self.settle(false);
         }
     }
 }

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::failure::Failure;
 use super::link::ServerLink;
 use crate::clock;
+use crate::decode::Decoder;
 use crate::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::request_body::RequestBody;
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn, UpstreamError};
@@ -63,7 +64,8 @@ pub(super) async fn exchange(
     let head = head(parts.status.as_u16(), &parts.headers);
     let mut reader = AnswerReader::new(id, &head, link.limit);
     let mut held = None;
-    let is_whole = read((&mut reader, asker), &mut body, (memory, &mut held)).await?;
+    let decoder = Decoder::of_body(&parts.headers).map(|decoder| (decoder, link.limit));
+    let is_whole = read((&mut reader, asker), (&mut body, decoder), (memory, &mut held)).await?;
     let answer = reader.finish()?;
     if is_whole {
         pool.release(in_flight.endpoint(), connection);
@@ -76,12 +78,15 @@ pub(super) async fn exchange(
 /// Reads the answer. Whether the body is read to its end.
 async fn read(
     (reader, asker): (&mut AnswerReader, Asker<'_>),
-    body: &mut Incoming,
+    (body, mut decoder): (&mut Incoming, Option<(Decoder, usize)>),
     (memory, held): (&Arc<MemoryBudget>, &mut Option<Held>),
 ) -> Result<bool, Failure> {
     let mut size = 0;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
+        let Ok(mut data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
+        if let Some((decoder, most)) = &mut decoder {
+            data = decoder.decode(&data, *most).map_err(|_| Failure::Broken)?.into();
+        }
         size += data.len();
         if size > UNCOUNTED {
             hold(held, size, memory)?;

@@ -25,6 +25,7 @@ mod cache;
 mod cache_answers;
 mod cache_reloads;
 mod dialects;
+mod encoded;
 mod errors;
 mod exchanges;
 mod floods;

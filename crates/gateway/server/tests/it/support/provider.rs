@@ -122,6 +122,28 @@ impl ResponseWriter {
         self.0.write_all(format!("{head}{body}").as_bytes())
     }
 
+    /// A body of any bytes, with `transfer-encoding: chunked`, one chunk for each piece.
+    pub(crate) fn pieces(&mut self, lines: &str, pieces: &[&[u8]]) -> io::Result<()> {
+        self.begin(lines, &[])?;
+        for piece in pieces {
+            self.go_on(piece)?;
+        }
+        self.end()
+    }
+
+    /// The head of such a response, and its first piece.
+    pub(crate) fn begin(&mut self, lines: &str, first: &[u8]) -> io::Result<()> {
+        let head = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{lines}\r\n");
+        self.0.write_all(head.as_bytes())?;
+        if first.is_empty() { Ok(()) } else { self.go_on(first) }
+    }
+
+    /// A further piece.
+    pub(crate) fn go_on(&mut self, piece: &[u8]) -> io::Result<()> {
+        let chunk = [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
+        self.0.write_all(&chunk)
+    }
+
     pub(crate) fn json(&mut self, status: u16, body: &Value) -> io::Result<()> {
         self.whole(status, "application/json", &body.to_string())
     }
