@@ -1,7 +1,7 @@
 //! A process that ends with its owner.
 
 use std::io::{self, BufRead as _, BufReader};
-use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -66,6 +66,24 @@ impl ChildProcess {
     /// As [`Child::wait`].
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait()
+    }
+
+    /// Its standard error, if it is piped and was not taken before.
+    pub const fn stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// How it ended; `None` while it goes on.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    ///
+    /// # Errors
+    /// As [`ChildProcess::suspend`].
+    pub fn interrupt(&self) -> io::Result<()> {
+        self.signal(Signal::SIGINT)
     }
 
     /// Suspends the whole process, whatever it is doing.

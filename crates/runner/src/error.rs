@@ -4,8 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_engine::EngineError;
+use plimsoll_measure::{Nanos, Stripe};
 use plimsoll_metrics::MetricsError;
 use plimsoll_run_files::RunFileError;
+
+use crate::waited::Waited;
 
 /// Why a run could not be carried out, or its results could not be stored. What the target does is
 /// part of the result.
@@ -45,6 +48,38 @@ pub enum RunnerError {
         .0.display()
     )]
     ShardExists(PathBuf),
+    /// A run was ready only after its start, and sent nothing.
+    #[error(
+        "{who} was ready {late} after the common start, and sent nothing: its schedule is never shifted; start it earlier, give --start-at a later time, or set this host's clock"
+    )]
+    Late {
+        /// The run or shard.
+        who: String,
+        /// How long after.
+        late: String,
+    },
+    /// The start lies too far ahead.
+    #[error(
+        "the common start lies {ahead} ahead by this host's clock, more than --start-timeout allows; give an earlier --start-at or a longer timeout, or set this host's clock"
+    )]
+    TooFar {
+        /// How far ahead.
+        ahead: String,
+    },
+    /// Not all shards were ready in time.
+    #[error(
+        "nothing was sent, because not all shards were ready within --start-timeout: {who}; look into their own output, and start all shards again"
+    )]
+    NotReady {
+        /// Who is missing.
+        who: String,
+    },
+    /// The files by which shards agree on a start cannot be used.
+    #[error("the shards cannot agree on a start: {0}")]
+    BrokenStart(String),
+    /// The user ended the wait for the start.
+    #[error("interrupted before the common start: nothing was sent")]
+    InterruptedBeforeStart,
     /// The counts of a shard cannot be written.
     #[error(transparent)]
     Counts(#[from] RunFileError),
@@ -83,10 +118,50 @@ pub enum RunnerError {
 impl RunnerError {
     /// Whether the plan is at fault, and not the system: threads and timers are the system's.
     pub const fn is_usage(&self) -> bool {
-        use EngineError::{Thread, Worker, WorkerPanicked};
+        use EngineError::{NotBegun, Thread, Worker, WorkerPanicked};
         if matches!(self, Self::ShardExists(_)) {
             return true;
         }
-        matches!(self, Self::Engine(error) if !matches!(error, Thread(_) | Worker(_) | WorkerPanicked))
+        matches!(self, Self::Engine(error) if !matches!(error, Thread(_) | Worker(_) | WorkerPanicked | NotBegun))
+    }
+
+    /// Why the wait for the common start did not end with a start.
+    pub(crate) fn of_wait(waited: Waited, shard: Stripe) -> Self {
+        match waited {
+            Waited::Late(_, late) => {
+                let who = format!("shard {}/{}", shard.index(), shard.count());
+                let who = if shard == Stripe::WHOLE { "the run".to_owned() } else { who };
+                Self::Late { who, late: rounded(late) }
+            }
+            Waited::TooFar(ahead) => Self::TooFar { ahead: rounded(ahead) },
+            Waited::NotReady(missing) => Self::NotReady { who: names(&missing, shard.count()) },
+            Waited::Broken(why) => Self::BrokenStart(why),
+            Waited::Interrupted => Self::InterruptedBeforeStart,
+            Waited::Waits | Waited::Began(_) => Self::Engine(EngineError::NotBegun),
+        }
+    }
+}
+
+/// Shards by their place: the first few.
+fn names(missing: &[u64], count: u64) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<_> =
+        missing.iter().take(SHOWN).map(|index| format!("{index}/{count}")).collect();
+    match (shown.is_empty(), missing.len().saturating_sub(SHOWN)) {
+        (true, _) => {
+            "all are ready, and shard 0 or the launcher did not say when to begin".to_owned()
+        }
+        (_, 0) => format!("{} missing", shown.join(", ")),
+        (_, more) => format!("{} and {more} more missing", shown.join(", ")),
+    }
+}
+
+/// A length of time with a sensible unit.
+fn rounded(length: Nanos) -> String {
+    let seconds = length.as_secs_f64();
+    match seconds {
+        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        _ if seconds < 120.0 => format!("{seconds:.1} s"),
+        _ => format!("{:.0} min", seconds / 60.0),
     }
 }

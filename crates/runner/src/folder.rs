@@ -15,6 +15,7 @@ use nix::sys::statvfs::statvfs;
 use plimsoll_measure::Stripe;
 use plimsoll_metrics::RunMetadata;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
+use plimsoll_run_files::{ShardStatus, shard_status_json};
 
 use crate::error::RunnerError;
 pub(crate) use counts::CountsFile;
@@ -57,6 +58,12 @@ pub mod file {
     pub const COUNTS: &str = "counts.bin";
     /// The end of a shard: it is written last.
     pub const SHARD: &str = "shard.json";
+    /// A shard waits for the common start.
+    pub const READY: &str = "ready.json";
+    /// When all shards begin; beside their folders.
+    pub const START: &str = "start.json";
+    /// How far a shard is.
+    pub const PROGRESS: &str = "progress.json";
     /// Single requests with all their times.
     pub const EXEMPLARS: &str = "exemplars.json";
     /// The result of a suite.
@@ -150,7 +157,7 @@ impl RunDir {
         shard: Stripe,
     ) -> Result<Self, RunnerError> {
         let parent = options.out.join(run_id);
-        let path = parent.join(format!("shard-{:05}-of-{:05}", shard.index(), shard.count()));
+        let path = parent.join(shard_name(shard.index(), shard.count()));
         let created = fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path));
         created.map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => RunnerError::ShardExists(path.clone()),
@@ -225,11 +232,24 @@ impl RunDir {
         replace(&self.path, file, content)
     }
 
+    /// Writes the last file of a shard, which says that all others are whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn commit(&self, status: &ShardStatus) -> Result<(), RunnerError> {
+        self.write(file::SHARD, shard_status_json(status)?.as_bytes())
+    }
+
     /// Gives the reserved space back, for the results.
     pub fn release_space(&self) {
         if let Some(reservation) = &self.reservation {
             reservation.release();
         }
+    }
+
+    /// Removes the folder after all when it is dropped: the run did not begin.
+    pub(crate) const fn discard(&mut self) {
+        self.kept = false;
     }
 
     /// Keeps the folder; until then it is removed when it is dropped, because there was no run.
@@ -245,6 +265,11 @@ impl Drop for RunDir {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// The name of the folder of a shard.
+pub fn shard_name(index: u64, count: u64) -> String {
+    format!("shard-{index:05}-of-{count:05}")
 }
 
 /// Replaces a file of a folder atomically: a reader sees the old one or the new one.

@@ -2,6 +2,7 @@
 //!
 //! - [`Runner`], [`Finished`]: a plan is prepared, probed, carried out and summed up
 //! - [`folder`]: the folder of a run; it is removed again where no load begins
+//! - [`CommonStart`]: shards that begin at one instant
 //! - [`RunWatcher`]: sees runs while they go on
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
 //! - [`knee`]: probes of a search for the highest load that keeps an objective
@@ -20,7 +21,9 @@ pub mod knee;
 mod notes;
 mod runner;
 mod secrets;
+mod start;
 pub mod time;
+mod waited;
 mod watcher;
 
 pub use bound::Bound;
@@ -28,4 +31,5 @@ pub use child::ChildProcess;
 pub use error::RunnerError;
 pub use runner::{Finished, Runner};
 pub use secrets::Secrets;
+pub use start::{CommonStart, StartAt};
 pub use watcher::RunWatcher;

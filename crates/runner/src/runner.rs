@@ -1,16 +1,18 @@
 //! The one way to run a plan: from its preparation to its summary.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::{
-    Control, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
+    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
     Accounting, Distribution, GroupStats, Metric, MetricsError, RunExemplars, RunMetadata,
-    RunSummary, Threshold, TimeRecord,
+    RunSummary, ShardState, Threshold, TimeRecord,
 };
 use plimsoll_plan::Plan;
+use plimsoll_run_files::ShardStatus;
 use plimsoll_workload::{conversation_id, request_id};
 
 use crate::error::RunnerError;
@@ -20,6 +22,8 @@ use crate::folder::{
 use crate::kept::{KeptBlocks, KeptSamples};
 use crate::notes;
 use crate::secrets::Secrets;
+use crate::start::{CommonStart, StartWait};
+use crate::waited::Waited;
 use crate::watcher::RunWatcher;
 
 /// A run that is being prepared.
@@ -45,6 +49,7 @@ pub struct Runner {
     sink: Option<Box<dyn SampleSink>>,
     blocks: Option<KeptBlocks>,
     block_watcher: Option<BlockWatcher>,
+    start: Option<CommonStart>,
 }
 
 impl fmt::Debug for Runner {
@@ -73,6 +78,7 @@ impl Runner {
             sink: None,
             blocks: None,
             block_watcher: None,
+            start: None,
         })
     }
 
@@ -121,6 +127,11 @@ impl Runner {
     /// Shows the blocks of a comparison that has a folder, while they come.
     pub fn watch_blocks(&mut self, watcher: BlockWatcher) {
         self.block_watcher = Some(watcher);
+    }
+
+    /// Lets the run begin at a common start, in place of as soon as it is ready.
+    pub const fn start_at(&mut self, start: CommonStart) {
+        self.start = Some(start);
     }
 
     /// Creates the run's folder and writes the plan, so that a folder that cannot be written is
@@ -208,12 +219,18 @@ impl Runner {
             folder.keep();
         }
         let mut counts = self.counts_file();
-        let result = self.run.start(sink, control, &mut |progress| {
+        let (shard, waited) = (self.run.plan().shard, self.wait_for_start());
+        let started = self.run.start(sink, control, &mut |progress| {
             watcher.interval(progress);
             if let Some(counts) = &mut counts {
                 counts.follow(progress);
             }
-        })?;
+        });
+        let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));
+        let result = match started {
+            Err(EngineError::NotBegun) => return Err(not_begun(waited, shard, self.folder)),
+            started => started?,
+        };
         counts.map(|counts| counts.finish(&result)).transpose()?;
         Ok(Finished {
             result,
@@ -221,16 +238,27 @@ impl Runner {
             blocks: self.blocks.map(|kept| kept.take()).unwrap_or_default(),
             ids,
             folder: self.folder,
+            status: status_of(shard, &waited),
             planned: self.metadata,
             secrets: self.secrets,
             clock,
         })
     }
 
+    /// Has the engine wait for the common start, if there is one; gives where the outcome will be.
+    fn wait_for_start(&mut self) -> Arc<Mutex<Waited>> {
+        let Some(start) = self.start.take() else { return Arc::default() };
+        let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
+        let wait = StartWait::new(start, self.run.plan().shard, folder);
+        let outcome = wait.outcome();
+        self.run.begin_when(Box::new(wait));
+        outcome
+    }
+
     /// The file of counts, of a shard.
     fn counts_file(&self) -> Option<CountsFile> {
         let folder = self.folder.as_ref().filter(|_| self.run.plan().shard != Stripe::WHOLE)?;
-        Some(CountsFile::new(folder, &self.metadata.run.tool_version, self.run.clock()))
+        Some(CountsFile::new(folder, &self.metadata.run, self.run.clock()))
     }
 
     /// Where samples go. The plan is written again, now with what the probe found.
@@ -259,6 +287,41 @@ impl Runner {
     }
 }
 
+/// The status of a shard that carried its load out; none of a whole run.
+fn status_of(shard: Stripe, waited: &Waited) -> Option<ShardStatus> {
+    (shard != Stripe::WHOLE).then(|| {
+        let start = match waited {
+            Waited::Began(start) | Waited::Late(start, _) => Some(start),
+            _ => None,
+        };
+        ShardStatus {
+            shard: format!("{}/{}", shard.index(), shard.count()),
+            state: ShardState::Done,
+            start_at_unix_ns: start.map(|start| start.unix_ns),
+            clock_offset_ns: start.and_then(|start| start.clock_offset_ns),
+            clock_uncertainty_ns: start.and_then(|start| start.clock_uncertainty_ns),
+            ..ShardStatus::default()
+        }
+    })
+}
+
+/// Why a run did not begin. A shard that was late leaves its folder, which says so; any other run
+/// leaves none.
+fn not_begun(waited: Waited, shard: Stripe, folder: Option<RunDir>) -> RunnerError {
+    let status = status_of(shard, &waited);
+    if let (Waited::Late(_, late), Some(folder), Some(status)) = (&waited, &folder, status) {
+        let late_by_ns = Some(late.as_u64());
+        let status = ShardStatus { state: ShardState::Late, late_by_ns, ..status };
+        folder.release_space();
+        if let Err(error) = folder.commit(&status) {
+            return error;
+        }
+    } else if let Some(mut folder) = folder {
+        folder.discard();
+    }
+    RunnerError::of_wait(waited, shard)
+}
+
 /// A run that is over.
 #[derive(Debug)]
 pub struct Finished {
@@ -272,6 +335,8 @@ pub struct Finished {
     pub ids: IdSeed,
     /// Its folder, if it has one.
     pub folder: Option<RunDir>,
+    /// Of a shard: what its last file says, once all others are written.
+    pub status: Option<ShardStatus>,
     /// What was known before the load: the machine, the notes.
     planned: RunMetadata,
     secrets: Secrets,

@@ -68,6 +68,9 @@ pub enum EngineError {
     /// The kernel refuses a worker its event loop or timer; raise the descriptor limit.
     #[error("cannot set up a worker: {0}; raise the limit on open files (`ulimit -n`)")]
     Worker(io::Error),
+    /// Whoever says when the run begins did not let it.
+    #[error("the run was not begun")]
+    NotBegun,
     /// A worker panicked. This is a bug; the numbers of the run cannot be used.
     #[error("a worker panicked: this is a bug in plimsoll, and the run cannot be used")]
     WorkerPanicked,

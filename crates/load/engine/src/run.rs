@@ -20,6 +20,7 @@ use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
 use crate::result::RunResult;
 use crate::sink::{SampleSink, Sink};
+use crate::start_gate::StartGate;
 use crate::worker_threads::{WorkerThreads, without_contention};
 
 /// A run that is ready to start.
@@ -31,6 +32,7 @@ pub struct Run {
     pages: Vec<WatchedPage>,
     at_target: Option<u32>,
     blocks: BlockOutput,
+    gate: Option<Box<dyn StartGate>>,
 }
 
 impl Run {
@@ -42,7 +44,7 @@ impl Run {
         let plan = without_contention(plan);
         let (prepared, clock) = (Arc::new(PreparedRun::new(plan)?), MonotonicClock::start());
         let (watched, pages, blocks) = (Vec::new(), Vec::new(), BlockOutput::default());
-        Ok(Self { prepared, clock, watched, pages, at_target: None, blocks })
+        Ok(Self { prepared, clock, watched, pages, at_target: None, blocks, gate: None })
     }
 
     /// Measures the CPU time and memory of these processes, and of this one, during the load.
@@ -65,6 +67,11 @@ impl Run {
     /// Hands over the blocks of a comparison as they come.
     pub fn record_blocks(&mut self, sink: Box<dyn BlockSink>) {
         self.blocks = BlockOutput::new(Some(sink));
+    }
+
+    /// Lets the run begin when this says so, and not as soon as it is ready.
+    pub fn begin_when(&mut self, gate: Box<dyn StartGate>) {
+        self.gate = Some(gate);
     }
 
     /// The schedule.
@@ -118,7 +125,8 @@ impl Run {
     /// Carries the run out, and returns when it is over. `observe` is called about once a second.
     ///
     /// # Errors
-    /// Where the generator itself fails; whatever the target does is part of the result.
+    /// Where the generator itself fails, or its gate does not let it begin; whatever the target
+    /// does is part of the result.
     pub fn start(
         mut self,
         sink: Option<Box<dyn SampleSink>>,
@@ -128,9 +136,13 @@ impl Run {
         let ids = self.prepared.ids;
         let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
+        let start = match &mut self.gate {
+            Some(gate) => Some(workers.ask(gate.as_mut())?),
+            None => None,
+        };
         let baseline = Baseline::read(&self.clock);
         let pages = PageWatch::start(&self.pages, self.clock);
-        let origin = workers.begin();
+        let origin = start.map_or_else(|| workers.begin(), |start| workers.release(start));
         let mut monitor = RunMonitor::new(
             &self.prepared,
             self.clock,

@@ -47,7 +47,7 @@ pub(crate) struct RunContext {
     pub(crate) run: Arc<PreparedRun>,
     pub(crate) clock: MonotonicClock,
     pub(crate) control: Control,
-    /// The run's start, set when every worker is ready.
+    /// The run's start, set when every worker is ready; not set if the run is not to begin.
     pub(crate) origin: Arc<OnceLock<Moment>>,
     pub(crate) ready: Arc<Barrier>,
 }
@@ -108,9 +108,9 @@ pub(crate) fn run_worker(
     let prepared = prepare(context, assignment.part);
     context.ready.wait();
     context.ready.wait();
+    let origin = *context.origin.get().ok_or(EngineError::NotBegun)?;
     let (prepared, began, used) = (prepared?, context.clock.now(), CpuTime::of_thread());
     let PreparedWorker { runtime, timer, connections, opened_ahead } = prepared;
-    let origin = context.origin.get().copied().unwrap_or(began);
     let run = Arc::clone(&context.run);
     let worker = Rc::new(Worker::new(run, timer, origin, connections, rows));
     let load = run_load(&worker, assignment.part, &context.control, intervals);

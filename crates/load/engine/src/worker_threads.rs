@@ -12,6 +12,7 @@ use crate::control::Control;
 use crate::error::EngineError;
 use crate::prepared::PreparedRun;
 use crate::sink::Sink;
+use crate::start_gate::StartGate;
 use crate::ticker::Interval;
 use crate::worker_count::{cores, worker_count};
 use crate::worker_share::WorkerShare;
@@ -76,7 +77,24 @@ impl WorkerThreads {
     /// Fixes the run's start when every worker is ready.
     pub(crate) fn begin(&self) -> Moment {
         self.context.ready.wait();
-        let origin = *self.context.origin.get_or_init(|| self.context.clock.now() + LEAD);
+        self.release(self.context.clock.now() + LEAD)
+    }
+
+    /// Lets a gate say when the run begins, once every worker is ready. They wait for
+    /// [`release`](Self::release); where the run is not to begin they end.
+    pub(crate) fn ask(&self, gate: &mut dyn StartGate) -> Result<Moment, EngineError> {
+        self.context.ready.wait();
+        let start = gate.wait(&self.context.clock, &self.context.control);
+        start.ok_or_else(|| {
+            // No start is set.
+            self.context.ready.wait();
+            EngineError::NotBegun
+        })
+    }
+
+    /// Lets the workers begin at this moment.
+    pub(crate) fn release(&self, start: Moment) -> Moment {
+        let origin = *self.context.origin.get_or_init(|| start);
         self.context.ready.wait();
         origin
     }

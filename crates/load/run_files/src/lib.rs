@@ -20,6 +20,7 @@ mod interval_log;
 pub mod pairs;
 mod rebuild;
 pub mod row;
+mod shard_signs;
 mod shard_status;
 mod stored;
 mod summary;
@@ -33,6 +34,10 @@ pub use exemplars::{exemplars_json, read_exemplars};
 pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
+pub use shard_signs::{
+    ShardProgress, ShardReady, ShardStart, read_shard_progress, read_shard_start,
+    shard_progress_json, shard_ready_json, shard_start_json,
+};
 pub use shard_status::{ShardStatus, read_shard_status, shard_status_json};
 pub use summary::{read_summary, summary_json};
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};

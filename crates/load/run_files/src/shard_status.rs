@@ -22,6 +22,12 @@ pub struct ShardStatus {
     /// The common start that it was given, in nanoseconds since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_unix_ns: Option<u64>,
+    /// What its host's clock is ahead of the launcher's, in nanoseconds, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ns: Option<i64>,
+    /// By how much that may be wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty_ns: Option<u64>,
     /// How long after that it was ready, if it was late, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ns: Option<u64>,

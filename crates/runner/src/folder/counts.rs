@@ -1,12 +1,12 @@
 //! `counts.bin`: what a shard counted, written again and again while it runs, so that a shard that
-//! is killed loses the last second only.
+//! is killed loses the last second only; and `progress.json`, a line for whoever watches it.
 
 use std::path::PathBuf;
 
 use plimsoll_engine::{Progress, RunResult};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_metrics::TaskTally;
-use plimsoll_run_files::{CountsView, counts_bytes};
+use plimsoll_metrics::{RunInfo, TaskTally};
+use plimsoll_run_files::{CountsView, ShardProgress, counts_bytes, shard_progress_json};
 
 use super::{RunDir, file, replace};
 use crate::error::RunnerError;
@@ -18,19 +18,22 @@ const SHARE: u64 = 20;
 pub(crate) struct CountsFile {
     folder: PathBuf,
     version: String,
+    shard: String,
     clock: MonotonicClock,
     /// When it may be written again.
     next: Moment,
 }
 
 impl CountsFile {
-    pub(crate) fn new(folder: &RunDir, version: &str, clock: MonotonicClock) -> Self {
-        let (folder, version) = (folder.path().to_owned(), version.to_owned());
-        Self { folder, version, clock, next: Moment::EPOCH }
+    pub(crate) fn new(folder: &RunDir, run: &RunInfo, clock: MonotonicClock) -> Self {
+        let (version, shard) = (run.tool_version.clone(), run.shard.clone());
+        Self { folder: folder.path().to_owned(), version, shard, clock, next: Moment::EPOCH }
     }
 
     /// Writes the counts up to now. What cannot be written now may be later: the end decides.
     pub(crate) fn follow(&mut self, progress: &Progress<'_>) {
+        // Nothing depends on it.
+        let _ = self.say_progress(progress);
         let began = self.clock.now();
         if began < self.next {
             return;
@@ -46,6 +49,21 @@ impl CountsFile {
         });
         let now = self.clock.now();
         self.next = now + Nanos::new(now.since(began).as_u64() * SHARE);
+    }
+
+    fn say_progress(&self, progress: &Progress<'_>) -> Result<(), RunnerError> {
+        let so_far = progress.total.accounting();
+        let line = shard_progress_json(&ShardProgress {
+            shard: self.shard.clone(),
+            elapsed_s: progress.elapsed.as_secs_f64(),
+            duration_s: progress.duration.as_secs_f64(),
+            in_flight: progress.in_flight,
+            completed: so_far.completed,
+            rejected: so_far.rejected,
+            failed: so_far.failed + so_far.timed_out,
+            ..ShardProgress::default()
+        })?;
+        replace(&self.folder, file::PROGRESS, line.as_bytes())
     }
 
     /// Writes the counts of a shard that ended.
