@@ -78,7 +78,7 @@ impl ShardSet {
         parts.sort_by_key(|part| {
             part.shown.shard.split('/').next().and_then(|k| k.parse::<u64>().ok())
         });
-        let spread_s = align(&mut parts);
+        let spread = align(&mut parts);
         let summaries: Vec<_> =
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
         let whole = summaries.len() as u64 == self.count;
@@ -92,7 +92,7 @@ impl ShardSet {
             summary.processes.clone_from(&busiest.processes);
             summary.resources.clone_from(&busiest.resources);
         }
-        verdict::apply(&mut summary, spread_s);
+        verdict::apply(&mut summary, spread);
         let series = sum.series.unwrap_or_default();
         let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
         let kept = self.shards.iter().map(Shard::exemplars);

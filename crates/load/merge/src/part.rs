@@ -22,11 +22,17 @@ impl Part {
             valid: shard.summary.as_ref().map(|summary| summary.validity.is_valid()),
             ..ShardPart::default()
         };
+        let seconds = |nanos: Option<u64>| nanos.map(|nanos| Nanos::new(nanos).as_secs_f64());
+        let status = shard.status.as_ref();
+        shown.late_by_s = seconds(status.and_then(|status| status.late_by_ns));
+        shown.clock_uncertainty_s = seconds(status.and_then(|status| status.clock_uncertainty_ns));
         let Some(counts) = counts else { return Self { shown, started_unix_ns: None } };
         fill(&mut shown, &counts.snapshot, &shard.planned, time);
         shown.counted_s = Some(counts.series.length().as_secs_f64());
         let origin = counts.series.origin().as_nanos();
         let started = shard.metadata().run.started_unix_ns.saturating_add(origin);
+        let ahead = status.and_then(|status| status.clock_offset_ns).unwrap_or(0);
+        let started = started.saturating_add_signed(ahead.saturating_neg());
         Self { shown, started_unix_ns: Some(started) }
     }
 
@@ -48,15 +54,30 @@ fn fill(shown: &mut ShardPart, snapshot: &Snapshot, planned: &RunMetadata, time:
     (shown.p50_ms, shown.p99_ms) = (quantile(0.5), quantile(0.99));
 }
 
-/// Fills in when each shard began after the first one, and returns the time between the first and
-/// the last, in seconds.
-pub(crate) fn align(parts: &mut [Part]) -> f64 {
+/// How far apart the shards began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread {
+    /// Between the first and the last, in seconds, by the clocks of their hosts.
+    pub(crate) seconds: f64,
+    /// Shards that began.
+    pub(crate) began: usize,
+    /// By how much that may be wrong; `None` if the clocks were not compared.
+    pub(crate) uncertainty_s: Option<f64>,
+}
+
+/// Fills in when each shard began after the first one.
+pub(crate) fn align(parts: &mut [Part]) -> Spread {
     let first = parts.iter().filter_map(|part| part.started_unix_ns).min().unwrap_or(0);
-    let mut spread = 0.0_f64;
+    let mut spread = Spread { uncertainty_s: Some(0.0), ..Spread::default() };
     for part in parts {
-        let after = part.started_unix_ns.map(|started| Nanos::new(started - first).as_secs_f64());
-        part.shown.start_s = after;
-        spread = spread.max(after.unwrap_or(0.0));
+        let Some(started) = part.started_unix_ns else { continue };
+        let after = Nanos::new(started - first).as_secs_f64();
+        part.shown.start_s = Some(after);
+        spread.began += 1;
+        spread.seconds = spread.seconds.max(after);
+        // Of two clocks each may be off.
+        let own = part.shown.clock_uncertainty_s;
+        spread.uncertainty_s = spread.uncertainty_s.zip(own).map(|(most, own)| most.max(2.0 * own));
     }
     spread
 }

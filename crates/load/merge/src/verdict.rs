@@ -2,17 +2,24 @@
 
 use plimsoll_metrics::{BandLevel, Judgement, Reason, RunSummary, ShardPart, ShardState, Validity};
 
+use crate::part::Spread;
+
 /// Starts further apart than this, in seconds, are told.
 const TOLD_SPREAD_S: f64 = 0.1;
+/// Reasons that follow from a shard that was cut off.
+const OF_CUT_OFF: [&str; 2] = ["accounting", "end of the run"];
 /// The part of the load's length by which starts may lie apart.
 const MOST_SPREAD: f64 = 0.02;
 
 /// Makes the whole invalid where the load was not what was planned. Thresholds are then not judged.
-pub(crate) fn apply(summary: &mut RunSummary, spread_s: f64) {
+pub(crate) fn apply(summary: &mut RunSummary, spread: Spread) {
     let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
-    let apart = starts(spread_s, load_s);
+    let apart = starts(spread, load_s);
     let mut reasons: Vec<_> = lost(&summary.shards).into_iter().collect();
-    if spread_s > load_s * MOST_SPREAD {
+    if apart.is_none() && spread.began > 1 {
+        summary.metadata.notes.push(together(spread));
+    }
+    if spread.seconds > load_s * MOST_SPREAD {
         reasons.extend(apart);
     } else {
         summary.warnings.extend(apart);
@@ -28,7 +35,10 @@ pub(crate) fn apply(summary: &mut RunSummary, spread_s: f64) {
     for band in &mut summary.bands {
         band.level = BandLevel::Inconclusive(why.clone());
     }
+    let cut_off = summary.shards.iter().any(|part| part.state == ShardState::Partial);
     if let Validity::Invalid(others) = &mut summary.validity {
+        // What a shard had in flight when it was cut off has no outcome, and it saw no end.
+        others.retain(|other| !cut_off || !OF_CUT_OFF.contains(&other.what.as_str()));
         reasons.append(others);
     }
     summary.validity = Validity::Invalid(reasons);
@@ -54,7 +64,8 @@ fn describe(part: &ShardPart) -> String {
     match (part.state, part.counted_s) {
         (ShardState::Missing, _) => format!("shard {name} is missing"),
         (ShardState::Late, _) => {
-            format!("shard {name} was ready after the common start and sent nothing")
+            let late = part.late_by_s.map(|late| format!("{late:.1} s ")).unwrap_or_default();
+            format!("shard {name} was ready {late}after the common start and sent nothing")
         }
         (_, Some(until)) => format!("shard {name} was cut off, counted for {until:.0} s"),
         (_, None) => format!("shard {name} was cut off before it counted anything"),
@@ -62,17 +73,33 @@ fn describe(part: &ShardPart) -> String {
 }
 
 /// Starts that lie apart.
-fn starts(spread_s: f64, load_s: f64) -> Option<Reason> {
-    (spread_s > TOLD_SPREAD_S).then(|| Reason {
+fn starts(spread: Spread, load_s: f64) -> Option<Reason> {
+    let (apart, clocks) = (spread.seconds, clocks(spread));
+    (apart > TOLD_SPREAD_S).then(|| Reason {
         what: "common start".to_owned(),
         measured: format!(
-            "the shards began {spread_s:.1} s apart, by their hosts' clocks, in {load_s:.0} s of load"
+            "the shards began {apart:.1} s apart, {clocks}, in {load_s:.0} s of load"
         ),
         bound: format!("{:.0} % of the load's length", MOST_SPREAD * 100.0),
-        fix: "give all shards the same --start-at, and synchronise the clocks of their hosts".to_owned(),
+        fix: "give all shards the same --start-at, and synchronise the clocks of their hosts"
+            .to_owned(),
         causes: Vec::new(),
         figure: None,
     })
+}
+
+/// The note of shards that began together.
+fn together(spread: Spread) -> String {
+    let ms = (spread.seconds * 1e3).ceil().max(1.0);
+    format!("the shards began within {ms:.0} ms of each other, {}", clocks(spread))
+}
+
+/// Whose word a time between two hosts is.
+fn clocks(spread: Spread) -> String {
+    match spread.uncertainty_s {
+        Some(most) => format!("give or take {:.0} ms", (most * 1e3).ceil()),
+        None => "by their hosts' clocks, which nobody compared".to_owned(),
+    }
 }
 
 /// Shards that are invalid by themselves.

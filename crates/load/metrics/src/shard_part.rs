@@ -39,9 +39,16 @@ pub struct ShardPart {
     /// What became of it.
     pub state: ShardState,
     /// Start of its load after that of the first shard, in seconds, by the wall clocks of their
-    /// hosts.
+    /// hosts; what a launcher found them to differ by is taken off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_s: Option<f64>,
+    /// By how much its host's clock may differ from the launcher's after that, in seconds; left out
+    /// if nobody compared them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty_s: Option<f64>,
+    /// How long after the common start it was ready, in seconds, if it was late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_by_s: Option<f64>,
     /// How far its counts go after its start, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_s: Option<f64>,

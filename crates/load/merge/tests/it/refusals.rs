@@ -107,6 +107,55 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
     assert_eq!(reason(&merged), "1 of 2 ended; shard 1/2 was cut off before it counted anything");
 }
 
+/// The status of a shard with these keys besides.
+fn say(folder: &Path, keys: Value) {
+    let path = folder.join("shard.json");
+    let mut status: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    status.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    fs::write(path, status.to_string()).unwrap();
+}
+
+#[test]
+fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    for file in ["summary.json", "counts.bin"] {
+        fs::remove_file(folders[2].join(file)).unwrap();
+    }
+    say(&folders[2], json!({"state": "late", "late_by_ns": 2_300_000_000_u64}));
+    fs::remove_file(folders[0].join("shard.json")).unwrap();
+    let merged = merge(&folders);
+    assert_eq!(
+        reason(&merged),
+        "1 of 3 ended; shard 0/3 was cut off, counted for 9 s; \
+         shard 2/3 was ready 2.3 s after the common start and sent nothing"
+    );
+    // Which of them sent nothing is one thing, what was lost of the others another.
+    assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS / 3 * 2);
+}
+
+#[test]
+fn clocks_that_a_launcher_compared_are_set_right_and_their_uncertainty_is_told() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 2);
+    let together = |merged: &Merged| {
+        let notes = merged.summary.metadata.notes.clone();
+        notes.into_iter().find(|note| note.starts_with("the shards began")).unwrap()
+    };
+    let note = together(&merge(&folders));
+    assert!(note.contains("1 ms") && note.contains("nobody compared"), "{note}");
+    // The second host's clock is an hour ahead, which its launcher found out to 3 ms.
+    let path = folders[1].join("summary.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("1763688225000000000", "1763691825000000000")).unwrap();
+    say(&folders[0], json!({"clock_offset_ns": 0, "clock_uncertainty_ns": 1_000_000}));
+    let hour = 3_600_000_000_000_i64;
+    say(&folders[1], json!({"clock_offset_ns": hour, "clock_uncertainty_ns": 3_000_000}));
+    let merged = merge(&folders);
+    assert_eq!(reason(&merged), "valid");
+    assert!(together(&merged).ends_with("give or take 6 ms"), "{}", together(&merged));
+}
+
 #[test]
 fn clocks_an_hour_apart_make_the_whole_invalid() {
     let parent = tempfile::tempdir().unwrap();
