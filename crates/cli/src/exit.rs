@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ErrorKind};
 use plimsoll_metrics::{RunEnd, RunJudgement, RunSummary};
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
+use plimsoll_runner::RunnerError;
 
 use crate::{console, foreign_flags};
 
@@ -102,6 +103,9 @@ pub(crate) fn error_chain(error: &anyhow::Error) -> String {
 }
 
 fn exit_for(error: &anyhow::Error) -> Exit {
+    if matches!(error.downcast_ref(), Some(RunnerError::InterruptedBeforeStart)) {
+        return Exit::Interrupted;
+    }
     let mock_error = error.downcast_ref::<MockError>();
     let bad_mock_config = matches!(mock_error, Some(MockError::Syntax(_) | MockError::Config(_)));
     if error.is::<Problems>() || error.is::<UsageError>() || bad_mock_config {

@@ -1,6 +1,7 @@
 //! Flags that several commands share.
 
 mod export;
+mod shards;
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -17,6 +18,7 @@ use crate::exit::UsageError;
 use crate::progress::{Ui, UiFlag};
 use crate::session::{RunOptions, Watch};
 pub(crate) use export::{ExportFlags, PushFlags, ServeFlags};
+pub(crate) use shards::{Part, ShardFlag, StartFlags};
 
 /// The flag for the only target of a run.
 #[derive(Args, Debug)]
@@ -61,10 +63,8 @@ pub(crate) struct ProfileFlags {
     /// the same seed and run id a run repeats exactly [default: a random one]
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
-    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes;
-    /// give all parts the same --run-id
-    #[arg(long, value_name = "K/N")]
-    shard: Option<String>,
+    #[command(flatten)]
+    pub(crate) shard: ShardFlag,
     /// Name of the run [default: the profile's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -132,7 +132,7 @@ impl ProfileFlags {
             headers: self.headers.clone(),
             sets,
             run_id: self.run_id.clone(),
-            shard: self.shard.clone(),
+            shard: self.shard.shard.clone(),
             ..overrides_of(&self.limits, &self.tls)
         }
     }
@@ -374,6 +374,8 @@ impl RunFlags {
             probe: !self.no_probe,
             allow_invalid: self.allow_invalid,
             watch,
+            start: None,
+            profile: None,
             show: if self.json.json { Show::Json } else { self.screen.show() },
         }
     }

@@ -6,6 +6,7 @@
 mod figures;
 mod live_runs;
 mod run;
+mod shards;
 mod so_far;
 mod steps;
 mod ui;
@@ -19,6 +20,7 @@ use crate::signal::RunSignal;
 pub(crate) use figures::time;
 pub(crate) use live_runs::LiveRuns;
 pub(crate) use run::{ENDING, ProgressView, Shown};
+pub(crate) use shards::ShardsView;
 pub(crate) use steps::Steps;
 pub(crate) use ui::{Ui, UiFlag};
 

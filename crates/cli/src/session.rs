@@ -13,10 +13,10 @@ use plimsoll_plan::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{prometheus, run_screen, text};
-use plimsoll_run_files::summary_json;
+use plimsoll_run_files::{ShardStatus, summary_json};
 use plimsoll_runner::facts::FAILING;
-use plimsoll_runner::folder::{self, RunDir, RunDirOptions};
-use plimsoll_runner::{RunWatcher, Runner, RunnerError};
+use plimsoll_runner::folder::{self, RunDir, RunDirOptions, file};
+use plimsoll_runner::{CommonStart, RunWatcher, Runner, RunnerError};
 use plimsoll_schedule::Load;
 use plimsoll_why::why;
 
@@ -48,6 +48,10 @@ pub(crate) struct RunOptions {
     pub(crate) allow_invalid: bool,
     /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<Watch>,
+    /// When it begins, if not as soon as it is ready.
+    pub(crate) start: Option<CommonStart>,
+    /// The profile with every default, for the folder.
+    pub(crate) profile: Option<String>,
     /// How much of the result is printed.
     pub(crate) show: Show,
 }
@@ -78,6 +82,8 @@ pub(crate) struct Measured {
     pub(crate) exemplars: RunExemplars,
     /// Its folder, if it has one.
     pub(crate) run_dir: Option<RunDir>,
+    /// Of a shard: its last file.
+    pub(crate) status: Option<ShardStatus>,
     /// What only a comparison has.
     pub(crate) comparison: Comparison,
 }
@@ -194,6 +200,9 @@ impl Session {
         if let Some(warning) = runner.folder().and_then(RunDir::low_disk_warning) {
             self.status.warn(&warning);
         }
+        if let Some(start) = options.start {
+            runner.start_at(start);
+        }
         if options.probe {
             self.probe(&mut runner)?;
         } else {
@@ -249,7 +258,8 @@ impl Session {
             error: finished.result.blocks.error,
         };
         let (summary, run_dir) = (summary.with_bands(&bands), finished.folder);
-        Ok(Measured { summary, record, exemplars, run_dir, comparison })
+        let status = finished.status;
+        Ok(Measured { summary, record, exemplars, run_dir, status, comparison })
     }
 
     fn warn_about_fd_limit(&self, plan: &Plan) {
@@ -281,7 +291,7 @@ impl Session {
     /// Prints the report before it writes the files: a full disk must not lose it.
     fn report(&self, measured: Measured, options: &RunOptions) -> Result<FinishedRun> {
         let rest = measured.rest();
-        let Measured { summary, record, exemplars, run_dir, .. } = measured;
+        let Measured { summary, record, exemplars, run_dir, status, .. } = measured;
         match options.show {
             Show::Screen => console::print_screen(&run_screen(&summary, rest.clone()))?,
             Show::Full => console::print(&text(&summary, console::full_style(FILE_WIDTH)))?,
@@ -294,6 +304,12 @@ impl Session {
                 page::Input { summary: &summary, timeline, exemplars, versus: None, server: &[] };
             let text = text(&summary, PLAIN);
             RunReports { page, record: &record, text }.write(&run_dir)?;
+            if let Some(profile) = &options.profile {
+                run_dir.write(file::PROFILE, profile.as_bytes())?;
+            }
+            if let Some(status) = &status {
+                run_dir.commit(status)?;
+            }
         }
         self.push_metrics(&summary.metadata.run.name, &prometheus(&summary));
         if options.show == Show::Full {

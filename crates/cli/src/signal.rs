@@ -125,7 +125,7 @@ async fn interrupt_or_terminate(interrupt: &mut SignalStream, terminate: &mut Si
 }
 
 #[expect(clippy::exit, reason = "the user asked twice: the process must end now")]
-fn exit_now() {
+pub(crate) fn exit_now() {
     plimsoll_live::restore();
     std::process::exit(Exit::Interrupted.number().into())
 }

@@ -74,6 +74,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         probe: true,
         allow_invalid: true,
         watch: Vec::new(),
+        start: None,
+        profile: None,
         // Both results share a screen.
         show: if show == Show::Screen { Show::Nothing } else { show },
     };

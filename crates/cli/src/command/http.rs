@@ -11,11 +11,12 @@ use plimsoll_measure::Nanos;
 use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::{self, Show};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LimitFlags, ProgressFlags, RunFlags, ThresholdFlag, TlsFlags, parse_rate,
-    parse_threshold, parse_time,
+    ExportFlags, LimitFlags, Part, ProgressFlags, RunFlags, ShardFlag, StartFlags, ThresholdFlag,
+    TlsFlags, parse_rate, parse_threshold, parse_time,
 };
+use crate::processes;
 use crate::session::Session;
 
 const AFTER: &str = "\
@@ -42,6 +43,10 @@ pub(crate) struct Flags {
     urls: Vec<String>,
     #[command(flatten)]
     load: Load,
+    #[command(flatten)]
+    shard: ShardFlag,
+    #[command(flatten)]
+    start: StartFlags,
     #[command(flatten)]
     limits: LimitFlags,
     #[command(flatten)]
@@ -139,11 +144,20 @@ pub(crate) struct Request {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
     let urls: Vec<_> = flags.urls.iter().map(|url| with_scheme(url)).collect();
-    let plans = urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
+    let part = flags.start.part(flags.shard.shard.as_deref())?;
+    check_division(flags, &part)?;
+    let mut plans = Vec::new();
+    for url in &urls {
+        plans.push(plan::build(flags, url, &part)?);
+    }
+    if let (Some(order), Some(plan)) = (&part.order, plans.pop_if(|_| part.order.is_some())) {
+        return order.carry_out(plan, flags.run.options(None));
+    }
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
     let mut options = flags.run.options(output);
+    options.start = part.start;
     let several = urls.len() > 1;
     if several && options.show != Show::Full {
         options.show = Show::Nothing;
@@ -153,7 +167,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         if exit == Exit::Interrupted || failed.is_some() {
             break;
         }
-        match session.run_plan(plan, &options) {
+        let run = match flags.start.processes {
+            Some(count) => processes::run(&mut session, &plan, count, &options),
+            None => session.run_plan(plan, &options),
+        };
+        match run {
             Ok(run) => {
                 exit = exit.worst(run.exit);
                 finished.push(run);
@@ -167,4 +185,19 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     session.linger();
     failed.map_or(Ok(exit), Err)
+}
+
+/// What is divided must be one run, whose parts find each other.
+fn check_division(flags: &Flags, part: &Part) -> Result<(), UsageError> {
+    let divided = part.is_shard() || flags.start.processes.is_some();
+    let why = if divided && flags.urls.len() > 1 {
+        "--shard and --processes divide one run, and several URLs are several: give one URL"
+    } else if divided && flags.request.body.as_deref() == Some("@-") {
+        "only one process can read the standard input: give the body as a file"
+    } else if part.is_shard() && part.order.is_none() && flags.out.is_none() {
+        "a shard leaves its counts in its folder: say where with --out DIR"
+    } else {
+        return Ok(());
+    };
+    Err(UsageError(why.to_owned()))
 }

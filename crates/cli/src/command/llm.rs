@@ -13,11 +13,12 @@ use plimsoll_measure::{Nanos, RequestBounds};
 use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::{self, Show};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LimitFlags, ProgressFlags, RunFlags, ThresholdFlag, TlsFlags, parse_rate,
-    parse_threshold, parse_time,
+    ExportFlags, LimitFlags, ProgressFlags, RunFlags, ShardFlag, StartFlags, ThresholdFlag,
+    TlsFlags, parse_rate, parse_threshold, parse_time,
 };
+use crate::processes;
 use crate::session::{FinishedRun, Session};
 
 const AFTER: &str = "\
@@ -45,6 +46,10 @@ pub(crate) struct Flags {
     url: String,
     #[command(flatten)]
     load: Load,
+    #[command(flatten)]
+    shard: ShardFlag,
+    #[command(flatten)]
+    start: StartFlags,
     #[command(flatten)]
     limits: LimitFlags,
     #[command(flatten)]
@@ -149,13 +154,21 @@ struct Request {
 
 /// Runs the levels and prints their table and curve.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let mut request = plan::LlmProfile::new(flags)?;
+    let part = flags.start.part(flags.shard.shard.as_deref())?;
+    if flags.load.sweep && (part.is_shard() || flags.start.processes.is_some()) {
+        let why = "--shard and --processes divide one run, and --sweep makes several: give levels with -c";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let mut request = plan::LlmProfile::new(flags, &part)?;
     if flags.print_profile {
         console::print(&request.text(&plan::stages(&flags.load))?)?;
         return Ok(Exit::Pass);
     }
     // A mistake must show before the first load.
     let first = request.plan(&plan::stages(&flags.load))?;
+    if let Some(order) = &part.order {
+        return order.carry_out(first, flags.run.options(None));
+    }
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let output = RunDirOptions { out: flags.out.clone(), rows: true, page: true };
@@ -163,7 +176,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if options.show == Show::Screen {
         options.show = Show::Nothing;
     }
-    let finished = if flags.load.sweep {
+    options.start = part.start;
+    let finished = if let Some(count) = flags.start.processes {
+        let run = processes::run(&mut session, &first, count, &options)?;
+        sweep::Sweep { runs: vec![run], failed: None }
+    } else if flags.load.sweep {
         sweep::until_saturated(&mut session, &mut request, &options, &flags.load)
     } else {
         let run = session.run_plan(first, &options)?;

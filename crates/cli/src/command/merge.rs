@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet, merge_rows};
+use plimsoll_metrics::RunSummary;
 use plimsoll_page as page;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
@@ -54,17 +55,45 @@ pub(crate) struct Flags {
 /// Merges the shards, prints the result and writes its folder.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let options = flags.output.options();
-    merge(&flags.folders, flags.expect, &options, flags.screen.show(), flags.allow_invalid)
+    let whole = merge(&flags.folders, flags.expect, Some(&options))?;
+    whole.print(flags.screen.show())?;
+    Ok(Exit::of_run(&whole.summary, flags.allow_invalid))
 }
 
-/// The same from another command.
-pub(super) fn merge(
+/// All shards together.
+pub(crate) struct Whole {
+    /// The run.
+    pub(crate) summary: RunSummary,
+    /// Its folder, if it has one.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+impl Whole {
+    /// Where a reader finds what a screen leaves out.
+    pub(crate) fn rest(&self) -> Rest {
+        let path = self.folder.as_ref().map(|folder| folder.display().to_string());
+        path.map_or(Rest::Flag, Rest::Folder)
+    }
+
+    /// Prints the result.
+    pub(crate) fn print(&self, show: Show) -> Result<()> {
+        let summary = &self.summary;
+        match show {
+            Show::Screen => console::print_screen(&run_screen(summary, self.rest()))?,
+            Show::Full => console::print(&text(summary, console::full_style(FILE_WIDTH)))?,
+            Show::Json => console::print(&summary_json(summary)?)?,
+            Show::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+/// Merges shards, and writes the folder of the whole if it is to have one.
+pub(crate) fn merge(
     folders: &[PathBuf],
     expect: Option<u64>,
-    options: &RunDirOptions,
-    show: Show,
-    allow_invalid: bool,
-) -> Result<Exit> {
+    options: Option<&RunDirOptions>,
+) -> Result<Whole> {
     let shards = shards_in(folders)?;
     let set = ShardSet::new(shards, expect).map_err(merge_error)?;
     let mut document = set.plan_document();
@@ -78,16 +107,9 @@ pub(super) fn merge(
     if let Some(metadata) = document.get_mut("metadata") {
         *metadata = serde_json::to_value(&merged.summary.metadata)?;
     }
-    let folder = store(&set, &merged, &document, options)?;
-    let rest = Rest::Folder(folder.path().display().to_string());
-    let summary = &merged.summary;
-    match show {
-        Show::Screen => console::print_screen(&run_screen(summary, rest))?,
-        Show::Full => console::print(&text(summary, console::full_style(FILE_WIDTH)))?,
-        Show::Json => console::print(&summary_json(summary)?)?,
-        Show::Nothing => {}
-    }
-    Ok(Exit::of_run(summary, allow_invalid))
+    let folder = options.map(|options| store(&set, &merged, &document, options)).transpose()?;
+    let folder = folder.map(|folder| folder.path().to_owned());
+    Ok(Whole { summary: merged.summary, folder })
 }
 
 /// Writes the files of a run.

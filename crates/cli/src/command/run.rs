@@ -2,26 +2,24 @@
 
 mod announcement;
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Args, ValueHint};
-use plimsoll_measure::Stripe;
-use plimsoll_metrics::ShardState;
 use plimsoll_plan::REDACTED;
 use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
-use plimsoll_report::screen::Rest;
-use plimsoll_run_files::{ShardStatus, shard_status_json};
 use plimsoll_runner::Secrets;
-use plimsoll_runner::folder::{self, file};
+use plimsoll_runner::folder::file;
 
 use self::announcement::{Consent, announcement, consent};
 use crate::console;
 use crate::exit::{Exit, UsageError};
-use crate::flags::{ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
+use crate::flags::{
+    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, TargetFlags,
+};
+use crate::processes;
 use crate::progress::Ui;
-use crate::session::Session;
+use crate::session::{RunOptions, Session};
 
 const AFTER: &str = "\
 Examples:
@@ -30,6 +28,7 @@ Examples:
   PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
   plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
   plimsoll run runs/20260102T030405Z-realistic --key KEY   a run of the past again
+  plimsoll run big.yaml --stages 30000:60s --processes 2    more users than one process may have files
   export PLIMSOLL_RUN_ID=big-42; plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
 
 Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSOLL_TLS__CA_FILE (`__` for the dot). Flags override variables, and variables override the file. `plimsoll profile show PROFILE` prints the result.
@@ -51,6 +50,8 @@ pub(crate) struct Flags {
     target: TargetFlags,
     #[command(flatten)]
     settings: ProfileFlags,
+    #[command(flatten)]
+    start: StartFlags,
     /// First look at a target: ten requests for each scenario, one after another, in place of the
     /// profile's load
     #[arg(long, conflicts_with_all = ["stages", "max_requests"])]
@@ -71,7 +72,8 @@ pub(crate) struct Flags {
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&profile_of(&flags.profile)?)?;
-    let overrides = flags.target.overrides(&flags.settings);
+    let part = flags.start.part(flags.settings.shard.shard.as_deref())?;
+    let overrides = part.of(flags.target.overrides(&flags.settings));
     let mut overrides = flags.export.label(overrides);
     let variables = EnvVars::from_process();
     let mut plan = load(&profile, &variables, &overrides, Purpose::Run)?;
@@ -86,7 +88,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         );
         return Err(UsageError(why).into());
     }
-    let shard = plan.shard;
+    if let Some(order) = part.order {
+        let profile = Some(show(&profile, &variables, &overrides)?);
+        return order.carry_out(plan, RunOptions { profile, ..flags.run.options(None) });
+    }
     if let Some(said) = announcement(&plan) {
         if flags.progress.ui() != Ui::Quiet {
             console::eprint_line(&said);
@@ -98,24 +103,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let again = show(&profile, &variables, &overrides)?;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
-    let options = flags.run.options(Some(flags.output.options()));
-    let finished = session.run_plan(plan, &options)?;
-    if let Rest::Folder(folder) = &finished.rest {
-        let path = Path::new(folder).join(file::PROFILE);
-        fs::write(&path, again).with_context(|| format!("cannot write {}", path.display()))?;
-        if shard != Stripe::WHOLE {
-            commit(Path::new(folder), shard)?;
-        }
-    }
+    let mut options = flags.run.options(Some(flags.output.options()));
+    (options.profile, options.start) = (Some(again), part.start);
+    let finished = match flags.start.processes {
+        Some(count) => processes::run(&mut session, &plan, count, &options)?,
+        None => session.run_plan(plan, &options)?,
+    };
     session.linger();
     Ok(finished.exit)
-}
-
-/// Writes the last file of a shard, which says that all others are whole.
-fn commit(folder: &Path, shard: Stripe) -> Result<()> {
-    let shard = format!("{}/{}", shard.index(), shard.count());
-    let status = ShardStatus { shard, state: ShardState::Done, ..ShardStatus::default() };
-    Ok(folder::replace(folder, file::SHARD, shard_status_json(&status)?.as_bytes())?)
 }
 
 /// The profile that is meant: of the folder of a run, or of its plan.json, the profile in it.
@@ -140,6 +135,8 @@ fn profile_of(named: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -11,7 +11,7 @@ use super::{StatusOutput, figures};
 use crate::console;
 
 /// Interval of the lines where stderr is no terminal.
-const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
+pub(super) const LINE_INTERVAL: Nanos = Nanos::from_secs(5);
 
 /// What is shown of a run that begins.
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ mod metrics;
 mod mock;
 mod policy;
 mod policy_server;
+mod processes;
 mod profile;
 mod profiles;
 mod report;

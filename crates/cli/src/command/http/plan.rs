@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Arrivals, Flags, Load, Request};
 use crate::exit::UsageError;
-use crate::flags::{overrides_of, threshold_sets};
+use crate::flags::{Part, overrides_of, threshold_sets};
 
 const CONNECTIONS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -24,7 +24,7 @@ const WARM_UP: Nanos = Nanos::from_secs(2);
 const ENDLESS: Nanos = Nanos::from_secs(3_600);
 
 /// Builds the plan for one URL.
-pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
+pub(super) fn build(flags: &Flags, url: &str, part: &Part) -> Result<Plan> {
     let profile =
         Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
     let overrides = Overrides {
@@ -34,7 +34,7 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         sets: threshold_sets(&flags.thresholds).into_iter().chain(flags.sets.clone()).collect(),
         ..overrides_of(&flags.limits, &flags.tls)
     };
-    let overrides = flags.export.label(overrides);
+    let overrides = flags.export.label(part.of(overrides));
     // Environment variables are meant for profiles: PLIMSOLL_TARGET must not override the URL.
     Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }

@@ -10,7 +10,7 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request, prompts};
-use crate::flags::{overrides_of, threshold_sets};
+use crate::flags::{Part, overrides_of, threshold_sets};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
@@ -27,7 +27,7 @@ impl LlmProfile {
     ///
     /// # Errors
     /// The file of prompts cannot be used.
-    pub(super) fn new(flags: &Flags) -> Result<Self> {
+    pub(super) fn new(flags: &Flags, part: &Part) -> Result<Self> {
         let overrides = Overrides {
             key: flags.request.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
             seed: flags.load.seed.clone(),
@@ -36,7 +36,7 @@ impl LlmProfile {
             sets: sets(flags),
             ..overrides_of(&flags.limits, &flags.tls)
         };
-        Ok(Self { keys: keys(flags)?, overrides: flags.export.label(overrides) })
+        Ok(Self { keys: keys(flags)?, overrides: flags.export.label(part.of(overrides)) })
     }
 
     /// The plan with these stages.

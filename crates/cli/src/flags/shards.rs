@@ -1,0 +1,254 @@
+//! Flags that divide a run among processes and hosts.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::time::UNIX_EPOCH;
+
+use anyhow::Result;
+use clap::Args;
+use plimsoll_measure::Nanos;
+use plimsoll_profile::Overrides;
+use plimsoll_runner::{CommonStart, StartAt};
+
+use super::parse_time;
+use crate::exit::UsageError;
+use crate::processes::ChildOrder;
+
+/// The part of the run that a process runs.
+#[derive(Args, Debug)]
+pub(crate) struct ShardFlag {
+    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes;
+    /// give all parts the same --run-id. `auto` takes K and N from PLIMSOLL_SHARD_INDEX and
+    /// PLIMSOLL_SHARD_COUNT, or from the variables of Slurm, MPI or a Kubernetes Indexed Job
+    #[arg(long, value_name = "K/N|auto")]
+    pub(crate) shard: Option<String>,
+}
+
+/// How the parts of a run are started.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Several processes")]
+pub(crate) struct StartFlags {
+    /// Divide the run among N processes of this host, which begin together, and merge what they
+    /// measured: each may have as many open files as one alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1024))]
+    #[arg(conflicts_with_all = ["shard", "start_at", "serve_metrics"])]
+    pub(crate) processes: Option<u64>,
+    /// Begin at a common instant, and not as soon as this process is ready: `2026-11-21T01:23:45Z`,
+    /// seconds since 1970, `+5s` from now, or of shards with a common folder `ready`: 2 s after all
+    /// are (`ready+10s`: 10 s). A shard that is ready too late sends nothing and exits with 3
+    #[arg(long, value_name = "TIME", value_parser = parse_start)]
+    start_at: Option<StartAt>,
+    /// The longest wait for the common start
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
+    start_timeout: Nanos,
+}
+
+/// The part of a run that this process carries out, and when it begins.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    shard: Option<String>,
+    /// When it begins, if not as soon as it is ready.
+    pub(crate) start: Option<CommonStart>,
+    /// As a process that another one of ours started.
+    pub(crate) order: Option<ChildOrder>,
+}
+
+impl StartFlags {
+    /// The part that flags and the environment say.
+    ///
+    /// # Errors
+    /// `auto` finds no part, or one that contradicts itself.
+    pub(crate) fn part(&self, shard: Option<&str>) -> Result<Part> {
+        if let Some(order) = ChildOrder::from_environment()? {
+            return Ok(Part { shard: Some(order.shard()), start: None, order: Some(order) });
+        }
+        let shard = match shard {
+            Some("auto") => Some(auto(&env::vars().collect()).map_err(UsageError)?),
+            shard => shard.map(str::to_owned),
+        };
+        if matches!(self.start_at, Some(StartAt::AllReady(_))) && shard.is_none() {
+            let why = "--start-at ready waits for the other shards of a run: give --shard, too";
+            return Err(UsageError(why.to_owned()).into());
+        }
+        let start = self.start_at.map(|at| CommonStart { at, limit: self.start_timeout });
+        Ok(Part { shard, start, order: None })
+    }
+}
+
+impl Part {
+    /// These overrides with those of the part.
+    pub(crate) fn of(&self, overrides: Overrides) -> Overrides {
+        let run_id = self.order.as_ref().map(|order| order.run_id.clone());
+        let run_id = run_id.or(overrides.run_id.clone());
+        Overrides { shard: self.shard.clone(), run_id, ..overrides }
+    }
+
+    /// Whether the process carries out a part of a run, and not the whole.
+    pub(crate) const fn is_shard(&self) -> bool {
+        self.shard.is_some()
+    }
+}
+
+/// Where engines say which part a process is: index and count.
+const SOURCES: [(&str, &str); 5] = [
+    ("PLIMSOLL_SHARD_INDEX", "PLIMSOLL_SHARD_COUNT"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("JOB_COMPLETION_INDEX", "PLIMSOLL_SHARD_COUNT"),
+];
+
+/// The part that the environment names, `k/n`. Sources that disagree are refused: n processes that
+/// each send the whole load must not happen.
+fn auto(variables: &BTreeMap<String, String>) -> Result<String, String> {
+    let get = |name: &str| variables.get(name).map(|text| text.trim()).filter(|t| !t.is_empty());
+    let mut found: Option<((&str, &str), [u64; 2])> = None;
+    // The count of a Kubernetes job has no name of its own, so it alone is no half of our own pair.
+    let of_job = get("JOB_COMPLETION_INDEX").is_some();
+    for names in SOURCES {
+        let values = match (get(names.0), get(names.1)) {
+            (None, None) => continue,
+            (None, Some(_)) if names.1 == "PLIMSOLL_SHARD_COUNT" && of_job => continue,
+            (None, Some(_)) if names.0 == "JOB_COMPLETION_INDEX" => continue,
+            (Some(index), Some(count)) => [number(names.0, index)?, number(names.1, count)?],
+            (index, _) => {
+                let [set, unset] =
+                    if index.is_some() { [names.0, names.1] } else { [names.1, names.0] };
+                return Err(format!(
+                    "--shard auto: {set} is set and {unset} is not; set both, or give --shard K/N"
+                ));
+            }
+        };
+        if values[0] >= values[1] {
+            return Err(format!(
+                "--shard auto: {} is {} and {} is {}, but parts are counted from 0 and stay below their number; correct the variables, or give --shard K/N",
+                names.0, values[0], names.1, values[1]
+            ));
+        }
+        match found {
+            None => found = Some((names, values)),
+            Some((first, of_first)) if of_first != values => {
+                return Err(format!(
+                    "--shard auto: {} and {} say {}/{}, but {} and {} say {}/{}; unset those that do not belong to this run, or give --shard K/N",
+                    first.0,
+                    first.1,
+                    of_first[0],
+                    of_first[1],
+                    names.0,
+                    names.1,
+                    values[0],
+                    values[1]
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let [index, count] = found.map(|(_, values)| values).ok_or_else(|| {
+        let pairs = SOURCES.map(|(index, count)| format!("{index} and {count}")).join("; ");
+        format!(
+            "--shard auto: the environment names no part of a run. Looked for: {pairs}. Set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT, or give --shard K/N"
+        )
+    })?;
+    Ok(format!("{index}/{count}"))
+}
+
+fn number(name: &str, text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!("--shard auto: {name} is `{text}`, which is no whole number; correct it, or give --shard K/N")
+    })
+}
+
+/// The time that `ready` alone leaves.
+const READY_LEAD: Nanos = Nanos::from_secs(2);
+
+fn parse_start(text: &str) -> Result<StartAt, String> {
+    let fix = "write a time like 2026-11-21T01:23:45Z, seconds since 1970, +5s, ready or ready+5s";
+    let lead = |text: &str| parse_time(text).map_err(|error| format!("{error}; {fix}"));
+    if let Some(after) = text.strip_prefix("ready") {
+        return match after.strip_prefix('+') {
+            None if after.is_empty() => Ok(StartAt::AllReady(READY_LEAD)),
+            None => Err(fix.to_owned()),
+            Some(after) => lead(after).map(StartAt::AllReady),
+        };
+    }
+    if let Some(after) = text.strip_prefix('+') {
+        return lead(after).map(StartAt::After);
+    }
+    if let Some(seconds) = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0) {
+        return Ok(StartAt::Unix(Nanos::from_secs_f64(seconds).as_u64()));
+    }
+    let time = humantime::parse_rfc3339_weak(text).map_err(|error| format!("{error}; {fix}"))?;
+    let since = time.duration_since(UNIX_EPOCH).map_err(|_| fix.to_owned())?;
+    Ok(StartAt::Unix(Nanos::from(since).as_u64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn auto_of(variables: &[(&str, &str)]) -> Result<String, String> {
+        auto(&variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn the_environment_of_each_engine_names_the_part() {
+        for [index, count] in [
+            ["PLIMSOLL_SHARD_INDEX", "PLIMSOLL_SHARD_COUNT"],
+            ["SLURM_PROCID", "SLURM_NTASKS"],
+            ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
+            ["PMI_RANK", "PMI_SIZE"],
+            ["JOB_COMPLETION_INDEX", "PLIMSOLL_SHARD_COUNT"],
+        ] {
+            assert_eq!(auto_of(&[(index, "2"), (count, "3")]).as_deref(), Ok("2/3"), "{index}");
+            let beyond = auto_of(&[(index, "3"), (count, "3")]).unwrap_err();
+            assert!(beyond.contains(index) && beyond.contains(count), "{beyond}");
+            let half = auto_of(&[(index, "0")]).unwrap_err();
+            assert!(half.contains(index) && half.contains(count), "{half}");
+            let text = auto_of(&[(index, "x"), (count, "3")]).unwrap_err();
+            assert!(text.contains(index) && text.contains("`x`"), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_half_a_pair_or_a_contradiction_is_an_error_that_names_the_variables() {
+        let none = auto_of(&[("HOME", "/root"), ("SLURM_PROCID", " ")]).unwrap_err();
+        assert!(none.contains("JOB_COMPLETION_INDEX") && none.contains("PMI_SIZE"), "{none}");
+        let half = auto_of(&[("PLIMSOLL_SHARD_COUNT", "4")]).unwrap_err();
+        assert!(half.contains("PLIMSOLL_SHARD_INDEX is not"), "{half}");
+        let both = |procid| {
+            auto_of(&[
+                ("SLURM_PROCID", procid),
+                ("SLURM_NTASKS", "4"),
+                ("PMI_RANK", "1"),
+                ("PMI_SIZE", "4"),
+            ])
+        };
+        assert_eq!(both("1").as_deref(), Ok("1/4"));
+        let two = both("2").unwrap_err();
+        assert!(two.contains("SLURM_PROCID") && two.contains("PMI_RANK") && two.contains("1/4"));
+        // A pair that another engine left half set is not passed over either.
+        let half = auto_of(&[("PMI_RANK", "1"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "4")]);
+        assert!(half.unwrap_err().contains("PMI_SIZE is not"));
+    }
+
+    #[test]
+    fn a_start_is_a_time_a_length_or_the_readiness_of_all() {
+        let second = |s: u64| Nanos::from_secs(s);
+        for (text, start) in [
+            ("1970-01-01T00:01:00Z", StartAt::Unix(60_000_000_000)),
+            ("1970-01-01 00:01:00.5", StartAt::Unix(60_500_000_000)),
+            ("60.5", StartAt::Unix(60_500_000_000)),
+            ("+5s", StartAt::After(second(5))),
+            ("+5", StartAt::After(second(5))),
+            ("ready", StartAt::AllReady(second(2))),
+            ("ready+10s", StartAt::AllReady(second(10))),
+        ] {
+            assert_eq!(parse_start(text), Ok(start), "{text}");
+        }
+        for text in
+            ["", "soon", "+", "+x", "ready5", "ready+", "-5s", "2026-13-01T00:00:00Z", "nan"]
+        {
+            assert!(parse_start(text).is_err(), "{text}");
+        }
+    }
+}

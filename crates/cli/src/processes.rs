@@ -1,0 +1,218 @@
+//! One run divided among several processes of this host: each is a shard, they begin together, and
+//! what they measured is merged.
+
+mod child;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use plimsoll_measure::RunId;
+use plimsoll_plan::Plan;
+use plimsoll_report::prometheus;
+use plimsoll_run_files::{ShardProgress, read_shard_progress};
+use plimsoll_runner::folder::{self, RunDirOptions, file};
+use plimsoll_runner::time::sleep;
+
+pub(crate) use self::child::ChildOrder;
+use self::child::{Process, lines_of_all};
+use crate::command::merge::{self, Whole};
+use crate::exit::{Exit, UsageError};
+use crate::progress::{ShardsView, Steps};
+use crate::session::{FinishedRun, RunOptions, Session};
+
+/// Pause between two looks at the processes.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Carries a run out by so many processes, and prints what they measured together.
+///
+/// # Errors
+/// A process cannot begin, or nothing of the run can be merged.
+pub(crate) fn run(
+    session: &mut Session,
+    plan: &Plan,
+    count: u64,
+    options: &RunOptions,
+) -> Result<FinishedRun> {
+    session.handle_signals()?;
+    let run_id = plan.run_id.clone().unwrap_or_else(RunId::random).to_string();
+    let place = Place::new(options.output.clone(), &run_id)?;
+    let mut division = Division::start(&place, &run_id, count)?;
+    let begun = division.wait_until_begun(session, &place);
+    if let Err(error) = begun {
+        division.end();
+        place.remove();
+        return Err(error);
+    }
+    division.follow(session, &place.run);
+    for line in lines_of_all(&mut division.processes) {
+        session.status().warn(&line);
+    }
+    let adding = Steps::passing(session.status(), "adding up the results");
+    let whole = merge::merge(std::slice::from_ref(&place.run), Some(count), place.keep.as_ref())?;
+    drop(adding);
+    whole.print(options.show)?;
+    place.tidy(&whole)?;
+    if let (Some(folder), Some(profile)) = (&whole.folder, &options.profile) {
+        folder::replace(folder, file::PROFILE, profile.as_bytes())?;
+    }
+    session.push_metrics(&whole.summary.metadata.run.name, &prometheus(&whole.summary));
+    let (exit, rest) = (Exit::of_run(&whole.summary, options.allow_invalid), whole.rest());
+    Ok(FinishedRun { summary: whole.summary, exit, rest })
+}
+
+/// Where the folders of the shards are.
+struct Place {
+    /// The folder in which each run has its own.
+    out: PathBuf,
+    /// That of this run: it holds those of its shards.
+    run: PathBuf,
+    /// Where the whole is kept, if it is.
+    keep: Option<RunDirOptions>,
+}
+
+impl Place {
+    fn new(keep: Option<RunDirOptions>, run_id: &str) -> Result<Self> {
+        let out = match &keep {
+            Some(options) => options.out.clone(),
+            None => env::temp_dir().join(format!("plimsoll-{}", std::process::id())),
+        };
+        // The processes have the same folder as this one, wherever they look from.
+        fs::create_dir_all(&out).with_context(|| {
+            format!(
+                "cannot write to the folder {}; choose a writable one with --out",
+                out.display()
+            )
+        })?;
+        let run = out.join(run_id);
+        if run.exists() {
+            let why = format!(
+                "{} is there already: this run id has run; choose another --run-id or --out, or remove the folder",
+                run.display()
+            );
+            return Err(UsageError(why).into());
+        }
+        Ok(Self { out, run, keep })
+    }
+
+    /// Removes what is left of a run that did not begin.
+    fn remove(&self) {
+        // What cannot be removed does no harm.
+        let _ = fs::remove_dir_all(&self.run);
+        if self.keep.is_none() {
+            let _ = fs::remove_dir(&self.out);
+        }
+    }
+
+    /// Moves the shards into the folder of the whole; without one nothing is kept.
+    fn tidy(&self, whole: &Whole) -> Result<()> {
+        let Some(whole) = &whole.folder else {
+            self.remove();
+            return Ok(());
+        };
+        let shards = whole.join("shards");
+        fs::rename(&self.run, &shards)
+            .with_context(|| format!("cannot move {} to {}", self.run.display(), shards.display()))
+    }
+}
+
+/// The processes of a run.
+struct Division {
+    processes: Vec<Process>,
+    count: u64,
+    interrupted: bool,
+}
+
+impl Division {
+    fn start(place: &Place, run_id: &str, count: u64) -> Result<Self> {
+        let mut processes = Vec::new();
+        for index in 0..count {
+            let order = ChildOrder {
+                index,
+                count,
+                run_id: run_id.to_owned(),
+                out: place.out.clone(),
+                rows: place.keep.as_ref().is_some_and(|options| options.rows),
+            };
+            let started = Process::start(&order);
+            processes.push(started.context("cannot start a process of the run")?);
+        }
+        Ok(Self { processes, count, interrupted: false })
+    }
+
+    /// Waits until the common start is fixed. A process that ends before that ends the run.
+    fn wait_until_begun(&mut self, session: &Session, place: &Place) -> Result<()> {
+        let text = format!("waiting until {} processes are ready", self.count);
+        let _shown = Steps::passing(session.status(), &text);
+        let start = place.run.join(file::START);
+        while !start.exists() {
+            self.forward_interrupt(session);
+            for process in &mut self.processes {
+                if let Some(ended) = process.ended() {
+                    return Err(process.why_not_begun(ended));
+                }
+            }
+            sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Shows the progress until all have ended.
+    fn follow(&mut self, session: &Session, run: &Path) {
+        let mut view = ShardsView::begin(session.status(), self.count);
+        let mut told = vec![false; self.processes.len()];
+        loop {
+            self.forward_interrupt(session);
+            let mut running = 0;
+            for (index, process) in self.processes.iter_mut().enumerate() {
+                match process.ended() {
+                    None => running += 1,
+                    Some(ended) if !std::mem::replace(&mut told[index], true) => {
+                        tell_of_loss(session, process, ended, run);
+                    }
+                    Some(_) => {}
+                }
+            }
+            view.show(&self.progress(run), running);
+            if running == 0 {
+                return;
+            }
+            sleep(PAUSE);
+        }
+    }
+
+    fn progress(&self, run: &Path) -> Vec<ShardProgress> {
+        let read = |index: u64| {
+            let path = run.join(folder::shard_name(index, self.count)).join(file::PROGRESS);
+            read_shard_progress(&fs::read(path).ok()?).ok()
+        };
+        (0..self.count).filter_map(read).collect()
+    }
+
+    /// Hands the user's Ctrl-C on, once; a second one ends this process and thereby the others.
+    fn forward_interrupt(&mut self, session: &Session) {
+        if session.control().is_interrupted() && !std::mem::replace(&mut self.interrupted, true) {
+            self.processes.iter().for_each(Process::interrupt);
+        }
+    }
+
+    /// Ends all of them.
+    fn end(&mut self) {
+        self.processes.iter().for_each(Process::interrupt);
+        self.processes.iter_mut().for_each(Process::wait);
+    }
+}
+
+/// Says at once that a process left without its last file: the load is no longer the planned one.
+fn tell_of_loss(session: &Session, process: &Process, ended: ExitStatus, run: &Path) {
+    let folder = run.join(folder::shard_name(process.index, process.count));
+    if !folder.join(file::SHARD).exists() {
+        let (name, how) = (process.name(), child::how(ended));
+        session.status().warn(&format!(
+            "shard {name} {how}: the load goes on without its part, and the result will be invalid"
+        ));
+    }
+}
