@@ -6,7 +6,6 @@ mod child;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -150,11 +149,7 @@ impl Division {
         let start = place.run.join(file::START);
         while !start.exists() {
             self.forward_interrupt(session);
-            for process in &mut self.processes {
-                if let Some(ended) = process.ended() {
-                    return Err(process.why_not_begun(ended));
-                }
-            }
+            self.processes.iter_mut().try_for_each(Process::still_waits)?;
             sleep(PAUSE);
         }
         Ok(())
@@ -163,18 +158,12 @@ impl Division {
     /// Shows the progress until all have ended.
     fn follow(&mut self, session: &Session, run: &Path) {
         let mut view = ShardsView::begin(session.status(), self.count);
-        let mut told = vec![false; self.processes.len()];
         loop {
             self.forward_interrupt(session);
             let mut running = 0;
-            for (index, process) in self.processes.iter_mut().enumerate() {
-                match process.ended() {
-                    None => running += 1,
-                    Some(ended) if !std::mem::replace(&mut told[index], true) => {
-                        tell_of_loss(session, process, ended, run);
-                    }
-                    Some(_) => {}
-                }
+            for process in &mut self.processes {
+                running += u64::from(process.ended().is_none());
+                tell_of_loss(session, process, run);
             }
             view.show(&self.progress(run), running);
             if running == 0 {
@@ -206,8 +195,10 @@ impl Division {
     }
 }
 
-/// Says at once that a process left without its last file: the load is no longer the planned one.
-fn tell_of_loss(session: &Session, process: &Process, ended: ExitStatus, run: &Path) {
+/// Says at once, and once, that a process left without its last file: the load is no longer the
+/// planned one.
+fn tell_of_loss(session: &Session, process: &mut Process, run: &Path) {
+    let Some(ended) = process.newly_ended() else { return };
     let folder = run.join(folder::shard_name(process.index, process.count));
     if !folder.join(file::SHARD).exists() {
         let (name, how) = (process.name(), child::how(ended));

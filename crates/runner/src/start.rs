@@ -76,7 +76,7 @@ impl StartWait {
         clock: &MonotonicClock,
         control: &Control,
     ) -> Result<ShardStart, Waited> {
-        let folder = self.folder.as_deref().unwrap_or(Path::new("."));
+        let folder = self.folder.as_deref().unwrap_or_else(|| Path::new("."));
         let run = folder.parent().unwrap_or(folder);
         self.say_ready(folder, clock).map_err(Waited::Broken)?;
         let end = clock.now() + self.start.limit;

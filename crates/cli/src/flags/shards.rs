@@ -18,8 +18,8 @@ use crate::processes::ChildOrder;
 #[derive(Args, Debug)]
 pub(crate) struct ShardFlag {
     /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes;
-    /// give all parts the same --run-id. `auto` takes K and N from PLIMSOLL_SHARD_INDEX and
-    /// PLIMSOLL_SHARD_COUNT, or from the variables of Slurm, MPI or a Kubernetes Indexed Job
+    /// give all parts the same --run-id. `auto` takes K and N from `PLIMSOLL_SHARD_INDEX` and
+    /// `PLIMSOLL_SHARD_COUNT`, or from the variables of Slurm, MPI or a Kubernetes Indexed Job
     #[arg(long, value_name = "K/N|auto")]
     pub(crate) shard: Option<String>,
 }
@@ -79,7 +79,7 @@ impl Part {
     /// These overrides with those of the part.
     pub(crate) fn of(&self, overrides: Overrides) -> Overrides {
         let run_id = self.order.as_ref().map(|order| order.run_id.clone());
-        let run_id = run_id.or(overrides.run_id.clone());
+        let run_id = run_id.or_else(|| overrides.run_id.clone());
         Overrides { shard: self.shard.clone(), run_id, ..overrides }
     }
 

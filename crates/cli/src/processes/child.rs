@@ -108,6 +108,8 @@ pub(super) struct Process {
     child: ChildProcess,
     /// Closed when this process ends, however it does: the other one then ends its load.
     _alive: Option<ChildStdin>,
+    /// Whether it was told that it ended.
+    told: bool,
     /// What it says.
     said: Option<JoinHandle<String>>,
 }
@@ -133,7 +135,7 @@ impl Process {
             })
         });
         let (index, count, alive) = (order.index, order.count, child.stdin());
-        Ok(Self { index, count, child, _alive: alive, said })
+        Ok(Self { index, count, child, _alive: alive, told: false, said })
     }
 
     /// Its part, `k/n`.
@@ -144,6 +146,12 @@ impl Process {
     /// How it ended; `None` while it goes on.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.ended()
+    }
+
+    /// The same, once.
+    pub(super) fn newly_ended(&mut self) -> Option<ExitStatus> {
+        let ended = self.ended()?;
+        (!std::mem::replace(&mut self.told, true)).then_some(ended)
     }
 
     /// Hands Ctrl-C on.
@@ -163,8 +171,13 @@ impl Process {
         said.lines().map(str::to_owned).collect()
     }
 
+    /// Before the common start a process that has ended is an error.
+    pub(super) fn still_waits(&mut self) -> Result<()> {
+        self.ended().map_or(Ok(()), |ended| Err(self.why_not_begun(ended)))
+    }
+
     /// Why a process ended before the common start: its own words, and its exit code.
-    pub(super) fn why_not_begun(&mut self, ended: ExitStatus) -> Error {
+    fn why_not_begun(&mut self, ended: ExitStatus) -> Error {
         let (name, lines) = (self.name(), self.said());
         let from = lines.iter().position(|line| line.starts_with(ERROR)).unwrap_or(0);
         let said: Vec<_> =

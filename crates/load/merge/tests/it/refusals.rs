@@ -108,7 +108,7 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
 }
 
 /// The status of a shard with these keys besides.
-fn say(folder: &Path, keys: Value) {
+fn say(folder: &Path, keys: &Value) {
     let path = folder.join("shard.json");
     let mut status: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     status.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
@@ -122,7 +122,7 @@ fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
     for file in ["summary.json", "counts.bin"] {
         fs::remove_file(folders[2].join(file)).unwrap();
     }
-    say(&folders[2], json!({"state": "late", "late_by_ns": 2_300_000_000_u64}));
+    say(&folders[2], &json!({"state": "late", "late_by_ns": 2_300_000_000_u64}));
     fs::remove_file(folders[0].join("shard.json")).unwrap();
     let merged = merge(&folders);
     assert_eq!(
@@ -148,9 +148,9 @@ fn clocks_that_a_launcher_compared_are_set_right_and_their_uncertainty_is_told()
     let path = folders[1].join("summary.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("1763688225000000000", "1763691825000000000")).unwrap();
-    say(&folders[0], json!({"clock_offset_ns": 0, "clock_uncertainty_ns": 1_000_000}));
+    say(&folders[0], &json!({"clock_offset_ns": 0, "clock_uncertainty_ns": 1_000_000}));
     let hour = 3_600_000_000_000_i64;
-    say(&folders[1], json!({"clock_offset_ns": hour, "clock_uncertainty_ns": 3_000_000}));
+    say(&folders[1], &json!({"clock_offset_ns": hour, "clock_uncertainty_ns": 3_000_000}));
     let merged = merge(&folders);
     assert_eq!(reason(&merged), "valid");
     assert!(together(&merged).ends_with("give or take 6 ms"), "{}", together(&merged));
