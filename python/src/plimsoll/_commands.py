@@ -32,6 +32,7 @@ def run(
     settings: Mapping[str, Any] | None = None,
     run_id: str | None = None,
     shard: str | None = None,
+    processes: int | None = None,
     insecure: bool = False,
     ca_file: str | Path | None = None,
     out: str | Path = "runs",
@@ -45,30 +46,62 @@ def run(
     """Runs a profile: a file, the name of a built-in one, the folder of a run, or a dict of its keys.
 
     Further keywords set keys at the top of the profile: `timeout="30s"`, `thresholds={"ttft": "p(95)<500ms"}`.
-    `settings` sets any key by its path: `{"scenarios.chat.weight": 3}`. `progress` shows a bar (needs tqdm); default:
-    in notebooks and terminals.
+    `settings` sets any key by its path: `{"scenarios.chat.weight": 3}`. `processes` divides the run among so many
+    processes of this machine. `progress` shows a bar (needs tqdm); default: in notebooks and terminals.
 
     Raises `UsageError` for a bad profile or flag and `RunError` if no load could be sent, both with the program's
     words; `TypeError` for a keyword that is no key; `Interrupted` after Ctrl-C, with the report of what was measured.
     A broken threshold does not raise: see `Run.verdict` and `Run.check`.
     """
-    _check_keywords(overrides, run)
+    load = run_flags(
+        target=target,
+        model=model,
+        stages=stages,
+        headers=headers,
+        settings=settings,
+        insecure=insecure,
+        probe=probe,
+        rows=rows,
+        overrides=overrides,
+        function=run,
+    )
     flags = [
-        *_flag("--target", target),
-        *_flag("--model", model),
-        *_flag("--stages", stages),
+        *load,
         *_flag("--run-id", run_id),
         *_flag("--shard", shard),
+        *_flag("--processes", processes),
         *_flag("--ca-file", ca_file),
-        *_headers(headers),
         *_watch(watch),
-        *_settings({**overrides, **(settings or {})}),
-        *_switches({"--insecure": insecure, "--no-jsonl": not rows, "--no-html": not html}),
-        *_switches({"--no-probe": not probe, "--allow-invalid": allow_invalid}),
+        *_switches({"--no-html": not html, "--allow-invalid": allow_invalid}),
     ]
     with _profile_file(profile) as file:
         total = _progress.planned_s(file, flags) if _progress.wanted(progress) else None
         return _result(Run, ["run", file, *flags], out, key=key, progress=progress, total_s=total)
+
+
+def run_flags(
+    *,
+    target: str | None,
+    model: str | None,
+    stages: str | None,
+    headers: Mapping[str, str] | None,
+    settings: Mapping[str, Any] | None,
+    insecure: bool,
+    probe: bool,
+    rows: bool,
+    overrides: Mapping[str, Any],
+    function: Any,
+) -> list[str]:
+    """The flags of a run that mean the same wherever it runs; `function` took the keywords in `overrides`."""
+    _check_keywords(overrides, function)
+    return [
+        *_flag("--target", target),
+        *_flag("--model", model),
+        *_flag("--stages", stages),
+        *_headers(headers),
+        *_settings({**overrides, **(settings or {})}),
+        *_switches({"--insecure": insecure, "--no-jsonl": not rows, "--no-probe": not probe}),
+    ]
 
 
 def http(
@@ -254,6 +287,16 @@ def _profile_file(profile: Profile | None) -> Iterator[str]:
         path.write_text(json.dumps(profile, default=_plain), encoding="utf-8")
         path.chmod(0o600)
         yield str(path)
+
+
+def profile_text(profile: Profile) -> tuple[str, str | None]:
+    """A profile for another machine: the name of a file and its text; of a built-in one the name alone."""
+    if isinstance(profile, Mapping):
+        return "profile.yaml", json.dumps(profile, default=_plain)
+    path = Path(profile)
+    if path.is_dir():
+        path = path / "profile.yaml"
+    return (path.name, path.read_text(encoding="utf-8")) if path.is_file() else (str(profile), None)
 
 
 @contextmanager

@@ -1,0 +1,111 @@
+"""One load from two nodes of a real Ray cluster on this machine; one of them is lost."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+import ray.cluster_utils
+from conftest import CHAT
+
+import plimsoll
+import plimsoll.ray
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """Two nodes with room for a shard each; the driver's own has none."""
+    cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    cluster.wait_for_nodes()
+    yield cluster, nodes
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def server() -> plimsoll.Mock:
+    return plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16)
+
+
+def test_two_nodes_send_one_load_together(cluster: Any, tmp_path: Path) -> None:
+    lines: list[str] = []
+    with server() as mock:
+        run = plimsoll.ray.run(
+            CHAT, shards=2, target=mock.url, out=tmp_path, stages="@40:3s", on_progress=lines.append, run_id="both"
+        )
+        alone = plimsoll.run(CHAT, target=mock.url, out=tmp_path / "alone", stages="@40:3s", run_id="both")
+    assert [shard["state"] for shard in run.summary["shards"]] == ["done", "done"], run.report
+    assert run.lost == []
+    assert len({shard.node for shard in run.shards}) == 2, "one shard on each node"
+    # The same requests as from one process: ids follow from seed and run id.
+    ids = {row["request_id"] for row in run.rows("records")}
+    assert len(ids) == 120
+    assert ids == {row["request_id"] for row in alone.rows("records")}
+    # They began together, by clocks that the driver compared.
+    assert all(shard["clock_uncertainty_s"] < 0.5 for shard in run.summary["shards"])
+    assert any("give or take" in note for note in run.summary["notes"]), run.summary["notes"]
+    assert any("2 of 2 shards" in line and "in flight" in line for line in lines), lines
+
+
+def test_a_node_that_is_lost_is_told_in_words_and_the_other_finishes(cluster: Any, tmp_path: Path) -> None:
+    cluster, nodes = cluster
+    begun = threading.Event()
+
+    def told(line: str) -> None:
+        if "in flight" in line:
+            begun.set()
+
+    def lose() -> None:
+        begun.wait(60)
+        cluster.remove_node(nodes[1], allow_graceful=False)
+
+    loser = threading.Thread(target=lose)
+    loser.start()
+    with server() as mock, pytest.warns(plimsoll.ray.ShardLost, match="was lost"):
+        run = plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="@40:8s", on_progress=told)
+    loser.join()
+    assert run.verdict is plimsoll.Verdict.INVALID
+    [lost] = run.lost
+    assert lost.lost is not None and "s after the start" in lost.lost
+    states = [shard["state"] for shard in run.summary["shards"]]
+    assert sorted(states) == ["done", "missing"]
+    assert states[lost.index] == "missing"
+    assert f"shard {lost.index}/2 is missing" in run.report
+    # The other sent its half to the end.
+    assert run.summary["total"]["counters"]["scheduled"] == 160
+
+
+def test_a_cluster_without_room_or_a_bad_profile_sends_nothing(cluster: Any, tmp_path: Path) -> None:
+    with server() as mock:
+        with pytest.raises(plimsoll.RunError, match="no room for 3 shards"):
+            plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=tmp_path, ready_timeout_s=3)
+        with pytest.raises(plimsoll.UsageError, match="stages"):
+            plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="nonsense")
+    with pytest.raises(plimsoll.RunError, match="nothing listens"):
+        plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", out=tmp_path)
+    with pytest.raises(TypeError, match="stream"):
+        plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", strem=True)
+    assert not any(tmp_path.iterdir())
+
+
+def test_ctrl_c_ends_the_load_on_all_nodes(cluster: Any, tmp_path: Path) -> None:
+    def told(line: str) -> None:
+        if "in flight" in line and not ended:
+            ended.append(time.monotonic())
+            _thread.interrupt_main()
+
+    ended: list[float] = []
+    with server() as mock, pytest.raises(plimsoll.Interrupted) as caught:
+        plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="@40:60s", on_progress=told)
+    assert time.monotonic() - ended[0] < 30
+    run = caught.value.result
+    assert isinstance(run, plimsoll.Run)
+    assert run.verdict is plimsoll.Verdict.INTERRUPTED
+    assert run.summary["total"]["counters"]["completed"] > 0
