@@ -62,6 +62,10 @@ pub struct Row<'a> {
     pub tool: &'a str,
     /// What became of the call, like `ok`.
     pub outcome: &'a str,
+    /// Members of the request that a translation left out, by name.
+    pub left_out: &'a str,
+    /// Why the answer ended before its end.
+    pub ended_early: &'a str,
 }
 
 impl Row<'_> {
@@ -102,6 +106,8 @@ impl Row<'_> {
         known(line, "cache", self.cache);
         known(line, "tool", self.tool);
         known(line, "outcome", self.outcome);
+        known(line, "left_out", self.left_out);
+        known(line, "ended_early", self.ended_early);
         line.extend_from_slice(b"}\n");
     }
 }
@@ -248,6 +254,8 @@ mod tests {
             cache: "hit",
             tool: "search/find",
             outcome: "ok",
+            left_out: "seed",
+            ended_early: "why",
         };
         let expected = concat!(
             r#"{"timestamp":1763700000123,"tenant":"retail","route":"chat","method":"POST","#,
@@ -255,7 +263,7 @@ mod tests {
             r#""response_bytes":20,"client":"10.0.0.7","user_agent":"a \"b\"\n","#,
             r#""request_id":"r-1","policy_decision":"redact","rules":["pii.card","pii.mail"],"#,
             r#""model":"m","input_tokens":3,"output_tokens":4,"cache":"hit","#,
-            r#""tool":"search/find","outcome":"ok"}"#,
+            r#""tool":"search/find","outcome":"ok","left_out":"seed","ended_early":"why"}"#,
             "\n"
         );
         assert_eq!(line(&row), expected);
@@ -341,6 +349,8 @@ mod tests {
             cache: &long,
             tool: &long,
             outcome: &long,
+            left_out: &long,
+            ended_early: &long,
         };
         let text = line(&row);
         assert!(text.len() <= 8 << 10, "{}", text.len());

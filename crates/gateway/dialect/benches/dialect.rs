@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use plimsoll_gateway_dialect::{
-    Dialect, Endpoint, RequestView, StreamSettings, Translator, Usage, UsageObserver,
+    Dialect, Endpoint, LimitName, RequestView, StreamSettings, Translator, Usage, UsageObserver,
     write_cache_key,
 };
 
@@ -55,7 +55,9 @@ fn request_to_anthropic(bencher: Bencher<'_, '_>) {
     let body = request();
     let translator = Translator::between(Dialect::OpenAi, Dialect::Anthropic);
     bencher.bench_local(|| {
-        translator.map(|translator| translator.request(black_box(body.as_bytes()), None).is_ok())
+        translator.map(|translator| {
+            translator.request(black_box(body.as_bytes()), LimitName::default()).is_ok()
+        })
     });
 }
 

@@ -36,6 +36,6 @@ pub use error_body::{ErrorBody, ErrorKind, status_for};
 pub use json_string::find_quote_or_backslash;
 pub use request_view::{RequestText, RequestView, Streaming};
 pub use sse::{EventSplitter, MAX_EVENT_BYTES, event_data};
-pub use translate::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};
+pub use translate::{DEFAULT_MAX_TOKENS, LimitName, StreamSettings, StreamTranslator, Translator};
 pub use usage::Usage;
 pub use usage_observer::{StreamStatus, UsageObserver};

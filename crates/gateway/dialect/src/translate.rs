@@ -1,11 +1,12 @@
 //! Translates between OpenAI's chat completions and Anthropic's messages.
 //!
-//! Members that this crate does not know are dropped. (If caller and upstream use the same dialect,
-//! nothing is translated and the bytes pass unchanged.) Content without an equivalent (audio,
-//! documents, tools that run at the provider) is rejected with an error that names it, never
-//! dropped. Known but dropped: `strict` of a tool, `detail` of an image, `is_error` of a tool
-//! result, `cache_control`, thinking blocks, the model's reasoning in streams, citations, log
-//! probabilities, `response_format`, `seed`, penalties and OpenAI's `metadata`.
+//! Content without an equivalent (audio, documents, tools that run at the provider) is rejected with
+//! an error that names it, and so are members without which the answer would be another one
+//! (`response_format`, `logprobs`, `functions`). All other members without an equivalent are left
+//! out, and [`Translator::left_out`] names them. (If caller and upstream use the same dialect,
+//! nothing is translated and the bytes pass unchanged.) Of answers, thinking blocks, the model's
+//! reasoning in streams, citations and log probabilities are left out. Anthropic refuses empty
+//! texts: they are not sent.
 //!
 //! | OpenAI | Anthropic |
 //! |---|---|
@@ -16,6 +17,7 @@
 //! | `tool_choice` `auto`, `required`, `none`, by name | `auto`, `any`, `none`, `tool` |
 //! | `parallel_tool_calls: false` | `disable_parallel_tool_use: true` |
 //! | `max_completion_tokens`, else `max_tokens`, else 4096 | `max_tokens` |
+//! | `max_completion_tokens` or `max_tokens`, as the provider knows it | `max_tokens` |
 //! | `temperature` 0 to 2 | `temperature` 0 to 1; higher values become 1 |
 //! | `stop`, one or several | `stop_sequences` |
 //! | `user` | `metadata.user_id` |
@@ -29,6 +31,7 @@ use crate::error::DialectError;
 use crate::error_body::{ErrorBody, status_for};
 
 mod finish_reason;
+mod members;
 mod request_to_anthropic;
 mod request_to_openai;
 mod response;
@@ -41,6 +44,16 @@ mod tool_calls;
 pub use request_to_anthropic::DEFAULT_MAX_TOKENS;
 pub use stream::StreamTranslator;
 pub use stream_settings::StreamSettings;
+
+/// The name under which a provider of OpenAI's dialect knows the most tokens of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitName {
+    /// As OpenAI itself has it.
+    #[default]
+    MaxCompletionTokens,
+    /// As older servers have it.
+    MaxTokens,
+}
 
 /// Translates between a caller and an upstream of different dialects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,15 +75,24 @@ impl Translator {
         }
     }
 
-    /// The caller's request in the upstream's dialect, with another model if one is given.
+    /// The caller's request in the upstream's dialect.
     ///
     /// # Errors
     /// The request is invalid or has no equivalent; status 400.
-    pub fn request(self, body: &[u8], model: Option<&str>) -> Result<Vec<u8>, DialectError> {
+    pub fn request(self, body: &[u8], limit: LimitName) -> Result<Vec<u8>, DialectError> {
         match self.caller {
-            Dialect::OpenAi => request_to_anthropic::translate(body, model),
-            Dialect::Anthropic => request_to_openai::translate(body, model),
+            Dialect::OpenAi => request_to_anthropic::translate(body),
+            Dialect::Anthropic => request_to_openai::translate(body, limit),
         }
+    }
+
+    /// The members of the caller's request that the upstream does not get, by their names and
+    /// separated by commas; `None` where it gets all.
+    ///
+    /// # Errors
+    /// A member without which the answer would be another one; status 400.
+    pub fn left_out(self, body: &[u8]) -> Result<Option<String>, DialectError> {
+        members::left_out(self.caller, body)
     }
 
     /// The upstream's whole response in the caller's dialect. `created`, in seconds since 1970, is

@@ -6,6 +6,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct LlmInfo {
     pub(crate) model: Option<Arc<str>>,
+    /// Members of the request that the translation left out.
+    pub(crate) left_out: Option<Arc<str>>,
     /// `hit`, `miss` or `bypass`.
     pub(crate) cache: Option<&'static str>,
     /// The most severe action that the policy took.

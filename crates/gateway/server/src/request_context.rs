@@ -54,6 +54,8 @@ pub(crate) struct RequestContext {
     pub(crate) llm_info: Option<Box<LlmInfo>>,
     /// 0 where requests are not observed.
     started: u64,
+    /// Why the answer ended before its end.
+    pub(crate) ended_early: Cell<Option<&'static str>>,
     /// When the upstream was asked first, and when the last of its answer was read; 0 for never.
     upstream: Cell<(u64, u64)>,
     finished: bool,
@@ -82,6 +84,7 @@ impl RequestContext {
             usage: None,
             llm_info: None,
             started: if config.observes_requests { clock::now() } else { 0 },
+            ended_early: Cell::new(None),
             upstream: Cell::default(),
             finished: false,
         })
@@ -188,6 +191,8 @@ impl RequestContext {
             output_tokens: usage.map(|usage| usage.completion),
             cache: info.and_then(|info| info.cache).unwrap_or_default(),
             tool: info.and_then(|info| info.tool.as_deref()).unwrap_or_default(),
+            left_out: info.and_then(|info| info.left_out.as_deref()).unwrap_or_default(),
+            ended_early: self.ended_early.get().unwrap_or_default(),
             outcome: info.and_then(|info| info.outcome).unwrap_or_default(),
         }
     }

@@ -8,6 +8,7 @@ mod agent_directory;
 mod agents;
 mod approvals;
 mod chat;
+mod cors;
 mod fault;
 mod layer;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use agent_directory::{AgentDirectorySpec, AgentSpec};
 pub use agents::AgentsSpec;
 pub use approvals::ApprovalsSpec;
 pub use chat::ChatSpec;
+pub use cors::CorsSpec;
 pub use fault::{FaultSpec, PauseSpec};
 pub use layer::{
     AccessLogSpec, AlgorithmSpec, AuditSpec, AuthSpec, BudgetSpec, BudgetUnit, CacheSpec, Empty,
@@ -40,7 +42,9 @@ pub use secret::Secret;
 pub use server::{EnvelopeSpec, FailureMode, ServerSpec, StoreSpec, TlsSpec};
 pub use sessions::SessionsSpec;
 pub use tools::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
-pub use upstream::{Balance, BreakerSpec, DialectSpec, HealthSpec, RetrySpec, UpstreamSpec};
+pub use upstream::{
+    Balance, BreakerSpec, DialectSpec, HealthSpec, RetrySpec, TokenLimitSpec, UpstreamSpec,
+};
 
 /// The configuration file of a gateway.
 #[derive(Clone, Debug, Deserialize)]
@@ -62,6 +66,8 @@ pub struct Spec {
     /// count. From everybody else such headers, `forwarded`, `x-real-ip` and the like are removed;
     /// the gateway writes its own.
     pub trusted_proxies: Vec<String>,
+    /// Layer: pages of other origins may ask (CORS).
+    pub cors: Option<CorsSpec>,
     /// Format of error responses. LLM routes use the error format of the caller's dialect instead.
     pub envelope: EnvelopeSpec,
     /// Paths, exact or a prefix that ends in `/*`, that need no key and count in no limit.
@@ -114,6 +120,7 @@ impl Default for Spec {
             server: ServerSpec::default(),
             tls: None,
             trusted_proxies: Vec::new(),
+            cors: None,
             envelope: EnvelopeSpec::Typed,
             open: ["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into(),
             request_id: None,
@@ -144,6 +151,7 @@ impl Spec {
         let layers = [
             ("request_id", self.request_id.is_some()),
             ("access_log", self.access_log.is_some()),
+            ("cors", self.cors.is_some()),
             ("metrics", self.metrics.is_some()),
             ("auth", self.auth.is_some()),
             ("consumer_restriction", self.routes.iter().any(|route| !route.consumers.is_empty())),

@@ -10,6 +10,8 @@ mod retry_budget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use plimsoll_gateway_dialect::LimitName;
+
 pub(crate) use connection::{Received, UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
 pub(crate) use health_check::{HealthTarget, run_health_checks};
@@ -17,7 +19,9 @@ pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;
 
 use crate::rng::splitmix64;
-use crate::spec::{Balance, DialectSpec, HealthSpec, RetrySpec, Secret, UpstreamSpec};
+use crate::spec::{
+    Balance, DialectSpec, HealthSpec, RetrySpec, Secret, TokenLimitSpec, UpstreamSpec,
+};
 use crate::units::HumanDuration;
 
 /// The smallest buffer that hyper reads responses with.
@@ -29,6 +33,7 @@ pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
     pub(crate) dialect: DialectSpec,
+    pub(crate) limit_name: LimitName,
     /// Sent instead of the client's key.
     pub(crate) key: Option<String>,
     pub(crate) timeout: HumanDuration,
@@ -66,6 +71,10 @@ impl Upstream {
                 })
                 .collect::<Result<_, _>>()?,
             dialect: spec.dialect,
+            limit_name: match spec.token_limit {
+                TokenLimitSpec::MaxCompletionTokens => LimitName::MaxCompletionTokens,
+                TokenLimitSpec::MaxTokens => LimitName::MaxTokens,
+            },
             key: key.map_err(|variable| {
                 format!("upstream `{name}`: the environment variable `{variable}` is not set")
             })?,

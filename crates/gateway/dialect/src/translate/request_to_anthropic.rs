@@ -9,7 +9,7 @@ use crate::wire::{Content, CowStr, RawJson, openai, parse_request, write_json};
 /// `max_tokens` if the caller sets no limit. Anthropic requires one.
 pub const DEFAULT_MAX_TOKENS: u64 = 4_096;
 
-pub(super) fn translate(body: &[u8], model: Option<&str>) -> Result<Vec<u8>, DialectError> {
+pub(super) fn translate(body: &[u8]) -> Result<Vec<u8>, DialectError> {
     let request: openai::Request<'_> = parse_request(body)?;
     if request.n.is_some_and(|n| n > 1) {
         return Err(DialectError::unsupported("n", "more than one choice"));
@@ -20,7 +20,7 @@ pub(super) fn translate(body: &[u8], model: Option<&str>) -> Result<Vec<u8>, Dia
     let tool_choice = tool_choice(choice, request.parallel_tool_calls, tools.is_some())?;
     let (system, messages) = messages(request.messages)?;
     let translated = Request {
-        model: model.map_or(request.model, CowStr::from),
+        model: request.model,
         system,
         messages,
         max_tokens: max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -50,8 +50,8 @@ fn messages(messages: Vec<openai::Message<'_>>) -> Result<SplitMessages<'_>, Dia
         let is_tool = &*message.role == "tool";
         match &*message.role {
             "system" | "developer" => system.extend(blocks(message.content, &path)?),
-            "user" => translated.push(user(message, &path)?),
-            "assistant" => translated.push(assistant(message, &path)?),
+            "user" => translated.extend(user(message, &path)?),
+            "assistant" => translated.extend(assistant(message, &path)?),
             "tool" => {
                 let result = tool_result(message, &path)?;
                 match translated.last_mut().map(|last| &mut last.content) {
@@ -69,23 +69,32 @@ fn messages(messages: Vec<openai::Message<'_>>) -> Result<SplitMessages<'_>, Dia
         }
         after_tool = is_tool;
     }
+    if translated.is_empty() {
+        return Err(DialectError::invalid("messages", "must have a text that is not blank"));
+    }
     let system = (!system.is_empty()).then(|| simplify(system));
     Ok((system, translated))
 }
 
-fn user<'a>(message: openai::Message<'a>, path: &str) -> Result<Message<'a>, DialectError> {
-    let content = simplify(blocks(message.content, path)?);
-    Ok(Message { role: "user".into(), content })
+/// `None` for a message without content: the provider would refuse it.
+fn user<'a>(message: openai::Message<'a>, path: &str) -> Result<Option<Message<'a>>, DialectError> {
+    let content = blocks(message.content, path)?;
+    let role = "user".into();
+    Ok((!content.is_empty()).then(|| Message { role, content: simplify(content) }))
 }
 
-fn assistant<'a>(message: openai::Message<'a>, path: &str) -> Result<Message<'a>, DialectError> {
+/// As [`user`].
+fn assistant<'a>(
+    message: openai::Message<'a>,
+    path: &str,
+) -> Result<Option<Message<'a>>, DialectError> {
     let mut content = blocks(message.content, path)?;
-    content.extend(message.refusal.map(ContentBlock::text));
-    content.retain(|block| block.text.as_deref() != Some(""));
+    content.extend(message.refusal.filter(|text| !text.trim().is_empty()).map(ContentBlock::text));
     for (index, call) in message.tool_calls.unwrap_or_default().into_iter().enumerate() {
         content.push(tool_use(call, || format!("{path}.tool_calls[{index}]"))?);
     }
-    Ok(Message { role: "assistant".into(), content: simplify(content) })
+    let role = "assistant".into();
+    Ok((!content.is_empty()).then(|| Message { role, content: simplify(content) }))
 }
 
 /// Translates a tool call. Some models send an empty string for no arguments.
@@ -118,11 +127,19 @@ fn tool_result<'a>(
     let id = id.ok_or_else(|| DialectError::missing(format!("{path}.tool_call_id")))?;
     let content = match message.content {
         None => None,
-        Some(Content::Text(text)) => Some(Content::Text(text)),
-        Some(Content::Parts(parts)) => Some(Content::Parts(result_blocks(parts, path)?)),
+        Some(Content::Text(text)) => Some(Content::Text(text)).filter(has_text),
+        Some(Content::Parts(parts)) => {
+            let blocks = result_blocks(parts, path)?;
+            (!blocks.is_empty()).then_some(Content::Parts(blocks))
+        }
     };
     let kind = "tool_result".into();
     Ok(ContentBlock { kind, tool_use_id: Some(id), content, ..ContentBlock::default() })
+}
+
+/// Whether a text is more than blanks. The provider refuses others.
+fn has_text<P>(content: &Content<'_, P>) -> bool {
+    !matches!(content, Content::Text(text) if text.trim().is_empty())
 }
 
 fn result_blocks<'a>(
@@ -139,7 +156,12 @@ fn result_blocks<'a>(
             }),
             kind => Err(unsupported_part(path, index, kind)),
         })
+        .filter(|block| !block.as_ref().is_ok_and(|block| is_blank(block.text.as_deref())))
         .collect()
+}
+
+fn is_blank(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.trim().is_empty())
 }
 
 fn blocks<'a>(
@@ -148,7 +170,11 @@ fn blocks<'a>(
 ) -> Result<Vec<ContentBlock<'a>>, DialectError> {
     let Some(content) = content else { return Ok(Vec::new()) };
     let parts = content.into_parts(openai::Part::text).into_iter().enumerate();
-    parts.map(|(index, part)| block(part, index, path)).collect()
+    let blocks = parts.map(|(index, part)| block(part, index, path));
+    // The provider refuses empty texts.
+    let blocks =
+        blocks.filter(|block| !block.as_ref().is_ok_and(|block| is_blank(block.text.as_deref())));
+    blocks.collect()
 }
 
 fn block<'a>(

@@ -1,5 +1,6 @@
 //! Translates messages requests to chat completion requests.
 
+use super::LimitName;
 use crate::error::DialectError;
 use crate::wire::openai::{
     Function, FunctionCall, FunctionName, ImageUrl, Message, NamedToolChoice, Part, Request,
@@ -7,7 +8,7 @@ use crate::wire::openai::{
 };
 use crate::wire::{Content, CowStr, RawJson, anthropic, parse_request, write_json};
 
-pub(super) fn translate(body: &[u8], model: Option<&str>) -> Result<Vec<u8>, DialectError> {
+pub(super) fn translate(body: &[u8], limit: LimitName) -> Result<Vec<u8>, DialectError> {
     let request: anthropic::Request<'_> = parse_request(body)?;
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     messages.extend(request.system.map(system).transpose()?);
@@ -16,10 +17,15 @@ pub(super) fn translate(body: &[u8], model: Option<&str>) -> Result<Vec<u8>, Dia
     }
     let is_stream = request.stream == Some(true);
     let parallel = request.tool_choice.as_ref().and_then(|it| it.disable_parallel_tool_use);
+    let (older, newer) = match limit {
+        LimitName::MaxTokens => (Some(request.max_tokens), None),
+        LimitName::MaxCompletionTokens => (None, Some(request.max_tokens)),
+    };
     let translated = Request {
-        model: model.map_or(request.model, CowStr::from),
+        model: request.model,
         messages,
-        max_completion_tokens: Some(request.max_tokens),
+        max_tokens: older,
+        max_completion_tokens: newer,
         temperature: request.temperature,
         top_p: request.top_p,
         stop: request.stop_sequences.map(Content::Parts),

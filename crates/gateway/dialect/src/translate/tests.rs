@@ -76,7 +76,8 @@ const REJECTED: &[(Dialect, &str, &str)] = &[
 #[test]
 fn requests_without_an_equivalent_are_rejected_and_name_the_field() {
     for (caller, field, body) in REJECTED {
-        let error = translator(*caller).request(body.as_bytes(), None).expect_err(body);
+        let error =
+            translator(*caller).request(body.as_bytes(), LimitName::default()).expect_err(body);
         assert_eq!((error.status(), error.field()), (400, Some(*field)), "{error}");
     }
 }
@@ -87,7 +88,7 @@ fn deeply_nested_tool_call_arguments_are_rejected() {
     let body = format!(
         r#"{{"model":"m","messages":[{{"role":"assistant","tool_calls":[{{"id":"a","type":"function","function":{{"name":"f","arguments":"{arguments}"}}}}]}}]}}"#
     );
-    assert!(translator(Dialect::OpenAi).request(body.as_bytes(), None).is_err());
+    assert!(translator(Dialect::OpenAi).request(body.as_bytes(), LimitName::default()).is_err());
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) struct Request<'a> {
     pub(crate) model: CowStr<'a>,
     #[serde(borrow)]
     pub(crate) messages: Vec<Message<'a>>,
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_completion_tokens: Option<u64>,

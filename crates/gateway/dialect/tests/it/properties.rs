@@ -1,8 +1,8 @@
 //! Property tests: any bytes, split into any chunks.
 
 use plimsoll_gateway_dialect::{
-    Dialect, Endpoint, ErrorBody, RequestView, StreamSettings, Translator, Usage, UsageObserver,
-    write_cache_key,
+    Dialect, Endpoint, ErrorBody, LimitName, RequestView, StreamSettings, Translator, Usage,
+    UsageObserver, write_cache_key,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ proptest! {
             let _ = Usage::from_body(endpoint, &bytes);
         }
         for dialect in DIALECTS {
-            let _ = translator(dialect).request(&bytes, None);
+            let _ = translator(dialect).request(&bytes, LimitName::default());
             let _ = translator(dialect).response(&bytes, 0);
             let _ = translator(dialect).error(500, &bytes);
             let _ = ErrorBody::parse(500, &bytes);
@@ -142,8 +142,8 @@ proptest! {
         bound in 1_u64..100_000,
     ) {
         let source = openai_request(&texts, &json!(arguments), bound);
-        let there = translator(Dialect::OpenAi).request(source.to_string().as_bytes(), None).unwrap();
-        let back = translator(Dialect::Anthropic).request(&there, None).unwrap();
+        let there = translator(Dialect::OpenAi).request(source.to_string().as_bytes(), LimitName::default()).unwrap();
+        let back = translator(Dialect::Anthropic).request(&there, LimitName::default()).unwrap();
         let back: Value = serde_json::from_slice(&back).unwrap();
         prop_assert_eq!(&back["messages"], &source["messages"]);
         prop_assert_eq!(&back["tools"], &source["tools"]);

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use plimsoll_gateway_dialect::{Dialect, StreamSettings, Translator};
+use plimsoll_gateway_dialect::{Dialect, LimitName, StreamSettings, Translator};
 use serde_json::Value;
 
 const CREATED: u64 = 1_700_000_000;
@@ -29,7 +29,8 @@ fn from_anthropic() -> Translator {
 #[test]
 fn openai_requests_are_translated() {
     for name in ["request_tools", "request_plain", "request_named_tool"] {
-        let request = from_openai().request(&golden(&format!("{name}.from_openai.json")), None);
+        let request = from_openai()
+            .request(&golden(&format!("{name}.from_openai.json")), LimitName::default());
         let expected = golden(&format!("{name}.to_anthropic.json"));
         assert_eq!(json(&request.unwrap()), json(&expected), "{name}");
     }
@@ -38,18 +39,52 @@ fn openai_requests_are_translated() {
 #[test]
 fn anthropic_requests_are_translated() {
     for name in ["request_tools", "request_plain"] {
-        let request =
-            from_anthropic().request(&golden(&format!("{name}.from_anthropic.json")), None);
+        let request = from_anthropic()
+            .request(&golden(&format!("{name}.from_anthropic.json")), LimitName::default());
         let expected = golden(&format!("{name}.to_openai.json"));
         assert_eq!(json(&request.unwrap()), json(&expected), "{name}");
     }
 }
 
 #[test]
-fn the_model_can_be_replaced() {
-    let body = golden("request_plain.from_openai.json");
-    let request = json(&from_openai().request(&body, Some("claude-haiku-4-5")).unwrap());
-    assert_eq!(request["model"], "claude-haiku-4-5");
+fn the_limit_has_the_name_that_the_provider_knows() {
+    let body = golden("request_plain.from_anthropic.json");
+    let limit = json(&body)["max_tokens"].clone();
+    for (name, known, other) in [
+        (LimitName::MaxCompletionTokens, "max_completion_tokens", "max_tokens"),
+        (LimitName::MaxTokens, "max_tokens", "max_completion_tokens"),
+    ] {
+        let request = json(&from_anthropic().request(&body, name).unwrap());
+        assert_eq!((&request[known], request.get(other)), (&limit, None), "{name:?}");
+    }
+}
+
+#[test]
+fn empty_texts_are_not_sent_to_anthropic() {
+    let text = |text: &str| serde_json::json!({"type": "text", "text": text});
+    let call = serde_json::json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let asked = serde_json::json!({"model": "m", "messages": [
+        {"role": "system", "content": ""},
+        {"role": "user", "content": " \n"},
+        {"role": "user", "content": [text(""), text("hello")]},
+        {"role": "assistant", "content": ""},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": ""},
+        {"role": "user", "content": [text("")]},
+    ]});
+    let request = from_openai().request(asked.to_string().as_bytes(), LimitName::default());
+    assert_eq!(
+        json(&request.unwrap()),
+        serde_json::json!({"model": "m", "max_tokens": 4096, "messages": [
+            {"role": "user", "content": "hello"},
+            {"role": "assistant",
+                "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]},
+        ]})
+    );
+    let nothing = serde_json::json!({"model": "m", "messages": [{"role": "user", "content": ""}]});
+    let refused = from_openai().request(nothing.to_string().as_bytes(), LimitName::default());
+    assert_eq!(refused.unwrap_err().field(), Some("messages"));
 }
 
 #[test]

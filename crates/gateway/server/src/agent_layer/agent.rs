@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use hyper::Uri;
 
 use crate::router::Proxy;
-use crate::spec::{AgentSpec, Balance, DialectSpec, UpstreamSpec};
+use crate::spec::{AgentSpec, Balance, DialectSpec, TokenLimitSpec, UpstreamSpec};
 use crate::units::{ByteSize, HumanDuration};
 use crate::upstream::{Upstream, address_of};
 
@@ -134,6 +134,7 @@ fn upstream_spec(address: String, spec: &AgentSpec) -> UpstreamSpec {
     UpstreamSpec {
         addresses: vec![address],
         dialect: DialectSpec::default(),
+        token_limit: TokenLimitSpec::default(),
         key: None,
         balance: Balance::default(),
         connect_timeout: HumanDuration::secs(2),

@@ -47,6 +47,7 @@ pub(super) async fn serve(
     let remaining = reservation.as_ref().and_then(RequestReservation::remaining_header);
     let mut ready = look_up_or_fetch(context, parts, request, (proxy, reservation)).await?;
     ready.headers.extend(remaining);
+    ready.headers.extend(request.left_out.as_deref().and_then(left_out_header));
     Ok(ready)
 }
 
@@ -116,6 +117,7 @@ fn new_body_key(context: &RequestContext, request: &LlmRequest) -> Result<BodyKe
             max_tokens: request.max_tokens,
             answers: request.answers,
             model: Arc::clone(&request.model),
+            left_out: request.left_out.clone(),
         };
         context.worker.parse_cache.insert(digest, parsed);
     }
@@ -128,6 +130,12 @@ fn record(context: &mut RequestContext, result: &'static str) {
     if context.config.observes_requests {
         context.llm_info().cache = Some(result);
     }
+}
+
+/// Names the members of a request that the provider did not get.
+fn left_out_header(names: &str) -> Option<Header> {
+    let value = HeaderValue::from_str(names).ok()?;
+    Some((HeaderName::from_static("x-gateway-left-out"), value))
 }
 
 fn cache_header(result: &'static str) -> Header {

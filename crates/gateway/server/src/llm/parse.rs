@@ -57,14 +57,13 @@ pub(super) async fn parse(
             answers: parsed.answers,
             model: parsed.model,
             translator,
+            left_out: parsed.left_out,
             digest: None,
             body_key: Some(parsed.body_key),
         },
         None => parse_body(context, endpoint, body, (translator, digest)).await?,
     };
-    if config.observes_requests {
-        context.llm_info().model = Some(Arc::clone(&request.model));
-    }
+    note(context, &request);
     Ok(request)
 }
 
@@ -77,9 +76,7 @@ pub(super) async fn parse_chat(
     let upstream = Dialect::from(proxy.upstream.dialect);
     let translator = Translator::between(Endpoint::Chat.dialect(), upstream);
     let request = parse_body(context, Endpoint::Chat, body, (translator, None)).await?;
-    if context.config.observes_requests {
-        context.llm_info().model = Some(Arc::clone(&request.model));
-    }
+    note(context, &request);
     Ok(request)
 }
 
@@ -89,6 +86,10 @@ async fn parse_body(
     body: Bytes,
     (translator, digest): (Option<Translator>, Option<BodyDigest>),
 ) -> Result<LlmRequest, ErrorResponse> {
+    let left_out = match translator {
+        Some(translator) => translator.left_out(&body).map_err(|error| dialect_error(&error))?,
+        None => None,
+    };
     let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
     // The view is gone before anything is waited for: it takes more memory than the body.
     let (streaming, max_tokens, answers, prompt_tokens, model) = {
@@ -108,7 +109,17 @@ async fn parse_body(
         answers,
         model,
         translator,
+        left_out: left_out.map(Arc::from),
         digest,
         body_key: None,
     })
+}
+
+/// Notes what rows say of a request.
+fn note(context: &mut RequestContext, request: &LlmRequest) {
+    if context.config.observes_requests {
+        let info = context.llm_info();
+        info.model = Some(Arc::clone(&request.model));
+        info.left_out.clone_from(&request.left_out);
+    }
 }

@@ -29,6 +29,7 @@ pub(super) struct ParsedRequest {
     pub(super) max_tokens: Option<u64>,
     pub(super) answers: u64,
     pub(super) model: Arc<str>,
+    pub(super) left_out: Option<Arc<str>>,
 }
 
 /// The parse cache of one worker.

@@ -25,6 +25,8 @@ pub(crate) struct LlmRequest {
     pub(super) model: Arc<str>,
     /// Where the upstream speaks another dialect.
     pub(crate) translator: Option<Translator>,
+    /// The members that the translation leaves out.
+    pub(super) left_out: Option<Arc<str>>,
     /// The digest of the body, where the result of parsing may be cached.
     pub(super) digest: Option<BodyDigest>,
     /// The digest of what its body asks, if already known.
@@ -43,6 +45,7 @@ impl LlmRequest {
             answers: 1,
             model: Arc::from(model),
             translator,
+            left_out: None,
             digest: None,
             body_key: None,
         }

@@ -31,7 +31,7 @@ pub(crate) async fn send_upstream(
             let endpoint = translator.upstream_endpoint();
             parts.uri = Uri::from_static(endpoint.path());
             translate_headers(&mut parts.headers, endpoint.dialect());
-            let body = translator.request(&request.body, None);
+            let body = translator.request(&request.body, proxy.upstream.limit_name);
             Bytes::from(body.map_err(|error| dialect_error(&error))?)
         }
     };

@@ -15,6 +15,10 @@ pub struct UpstreamSpec {
     /// The dialect of the servers, for LLM routes.
     #[serde(default)]
     pub dialect: DialectSpec,
+    /// The name under which servers of OpenAI's dialect know the most tokens of an answer, for
+    /// requests that are translated.
+    #[serde(default)]
+    pub token_limit: TokenLimitSpec,
     /// API key that is sent instead of the client's; `${NAME}` for an environment variable.
     #[serde(default)]
     pub key: Option<Secret>,
@@ -58,6 +62,18 @@ pub enum DialectSpec {
     Openai,
     /// Anthropic
     Anthropic,
+}
+
+/// The name of the most tokens of an answer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TokenLimitSpec {
+    /// as OpenAI has it
+    #[default]
+    MaxCompletionTokens,
+    /// as older and many other servers have it
+    MaxTokens,
 }
 
 /// The choice of a server for each request.

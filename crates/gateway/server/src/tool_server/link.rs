@@ -9,7 +9,9 @@ use hyper::header::HeaderValue;
 use plimsoll_gateway_mcp::client::Protocol;
 use plimsoll_gateway_mcp::is_server_name;
 
-use crate::spec::{Balance, DialectSpec, Secret, ToolProtocolSpec, ToolServerSpec, UpstreamSpec};
+use crate::spec::{
+    Balance, DialectSpec, Secret, TokenLimitSpec, ToolProtocolSpec, ToolServerSpec, UpstreamSpec,
+};
 use crate::units::{ByteSize, HumanDuration};
 use crate::upstream::{Upstream, address_of};
 
@@ -126,6 +128,7 @@ fn upstream(address: String, timeout: HumanDuration) -> UpstreamSpec {
     UpstreamSpec {
         addresses: vec![address],
         dialect: DialectSpec::Openai,
+        token_limit: TokenLimitSpec::default(),
         key: None,
         balance: Balance::RoundRobin,
         connect_timeout: HumanDuration::secs(2),

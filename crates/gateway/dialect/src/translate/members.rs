@@ -1,0 +1,384 @@
+//! The members of a request that a translation keeps, refuses, or leaves out.
+//!
+//! Two tables say for each dialect what becomes of every member. What is in no table is left out,
+//! and named: so nothing disappears in silence, whatever the APIs learn.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::dialect::Dialect;
+use crate::error::DialectError;
+use crate::wire::CowStr;
+
+/// The most bytes of the names of what is left out.
+const MOST_BYTES: usize = 240;
+/// The most bytes of one name.
+const MOST_NAME: usize = 64;
+
+/// What becomes of a member.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// It is translated, with all that is in it.
+    Kept,
+    /// Its own members decide, of an object or of each object in a list.
+    Of(&'static [(&'static str, Fate)]),
+    /// It is left out; these values, beside `null`, say nothing.
+    LeftOut(&'static [&'static str]),
+    /// The answer would be another one without it: refused, but for these values and `null`.
+    Refused(&'static [&'static str], &'static str),
+}
+
+use Fate::{Kept, LeftOut, Of, Refused};
+
+const OPENAI: &[(&str, Fate)] = &[
+    ("model", Kept),
+    ("messages", Of(OPENAI_MESSAGE)),
+    ("max_tokens", Kept),
+    ("max_completion_tokens", Kept),
+    ("temperature", Kept),
+    ("top_p", Kept),
+    ("stop", Kept),
+    ("stream", Kept),
+    (
+        "stream_options",
+        Of(&[("include_usage", Kept), ("include_obfuscation", LeftOut(&["false"]))]),
+    ),
+    ("tools", Of(OPENAI_TOOL)),
+    ("tool_choice", Kept),
+    ("parallel_tool_calls", Kept),
+    ("n", Kept),
+    ("user", Kept),
+    ("response_format", Refused(&[r#"{"type":"text"}"#], "an answer of a given form")),
+    ("logprobs", Refused(&["false"], "log probabilities")),
+    ("functions", Refused(&["[]"], "the older form of tools")),
+    ("function_call", Refused(&[r#""none""#, r#""auto""#], "the older form of tools")),
+    ("modalities", Refused(&[r#"["text"]"#], "an answer that is not only text")),
+    ("audio", Refused(&[], "an answer that is spoken")),
+    ("web_search_options", Refused(&[], "a search by the provider")),
+    ("top_logprobs", LeftOut(&["0"])),
+    ("presence_penalty", LeftOut(&["0", "0.0"])),
+    ("frequency_penalty", LeftOut(&["0", "0.0"])),
+    ("logit_bias", LeftOut(&["{}"])),
+    ("metadata", LeftOut(&["{}"])),
+    ("store", LeftOut(&["false"])),
+    ("service_tier", LeftOut(&[r#""auto""#, r#""default""#])),
+];
+
+const OPENAI_MESSAGE: &[(&str, Fate)] = &[
+    ("role", Kept),
+    ("content", Of(OPENAI_PART)),
+    ("refusal", Kept),
+    (
+        "tool_calls",
+        Of(&[("id", Kept), ("type", Kept), ("index", LeftOut(&[])), ("function", Kept)]),
+    ),
+    ("tool_call_id", Kept),
+    ("function_call", Refused(&[], "the older form of tools")),
+    ("audio", Refused(&[], "an answer that was spoken")),
+    // What servers send with an answer, and clients send back.
+    ("annotations", LeftOut(&["[]"])),
+];
+
+const OPENAI_PART: &[(&str, Fate)] = &[
+    ("type", Kept),
+    ("text", Kept),
+    ("refusal", Kept),
+    ("image_url", Of(&[("url", Kept), ("detail", LeftOut(&[r#""auto""#]))])),
+];
+
+const OPENAI_TOOL: &[(&str, Fate)] = &[
+    ("type", Kept),
+    (
+        "function",
+        Of(&[
+            ("name", Kept),
+            ("description", Kept),
+            ("parameters", Kept),
+            ("strict", LeftOut(&["false"])),
+        ]),
+    ),
+];
+
+const ANTHROPIC: &[(&str, Fate)] = &[
+    ("model", Kept),
+    ("system", Of(ANTHROPIC_BLOCK)),
+    ("messages", Of(&[("role", Kept), ("content", Of(ANTHROPIC_BLOCK))])),
+    ("max_tokens", Kept),
+    ("temperature", Kept),
+    ("top_p", Kept),
+    ("stop_sequences", Kept),
+    ("stream", Kept),
+    ("tools", Of(&[("type", Kept), ("name", Kept), ("description", Kept), ("input_schema", Kept)])),
+    ("tool_choice", Of(&[("type", Kept), ("name", Kept), ("disable_parallel_tool_use", Kept)])),
+    ("metadata", Of(&[("user_id", Kept)])),
+    ("container", Refused(&[], "a container of the provider")),
+    ("mcp_servers", Refused(&["[]"], "tool servers that the provider calls")),
+    ("output_format", Refused(&[], "an answer of a given form")),
+    (
+        "output_config",
+        Of(&[("format", Refused(&[], "an answer of a given form")), ("effort", LeftOut(&[]))]),
+    ),
+    ("thinking", LeftOut(&[r#"{"type":"disabled"}"#])),
+    ("service_tier", LeftOut(&[r#""auto""#, r#""standard_only""#])),
+];
+
+const ANTHROPIC_BLOCK: &[(&str, Fate)] = &[
+    ("type", Kept),
+    ("text", Kept),
+    ("source", Of(&[("type", Kept), ("media_type", Kept), ("data", Kept), ("url", Kept)])),
+    ("id", Kept),
+    ("name", Kept),
+    ("input", Kept),
+    ("tool_use_id", Kept),
+    ("content", Of(&[("type", Kept), ("text", Kept)])),
+    ("is_error", LeftOut(&["false"])),
+];
+
+/// The names of what a translation leaves out of a request, separated by commas; `None` where
+/// nothing is. What cannot be read is not looked at: the translation refuses it.
+///
+/// # Errors
+/// A member without which the answer would be another one.
+pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, DialectError> {
+    let members = match caller {
+        Dialect::OpenAi => OPENAI,
+        Dialect::Anthropic => ANTHROPIC,
+    };
+    let mut found = Found::default();
+    let walk = Walk { members, path: "", found: &mut found };
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    if walk.deserialize(&mut deserializer).is_err() && found.refused.is_none() {
+        return Ok(None);
+    }
+    match found.refused {
+        Some((field, what)) => Err(DialectError::unsupported(field, what)),
+        None => Ok((!found.names.is_empty()).then(|| found.text())),
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Found {
+    names: Vec<String>,
+    bytes: usize,
+    has_more: bool,
+    refused: Option<(String, &'static str)>,
+}
+
+impl Found {
+    fn name(&mut self, path: &str, member: &str) {
+        let name = join(path, member);
+        if self.names.contains(&name) {
+            return;
+        }
+        if self.bytes + name.len() > MOST_BYTES {
+            self.has_more = true;
+            return;
+        }
+        self.bytes += name.len() + 2;
+        self.names.push(name);
+    }
+
+    fn text(&self) -> String {
+        self.names.join(", ") + if self.has_more { ", ..." } else { "" }
+    }
+}
+
+/// The path of a member. Names come from the client: only what fits into a header stays.
+fn join(path: &str, member: &str) -> String {
+    let member = member.chars().take(MOST_NAME);
+    let member: String =
+        member.map(|c| if c.is_ascii_graphic() && c != ',' { c } else { '?' }).collect();
+    if path.is_empty() { member } else { format!("{path}.{member}") }
+}
+
+/// Walks through an object, or a list of objects.
+struct Walk<'f> {
+    members: &'static [(&'static str, Fate)],
+    path: &'f str,
+    found: &'f mut Found,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(name) = map.next_key::<CowStr<'de>>()? {
+            let fate =
+                self.members.iter().find(|(known, _)| *known == &*name).map(|(_, fate)| *fate);
+            match fate.unwrap_or(LeftOut(&[])) {
+                Kept => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+                Of(members) => {
+                    let path = join(self.path, &name);
+                    map.next_value_seed(Walk { members, path: &path, found: self.found })?;
+                }
+                LeftOut(silent) => {
+                    let value = map.next_value::<&'de RawValue>()?;
+                    if !is_one_of(value, silent) {
+                        self.found.name(self.path, &name);
+                    }
+                }
+                Refused(silent, what) => {
+                    let value = map.next_value::<&'de RawValue>()?;
+                    if !is_one_of(value, silent) && self.found.refused.is_none() {
+                        self.found.refused = Some((join(self.path, &name), what));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
+        let path = format!("{}[]", self.path);
+        let Self { members, found, .. } = self;
+        while list.next_element_seed(Walk { members, path: &path, found })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// Whether a value is `null` or one of these, however it is spaced.
+fn is_one_of(value: &RawValue, silent: &[&str]) -> bool {
+    let text: String = value.get().chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    text == "null" || silent.contains(&&*text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn names(caller: Dialect, body: &Value) -> String {
+        left_out(caller, body.to_string().as_bytes()).unwrap().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_left_out_is_named_with_its_path_once() {
+        let message = json!({"role": "user", "name": "ann", "content": [
+            {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}},
+            {"type": "image_url", "image_url": {"url": "u", "detail": "high"}},
+            {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}},
+        ]});
+        let tool = json!({"type": "function", "function": {"name": "f", "strict": true}});
+        let body = json!({"model": "m", "messages": [message], "seed": 7, "top_p": 1,
+            "tools": [tool], "logit_bias": {"5": 1}, "presence_penalty": 0, "x\ny,z": 1,
+            "reasoning_effort": "low", "stream_options": {"include_usage": true}});
+        assert_eq!(
+            names(Dialect::OpenAi, &body).split(", ").collect::<std::collections::BTreeSet<_>>(),
+            [
+                "logit_bias",
+                "messages[].content[].cache_control",
+                "messages[].content[].image_url.detail",
+                "messages[].name",
+                "reasoning_effort",
+                "seed",
+                "tools[].function.strict",
+                "x?y?z",
+            ]
+            .into()
+        );
+        let result = json!({"type": "tool_result", "tool_use_id": "t", "is_error": true,
+            "content": [{"type": "text", "text": "x", "citations": []}]});
+        let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+        let body = json!({"model": "m", "max_tokens": 5, "top_k": 5, "metadata": {"user_id": "u"},
+            "thinking": {"type": "enabled", "budget_tokens": 1024},
+            "system": [{"type": "text", "text": "s", "cache_control": {}}],
+            "messages": [{"role": "user", "content": [result, thinking]}]});
+        assert_eq!(
+            names(Dialect::Anthropic, &body).split(", ").collect::<std::collections::BTreeSet<_>>(),
+            [
+                "messages[].content[].content[].citations",
+                "messages[].content[].is_error",
+                "messages[].content[].signature",
+                "messages[].content[].thinking",
+                "system[].cache_control",
+                "thinking",
+                "top_k",
+            ]
+            .into()
+        );
+    }
+
+    #[test]
+    fn values_that_say_nothing_are_not_named() {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}],
+            "seed": null, "frequency_penalty": 0.0, "logit_bias": {}, "logprobs": false,
+            "response_format": {"type": "text"}, "functions": null, "service_tier": "auto"});
+        assert_eq!(names(Dialect::OpenAi, &body), "");
+        let body = json!({"model": "m", "max_tokens": 1, "messages": [],
+            "thinking": {"type": "disabled"}, "mcp_servers": [], "top_k": null});
+        assert_eq!(names(Dialect::Anthropic, &body), "");
+    }
+
+    #[test]
+    fn what_makes_another_answer_is_refused_by_its_name() {
+        for (caller, member, value) in [
+            (Dialect::OpenAi, "response_format", json!({"type": "json_object"})),
+            (Dialect::OpenAi, "response_format", json!({"type": "json_schema", "json_schema": {}})),
+            (Dialect::OpenAi, "logprobs", json!(true)),
+            (Dialect::OpenAi, "functions", json!([{"name": "f"}])),
+            (Dialect::OpenAi, "modalities", json!(["text", "audio"])),
+            (Dialect::Anthropic, "mcp_servers", json!([{"url": "u"}])),
+            (Dialect::Anthropic, "container", json!("c")),
+        ] {
+            let body = json!({"model": "m", "messages": [], member: value}).to_string();
+            let error = left_out(caller, body.as_bytes()).unwrap_err();
+            assert_eq!(error.status(), 400);
+            assert!(error.to_string().starts_with(member), "{error}");
+        }
+        let body = json!({"output_config": {"format": {"type": "json_schema"}}}).to_string();
+        let error = left_out(Dialect::Anthropic, body.as_bytes()).unwrap_err();
+        assert!(error.to_string().starts_with("output_config.format"), "{error}");
+    }
+
+    #[test]
+    fn a_flood_of_names_is_cut() {
+        let many: serde_json::Map<String, Value> =
+            (0..5_000).map(|at| (format!("member-{at}"), json!(1))).collect();
+        let named = names(Dialect::OpenAi, &Value::Object(many));
+        assert!(named.len() < 260 && named.ends_with(", ..."), "{named}");
+        let long = json!({"y".repeat(10_000): 1});
+        assert_eq!(names(Dialect::OpenAi, &long).len(), 64);
+    }
+}
