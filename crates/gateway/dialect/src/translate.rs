@@ -1,7 +1,7 @@
 //! Translates between OpenAI's chat completions and Anthropic's messages.
 //!
-//! Content without an equivalent (audio, documents, tools that run at the provider) is rejected with
-//! an error that names it, and so are members without which the answer would be another one
+//! Content without an equivalent (audio, documents, tools that run at the provider) is rejected
+//! with an error that names it, and so are members without which the answer would be another one
 //! (`response_format`, `logprobs`, `functions`). All other members without an equivalent are left
 //! out, and [`Translator::left_out`] names them. (If caller and upstream use the same dialect,
 //! nothing is translated and the bytes pass unchanged.) Of answers, thinking blocks, the model's

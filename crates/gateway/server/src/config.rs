@@ -13,6 +13,7 @@ use crate::auth::Auth;
 use crate::budget::Budgets;
 use crate::config_check::Check;
 use crate::config_error;
+use crate::cors::Cors;
 use crate::error::GatewayError;
 use crate::error_response::ErrorFormat;
 use crate::forwarded::TrustedProxies;
@@ -43,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) owned_headers: OwnedHeaders,
     /// Proxies whose word about the client counts.
     pub(crate) trusted_proxies: TrustedProxies,
+    /// Which pages of other origins may ask.
+    pub(crate) cors: Option<Cors>,
     pub(crate) auth: Option<Auth>,
     pub(crate) tenant: Option<TenantRule>,
     pub(crate) limits: Vec<RateLimit>,
@@ -127,6 +130,7 @@ impl Config {
         let mut check = Check::default();
         let admin = check.keep(AdminGate::new(&spec.admin));
         let auth = check.keep(spec.auth.as_ref().map(Auth::new).transpose()).flatten();
+        let cors = check.keep(spec.cors.as_ref().map(Cors::new).transpose()).flatten();
         let tenant = check.keep(spec.tenant.as_ref().map(TenantRule::new).transpose()).flatten();
         let upstreams: Vec<_> = spec
             .upstreams
@@ -165,6 +169,7 @@ impl Config {
             error_format: spec.envelope.into(),
             request_id,
             metrics: spec.metrics.is_some(),
+            cors,
             auth,
             tenant,
             limits,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HOST, HeaderName, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{HOST, HeaderName, HeaderValue, ORIGIN, USER_AGENT};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::admin::Serves;
 use crate::agent_route::AgentRoute;
@@ -50,10 +50,16 @@ pub(crate) async fn serve(
         Some(_) => None,
     };
     let (route, parameter) = found.unwrap_or((&config.not_found_route, None));
+    if let Some(headers) = config.cors.as_ref().and_then(|cors| cors.preflight(&request))
+        && refusal.is_none()
+    {
+        return no_content(headers);
+    }
     let no_layer_applies = !config.observes_requests
         && route.open
         && refusal.is_none()
         && config.request_id.is_none()
+        && config.cors.is_none()
         && config.faults.delay.nanos() == 0;
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
@@ -62,10 +68,22 @@ pub(crate) async fn serve(
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
-    match admit(&mut routed, refusal).await {
+    let origin = config.cors.as_ref().and_then(|_| routed.request.headers().get(ORIGIN).cloned());
+    let mut response = match admit(&mut routed, refusal).await {
         Ok(headers) => with_headers(handle(routed, format).await, headers),
         Err(error) => respond_error(routed.context, error, format),
+    };
+    if let Some(cors) = &config.cors {
+        cors.mark(response.headers_mut(), origin.as_ref());
     }
+    response
+}
+
+fn no_content(headers: HeaderMap) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::EMPTY);
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    *response.headers_mut() = headers;
+    response
 }
 
 fn router_of<'c>(config: &'c Config, worker: &Worker) -> &'c Router {

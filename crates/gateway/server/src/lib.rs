@@ -27,6 +27,7 @@ mod config_error;
 mod connection;
 mod connection_slot;
 mod content;
+mod cors;
 mod decode;
 mod dispatch;
 mod document;

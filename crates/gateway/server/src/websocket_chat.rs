@@ -23,6 +23,7 @@ use tokio::task::spawn_local;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::connection_slot::ConnectionSlot;
+use crate::cors::may_open_chat;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::normal_form::is_websocket;
 use crate::request_context::RoutedRequest;
@@ -40,6 +41,13 @@ pub(crate) fn serve(
     chat: &WebSocketChat,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
+    let cors = routed.context.config.cors.as_ref();
+    if !may_open_chat(cors, routed.request.headers()) {
+        let error = ErrorResponse::forbidden(
+            "a page of this origin may not open a chat: name it in `cors.origins`",
+        );
+        return respond(routed.context, Err(error), format);
+    }
     let accept = match accept(routed.request.headers()) {
         Ok(accept) => accept,
         Err(error) => return respond(routed.context, Err(error), format),
