@@ -63,7 +63,7 @@ fn invalid_comparison() -> Result<(), String> {
     let fixture = Fixture::with(&provider(10));
     let (slow, other) = (mock(60), mock(40));
     let profile = format!(
-        "stages: 6:4s\nversus: {{window: 100ms}}\ntargets:\n  \
+        "stages: 6:8s\nversus: {{schedule: turns, window: 200ms}}\ntargets:\n  \
          - {{name: d, url: 'http://{}', role: direct}}\n  \
          - {{name: c, url: 'http://{}', role: control}}\n  \
          - {{name: a, url: 'http://{}'}}\n",

@@ -10,12 +10,17 @@ use crate::load::{Stage, deciding, stages};
 use crate::network;
 use crate::own_word;
 use crate::process::{self, HOST_FULL, ProcessState};
-use crate::result::{Answer, Finding, Load, SCHEMA, State, Suspect, Why};
+use crate::result::{Answer, Finding, Load, SCHEMA, Split, State, Suspect, Why};
 use crate::role;
 use crate::split::{has_direct, split};
 
 /// Requests that were refused or failed, from which on a reader is told.
 const NOTABLE: f64 = 0.01;
+/// Where more requests got no good answer, what limits the others is not the question.
+const MOSTLY_FAILED: f64 = 0.5;
+/// The provider limits a load whose requests in flight wait for it by this share (`judge.md`,
+/// section 7).
+const IN_PROVIDER: f64 = 0.8;
 
 /// What limited the load of a run.
 pub fn why(summary: &RunSummary) -> Why {
@@ -43,18 +48,20 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
             notes: Vec::new(),
         };
     };
+    let (split, split_refused) = match split(summary, stage, join) {
+        Ok(split) => (Some(split), None),
+        Err(why) => (None, Some(why)),
+    };
     let case = Case {
         load: stage.load(),
         host: stage.resources.and_then(|all| all.host.clone()),
         growth: growth::growth(&stages),
         findings: findings(summary, &stages, stage),
         decides: is_highest(&stages, stage),
+        without_answer: stage.without_answer(),
+        in_provider: split.as_ref().and_then(in_provider),
     };
     let verdict = case.verdict();
-    let (split, split_refused) = match split(summary, stage, join) {
-        Ok(split) => (Some(split), None),
-        Err(why) => (None, Some(why)),
-    };
     let (own_word, not_believed) = own_word::of_stage(stage);
     let notes = notes(summary, stage, join).chain(not_believed).collect();
     let Case { load, findings, .. } = case;
@@ -99,10 +106,8 @@ fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Ve
         }
     }
     processes.sort_by_key(|finding| finding.suspect);
-    let network = stage.resources.and_then(|all| all.network.as_ref());
     let beside = Beside { at_limit, full_process };
-    let first =
-        [generator::finding(summary, stage, beside), network::finding(network, full_process)];
+    let first = [generator::finding(summary, stage, beside), network::finding(stage, full_process)];
     first.into_iter().chain(processes).collect()
 }
 
@@ -152,10 +157,9 @@ fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
 fn not_watched(summary: &RunSummary, suspect: Suspect) -> Finding {
     let example = match suspect {
         Suspect::Gateway => {
-            let port = summary.metadata.targets.first().and_then(|target| port(&target.url));
-            format!("--watch gateway=:{}", port.unwrap_or(8080))
+            format!("--watch gateway=:{}", port_of(summary, false).unwrap_or(8080))
         }
-        _ => "--watch provider=:9000".to_owned(),
+        _ => format!("--watch provider=:{}", port_of(summary, true).unwrap_or(9000)),
     };
     Finding {
         suspect,
@@ -165,6 +169,12 @@ fn not_watched(summary: &RunSummary, suspect: Suspect) -> Finding {
         used: None,
         missing: Some(format!("{example}, if it runs on this host")),
     }
+}
+
+/// The port of the first target that is asked through a gateway, or `direct`ly.
+fn port_of(summary: &RunSummary, direct: bool) -> Option<u16> {
+    let target = summary.metadata.targets.iter().find(|target| target.direct == direct)?;
+    port(&target.url)
 }
 
 /// The port that a URL names.
@@ -181,6 +191,17 @@ struct Case {
     findings: Vec<Finding>,
     /// Whether the stage is the one of which most was asked.
     decides: bool,
+    /// Share of the requests that got no good answer.
+    without_answer: f64,
+    /// Share of the requests in flight that wait for the provider, where a split tells it.
+    in_provider: Option<f64>,
+}
+
+/// The share of the requests in flight that wait for the provider.
+fn in_provider(split: &Split) -> Option<f64> {
+    let provider = split.parts.iter().filter(|part| part.place.starts_with("provider"));
+    let waiting: f64 = provider.map(|part| part.in_flight).sum();
+    (split.in_flight > 0.0).then(|| waiting / split.in_flight)
 }
 
 struct Verdict {
@@ -192,6 +213,15 @@ struct Verdict {
 
 impl Case {
     fn verdict(&self) -> Verdict {
+        if self.load.throughput_per_s == 0.0 {
+            let how = "look at the errors of the run first; or make the stage longer".to_owned();
+            return unknown("no request was completed in the stage", vec![how]);
+        }
+        if self.without_answer > MOSTLY_FAILED {
+            let how = "look at the errors of the run first".to_owned();
+            let share = percent(self.without_answer);
+            return unknown(&format!("{share} of the requests got no good answer"), vec![how]);
+        }
         let saturated = self.saturated();
         match saturated.as_slice() {
             [] => self.nothing_found(),
@@ -205,8 +235,10 @@ impl Case {
         self.findings.iter().filter(|found| found.state == State::Saturated).collect()
     }
 
+    /// The rate of answers; of requests where that is the one that the load had.
     fn at(&self) -> String {
-        format!("{}/s", rate(Some(self.load.throughput_per_s)))
+        let Load { at_limit, throughput_per_s, sent_per_s, .. } = self.load;
+        format!("{}/s", rate(Some(if at_limit { throughput_per_s } else { sent_per_s })))
     }
 
     fn one(&self, found: &Finding) -> Verdict {
@@ -241,10 +273,6 @@ impl Case {
     }
 
     fn nothing_found(&self) -> Verdict {
-        if self.load.throughput_per_s == 0.0 {
-            let how = "look at the errors of the run first; or make the stage longer".to_owned();
-            return unknown("no request was completed in the stage", vec![how]);
-        }
         if !self.load.at_limit {
             return self.nothing(&self.load.because);
         }
@@ -253,6 +281,9 @@ impl Case {
             let how = "give each process CPUs of its own, or another host".to_owned();
             let words = format!("the CPUs of the host are {used} in use, by several processes");
             return unknown(&words, vec![how]);
+        }
+        if let Some(share) = self.in_provider.filter(|share| *share >= IN_PROVIDER) {
+            return self.provider(share);
         }
         let closed = self.load.model == LoadModel::Closed;
         if let (Growth::Flat(words), true, true) = (&self.growth, closed, self.decides) {
@@ -269,6 +300,21 @@ impl Case {
             return unknown(&words, missing);
         }
         self.nothing_full(closed)
+    }
+
+    /// Nearly all requests in flight wait for the provider. Their number is given, so that their
+    /// time limits the rate (Little's law).
+    fn provider(&self, share: f64) -> Verdict {
+        let share = percent(share);
+        Verdict {
+            answer: Answer::Provider,
+            sentence: format!(
+                "the provider limits at {}: {share} of the requests in flight wait for it",
+                self.at()
+            ),
+            saturated: Vec::new(),
+            missing: Vec::new(),
+        }
     }
 
     /// Everything is watched, and nothing is full. That is no proof: a limit of connections or a
@@ -311,9 +357,13 @@ impl Case {
             let used = found.used.unwrap_or_default() * 100.0;
             format!("; busiest is the {}, {used:.0} % of its limit", found.suspect.name())
         });
+        let waits = self.in_provider.filter(|share| *share >= IN_PROVIDER);
+        let waits = waits.map_or_else(String::new, |share| {
+            format!("; the provider takes {} of the time", percent(share))
+        });
         Verdict {
             answer: Answer::NothingSaturated,
-            sentence: format!("nothing saturated at {}: {because}{busiest}", self.at()),
+            sentence: format!("nothing saturated at {}: {because}{waits}{busiest}", self.at()),
             saturated: Vec::new(),
             missing: Vec::new(),
         }

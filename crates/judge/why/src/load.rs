@@ -44,6 +44,13 @@ impl Stage<'_> {
         self.info.users.unwrap_or(planned)
     }
 
+    /// The share of the requests that got no good answer.
+    pub(crate) fn without_answer(&self) -> f64 {
+        let counters = &self.group.counters;
+        let bad = counters.unexpected + counters.timed_out + counters.in_flight;
+        (bad as f64 / counters.scheduled.max(1) as f64).min(1.0)
+    }
+
     pub(crate) fn throughput(&self) -> f64 {
         self.group.counters.completed_in_stage as f64 / self.info.duration_s
     }
@@ -59,6 +66,7 @@ impl Stage<'_> {
             model: self.info.model,
             users: self.info.users,
             throughput_per_s: self.throughput(),
+            sent_per_s: self.group.counters.dispatched_in_stage as f64 / self.info.duration_s,
             in_flight: self.info.mean_in_flight,
             at_limit,
             because,

@@ -1,8 +1,9 @@
 //! Whether the network limited the load.
 
-use plimsoll_metrics::{LinkLoad, NetworkLoad};
+use plimsoll_metrics::{LinkLoad, Metric, QUANTILES};
 use plimsoll_report::format::{count, percent};
 
+use crate::load::Stage;
 use crate::result::{Finding, State, Suspect};
 
 /// Share of segments sent again from which on a network loses too many (`judge.md`, section 7): a
@@ -12,13 +13,17 @@ use crate::result::{Finding, State, Suspect};
 const RETRANSMITTED: f64 = 0.001;
 /// And at least so many: a few may be those of other programs, or of a connection that ended.
 const LEAST: u64 = 10;
+/// Linux's least retransmission time-out, in milliseconds: the first segment of a request or of an
+/// answer that is lost comes so much later. The counters are those of the whole host. Where no
+/// request of the run took that much longer than the median, other programs lost the segments.
+const LEAST_TIMEOUT_MS: f64 = 200.0;
 /// Share of the speed of a link at which it is full (`judge.md`, section 7).
 const LINK_FULL: f64 = 0.9;
 
 /// Judges the host's network. Sockets that overflow are no limit of the network while a
 /// process is full: one that has no time to accept connections lets its queue overflow.
-pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Finding {
-    let Some(load) = network else {
+pub(crate) fn finding(stage: &Stage<'_>, full_process: bool) -> Finding {
+    let Some(load) = stage.resources.and_then(|all| all.network.as_ref()) else {
         let missing = Some("the run has no counters of its host's network".to_owned());
         let (suspect, state) = (Suspect::Network, State::Unknown);
         return Finding {
@@ -32,7 +37,8 @@ pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Find
     };
     let lost = load.retransmitted.saturating_sub(load.needless);
     let share = lost as f64 / load.segments.max(1) as f64;
-    let loses = share > RETRANSMITTED && lost >= LEAST;
+    let host_loses = share > RETRANSMITTED && lost >= LEAST;
+    let loses = host_loses && waited_for_segments(stage);
     let fullest = |link: &LinkLoad| link.received.max(link.sent);
     let full = load.link.as_ref().is_some_and(|link| fullest(link) >= LINK_FULL);
     let overflows = load.listen_overflows > 0 && !full_process;
@@ -44,6 +50,9 @@ pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Find
         count(load.segments),
         if lost > 0 { format!(" ({})", percent(share)) } else { String::new() }
     )];
+    if host_loses && !loses {
+        evidence.push("no request waited for one: they are those of other programs".to_owned());
+    }
     if load.needless > 0 {
         evidence.push(format!("{} sent again without need", count(load.needless)));
     }
@@ -61,4 +70,12 @@ pub(crate) fn finding(network: Option<&NetworkLoad>, full_process: bool) -> Find
     evidence.splice(place..place, link);
     let used = load.link.as_ref().map(fullest);
     Finding { suspect: Suspect::Network, process: None, state, evidence, used, missing: None }
+}
+
+/// Whether a request took so long as one does that waits for a lost segment.
+fn waited_for_segments(stage: &Stage<'_>) -> bool {
+    let Some(times) = stage.group.distribution(Metric::ServiceTime) else { return false };
+    let (slowest, median) = (times.max_figure(), times.figure(&QUANTILES[0]));
+    let slowest = slowest.value - slowest.bound;
+    median.is_none_or(|median| slowest >= median.value + LEAST_TIMEOUT_MS)
 }

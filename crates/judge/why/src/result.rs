@@ -135,6 +135,9 @@ pub struct Load {
     pub users: Option<f64>,
     /// Requests completed per second.
     pub throughput_per_s: f64,
+    /// Requests sent per second.
+    #[serde(default)]
+    pub sent_per_s: f64,
     /// Requests in flight, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,

@@ -78,10 +78,11 @@ fn a_worker_without_rest_is_the_answer_only_if_the_load_is_at_its_limit() {
 #[test]
 fn a_network_that_loses_segments_is_the_answer() {
     let with = |again, segments| {
-        Case::closed(5).with(|case| {
+        let case = Case::closed(5).with(|case| {
             let network = case.resources().network.as_mut().unwrap();
             (network.retransmitted, network.segments) = (again, segments);
-        })
+        });
+        case.with_one_slower_by(210.0)
     };
     // 0.11 %, 0.1 % and one of few.
     let lossy = with(220, 200_000);
@@ -98,7 +99,50 @@ fn a_network_that_loses_segments_is_the_answer() {
     let open = Case::open(100).with(|case| {
         case.resources().network.as_mut().unwrap().retransmitted = 500;
     });
-    assert_eq!(open.answer(), "network");
+    assert_eq!(open.with_one_slower_by(200.0).answer(), "network");
+}
+
+/// The counters are those of the host: where no request waited for a segment, others lost it.
+#[test]
+fn segments_that_other_programs_lose_are_not_held_against_the_run() {
+    let foreign = Case::open(100).with(|case| {
+        case.resources().network.as_mut().unwrap().retransmitted = 5_000;
+    });
+    let foreign = foreign.with_one_slower_by(190.0);
+    assert_eq!(foreign.answer(), "nothing_saturated");
+    let network = foreign.finding(Suspect::Network);
+    assert!(network.evidence.iter().any(|line| line.contains("other programs")), "{network:?}");
+}
+
+#[test]
+fn where_nothing_or_little_is_answered_nobody_limits() {
+    let full = |completed| {
+        Case::closed(50).with(|case| {
+            threads(case.process("gateway"), &[(0.97, 0.0)]);
+            let counters = case.counters();
+            counters.unexpected = counters.scheduled - completed;
+            (counters.completed, counters.completed_in_stage) = (completed, completed);
+        })
+    };
+    let dead = full(0).why();
+    assert_eq!(dead.answer.name(), "cannot_be_told");
+    assert!(dead.sentence.contains("no request was completed"), "{}", dead.sentence);
+    let failing = full(400).why();
+    assert_eq!(failing.answer.name(), "cannot_be_told");
+    assert!(failing.sentence.contains("60.0% of the requests got no good answer"), "{failing:?}");
+    assert_eq!(full(600).answer(), "gateway");
+}
+
+#[test]
+fn a_load_that_was_spoiled_is_named_by_the_rate_that_was_sent() {
+    let late = Case::open(50).with(|case| {
+        case.counters().completed_in_stage = 411;
+        case.0.health.worker_cpu_shares = vec![0.99];
+        case.0.health.worker_wait_shares = vec![0.5];
+    });
+    let sentence = late.why().sentence;
+    assert!(!sentence.contains("41.1/s"), "{sentence}");
+    assert!(sentence.contains("50.0/s") || sentence.contains("50/s"), "{sentence}");
 }
 
 #[test]

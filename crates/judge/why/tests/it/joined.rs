@@ -47,6 +47,21 @@ fn parts(why: &Why) -> Vec<(&str, f64)> {
     parts.iter().map(|part| (part.place.as_str(), (part.in_flight * 1e6).round() / 1e6)).collect()
 }
 
+/// 40 of 49 in flight wait for the provider; nothing that was watched is full.
+#[test]
+fn a_slow_provider_limits_a_closed_loop() {
+    let why = answer(|_| ());
+    assert_eq!(why.answer.name(), "provider");
+    let sentence = "the provider limits at 100/s: 81.8% of the requests in flight wait for it";
+    assert_eq!(why.sentence, sentence);
+    // 38 of 48.9 do.
+    let less = answer(|join| {
+        join["stages"][0]["upstream_ms"] = 380.0.into();
+        join["stages"][0]["gateway_ms"] = 100.0.into();
+    });
+    assert_eq!(less.answer.name(), "cannot_be_told");
+}
+
 #[test]
 fn what_was_in_flight_is_split_by_the_gateways_own_log() {
     let why = answer(|_| ());

@@ -116,6 +116,18 @@ impl Case {
         self.0.metadata.stages.last_mut().unwrap()
     }
 
+    /// The last stage with one request that took so much longer than all others.
+    #[must_use]
+    pub(crate) fn with_one_slower_by(mut self, ms: f64) -> Self {
+        let group = self.0.results.by_stage.last_mut().unwrap();
+        let median = group.distributions["service_time_ms"].raw_mean_min_max()[1];
+        let count = group.counters.completed;
+        group
+            .distributions
+            .insert("service_time_ms".to_owned(), times_to(count, median, median + ms));
+        self
+    }
+
     /// What the last stage used.
     pub(crate) fn resources(&mut self) -> &mut StageResources {
         self.0.resources.last_mut().unwrap()
@@ -155,8 +167,12 @@ impl Case {
 
 /// Times with these figures.
 pub(crate) fn times(count: u64, ms: f64) -> plimsoll_metrics::DistributionSummary {
+    times_to(count, ms, ms)
+}
+
+fn times_to(count: u64, ms: f64, max: f64) -> plimsoll_metrics::DistributionSummary {
     let json = json!({
-        "count": count, "sum": ms * count as f64, "mean": ms, "min": ms, "max": ms, "p50": ms,
+        "count": count, "sum": ms * count as f64, "mean": ms, "min": ms, "max": max, "p50": ms,
         "histogram": "",
     });
     serde_json::from_value(json).unwrap()

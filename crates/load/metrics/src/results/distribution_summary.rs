@@ -280,10 +280,12 @@ impl DistributionSummary {
     fn undisturbed(&self) -> Result<Option<Distribution>, MetricsError> {
         let Some(histogram) = &self.undisturbed_histogram else { return Ok(None) };
         let without = |figure: BoundedFigure| (figure.value - figure.bound).max(0.0);
+        let max = nanos(without(self.max_figure()));
         let exact = ExactFigures {
             sum: nanos(without(self.mean_figure()) * self.count as f64).into(),
-            min: nanos(without(self.min_figure())),
-            max: nanos(without(self.max_figure())),
+            // Each bound is that of its own figure: the smallest value may have more of it.
+            min: nanos(without(self.min_figure())).min(max),
+            max,
         };
         Distribution::decode(histogram, &exact).map(Some)
     }
@@ -365,5 +367,19 @@ mod tests {
             let value = summary.raw_quantile(quantile).map(|value| value / 100.0);
             assert!(value.is_some_and(|value| (value - quantile.q).abs() < 1e-9), "{quantile:?}");
         }
+    }
+
+    /// The smallest value may have more of its bound than the largest one has.
+    #[test]
+    fn without_the_generators_part_the_smallest_value_is_not_above_the_largest() {
+        let mut times = Distribution::default();
+        times.record(Nanos::from_micros(100));
+        let mut summary = DistributionSummary::from_distribution(&times).unwrap();
+        summary.undisturbed_histogram = Some(times.encode().unwrap());
+        let bound = BTreeMap::from([("max".to_owned(), 0.04)]);
+        summary.bound_ms = bound;
+        let without = summary.undisturbed().unwrap().unwrap();
+        assert_eq!(without.min(), without.max());
+        assert_eq!(without.nearest_rank(0.5), without.max());
     }
 }
