@@ -37,12 +37,13 @@ pub(crate) enum Endpoint {
 pub(crate) enum Page {
     Ok,
     Health,
+    Get,
     Models,
     Metrics,
 }
 
 /// Every endpoint: path, endpoint and meaning.
-pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 15] = [
+pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 16] = [
     (
         "/v1/chat/completions",
         Endpoint::Api(Dialect::OpenaiChat),
@@ -77,6 +78,7 @@ pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 15] = [
     ("/", Endpoint::Page(Page::Ok), "`ok` and a line end, for plain HTTP load"),
     ("/echo", Endpoint::Page(Page::Ok), "the same"),
     ("/health", Endpoint::Page(Page::Health), "`{\"status\":\"ok\"}`"),
+    ("/get", Endpoint::Page(Page::Get), "a small JSON document, for the full stack of a gateway"),
     ("/metrics", Endpoint::Page(Page::Metrics), "live counters in Prometheus' text format"),
 ];
 
@@ -105,6 +107,7 @@ impl Page {
         match self {
             Self::Ok => ("text/plain", b"ok\n".to_vec()),
             Self::Health => (JSON, br#"{"status":"ok"}"#.to_vec()),
+            Self::Get => (JSON, br#"{"args":{},"headers":{},"url":"/get"}"#.to_vec()),
             Self::Models => (JSON, models(state.model_names())),
             Self::Metrics => {
                 let page = prometheus::render(&state.counters, &state.stats());

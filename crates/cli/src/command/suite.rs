@@ -95,8 +95,8 @@ pub(crate) struct Flags {
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
-    /// With `tiers` and `agents`: the upstream itself, which the targets are measured against;
-    /// options as for --target
+    /// With `agents`, `baseline` and `tiers`: the upstream itself, which the targets are measured
+    /// against; options as for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
     #[arg(help_heading = "Target", requires = "targets")]
     direct: Option<TargetFlag>,
@@ -117,7 +117,8 @@ pub(crate) struct Flags {
     /// Speak HTTP/2 with the target: by ALPN over TLS, by prior knowledge over plain TCP
     #[arg(long, help_heading = "Target", requires = "targets")]
     http2: bool,
-    /// Port of the reference gateway [default: a free one]
+    /// Port of the reference gateway, 0 for a free one [default: 18800 with `baseline`, 8094 with
+    /// `quick`, if it is free; else a free one]. Further gateways of a suite take free ones
     #[arg(long, value_name = "N", help_heading = "Target", conflicts_with = "targets")]
     port: Option<u16>,
     /// Make short measurements: the whole suite takes at most two minutes
@@ -127,7 +128,7 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "TIME", value_parser = parse_duration, help_heading = "Load")]
     duration: Option<Nanos>,
     /// Number of clients of each measurement [default: the suite's]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
     /// With `tiers`: time for the search of each knee; 0s for none [default: 150s; with --short
@@ -316,7 +317,7 @@ impl Flags {
             against: self.against.clone(),
             knee_budget: self.knee_budget,
             size_for: self.size_for,
-            command: shown_command(env::args()),
+            command: variables.before(&shown_command(env::args())),
             started,
         })
     }
@@ -354,35 +355,63 @@ struct EnvDefaults {
     duration: Option<Nanos>,
     clients: Option<u32>,
     port: Option<u16>,
+    /// Those that are set, as they are written before a command.
+    set: Vec<String>,
 }
 
 impl EnvDefaults {
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let mut set = Vec::new();
+        let mut value = |name: &str| {
+            let text = variable(name).map(|text| text.trim().to_owned());
+            let text = text.filter(|text| !text.is_empty())?;
+            set.push(format!("{name}={text}"));
+            Some(text)
+        };
+        let duration = value("AZ_LOAD_DURATION_SECS");
+        let clients = value("AZ_LOAD_CONCURRENCY");
+        let port = value("AZ_LOAD_PORT");
         Ok(Self {
-            duration: parse_variable("AZ_LOAD_DURATION_SECS", &variable, |text| {
-                parse_duration(text).ok()
-            })?,
-            clients: parse_variable("AZ_LOAD_CONCURRENCY", &variable, |text| {
-                text.parse().ok().filter(|&clients| clients > 0)
-            })?,
-            port: parse_variable("AZ_LOAD_PORT", &variable, |text| text.parse().ok())?,
+            duration: duration.map(|text| seconds(&text)).transpose()?,
+            clients: clients.map(|text| clients_of(&text)).transpose()?,
+            port: port.map(|text| port_of(&text)).transpose()?,
+            set,
         })
+    }
+
+    /// The command behind the variables that it was given.
+    fn before(&self, command: &str) -> String {
+        self.set.iter().map(|set| format!("{set} ")).collect::<String>() + command
     }
 }
 
-fn parse_variable<T>(
-    name: &str,
-    variable: impl Fn(&str) -> Option<String>,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<Option<T>> {
-    let Some(text) = variable(name).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let value = read(text.trim());
-    Ok(Some(value.ok_or_else(|| {
+fn seconds(text: &str) -> Result<Nanos, UsageError> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds.filter(|s| (0.1..=86_400.0).contains(s)).map(Nanos::from_secs_f64).ok_or_else(|| {
         UsageError(format!(
-            "the variable {name} is `{text}`: write a whole number above 0, or unset it"
+            "the variable AZ_LOAD_DURATION_SECS is `{text}`: write seconds from 0.1 to 86400, like 10, or unset it"
         ))
-    })?))
+    })
 }
+
+fn clients_of(text: &str) -> Result<u32, UsageError> {
+    text.parse().ok().filter(|clients| (1..=MOST_CLIENTS).contains(clients)).ok_or_else(|| {
+        UsageError(format!(
+            "the variable AZ_LOAD_CONCURRENCY is `{text}`: write a whole number of clients from 1 to {MOST_CLIENTS}, or unset it"
+        ))
+    })
+}
+
+fn port_of(text: &str) -> Result<u16, UsageError> {
+    text.parse().map_err(|_| {
+        UsageError(format!(
+            "the variable AZ_LOAD_PORT is `{text}`: write a port from 1 to 65535, 0 for a free one, or unset it"
+        ))
+    })
+}
+
+/// The most clients of a measurement: more connections than two addresses have ports for.
+const MOST_CLIENTS: u32 = 100_000;
 
 /// Parses a duration that is long enough for a measurement.
 fn parse_duration(text: &str) -> Result<Nanos, String> {
@@ -468,14 +497,25 @@ mod tests {
             duration: Some(Nanos::from_secs(30)),
             clients: Some(128),
             port: Some(18_800),
+            set: all.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         };
-        assert_eq!(of(all).unwrap(), expected);
-        for wrong in [
-            &[("AZ_LOAD_DURATION_SECS", "0")],
-            &[("AZ_LOAD_CONCURRENCY", "many")],
-            &[("AZ_LOAD_PORT", "99999")],
+        let found = of(all).unwrap();
+        assert_eq!(found, expected);
+        let command = "AZ_LOAD_DURATION_SECS=30 AZ_LOAD_CONCURRENCY=128 AZ_LOAD_PORT=18800 x";
+        assert_eq!(found.before("x"), command);
+        assert_eq!(of(&[("AZ_LOAD_PORT", " ")]).unwrap(), EnvDefaults::default());
+        for (wrong, fix) in [
+            (&[("AZ_LOAD_DURATION_SECS", "0")], "is `0`: write seconds from 0.1 to 86400"),
+            (&[("AZ_LOAD_DURATION_SECS", "NaN")], "seconds from 0.1"),
+            (&[("AZ_LOAD_DURATION_SECS", "1e9")], "to 86400"),
+            (&[("AZ_LOAD_CONCURRENCY", "many")], "clients from 1 to 100000"),
+            (&[("AZ_LOAD_CONCURRENCY", "4294967295")], "clients from 1 to 100000"),
+            (&[("AZ_LOAD_CONCURRENCY", "-1")], "clients from 1"),
+            (&[("AZ_LOAD_PORT", "99999")], "is `99999`: write a port from 1 to 65535"),
+            (&[("AZ_LOAD_PORT", "http")], "a port from 1"),
         ] {
-            assert!(of(wrong).unwrap_err().is::<UsageError>(), "{wrong:?}");
+            let error = of(wrong).unwrap_err();
+            assert!(error.is::<UsageError>() && error.to_string().contains(fix), "{error}");
         }
     }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod audit;
+mod bisect;
 mod cache;
 mod compare;
 mod comparison;

@@ -69,13 +69,14 @@ impl ComparisonResult {
 
     /// A target's own median.
     pub(crate) fn p50(&self, target: &str) -> String {
-        or_dash(
-            self.versus.as_ref().and_then(|versus: &Versus| {
-                let found = versus.targets.iter().find(|known| known.name == target)?;
-                found.own(versus.headline)?.p50_ns
-            }),
-            |nanos| format::time(nanos / 1e6),
-        )
+        or_dash(self.p50_ms(target), format::time)
+    }
+
+    /// The same in milliseconds.
+    pub(crate) fn p50_ms(&self, target: &str) -> Option<f64> {
+        let versus = self.versus.as_ref()?;
+        let found = versus.targets.iter().find(|known| known.name == target)?;
+        Some(found.own(versus.headline)?.p50_ns? / 1e6)
     }
 
     fn difference(&self, target: &str, kind: Kind, quantile: &str) -> Option<&Difference> {

@@ -76,6 +76,9 @@ pub struct Figures {
     pub gap_p99_ms: Option<BoundedFigure>,
     /// Bytes received, in millions per second.
     pub megabytes_per_s: Option<f64>,
+    /// Bytes of an answer with its head, on average; `None` in files of older versions.
+    #[serde(default)]
+    pub answer_bytes: Option<f64>,
     /// CPU time of the gateway per request, in microseconds.
     pub gateway_cpu_us: Option<f64>,
     /// Resident memory of the gateway at the end of the measured window, in bytes.
@@ -164,10 +167,22 @@ impl Figures {
             gap_p99_ms: stream(Metric::Itl, p99),
             limited: is_limited(total),
             megabytes_per_s: per_s(counters.bytes_in).map(|bytes| bytes / 1e6),
+            answer_bytes: mean(counters.bytes_in, counters.completed + counters.rejected),
             error_share: total.rates.error_rate,
             policy_correctness: total.rates.policy_correctness,
             ..Self::default()
         })
+    }
+
+    /// The answers that the rate counts: those that came in its window.
+    pub fn answers(&self) -> Option<u64> {
+        let answers = (self.requests_per_s?.value * self.seconds).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count of answers, of which there were fewer than 2^63"
+        )]
+        (answers >= 0.0).then_some(answers as u64)
     }
 
     /// The number of expected answers.
@@ -200,6 +215,10 @@ impl Figures {
 /// Whether the generator's own work kept the rate down: it is then a lower bound.
 fn is_limited(total: &Group) -> bool {
     total.refused_rates.values().any(|why| *why == Refusal::Generator)
+}
+
+fn mean(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
 }
 
 fn invalid(validity: &Validity) -> Option<String> {

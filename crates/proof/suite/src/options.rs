@@ -58,7 +58,7 @@ pub struct SuiteOptions {
     pub clients: Option<u32>,
     /// Passes of each measurement, in place of the suite's own.
     pub passes: Option<u32>,
-    /// Port of the reference gateway; `None` for any free one.
+    /// Port of the reference gateway, 0 for any free one; `None` for the suite's own.
     pub port: Option<u16>,
     /// Folder for the files of the suite; it exists.
     pub folder: PathBuf,
@@ -72,7 +72,7 @@ pub struct SuiteOptions {
     pub knee_budget: Option<Nanos>,
     /// A further rate for which the report sizes the number of instances.
     pub size_for: Option<f64>,
-    /// The command line, to repeat the suite.
+    /// The command line, to repeat the suite, with the variables that it was given.
     pub command: String,
     /// Wall-clock time of the start, `YYYYMMDDThhmmssZ`.
     pub started: String,

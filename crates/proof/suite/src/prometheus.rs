@@ -299,6 +299,7 @@ mod tests {
             suite: "quick".to_owned(),
             title: String::new(),
             started: "20260102T030405Z".to_owned(),
+            settings: String::new(),
             command: String::new(),
             quick: true,
             debug_build: false,

@@ -4,6 +4,7 @@ mod screen;
 mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::format::seconds;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,9 @@ pub struct Report {
     pub suite: String,
     /// Its subject, in a line.
     pub title: String,
+    /// The flags and variables that set the loads.
+    #[serde(default)]
+    pub settings: String,
     /// Wall-clock time of the start, `YYYYMMDDThhmmssZ`.
     pub started: String,
     /// The command line.
@@ -135,6 +139,7 @@ impl Report {
             title: title.to_owned(),
             started: options.started.clone(),
             command: options.command.clone(),
+            settings: settings(suite),
             quick: options.short,
             debug_build: cfg!(debug_assertions),
             interrupted: runner.is_interrupted(),
@@ -310,6 +315,48 @@ fn tried_routes(rows: &[TriedRoute]) -> Option<Section> {
     })
 }
 
+/// The loads of the suite: windows, clients, passes and port.
+fn loads(runner: &SuiteRunner<'_>) -> String {
+    let results = &runner.results;
+    let passes = results.iter().flat_map(|result| &result.passes);
+    let windows = distinct(passes.map(|pass| seconds(pass.seconds)));
+    let clients = distinct(results.iter().filter_map(|result| result.clients));
+    let rates = distinct(results.iter().filter_map(|result| Some(format!("{}/s", result.rate?))));
+    let repeats = distinct(results.iter().map(|result| result.passes.len()));
+    let mut parts = Vec::new();
+    let mut part = |what: &str, values: Vec<String>| {
+        if !values.is_empty() {
+            parts.push(what.replacen("{}", &values.join(", "), 1));
+        }
+    };
+    part("{} connections", clients);
+    part("{}", rates);
+    part("for {} each", windows);
+    part("passes: {}", repeats);
+    part("port {}", Vec::from_iter(runner.port.map(|port| port.to_string())));
+    parts.join("; ")
+}
+
+/// In their order, without repeats.
+fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for value in values.map(|value| value.to_string()) {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// What sets the loads, besides the command.
+fn settings(suite: &str) -> String {
+    let variables = match suite {
+        "baseline" => "; as variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT",
+        _ => "",
+    };
+    format!("the loads above are set by --duration, --concurrency, --passes and --port{variables}")
+}
+
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
@@ -333,6 +380,7 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
         "load on all cores of this machine; where the target runs is not known here".to_owned()
     };
     line("placement", placement);
+    line("load", loads(runner));
     for (index, command) in runner.commands.iter().enumerate() {
         line(&format!("gateway {}", index + 1), command.clone());
     }
@@ -358,6 +406,7 @@ mod tests {
             title: "x".to_owned(),
             started: "S".to_owned(),
             command: "plimsoll suite x".to_owned(),
+            settings: String::new(),
             quick: false,
             debug_build: false,
             interrupted: false,

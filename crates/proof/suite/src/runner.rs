@@ -45,6 +45,10 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) version: Option<String>,
     /// The commands of the gateways, for the report.
     pub(crate) commands: Vec<String>,
+    /// The port of the first gateway of the suite.
+    pub(crate) port: Option<u16>,
+    /// The port of the reference gateway, where the user names none.
+    pub(crate) usual_port: Option<u16>,
     /// What the user's gateway has.
     pub(crate) tried_routes: Vec<TriedRoute>,
     host: &'a mut dyn Host,
@@ -81,6 +85,8 @@ impl<'a> SuiteRunner<'a> {
             knees: Vec::new(),
             version: None,
             commands: Vec::new(),
+            port: None,
+            usual_port: None,
             tried_routes: Vec::new(),
             host,
             control,

@@ -57,6 +57,15 @@ impl Suite {
         }
     }
 
+    /// The port of the reference gateway, where the published benchmark names one.
+    pub const fn usual_port(self) -> Option<u16> {
+        match self {
+            Self::Baseline => Some(18_800),
+            Self::Quick => Some(8_094),
+            Self::Agents | Self::Layers | Self::Policy | Self::Tiers => None,
+        }
+    }
+
     /// Carries it out. `observe` receives messages about the progress, and `watcher` sees the loads
     /// go on. `control` ends it early; what was measured until then is reported.
     ///
@@ -85,6 +94,7 @@ impl Suite {
         let old = old.transpose()?;
         self.check_targets(options)?;
         let mut runner = SuiteRunner::new(options, host, control, observe);
+        runner.usual_port = self.usual_port();
         for target in runner.targets() {
             runner.reach(&target)?;
             runner.probe_unknown_route(&target)?;
@@ -122,9 +132,9 @@ impl Suite {
                 "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
             ));
         }
-        if !matches!(self, Self::Agents | Self::Tiers) && direct.is_some() {
+        if !matches!(self, Self::Agents | Self::Baseline | Self::Tiers) && direct.is_some() {
             return refuse(format!(
-                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers`, `suite agents` or `versus`"
+                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers`, `suite agents`, `suite baseline` or `versus`"
             ));
         }
         if self != Self::Tiers && options.knee_budget.is_some() {

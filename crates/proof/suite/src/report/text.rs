@@ -42,6 +42,9 @@ pub(super) fn render(report: &Report, width: usize) -> String {
     page.bullets("Left out", &report.skipped);
     page.heading("To repeat it");
     page.hanging("  ", &report.command);
+    if !report.settings.is_empty() {
+        page.hanging("  ", &report.settings);
+    }
     printable(&page.out).into_owned()
 }
 

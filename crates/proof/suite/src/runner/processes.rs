@@ -1,5 +1,6 @@
 //! Starts gateways and providers.
 
+use std::net::TcpListener;
 use std::time::Duration;
 
 use super::SuiteRunner;
@@ -23,8 +24,7 @@ impl SuiteRunner<'_> {
         sets: &[String],
         provider: Option<&Provider>,
     ) -> Result<Gateway, SuiteError> {
-        let port = self.options.port.unwrap_or(0);
-        let listen = format!("127.0.0.1:{port}");
+        let listen = format!("127.0.0.1:{}", self.gateway_port()?);
         let mut args: Vec<_> =
             ["gateway", "--preset", preset, "--listen", &listen].map(str::to_owned).into();
         if let Some(provider) = provider {
@@ -36,6 +36,8 @@ impl SuiteRunner<'_> {
             args.extend(["--set".to_owned(), set.clone()]);
         }
         let child = self.start("the reference gateway", self.cores.gateway, &args)?;
+        let port = child.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        self.port = self.port.or(port);
         let command = self.shown(&args, provider);
         if !self.commands.contains(&command) {
             self.commands.push(command);
@@ -43,6 +45,29 @@ impl SuiteRunner<'_> {
         let gateway = Gateway::reference(child, provider);
         self.ask_version(&gateway);
         Ok(gateway)
+    }
+
+    /// The port of the next gateway: that of the user or of the suite if it is free, else any. The
+    /// first gateway is the one under test, and has the user's port or none.
+    fn gateway_port(&mut self) -> Result<u16, SuiteError> {
+        let is_first = self.commands.is_empty();
+        let wanted = self.options.port.or(self.usual_port).unwrap_or(0);
+        if wanted == 0 || TcpListener::bind(("127.0.0.1", wanted)).is_ok() {
+            return Ok(wanted);
+        }
+        if is_first && self.options.port.is_some() {
+            let what = "the reference gateway".to_owned();
+            let why = format!(
+                "another program has port {wanted} of 127.0.0.1: choose another with --port, or any free one with --port 0"
+            );
+            return Err(SuiteError::NotReady { what, why });
+        }
+        if is_first {
+            self.log(&format!(
+                "another program has port {wanted}, the usual one of this suite: the gateway takes a free one"
+            ));
+        }
+        Ok(0)
     }
 
     /// The command as the report shows it: parts that differ from run to run have a name.

@@ -2,12 +2,13 @@
 //! the agent loop and WebSockets.
 
 mod agent_rows;
+mod llm_share;
+mod variants;
 
 use plimsoll_report::format::count;
 use plimsoll_report::table::Table;
 
-use super::{CPU_SHORT, columns, comparison_length, length, passes};
-use crate::comparison_plan::{ComparisonPlan, slug};
+use super::{columns, length, passes};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
@@ -16,15 +17,13 @@ use crate::report::{Report, Section};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
-use crate::target::{Gateway, Provider, SuiteTarget};
+use crate::target::{Gateway, SuiteTarget};
 
 const ENDPOINTS: [&str; 3] = ["/health/live", "/health", "/metrics"];
 /// The numbers of clients in the sweep.
 const FEW: u32 = 32;
 const MANY: u32 = 256;
 const USUAL: u32 = 64;
-/// The key that the variant with keys requires.
-const KEY: &str = "suite-key";
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let length = length(runner.options, 10);
@@ -46,20 +45,19 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, path))?;
     }
     let sweep = sweep(runner, &gateway, &endpoints, length);
-    let (variants, added) = variants(runner, &gateway, provider.as_ref(), length)?;
-    let chats = chats(runner, &gateway.target, length)?;
+    let variants = variants::measure(runner, &gateway, provider.as_ref(), length)?;
+    let Chats { results: chats, share, runs } = chats(runner, &gateway.target, length)?;
     let mut report =
         Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);
     let base = sweep.iter().find(|result| result.label.starts_with("GET /health/live,"));
     report.sections.extend(sections(&sweep));
-    if !variants.is_empty() {
-        report.sections.push(variants_section(&variants));
-        report.sections.extend(added.as_ref().map(added_section));
-    }
+    report.sections.extend(variants.sections());
     if !chats.is_empty() {
-        report.sections.push(chats_section(&chats, runner));
+        report.sections.push(chats_section(&chats, runner, runs));
     }
+    report.sections.extend(share.iter().filter_map(llm_share::section));
     report.findings = findings(&sweep);
+    report.findings.extend(share.iter().filter_map(llm_share::finding));
     report.findings.extend(base.and_then(finding::sub_millisecond));
     let capacities = sizes(&sweep, &chats);
     report.size("Instances for a rate", capacities, runner.options.size_for);
@@ -96,92 +94,16 @@ fn sweep(
         .flat_map(|&clients| endpoints.iter().map(move |path| (path, clients)))
         .map(|(path, clients)| measurement(path, clients))
         .collect();
-    let passes = passes(runner.options, 1, 3);
+    let passes = passes(runner.options, 3, 3);
     runner.measure(&measurements, passes)
 }
 
-/// The same endpoint with keys, with limits, with both, interleaved with the plain gateway.
-fn variants(
-    runner: &mut SuiteRunner<'_>,
-    plain: &Gateway,
-    provider: Option<&Provider>,
-    length: Length,
-) -> Result<(Vec<MeasurementResult>, Option<ComparisonResult>), SuiteError> {
-    if runner.target().is_some() {
-        runner.skip(
-            "keys and rate limits on and off",
-            "the suite cannot switch the layers of a target; start it both ways, and compare the two with `versus`",
-        );
-        return Ok((Vec::new(), None));
-    }
-    let options = runner.options;
-    // A fixed port is taken by the plain gateway.
-    let (keys, limits) = (keys(), limits());
-    let both = [keys.clone(), limits.clone()].concat();
-    let mut gateways = Vec::new();
-    if options.port.is_none() {
-        for (name, sets) in
-            [("keys", keys), ("rate limits", limits), ("keys and rate limits", both)]
-        {
-            gateways.push((name, runner.gateway("baseline", &sets, provider)?));
-        }
-    } else {
-        runner.skip(
-            "keys and rate limits on",
-            "a second gateway needs another port; leave --port out",
-        );
-    }
-    let clients = options.clients.unwrap_or(USUAL);
-    let measurement = |name: &str, target: &SuiteTarget| {
-        let label = format!("GET {GUARDED}, {name}");
-        let measurement = Measurement::get(&label, target, GUARDED).clients(clients, length);
-        if name.contains("keys") {
-            measurement.header("authorization", &format!("Bearer {KEY}"))
-        } else {
-            measurement
-        }
-    };
-    let mut measurements = vec![measurement("plain", &plain.target)];
-    measurements.extend(gateways.iter().map(|(name, gateway)| measurement(name, &gateway.target)));
-    let results = runner.measure(&measurements, passes(options, 3, 1));
-    if gateways.is_empty() {
-        return Ok((results, None));
-    }
-    let variants =
-        gateways.iter().map(|(name, gateway)| (slug(name), guarded_target(&gateway.target)));
-    let targets: Vec<_> = std::iter::once(("plain".to_owned(), guarded_target(&plain.target)))
-        .chain(variants)
-        .collect();
-    // All get the same bytes, a key that the plain gateway does not read included.
-    let request = Measurement::get_base("keys and limits", &targets[0].1)
-        .header("authorization", &format!("Bearer {KEY}"))
-        .rate(GUARDED_PER_S, comparison_length(options, 30, CPU_SHORT));
-    let comparison = ComparisonPlan::new("keys and limits", request, targets).of_variants();
-    Ok((results, Some(runner.compare(&comparison.short(options.short)))))
-}
-
-fn guarded_target(target: &SuiteTarget) -> SuiteTarget {
-    target.below(GUARDED)
-}
-
-/// Requests per second and target that compare the variants.
-const GUARDED_PER_S: f64 = 200.0;
-
-/// In this preset keys and limits apply to every path.
-const GUARDED: &str = "/health/live";
-
-fn keys() -> Vec<String> {
-    vec![
-        format!("auth={{header: authorization, keys: [{{name: suite, key: {KEY}}}]}}"),
-        "rate_limits=[]".to_owned(),
-    ]
-}
-
-/// Limits that count every request and refuse none.
-fn limits() -> Vec<String> {
-    vec![
-        "rate_limits=[{per: global, requests: 1000000000, window: 60s}, {per: address, requests: 1000000000, window: 60s}]".to_owned(),
-    ]
+/// Chats, whatever else goes with them, and what the gateway adds to one.
+struct Chats {
+    results: Vec<MeasurementResult>,
+    share: Option<ComparisonResult>,
+    /// Runs of the agent that ended well, of those that were started.
+    runs: Option<agent_rows::Runs>,
 }
 
 /// Chats through the gateway to the mock provider, streamed and not, and with its agent.
@@ -192,8 +114,8 @@ fn chats(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
     length: Length,
-) -> Result<Vec<MeasurementResult>, SuiteError> {
-    let paced = if runner.target().is_some() || runner.options.port.is_some() {
+) -> Result<Chats, SuiteError> {
+    let paced = if runner.target().is_some() {
         None
     } else {
         let provider = runner.provider(&["--ttft", "20ms", "--gap", "2ms", "--tokens", "16"])?;
@@ -201,25 +123,32 @@ fn chats(
         Some((gateway, provider))
     };
     let clients = runner.options.clients.unwrap_or(USUAL);
-    let paced = paced.as_ref().map(|(gateway, _)| &gateway.target);
+    let slow = paced.as_ref().map(|(gateway, _)| &gateway.target);
     let mut kinds = Vec::new();
     for stream in [false, true] {
         if runner.answers_chats(target, stream)? {
             kinds.push(stream);
         }
     }
+    let answers_chats = kinds.contains(&false);
     let measurements = kinds.into_iter().map(|stream| {
         let how = if stream { "SSE stream" } else { "plain" };
         let label = format!("POST /v1/chat/completions, {how}");
-        let paced = paced.filter(|_| stream);
-        Measurement::chat(&label, paced.unwrap_or(target), stream, (128, 64))
+        let slow = slow.filter(|_| stream);
+        Measurement::chat(&label, slow.unwrap_or(target), stream, (128, 64))
             .clients(clients, length)
     });
     let mut measurements: Vec<_> = measurements.collect();
-    measurements.extend(agent_rows::websocket(runner, target, paced, clients, length)?);
+    measurements.extend(agent_rows::websocket(runner, target, slow, clients, length)?);
     let mut results = runner.measure(&measurements, passes(runner.options, 1, 2));
-    results.extend(agent_rows::agent_loop(runner, clients, length)?);
-    Ok(results)
+    let agent = agent_rows::agent(runner, clients, length)?;
+    results.extend(agent.results);
+    let behind = match &paced {
+        Some((_, provider)) => Some(provider.target()),
+        None => runner.direct().filter(|_| answers_chats),
+    };
+    let share = llm_share::measure(runner, behind.as_ref(), slow.unwrap_or(target));
+    Ok(Chats { results, share, runs: agent.runs })
 }
 
 fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
@@ -235,22 +164,29 @@ fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
                 format!("{clients} concurrent clients, no keys, no limits"),
                 table(&results),
             )
-            .note("times are service times: the clients have no schedule")
+            .note("Reqs, Secs and RPS are of one window, of several passes the middle one, ± half their range; errors are those of all. Times are service times: the clients have no schedule. bytes: of an answer with its head")
         })
+        .enumerate()
+        .map(|(number, section)| if number == 0 { section.note(WHY_THESE) } else { section })
         .collect()
 }
+
+/// Why these endpoints, as the published benchmark chose them.
+const WHY_THESE: &str = "why these: /health/live asks for the least that a gateway can answer, so that its rate is the ceiling of routing and writing; /health says a little more; /metrics works on every call, as it writes out all counters. None calls a model, whose time would hide the gateway's";
 
 /// The columns of the published benchmark, and the CPU use.
 fn table(results: &[MeasurementResult]) -> Table {
     let heads = [
         "Endpoint",
         "Reqs",
+        "Secs",
         "Errors",
         "RPS",
         "p50",
         "p95",
         "p99",
         "Max",
+        "bytes",
         "gw CPU/req",
         "gw core",
         "load core",
@@ -259,13 +195,15 @@ fn table(results: &[MeasurementResult]) -> Table {
     for result in results {
         table.row([
             columns::label(result),
-            columns::requests(result),
+            columns::answers(result),
+            columns::seconds(result),
             columns::errors(result),
             columns::throughput(result),
             columns::time(result, |f| f.p50_ms),
             columns::time(result, |f| f.p95_ms),
             columns::time(result, |f| f.p99_ms),
             columns::time(result, |f| f.max_ms),
+            columns::answer_bytes(result),
             columns::cpu(result),
             columns::gateway_busy(result),
             columns::load_busy(result),
@@ -274,37 +212,23 @@ fn table(results: &[MeasurementResult]) -> Table {
     table
 }
 
-fn variants_section(results: &[MeasurementResult]) -> Section {
-    Section::new("Keys and rate limits, each on", table(results)).note(
-        "the default limit of the preset, 600 requests in 60 s, is not for production; here every request is counted, with a limit that is never reached",
-    )
-}
-
-fn added_section(added: &ComparisonResult) -> Section {
-    let mut table = Table::new(["On", "added, median", "added CPU/req"]);
-    for name in added.compared() {
-        table.row([
-            format!("{}{name}", added.marker()),
-            added.added_cell(name),
-            added.cpu_cell(name),
-        ]);
-    }
-    Section::new("What keys and rate limits add", table).note(columns::ADDED_BY_VARIANTS)
-}
-
-fn chats_section(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Section {
+fn chats_section(
+    results: &[MeasurementResult],
+    runner: &SuiteRunner<'_>,
+    runs: Option<agent_rows::Runs>,
+) -> Section {
     if runner.target().is_some() {
         return Section::new("Agent-loop endpoints of the target", table(results))
             .note("with whatever answers behind it: its time is in these figures")
             .note(agent_rows::WEBSOCKET);
     }
-    let section = Section::new("Agent-loop endpoints against the mock provider", table(results));
-    let section = section.note(agent_rows::LOOP).note(agent_rows::WEBSOCKET);
-    section.note(if runner.options.port.is_some() {
-        "the provider answers at once, its streams too"
-    } else {
-        "the provider answers at once; its streams begin after 20 ms and have 16 tokens, one every 2 ms. With a real provider these figures would be the provider's"
-    })
+    let mut section = Section::new("Agent-loop endpoints against the mock provider", table(results))
+        .note(agent_rows::LOOP)
+        .note(agent_rows::RUNS)
+        .note(agent_rows::WEBSOCKET)
+        .note("the provider answers at once; its streams begin after 20 ms and have 16 tokens, one every 2 ms. With a real provider these figures would be the provider's");
+    section.notes.extend(runs.map(agent_rows::Runs::sentence));
+    section
 }
 
 fn findings(sweep: &[MeasurementResult]) -> Vec<Finding> {
@@ -331,7 +255,11 @@ fn sizes(
     let live: Vec<_> =
         sweep.iter().filter(|result| result.label.starts_with("GET /health/live")).collect();
     let live = (!live.is_empty()).then(|| sizing::capacity("GET /health/live", &live));
-    let chats = chats.iter().map(|chat| sizing::capacity(&chat.label, &[chat]));
+    // A planned rate is no capacity.
+    let chats = chats
+        .iter()
+        .filter(|chat| chat.clients.is_some())
+        .map(|chat| sizing::capacity(&chat.label, &[chat]));
     live.into_iter().chain(chats).collect()
 }
 

@@ -1,7 +1,9 @@
 //! Columns that several tables share.
 
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{self, DASH, count, digits, or_dash, percent, rate_figure, time_us};
+use plimsoll_report::format::{
+    self, DASH, bytes, count, digits, or_dash, percent, rate_figure, time_us,
+};
 use plimsoll_report::table::Table;
 
 use crate::comparison_plan::slug;
@@ -10,7 +12,7 @@ use crate::finding;
 use crate::result::{Figures, MeasurementResult};
 
 /// What the columns of what a variant adds show.
-pub(super) const ADDED_BY_VARIANTS: &str = "added: every request goes to the gateway with it and without, close together and in a random order; the median of the differences request by request, and the difference in CPU time, each with its 95 % interval. The gateway without is loaded twice, and must not differ from itself. What is said of it is under Findings, tested at 5 % over all of these sentences";
+pub(super) const ADDED_BY_VARIANTS: &str = "added: every request goes to the gateway with it and without, close together and in a random order; the median of the differences request by request, and the difference in CPU time, each with its 95 % interval. What is said of it is under Findings, tested at 5 % over all of these sentences";
 
 /// The table of what variants add, and of what each carries by itself.
 pub(super) fn variants(what: &str) -> Table {
@@ -92,9 +94,19 @@ pub(super) fn errors(result: &MeasurementResult) -> String {
     result.shown().map_or_else(|| DASH.to_owned(), |figures| count(figures.errors))
 }
 
-/// The number of requests.
-pub(super) fn requests(result: &MeasurementResult) -> String {
-    result.shown().map_or_else(|| DASH.to_owned(), |figures| count(figures.requests))
+/// The answers that the rate counts, in the window of [`seconds`].
+pub(super) fn answers(result: &MeasurementResult) -> String {
+    or_dash(result.shown().and_then(|figures| figures.answers()), count)
+}
+
+/// The length of the window.
+pub(super) fn seconds(result: &MeasurementResult) -> String {
+    or_dash(result.shown().map(|figures| figures.seconds).filter(|s| *s > 0.0), digits)
+}
+
+/// The size of an answer with its head.
+pub(super) fn answer_bytes(result: &MeasurementResult) -> String {
+    or_dash(result.shown().and_then(|figures| figures.answer_bytes), bytes)
 }
 
 /// CPU time of the gateway per request.
@@ -163,9 +175,24 @@ mod tests {
     #[test]
     fn counts_are_sums_and_times_medians() {
         let two = result(&[1.0, 1.0]);
-        assert_eq!((requests(&two).as_str(), errors(&two).as_str()), ("140,000", "1,400"));
+        assert_eq!(errors(&two), "1,400");
         assert_eq!((time(&two, |f| f.p50_ms).as_str(), cpu(&two).as_str()), ("457us", "1.25us"));
         assert_eq!(time(&two, |f| f.p99_ms), "-");
+    }
+
+    /// Of two passes, 300 answers in 2 s are halfway between 200 and 400.
+    #[test]
+    fn answers_seconds_and_rate_are_of_one_window() {
+        let mut two = result(&[100.0, 200.0]);
+        assert_eq!((answers(&two).as_str(), seconds(&two).as_str()), ("0", "-"));
+        two.passes.iter_mut().for_each(|pass| pass.seconds = 2.0);
+        two.passes.iter_mut().for_each(|pass| pass.answer_bytes = Some(3_400.0));
+        assert_eq!((answers(&two).as_str(), seconds(&two).as_str()), ("300", "2.00"));
+        assert_eq!(
+            (throughput(&two).as_str(), answer_bytes(&two).as_str()),
+            ("150 ±33%", "3.40 kB")
+        );
+        assert_eq!(answers(&result(&[])), "-");
     }
 
     #[test]

@@ -252,7 +252,7 @@ fn secure(
         );
         return Ok(None);
     }
-    if runner.options.port.is_some() || runner.is_interrupted() {
+    if runner.is_interrupted() {
         return Ok(None);
     }
     let tls = certificate::make(&runner.options.folder)?;

@@ -68,7 +68,7 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
             columns::time(result, |f| f.p99_ms),
             columns::time(result, |f| f.max_ms),
             columns::beside_rate(result, |f| Some(digits(f.megabytes_per_s?))),
-            columns::beside_rate(result, |f| Some(count(f.requests))),
+            columns::beside_rate(result, |f| Some(count(f.answers()?))),
             columns::errors(result),
             columns::gateway_busy(result),
             columns::load_busy(result),

@@ -1,8 +1,13 @@
 //! Chats with the agent that the gateway runs, and over WebSockets.
 
+use std::time::Duration;
+
+use plimsoll_report::format::digits;
+use plimsoll_runner::time;
 use serde_json::json;
 
 use crate::error::SuiteError;
+use crate::http_get::get;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
@@ -20,34 +25,96 @@ pub(super) const WEBSOCKET: &str = "/ws/chat: a request is a message and its str
 /// Messages of a connection.
 const MESSAGES: u32 = 10;
 
-/// `POST /api/chat`, the agent loop.
-pub(super) fn agent_loop(
+/// What a start of a run is.
+pub(super) const RUNS: &str = "POST /v1/runs: a request starts such a loop in the background and gets its id at once, at a rate, so that runs end as fast as they begin; its time is that of the start";
+/// Starts of runs per second.
+const RUNS_PER_S: f64 = 50.0;
+/// How long the last runs may take.
+const LAST_RUNS: Duration = Duration::from_secs(5);
+
+/// The rows of the agent.
+#[derive(Debug, Default)]
+pub(super) struct Agent {
+    pub(super) results: Vec<MeasurementResult>,
+    pub(super) runs: Option<Runs>,
+}
+
+/// What the gateway itself counted of runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Runs {
+    started: f64,
+    ended_well: f64,
+}
+
+impl Runs {
+    pub(super) fn sentence(self) -> String {
+        let Self { started, ended_well } = self;
+        format!(
+            "by the gateway's own metrics {} runs were started, warm-up included, and {} ended with an answer",
+            digits(started),
+            digits(ended_well)
+        )
+    }
+
+    /// Reads `..agent_operations{operation="run",outcome="ok"} 12` and the like.
+    fn read(metrics: &str) -> Option<Self> {
+        let of = |operation: &str| -> Option<f64> {
+            let lines = metrics.lines().filter(|line| !line.starts_with('#'));
+            let mut lines = lines.filter(|line| {
+                line.contains(&format!("=\"{operation}\"")) && line.contains("=\"ok\"")
+            });
+            lines.next()?.rsplit_once(' ')?.1.parse().ok()
+        };
+        Some(Self { started: of("run_create")?, ended_well: of("run").unwrap_or(0.0) })
+    }
+}
+
+/// `POST /api/chat`, the agent loop, and `POST /v1/runs`, the same in the background.
+pub(super) fn agent(
     runner: &mut SuiteRunner<'_>,
     clients: u32,
     length: Length,
-) -> Result<Vec<MeasurementResult>, SuiteError> {
+) -> Result<Agent, SuiteError> {
     if runner.is_interrupted() {
-        return Ok(Vec::new());
+        return Ok(Agent::default());
     }
-    let label = "POST /api/chat, agent loop";
-    let request = |target: &SuiteTarget| {
-        let body = json!({"message": "What does the tool say to a few words of yours?"});
-        Measurement::post(label, target, "/api/chat", &body)
+    let text = "What does the tool say to a few words of yours?";
+    let chat = |target: &SuiteTarget| {
+        let label = "POST /api/chat, agent loop";
+        Measurement::post(label, target, "/api/chat", &json!({"message": text}))
     };
-    let gateway = if let Some(target) = runner.target() {
-        if !runner.answers(&target.label("POST /api/chat"), request(&target))? {
-            return Ok(Vec::new());
-        }
-        (Gateway::external(target), None)
-    } else if runner.options.port.is_some() {
-        runner.skip(label, "a gateway with tools needs another port; leave --port out");
-        return Ok(Vec::new());
-    } else {
-        let (gateway, provider) = with_tools(runner)?;
-        (gateway, Some(provider))
+    let run = |target: &SuiteTarget| {
+        let label = format!("POST /v1/runs, {RUNS_PER_S}/s");
+        Measurement::post(&label, target, "/v1/runs", &json!({"input": text}))
     };
-    let measurement = request(&gateway.0.target).clients(clients, length);
-    Ok(runner.measure(&[measurement], passes(runner.options, 1, 2)))
+    let own = match runner.target() {
+        Some(_) => None,
+        None => Some(with_tools(runner)?),
+    };
+    let target = own.as_ref().map(|(gateway, _)| gateway.target.clone());
+    let target = target.or_else(|| runner.target()).unwrap_or_default();
+    let mut measurements = Vec::new();
+    if runner.answers(&target.label("POST /api/chat"), chat(&target))? {
+        measurements.push(chat(&target).clients(clients, length));
+    }
+    if runner.answers(&target.label("POST /v1/runs"), run(&target))? {
+        measurements.push(run(&target).rate(RUNS_PER_S, length));
+    }
+    let results = runner.measure(&measurements, passes(runner.options, 1, 2));
+    let runs = own.as_ref().and_then(|(gateway, _)| counted_runs(gateway.address()?));
+    Ok(Agent { results, runs })
+}
+
+/// The gateway's counts, once the last run has ended.
+fn counted_runs(address: &str) -> Option<Runs> {
+    let read = || {
+        let metrics = get(address, "/metrics", Duration::from_secs(2)).ok()?;
+        Runs::read(&metrics.body)
+    };
+    let ended = time::poll(LAST_RUNS, Duration::from_millis(100), || {
+        read().filter(|runs| runs.started <= runs.ended_well)
+    });
+    ended.or_else(read)
 }
 
 /// A gateway with tools, and the provider whose model calls them.
@@ -89,4 +156,21 @@ fn websocket_request(target: &SuiteTarget) -> Measurement {
         "websocket": {"path": format!("{}/ws/chat", target.prefix())},
     });
     Measurement::scenarios("/ws/chat, WebSocket", target, &[scenario])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_read_from_the_metrics() {
+        let text = "# TYPE g_agent_operations counter\n\
+                    g_agent_operations_total{operation=\"run_create\",outcome=\"ok\"} 120\n\
+                    g_agent_operations_total{operation=\"run\",outcome=\"step_limit\"} 2\n\
+                    g_agent_operations_total{operation=\"run\",outcome=\"ok\"} 118\n";
+        let runs = Runs::read(text).unwrap();
+        assert_eq!(runs, Runs { started: 120.0, ended_well: 118.0 });
+        assert!(runs.sentence().contains("120 runs were started"));
+        assert_eq!(Runs::read("up 1\n"), None);
+    }
 }

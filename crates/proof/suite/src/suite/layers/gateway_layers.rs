@@ -122,10 +122,6 @@ type Variants = (Vec<MeasurementResult>, Option<ComparisonResult>);
 
 /// All variants run at once. First they are loaded by themselves, in turn; then beside each other.
 fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Variants, SuiteError> {
-    if runner.options.port.is_some() {
-        runner.skip("layer 1", "each variant needs its own port; leave --port out");
-        return Ok(Variants::default());
-    }
     let mut gateways: Vec<(&str, Gateway)> = Vec::new();
     for (name, sets) in features(runner) {
         gateways.push((name, runner.gateway("layers", &sets, None)?));
@@ -147,7 +143,7 @@ fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Variants, SuiteEr
 
 /// Chats of 128 tokens to the mock: bare, and with every layer and the policy scan.
 fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
-    if runner.options.port.is_some() || runner.is_interrupted() {
+    if runner.is_interrupted() {
         return Ok(Variants::default());
     }
     let provider = runner.provider(&[])?;
@@ -207,7 +203,7 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
         runner.skip("the full stack", "the suite does not load the target's upstream directly");
         return Ok(FullStack::default());
     }
-    if runner.options.port.is_some() || runner.is_interrupted() {
+    if runner.is_interrupted() {
         return Ok(FullStack::default());
     }
     let provider = runner.provider(&[])?;
@@ -218,16 +214,16 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
         get(label, target, path).clients(clients, length)
     };
     let measurements = [
-        measurement("gateway -> upstream (200)", &plain.target, "/smoke/health", 200),
-        measurement("gateway -> upstream + key auth (200)", &keys.target, "/smoke/health", 200),
-        measurement("gateway -> upstream (500)", &plain.target, "/smoke/health", 500),
-        measurement("upstream direct, no gateway (200)", &provider.target(), "/health", 200),
+        measurement("gateway -> upstream (200)", &plain.target, "/smoke/get", 200),
+        measurement("gateway -> upstream + key auth (200)", &keys.target, "/smoke/get", 200),
+        measurement("gateway -> upstream (500)", &plain.target, "/smoke/get", 500),
+        measurement("upstream direct, no gateway (200)", &provider.target(), "/get", 200),
     ];
     let results = runner.measure(&measurements, passes(runner.options, 3, 2));
     let targets = vec![
-        (DIRECT.to_owned(), provider.target().below("/health")),
-        ("gateway".to_owned(), plain.target.below("/smoke/health")),
-        ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/health")),
+        (DIRECT.to_owned(), provider.target().below("/get")),
+        ("gateway".to_owned(), plain.target.below("/smoke/get")),
+        ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/get")),
     ];
     let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
         .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));

@@ -101,7 +101,13 @@ fn a_feature_that_costs_is_named_and_one_that_does_not_is_not() {
     for (suite, label, slow, said, others) in [
         (Suite::Tiers, "each feature", "key-auth", "key-auth is slower than raw-path", 6),
         (Suite::Layers, "each layer", "request-log", "request-log is slower than bare", 7),
-        (Suite::Baseline, "keys and limits", "keys", "keys is slower than plain", 2),
+        (
+            Suite::Baseline,
+            "keys and limits, GET /health/live",
+            "keys",
+            "keys is slower than plain",
+            2,
+        ),
     ] {
         let report = run(suite, &[(slow, 50)], &[], false).unwrap();
         let compared = report.comparisons.iter().find(|found| found.label == label).unwrap();
@@ -267,13 +273,29 @@ fn a_short_suite_says_nothing_of_knees() {
     assert_eq!(report.sizing, None);
 }
 
+/// The mock host answers in 400 us, so that 100 us more are a fifth of the whole call.
+#[test]
+fn the_share_of_a_call_is_what_the_gateway_adds() {
+    let report = run(Suite::Baseline, &[("gateway", 100)], &["one"], true).unwrap();
+    let compared = report.comparisons.last().unwrap();
+    assert_added(compared, "gateway", 100.0);
+    let text = report.text(200);
+    assert!(text.contains("share of an LLM call: it adds"), "{text}");
+    assert!(!text.contains("the provider's time dominates"), "{text}");
+    let alone = run(Suite::Baseline, &[], &["one"], false).unwrap();
+    let why = "share of an LLM call: not measured, because what is behind the target is not known";
+    assert!(alone.text(200).contains(why) && alone.comparisons.is_empty());
+}
+
 #[test]
 fn suites_about_one_target_refuse_more_before_any_load() {
     for suite in [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick] {
         let several = run(suite, &[], &["fast", "slower"], false).unwrap_err().to_string();
         assert!(several.contains("measures one target, and 2 are given"), "{several}");
-        let direct = run(suite, &[], &["one"], true).unwrap_err().to_string();
-        assert!(direct.contains("leave --direct out"), "{direct}");
+        if suite != Suite::Baseline {
+            let direct = run(suite, &[], &["one"], true).unwrap_err().to_string();
+            assert!(direct.contains("leave --direct out"), "{direct}");
+        }
     }
     let several = run(Suite::Agents, &[], &["fast", "slower"], true).unwrap_err().to_string();
     assert!(several.contains("measures one target, and 2 are given"), "{several}");

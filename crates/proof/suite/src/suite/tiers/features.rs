@@ -31,7 +31,7 @@ pub(super) fn features(
         );
         return Ok(None);
     }
-    if runner.options.port.is_some() || runner.is_interrupted() {
+    if runner.is_interrupted() {
         return Ok(None);
     }
     let mut gateways = Vec::new();

@@ -1,0 +1,99 @@
+//! The gateway's share of an LLM call: the same chat through it and at what is behind it.
+
+use plimsoll_report::format::{percent, time};
+use plimsoll_report::table::Table;
+
+use crate::comparison_plan::ComparisonPlan;
+use crate::comparison_result::ComparisonResult;
+use crate::finding::Finding;
+use crate::measurement::Measurement;
+use crate::report::Section;
+use crate::runner::SuiteRunner;
+use crate::suite::{TIMES_SHORT, comparison_length};
+use crate::target::{DIRECT, SuiteTarget};
+
+/// Chats per second on each way.
+const PAIRS_PER_S: f64 = 40.0;
+const GATEWAY: &str = "gateway";
+/// Of a share below this the gateway is no bottleneck of a single call.
+const SMALL: f64 = 0.1;
+/// Times of providers for which the share is computed, in milliseconds.
+const PROVIDERS_MS: [f64; 3] = [100.0, 500.0, 2_000.0];
+
+/// Compares the two ways; says what is needed where there is nothing to compare with.
+pub(super) fn measure(
+    runner: &mut SuiteRunner<'_>,
+    behind: Option<&SuiteTarget>,
+    gateway: &SuiteTarget,
+) -> Option<ComparisonResult> {
+    let what = "the gateway's share of an LLM call";
+    let Some(behind) = behind else {
+        let why = if runner.direct().is_some() {
+            "the target answers no chat"
+        } else {
+            "not measured, because what is behind the target is not known: give it with --direct URL"
+        };
+        runner.skip(what, why);
+        return None;
+    };
+    if runner.is_interrupted() {
+        return None;
+    }
+    let targets = vec![(DIRECT.to_owned(), behind.clone()), (GATEWAY.to_owned(), gateway.clone())];
+    let request = Measurement::chat(what, behind, false, (128, 64))
+        .rate(PAIRS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
+    let comparison = ComparisonPlan::new(what, request, targets).short(runner.options.short);
+    Some(runner.compare(&comparison))
+}
+
+/// What the gateway adds, as a share of the call through it, where the provider takes a time: the
+/// value and the ends of its interval.
+fn shares(added_ms: [f64; 3], provider_ms: f64) -> [f64; 3] {
+    added_ms.map(|added| added.max(0.0) / (provider_ms + added.max(0.0)))
+}
+
+pub(super) fn finding(compared: &ComparisonResult) -> Option<Finding> {
+    let (added, provider) = (compared.added(GATEWAY).ok()?, compared.p50_ms(DIRECT)?);
+    let [share, low, high] = shares(added, provider);
+    let text = format!(
+        "the gateway's share of an LLM call: it adds {} to the {} of the provider, {} [{}, {}]",
+        time(added[0]),
+        time(provider),
+        percent(share),
+        percent(low),
+        percent(high)
+    );
+    Some(if high < SMALL {
+        Finding::good(format!("{text}: the provider's time dominates"))
+    } else {
+        Finding::note(text)
+    })
+}
+
+pub(super) fn section(compared: &ComparisonResult) -> Option<Section> {
+    let (added, provider) = (compared.added(GATEWAY).ok()?, compared.p50_ms(DIRECT)?);
+    let mut table = Table::new(["Provider takes", "gateway adds", "share of the call"]);
+    let mut row = |provider: f64, how: &str| {
+        let [value, low, high] = shares(added, provider).map(percent);
+        table.row([
+            format!("{} ({how})", time(provider)),
+            time(added[0]),
+            format!("{value} [{low}, {high}]"),
+        ]);
+    };
+    row(provider, "measured");
+    PROVIDERS_MS.iter().for_each(|provider| row(*provider, "computed"));
+    Some(Section::new("The gateway's share of an LLM call", table).note(
+        "measured: every chat goes both ways, to the provider itself and through the gateway; medians, with a 95 % interval. Computed: as if the gateway added the same to a slower provider",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_the_whole_call_and_never_negative() {
+        assert_eq!(shares([1.0, -0.5, 3.0], 9.0), [0.1, 0.0, 0.25]);
+    }
+}
