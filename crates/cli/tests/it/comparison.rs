@@ -51,7 +51,8 @@ fn file(fixture: &Fixture, name: &str) -> String {
 }
 
 /// The control is another server, 50 ms slower than the reference: whoever measures them as one has
-/// a wrong measurement, and `a`, which is slower as plainly, must not be called that.
+/// a wrong measurement, and `a`, which is slower as plainly, must not be called that. The users of
+/// the reference are six times as fast: intervals need pairs of all of the time nevertheless.
 #[test]
 fn of_an_invalid_comparison_nothing_is_said() {
     attempt(5, invalid_comparison);
@@ -63,7 +64,7 @@ fn invalid_comparison() -> Result<(), String> {
     let fixture = Fixture::with(&provider(10));
     let (slow, other) = (mock(60), mock(40));
     let profile = format!(
-        "stages: 6:8s\nversus: {{schedule: turns, window: 200ms}}\ntargets:\n  \
+        "stages: 6:10s\ntargets:\n  \
          - {{name: d, url: 'http://{}', role: direct}}\n  \
          - {{name: c, url: 'http://{}', role: control}}\n  \
          - {{name: a, url: 'http://{}'}}\n",

@@ -104,7 +104,11 @@ impl PairCollector {
             window,
             turns: vec![None; targets.into()],
         });
-        if start < block.start {
+        // The users of a faster target have a conversation long before the others do: a block is of
+        // the time when the last one has it.
+        let decides =
+            if self.schedule.has_users(start) { start > block.start } else { start < block.start };
+        if decides {
             (block.start, block.stage, block.window) = (start, sample.stage, window);
         }
         block.turns[target.index()] = Some(paired_turn(sample));

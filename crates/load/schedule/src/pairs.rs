@@ -191,6 +191,11 @@ impl PairSchedule {
             .collect()
     }
 
+    /// Whether virtual users send what is intended at an offset from the run's start.
+    pub fn has_users(&self, at: Nanos) -> bool {
+        self.0.layout.segment_at(at).is_some_and(|segment| segment.closed)
+    }
+
     /// How long each target is loaded in a stage.
     pub fn loaded(&self, stage: StageId) -> Nanos {
         let of_stage = self.0.layout.segments().iter().filter(|segment| segment.stage == stage);
