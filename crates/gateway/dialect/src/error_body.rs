@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Endpoint};
 use crate::error::DialectError;
 use crate::wire::{RawJson, write_json};
 
@@ -201,6 +201,25 @@ impl From<&DialectError> for ErrorBody {
         let param = error.field().map(str::to_owned);
         Self { kind, message: error.to_string(), param }
     }
+}
+
+/// An event that says why a stream of this endpoint ends before its end.
+pub fn error_event(endpoint: Endpoint, message: &str) -> Vec<u8> {
+    let error = ErrorBody::new(ErrorKind::Server, message);
+    let start: &[u8] = match endpoint {
+        Endpoint::Chat | Endpoint::Embeddings => b"data: ",
+        Endpoint::Responses | Endpoint::Messages => b"event: error\ndata: ",
+    };
+    let mut event = start.to_vec();
+    if endpoint == Endpoint::Responses {
+        let data = serde_json::json!({"type": "error", "code": "server_error",
+            "message": message, "param": null});
+        event.extend_from_slice(data.to_string().as_bytes());
+    } else {
+        error.write(endpoint.dialect(), &mut event);
+    }
+    event.extend_from_slice(b"\n\n");
+    event
 }
 
 /// The status for a caller of this dialect: only Anthropic uses 529.

@@ -32,7 +32,7 @@ pub use cache_key::write_cache_key;
 pub use depth::{MAX_DEPTH, is_too_deep};
 pub use dialect::{Dialect, Endpoint};
 pub use error::DialectError;
-pub use error_body::{ErrorBody, ErrorKind, status_for};
+pub use error_body::{ErrorBody, ErrorKind, error_event, status_for};
 pub use json_string::find_quote_or_backslash;
 pub use request_view::{RequestText, RequestView, Streaming};
 pub use sse::{EventSplitter, MAX_EVENT_BYTES, event_data};

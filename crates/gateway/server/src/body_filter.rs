@@ -7,6 +7,14 @@ use bytes::Bytes;
 /// An error that ends a body early.
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
+/// An error whose reason the caller is told: these bytes are sent before the body is aborted.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+pub(crate) struct LastWords {
+    pub(crate) bytes: Bytes,
+    pub(crate) source: BoxError,
+}
+
 /// Observes a response body as it passes, and may change it.
 pub(crate) trait BodyFilter {
     /// Takes a chunk of the body and returns what to send on; nothing is sent for an empty chunk.

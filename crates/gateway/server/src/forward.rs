@@ -4,11 +4,11 @@ use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::HOST;
+use hyper::header::{HOST, HeaderMap, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::http::response::Parts as ResponseParts;
 use hyper::http::uri::PathAndQuery;
@@ -29,11 +29,16 @@ use crate::request_body::{
 use crate::request_context::RequestContext;
 use crate::rng::splitmix64;
 use crate::router::Proxy;
-use crate::upstream::{Endpoint, InFlightGuard, Received, Upstream, UpstreamConn, UpstreamError};
+use crate::upstream::{
+    Broken, Endpoint, InFlightGuard, Received, Upstream, UpstreamConn, UpstreamError,
+};
 use crate::whole_body::{self, Bounds, Unread};
 
 /// Longest time for reading a response as a whole.
 const WHOLE_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// The longest pause that a server may want before it is asked again.
+const MOST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Message where no server of the upstream is available.
 pub(crate) const NO_SERVER: &str = "no server of the upstream is available now";
@@ -82,12 +87,18 @@ pub(crate) async fn send(
         };
         let result = outcome(sent, in_flight, &waiting);
         context.note_upstream_read();
-        if spare.is_none() || !is_retriable(&result) || !upstream.retry_budget.try_retry() {
+        if spare.is_none() || !is_retriable(&result) {
+            return result;
+        }
+        let pause = result.as_ref().ok().and_then(|sent| wanted_pause(sent.response.headers()));
+        let pause = pause.unwrap_or_default();
+        // The client is told, and may come again then.
+        if pause > MOST_PAUSE || !upstream.retry_budget.try_retry() {
             return result;
         }
         worker.metrics().count_retry();
         next_body = spare;
-        attempts.back_off().await;
+        attempts.back_off(pause).await;
     }
 }
 
@@ -115,6 +126,22 @@ fn is_retriable(result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
         Err(error) => error.status,
     };
     matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)
+}
+
+/// How long a server wants to be left alone (RFC 9110, 10.2.3): seconds, or a time; some say it in
+/// milliseconds.
+fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    if let Some(millis) = text("retry-after-ms").and_then(number) {
+        return Duration::try_from_secs_f64(millis / 1e3).ok();
+    }
+    let text = text(RETRY_AFTER.as_str())?;
+    if let Some(seconds) = number(text) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let due = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(due.saturating_sub(Duration::from_millis(clock::unix_ms())))
 }
 
 /// The attempts at one request.
@@ -146,12 +173,13 @@ impl<'a> Attempts<'a> {
         self.upstream.retry.is_some_and(|retry| self.made < retry.attempts)
     }
 
-    /// Pauses before the next attempt, up to a half longer so that retries do not come all at once.
-    async fn back_off(&self) {
+    /// Pauses before the next attempt, at least as long as the server wants and up to a half
+    /// longer, so that retries do not come all at once.
+    async fn back_off(&self, wanted: Duration) {
         let Some(retry) = self.upstream.retry else { return };
         let base = retry.backoff.0.saturating_mul(1 << self.made.saturating_sub(1).min(10));
         let jitter = (splitmix64(clock::now()) % 512) as f64 / 1_024.0;
-        sleep(base.mul_f64(1.0 + jitter)).await;
+        sleep(base.max(wanted).mul_f64(1.0 + jitter)).await;
     }
 }
 
@@ -164,7 +192,7 @@ fn outcome(
     let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
     // A body that the client aborts, makes too large or sends slowly says nothing about the server.
     let clients_fault = match &sent {
-        Ok(Err(UpstreamError::Broken(_, error))) => error.is_user(),
+        Ok(Err(UpstreamError::Broken(broken))) => broken.error.is_user(),
         Err(_) => waiting.is_set(),
         Ok(_) => false,
     };
@@ -178,8 +206,12 @@ fn outcome(
         Ok(Err(UpstreamError::Connect)) => {
             Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
         }
-        Ok(Err(UpstreamError::Broken(Some(_), error))) => Err(broken(&error)),
-        Ok(Err(UpstreamError::Broken(None, error))) => Err(broken(&error).after_upstream()),
+        Ok(Err(UpstreamError::Broken(Broken { unsent: Some(_), error, .. }))) => {
+            Err(broken(&error))
+        }
+        Ok(Err(UpstreamError::Broken(Broken { error, .. }))) => {
+            Err(broken(&error).after_upstream())
+        }
         Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
         Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM).after_upstream()),
     }
@@ -310,4 +342,36 @@ async fn decode_whole(
     let decoded = judge::aside(size, move || decoder.decode(&body, limit)).await?;
     let decoded = decoded.map_err(|error| ErrorResponse::bad_gateway(error.to_string()))?;
     context.made(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn pause(name: &'static str, value: &str) -> Option<Duration> {
+        wanted_pause(&HeaderMap::from_iter([(
+            hyper::header::HeaderName::from_static(name),
+            HeaderValue::from_str(value).unwrap(),
+        )]))
+    }
+
+    #[test]
+    fn a_pause_is_read_in_each_of_its_forms() {
+        for (name, value, expected) in [
+            ("retry-after", "7", Some(7.0)),
+            ("retry-after", " 0.5 ", Some(0.5)),
+            ("retry-after", "0", Some(0.0)),
+            ("retry-after-ms", "1500", Some(1.5)),
+            ("retry-after", "-1", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "1e400", None),
+            ("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", Some(0.0)),
+        ] {
+            assert_eq!(pause(name, value).map(|pause| pause.as_secs_f64()), expected, "{value}");
+        }
+        let far = pause("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT").unwrap();
+        assert!(far > MOST_PAUSE);
+    }
 }

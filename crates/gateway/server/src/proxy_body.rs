@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming, SizeHint};
+use plimsoll_gateway_dialect::{DialectError, Endpoint, error_event};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::body_filter::{BodyFilter, BoxError};
+use crate::body_filter::{BodyFilter, BoxError, LastWords};
+use crate::decode::DecodeError;
 use crate::fault_injection::BodyFaults;
 use crate::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::request_context::RequestContext;
@@ -54,6 +56,16 @@ pub(crate) struct ProxyBody {
     idle: IdleTimeout,
     faults: Option<Box<BodyFaults>>,
     error: Option<BoxError>,
+    /// Whether the last chunk was the reason of the error.
+    has_last_words: bool,
+    events: Option<Events>,
+}
+
+/// A stream of events, whose caller is told why it ends early.
+struct Events {
+    endpoint: Endpoint,
+    /// Whether what was sent ends with a whole event.
+    is_between: bool,
 }
 
 /// Where a body comes from.
@@ -95,7 +107,14 @@ impl ProxyBody {
             idle: IdleTimeout { limit: idle_limit, timer: None },
             faults,
             error: None,
+            has_last_words: false,
+            events: None,
         }
+    }
+
+    /// The body is a stream of events of this endpoint: an error event says why it ends early.
+    pub(crate) fn tell_why(&mut self, endpoint: Endpoint) {
+        self.events = Some(Events { endpoint, is_between: true });
     }
 
     /// Adds a filter behind the present ones.
@@ -143,15 +162,54 @@ impl ProxyBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, BoxError>>> {
         if let Some(error) = self.error.take() {
+            if std::mem::take(&mut self.has_last_words) {
+                return self.abort_soon(context, error);
+            }
             return Poll::Ready(Some(Err(error)));
         }
         let chunk = ready!(self.poll_next(context));
         if let Some(Err(error)) = chunk {
-            self.error = Some(error);
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+            if let Some(context) = &self.context {
+                context.ended_early.set(Some(reason(&error)));
+            }
+            let last_words = self.last_words(&error);
+            if last_words.is_empty() {
+                return self.abort_soon(context, error);
+            }
+            (self.error, self.has_last_words) = (Some(error), true);
+            return Poll::Ready(Some(Ok(last_words)));
+        }
+        if let (Some(events), Some(Ok(chunk))) = (&mut self.events, &chunk) {
+            events.is_between = ends_event(chunk);
         }
         Poll::Ready(chunk)
+    }
+
+    /// Aborts at the next poll.
+    fn abort_soon<T>(&mut self, context: &Context<'_>, error: BoxError) -> Poll<T> {
+        self.error = Some(error);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// What the caller is told before the body is aborted. In the middle of an event nothing can be
+    /// said.
+    fn last_words(&mut self, error: &BoxError) -> Bytes {
+        if let Some(words) = error.downcast_ref::<LastWords>() {
+            return words.bytes.clone();
+        }
+        let is_planted = matches!(error.downcast_ref(), Some(BodyError::InjectedReset));
+        let Some(events) = self.events.as_ref().filter(|events| events.is_between) else {
+            return Bytes::new();
+        };
+        if is_planted {
+            return Bytes::new();
+        }
+        let message = match error.downcast_ref::<hyper::Error>() {
+            Some(_) => "the upstream broke off in the middle of its answer".to_owned(),
+            None => error.to_string(),
+        };
+        Bytes::from(error_event(events.endpoint, &message))
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
@@ -230,7 +288,9 @@ impl ProxyBody {
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let mut rest = Vec::new();
         for index in 0..self.filters.len() {
-            let held = self.filters[index].end()?;
+            let held = self.filters[index].end();
+            let held =
+                held.map_err(|error| pass_last_words(error, &mut self.filters[index + 1..]))?;
             rest.extend_from_slice(&run_filters(&mut self.filters[index + 1..], held)?);
         }
         self.state = BodyState::Ended;
@@ -266,9 +326,55 @@ impl ProxyBody {
 
 /// Passes a chunk through filters, until one of them leaves nothing of it.
 fn run_filters(filters: &mut [Box<dyn BodyFilter>], chunk: Bytes) -> Result<Bytes, BoxError> {
-    filters.iter_mut().try_fold(chunk, |chunk, filter| {
-        if chunk.is_empty() { Ok(chunk) } else { filter.chunk(chunk) }
-    })
+    let mut chunk = chunk;
+    for index in 0..filters.len() {
+        if chunk.is_empty() {
+            break;
+        }
+        match filters[index].chunk(chunk) {
+            Ok(next) => chunk = next,
+            Err(error) => return Err(pass_last_words(error, &mut filters[index + 1..])),
+        }
+    }
+    Ok(chunk)
+}
+
+/// The last words of a filter pass the filters behind it, with what these still hold.
+fn pass_last_words(error: BoxError, behind: &mut [Box<dyn BodyFilter>]) -> BoxError {
+    let LastWords { bytes, source } = match error.downcast::<LastWords>() {
+        Ok(words) => *words,
+        Err(other) => return other,
+    };
+    let Ok(passed) = run_filters(behind, bytes) else { return source };
+    let mut bytes = passed.to_vec();
+    for index in 0..behind.len() {
+        if let Ok(rest) =
+            behind[index].end().and_then(|rest| run_filters(&mut behind[index + 1..], rest))
+        {
+            bytes.extend_from_slice(&rest);
+        }
+    }
+    LastWords { bytes: Bytes::from(bytes), source }.into()
+}
+
+/// Whether bytes end with the empty line of an event.
+fn ends_event(bytes: &[u8]) -> bool {
+    [&b"\n\n"[..], b"\r\n\r\n", b"\r\r", b"\n\r\n"].iter().any(|end| bytes.ends_with(end))
+}
+
+/// Why a body ends early, as rows say it.
+fn reason(error: &BoxError) -> &'static str {
+    let error = error.downcast_ref::<LastWords>().map_or(error, |words| &words.source);
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(BodyError::IdleTimeout), _) => "upstream_idle",
+        (Some(BodyError::InjectedReset), _) => "planted_fault",
+        (Some(BodyError::NoMemory), _) => "no_memory",
+        (None, Some(DialectError::Truncated)) => "upstream_truncated",
+        (None, Some(_)) => "not_translated",
+        (None, None) if error.is::<hyper::Error>() => "upstream_broke_off",
+        (None, None) if error.is::<DecodeError>() => "not_decoded",
+        (None, None) => "not_readable",
+    }
 }
 
 impl Drop for ProxyBody {
@@ -284,7 +390,12 @@ impl Drop for ProxyBody {
         // Filters report what they observed when they are dropped: before the context is finished.
         self.filters.clear();
         let complete = self.state == BodyState::Ended && !self.resets();
+        let resets = self.resets();
         if let Some(context) = &mut self.context {
+            if !complete && context.ended_early.get().is_none() {
+                let reason = if resets { "planted_fault" } else { "client_gone" };
+                context.ended_early.set(Some(reason));
+            }
             context.finish(complete);
         }
     }

@@ -145,8 +145,16 @@ impl RequestContext {
                 nanos as f64 / 1e9,
             );
         }
-        if self.usage.as_ref().is_some_and(|usage| usage.is_truncated()) {
-            metrics.count_error("upstream_truncated");
+        if let Some(usage) = &self.usage {
+            let reason = match (usage.is_truncated(), usage.has_failed()) {
+                (true, _) => Some("upstream_truncated"),
+                (_, true) => Some("upstream_failed"),
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                metrics.count_error(reason);
+                self.ended_early.set(self.ended_early.get().or(Some(reason)));
+            }
         }
         if self.worker.log.is_enabled() {
             self.log(nanos / 1_000);
@@ -200,6 +208,9 @@ impl RequestContext {
 
 impl Drop for RequestContext {
     fn drop(&mut self) {
+        if !self.finished && self.ended_early.get().is_none() {
+            self.ended_early.set(Some("client_gone"));
+        }
         self.finish(false);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_gateway_dialect::LimitName;
 
-pub(crate) use connection::{Received, UpstreamConn, UpstreamError};
+pub(crate) use connection::{Broken, Received, UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
 pub(crate) use health_check::{HealthTarget, run_health_checks};
 pub(crate) use pool::Pool;

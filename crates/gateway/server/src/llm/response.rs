@@ -7,7 +7,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue}
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, StatusCode};
 use plimsoll_gateway_dialect::{
-    StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
+    DialectError, StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
 };
 
 use super::cache_key::forbids_keeping;
@@ -15,7 +15,7 @@ use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
 use super::usage::{ObservedUsage, UsageFilter};
-use crate::body_filter::{BodyFilter, BoxError};
+use crate::body_filter::{BodyFilter, BoxError, LastWords};
 use crate::budget::RequestReservation;
 use crate::clock;
 use crate::content::{MediaType, is_encoded, is_event_stream};
@@ -91,6 +91,7 @@ pub(super) async fn prepare(
         body.add_filter(Box::new(UsageFilter::new(source, reservation, &usage)));
     }
     if is_stream && !compressed {
+        body.tell_why(request.endpoint);
         add_stream_filters(context, request, &mut body);
     }
     match cache_write {
@@ -147,18 +148,30 @@ struct TranslateStream(StreamTranslator);
 impl BodyFilter for TranslateStream {
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
         let mut out = Vec::with_capacity(chunk.len());
-        self.0.feed(&chunk, &mut out)?;
-        Ok(Bytes::from(out))
+        match self.0.feed(&chunk, &mut out) {
+            Ok(()) => Ok(Bytes::from(out)),
+            Err(error) => Err(self.last_words(error, out)),
+        }
     }
 
     /// A stream that ended before its last event is aborted for the caller, too.
     fn end(&mut self) -> Result<Bytes, BoxError> {
-        self.0.finish()?;
-        Ok(Bytes::new())
+        match self.0.finish() {
+            Ok(()) => Ok(Bytes::new()),
+            Err(error) => Err(self.last_words(error, Vec::new())),
+        }
     }
 
     fn held(&self) -> usize {
         self.0.buffered()
+    }
+}
+
+impl TranslateStream {
+    /// The caller gets what was translated before, and an event that says why no more comes.
+    fn last_words(&self, error: DialectError, mut out: Vec<u8>) -> BoxError {
+        self.0.write_error(&error, &mut out);
+        LastWords { bytes: Bytes::from(out), source: error.into() }.into()
     }
 }
 

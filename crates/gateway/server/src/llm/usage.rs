@@ -15,6 +15,7 @@ use crate::poll_or_spawn::poll_or_spawn;
 pub(crate) struct ObservedUsage {
     usage: Cell<Option<Usage>>,
     truncated: Cell<bool>,
+    failed: Cell<bool>,
     is_answer: Cell<bool>,
 }
 
@@ -30,6 +31,11 @@ impl ObservedUsage {
     /// Whether the response that has ended is a whole and good answer.
     pub(super) fn is_answer(&self) -> bool {
         self.is_answer.get()
+    }
+
+    /// Whether the upstream's stream had an error event, or went on behind its end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get()
     }
 
     /// Whether the upstream's stream ended before its last event, although the connection was
@@ -84,6 +90,7 @@ impl BodyFilter for UsageFilter {
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let ending = self.observer.finish();
         self.usage.truncated.set(self.is_stream && ending == StreamStatus::Truncated);
+        self.usage.failed.set(self.is_stream && ending == StreamStatus::Failed);
         self.usage.is_answer.set(self.observer.is_answer());
         self.settle(true);
         Ok(Bytes::new())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hyper::Request;
 use tokio::time::timeout;
 
-use super::connection::{Received, UpstreamConn, UpstreamError};
+use super::connection::{Broken, Received, UpstreamConn, UpstreamError};
 use super::endpoint::Endpoint;
 use crate::clock;
 use crate::request_body::RequestBody;
@@ -32,8 +32,9 @@ struct IdleConn {
 
 impl Pool {
     /// Sends a request, over an idle connection if there is one. A connection that the server
-    /// closed in the meantime is replaced silently, if nothing of the request was sent or the
-    /// request is idempotent (RFC 9110, 9.2.2).
+    /// closes before a byte of its answer is replaced: as often as needed where nothing of the
+    /// request was sent, and otherwise once, by a new one. Servers close idle connections without a
+    /// word, and a request may be on its way then.
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,
@@ -48,13 +49,16 @@ impl Pool {
                 // Rare: its state is not part of every request's.
                 None => Box::pin(connect(endpoint)).await?,
             };
-            let spare = if is_idle { clone_idempotent(&request) } else { None };
-            match (connection.send(request).await, spare) {
-                (Err(UpstreamError::Broken(Some(unsent), _)), _) if is_idle => request = unsent,
-                (Err(UpstreamError::Broken(None, _)), Some(spare)) => {
-                    (request, takes_idle) = (spare, false);
+            let spare = if is_idle { clone_spare(&request) } else { None };
+            match connection.send(request).await {
+                Err(UpstreamError::Broken(Broken { unsent: Some(unsent), .. })) if is_idle => {
+                    request = unsent;
                 }
-                (other, _) => return other,
+                Err(UpstreamError::Broken(broken)) if !broken.answer_begun => match spare {
+                    Some(spare) => (request, takes_idle) = (spare, false),
+                    None => return Err(UpstreamError::Broken(broken)),
+                },
+                other => return other,
             }
         }
     }
@@ -98,11 +102,8 @@ impl Pool {
     }
 }
 
-/// A copy of the request, if it is idempotent and in memory.
-fn clone_idempotent(request: &Request<RequestBody>) -> Option<Box<Request<RequestBody>>> {
-    if !request.method().is_idempotent() {
-        return None;
-    }
+/// A copy of the request, if it is in memory.
+fn clone_spare(request: &Request<RequestBody>) -> Option<Box<Request<RequestBody>>> {
     let mut copy = Box::new(Request::new(request.body().try_clone()?));
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();

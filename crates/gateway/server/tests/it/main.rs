@@ -26,6 +26,7 @@ mod cache_answers;
 mod cache_reloads;
 mod cors;
 mod dialects;
+mod early_ends;
 mod encoded;
 mod errors;
 mod exchanges;

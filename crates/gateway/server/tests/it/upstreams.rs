@@ -269,3 +269,81 @@ fn injected_faults_have_the_configured_frequency_and_length() {
     assert!(begin.elapsed() >= Duration::from_millis(100));
     assert!(get(&late, "/admin/build").1.contains("\"faults\":[\"delay\"]"));
 }
+
+/// A server that answers the first request of each connection, and the second as it is told.
+fn closing(then: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let addr = upstream(move |mut stream| {
+        head(&mut stream).unwrap();
+        counted.fetch_add(1, Ordering::SeqCst);
+        stream.write_all(OK.as_bytes()).unwrap();
+        if head(&mut stream).is_some() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            stream.write_all(then.as_bytes()).unwrap();
+        }
+    });
+    (addr, asked)
+}
+
+fn post_x(gateway: &Gateway) -> String {
+    let request = "POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\nhi";
+    raw::send_raw(gateway, request.as_bytes())
+}
+
+#[test]
+fn a_reused_connection_that_closes_before_any_byte_is_replaced_once() {
+    let (up, asked) = closing("");
+    let gateway = raw::proxy(up, "", "");
+    for number in 1..=10 {
+        let answer = post_x(&gateway);
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+        // Every second connection is asked twice: once in vain.
+        assert_eq!(asked.load(Ordering::SeqCst), 2 * number - 1, "{number}");
+    }
+}
+
+#[test]
+fn a_request_whose_answer_had_begun_is_not_sent_again() {
+    let (up, asked) = closing("HTTP/1.1 2");
+    let gateway = raw::proxy(up, "", "");
+    assert!(post_x(&gateway).starts_with("HTTP/1.1 200"));
+    assert!(post_x(&gateway).starts_with("HTTP/1.1 502"));
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+/// A server that answers 503 with this line, and then 200; and how often it was asked.
+fn busy(line: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let addr = upstream(move |mut stream| {
+        while head(&mut stream).is_some() {
+            let answer = match counted.fetch_add(1, Ordering::SeqCst) {
+                0 => format!("HTTP/1.1 503 X\r\n{line}content-length: 0\r\n\r\n"),
+                _ => OK.to_owned(),
+            };
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (addr, asked)
+}
+
+#[test]
+fn the_pause_that_a_server_wants_is_kept_or_it_is_not_asked_again() {
+    for (line, status, least) in [
+        ("", 200, 0),
+        ("retry-after: 0\r\n", 200, 0),
+        ("retry-after-ms: 300\r\n", 200, 300),
+        ("retry-after: 7\r\n", 503, 0),
+        ("retry-after: Fri, 31 Dec 2100 23:59:59 GMT\r\n", 503, 0),
+    ] {
+        let (up, asked) = busy(line);
+        let gateway = raw::proxy(up, "retry: {attempts: 3, budget: 1, backoff: 1ms}", "");
+        let begin = Instant::now();
+        let answer = raw::get(&gateway, "/x");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{line}: {answer}");
+        assert!(begin.elapsed() >= Duration::from_millis(least), "{line}");
+        assert_eq!(asked.load(Ordering::SeqCst), if status == 200 { 2 } else { 1 }, "{line}");
+        assert!(status == 200 || answer.contains(line), "the client is told: {answer}");
+    }
+}
