@@ -172,11 +172,14 @@ impl Search {
         self.probes.iter().map(|probe| probe.took_s).sum()
     }
 
-    /// Whether a probe that goes on can no longer keep the objective, by what it has so far.
+    /// Whether a probe that goes on misses the objective plainly, by what it has so far: with twice
+    /// the misses that are allowed. It is looked at again and again, and one burst of misses is not
+    /// to exclude a load that keeps the objective for longer.
     pub fn is_missed(&self, batches: &[Counts]) -> bool {
         const LEAST_BATCHES: usize = 6;
+        let plainly = 1.0 - 2.0 * (1.0 - self.settings.share);
         batches.len() >= LEAST_BATCHES
-            && KeptShare::judge(batches, self.settings.share).1 == State::Missed
+            && KeptShare::judge(batches, plainly.max(0.01)).1 == State::Missed
     }
 
     /// Ends the search: what is known now.
@@ -540,15 +543,14 @@ impl Search {
     fn bracket(&self, why: &str) -> Found {
         let judged = || self.probes.iter().filter(|probe| probe.state != State::Invalid);
         let of = |state| judged().filter(move |probe| probe.state == state).map(|probe| probe.load);
-        let all_below = |load: f64, state| {
-            judged().filter(|probe| probe.load <= load).all(|probe| probe.state == state)
-        };
-        let all_above = |load: f64, state| {
-            judged().filter(|probe| probe.load >= load).all(|probe| probe.state == state)
-        };
-        let kept = of(State::Kept).filter(|load| all_below(*load, State::Kept)).reduce(f64::max);
-        let missed =
-            of(State::Missed).filter(|load| all_above(*load, State::Missed)).reduce(f64::min);
+        let least_missed = of(State::Missed).reduce(f64::min);
+        let most_kept = of(State::Kept).reduce(f64::max);
+        let kept = of(State::Kept)
+            .filter(|load| least_missed.is_none_or(|missed| *load < missed))
+            .reduce(f64::max);
+        let missed = of(State::Missed)
+            .filter(|load| most_kept.is_none_or(|kept| *load > kept))
+            .reduce(f64::min);
         // Few users with slow answers prove little; all below that load kept it without a miss.
         let flawless = || {
             let is_flawless = |load: &f64| {
@@ -565,9 +567,11 @@ impl Search {
         };
         let kind = match (kept, missed) {
             (Some(_), Some(_)) => Kind::Bracket,
-            (Some(_), None) => Kind::AtLeast,
+            (Some(_), None) if least_missed.is_none() => Kind::AtLeast,
             _ => Kind::Unknown,
         };
+        let contradicts = kept.is_some() && missed.is_none() && least_missed.is_some();
+        let why = if contradicts { "a load was kept above one that was missed" } else { why };
         let why = Some(why.to_owned());
         // The middle, in logarithms.
         let load = kept.map(|kept| (kept * missed.unwrap_or(kept)).sqrt());

@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use plimsoll_knee::{Counts, Found, Kind, Measured, Phase, Search, Settings};
+use plimsoll_knee::{Counts, Found, Kind, Measured, Phase, Search, Settings, State};
+use plimsoll_measure::Seed;
 
 use crate::queue::{Queue, Service};
 
@@ -260,4 +262,47 @@ fn few_users_with_slow_answers_have_a_knee_within_one_user() {
     assert!((3.0..=5.0).contains(&found.low.unwrap()), "{found:?}");
     assert!((4.0..=6.0).contains(&found.high.unwrap()), "{found:?}");
     assert!(search.spent_s() <= 320.0, "{} s", search.spent_s());
+}
+
+/// Whatever the probes show, what is said does not contradict any of them: no load that was missed
+/// is below the lower end, none that was kept above the upper one, and "or more" is said only if
+/// none was missed.
+#[test]
+fn nothing_is_said_that_a_probe_contradicts() {
+    let mut kinds = BTreeSet::new();
+    for seed in 0..400 {
+        let mut rng = Seed(seed).rng("test", 0);
+        let settings =
+            Settings { seed, budget_s: 120.0, confirm_s: 10.0, ..Settings::new(0.99, 100.0) };
+        let mut search = Search::new(settings);
+        while let Some(planned) = search.next() {
+            // Clearly kept up to a load, clearly missed from another on, and by chance between.
+            let chance = ((planned.load / 100.0).ln() / 2.0).clamp(0.0, 1.0);
+            let missed = if rng.uniform() < chance { 30 } else { 0 };
+            let batch = Counts { missed, doubtful: 0, all: 100 };
+            search.record(Measured {
+                batches: vec![batch; 40],
+                seconds: planned.seconds,
+                took_s: planned.seconds + 2.0,
+                ..Measured::default()
+            });
+        }
+        let found = found(&search);
+        kinds.insert(format!("{:?}", found.kind));
+        let loads = |state| {
+            search.probes().iter().filter(move |probe| probe.state == state).map(|probe| probe.load)
+        };
+        let least_missed = loads(State::Missed).reduce(f64::min);
+        let most_kept = loads(State::Kept).reduce(f64::max);
+        match found.kind {
+            Kind::AtLeast => assert_eq!(least_missed, None, "{found:?}"),
+            Kind::Bracket => {
+                let (low, high) = (found.low.unwrap(), found.high.unwrap());
+                assert!(least_missed.unwrap() > low, "{found:?}");
+                assert!(most_kept.is_none_or(|kept| kept < high), "{found:?}");
+            }
+            _ => {}
+        }
+    }
+    assert!(kinds.len() >= 3, "{kinds:?}");
 }
