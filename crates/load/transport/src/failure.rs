@@ -5,6 +5,8 @@ use std::io;
 
 use plimsoll_measure::ErrorClass;
 
+use crate::tls::sentence;
+
 /// Why a connection could not be opened or an exchange could not be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -49,7 +51,7 @@ impl Failure {
             }
             _ => ErrorClass::TlsHandshake,
         };
-        Self::new(class, error.to_string())
+        Self::new(class, sentence(error))
     }
 
     /// An I/O error on an open connection.

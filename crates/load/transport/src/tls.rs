@@ -1,18 +1,25 @@
 //! TLS configuration: trusted roots and session resumption.
 
+mod own_certificate;
+mod sentence;
 mod session_cache;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WantsClientCert};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    WantsVerifier,
+};
 
+use self::own_certificate::RootsAndOwn;
 use self::session_cache::SessionCache;
+pub(crate) use sentence::sentence;
 
 /// Verification of targets. The default uses the system's roots and full handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,7 +112,7 @@ impl TlsSettings {
         let builder = if self.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         } else {
-            builder.with_root_certificates(self.roots()?)
+            self.verifier(builder, provider)?
         };
         let mut config = match &self.client {
             None => builder.with_no_client_auth(),
@@ -117,22 +124,35 @@ impl TlsSettings {
         Ok(Arc::new(config))
     }
 
-    fn roots(&self) -> Result<RootCertStore, TlsError> {
-        let mut roots = RootCertStore::empty();
+    /// Trusts the system's roots, or the certificates of the file: as roots, and as those of
+    /// servers themselves.
+    fn verifier(
+        &self,
+        builder: ConfigBuilder<ClientConfig, WantsVerifier>,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, TlsError> {
         let Some(file) = &self.ca_file else {
+            let mut roots = RootCertStore::empty();
             let found = rustls_native_certs::load_native_certs();
             roots.add_parsable_certificates(found.certs);
             let cause = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-            return if roots.is_empty() { Err(TlsError::NoRoots(cause)) } else { Ok(roots) };
+            return if roots.is_empty() {
+                Err(TlsError::NoRoots(cause))
+            } else {
+                Ok(builder.with_root_certificates(roots))
+            };
         };
         let invalid = |cause: String| TlsError::CaFile { file: file.clone(), cause };
         let certificates =
             CertificateDer::pem_file_iter(file).map_err(|error| invalid(error.to_string()))?;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
-            roots.add(certificate).map_err(|error| invalid(error.to_string()))?;
+        let certificates = certificates
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| invalid(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(invalid("no certificate in it".to_owned()));
         }
-        if roots.is_empty() { Err(invalid("no certificate in it".to_owned())) } else { Ok(roots) }
+        let verifier = RootsAndOwn::new(certificates, provider).map_err(invalid)?;
+        Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)))
     }
 }
 
