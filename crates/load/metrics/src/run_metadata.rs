@@ -112,6 +112,9 @@ pub struct TargetInfo {
     /// The target's `Server` header, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Connections by address, where the target's name has several addresses.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, u64>,
 }
 
 /// The expectation of a scenario.

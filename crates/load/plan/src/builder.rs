@@ -6,6 +6,7 @@ use plimsoll_schedule::{Arrivals, ScheduleError, Stages};
 use plimsoll_workload::{ScenarioSpec, Workload, WorkloadError};
 
 use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
+use crate::reach::ReachPlan;
 use crate::response_headers::ResponseHeaders;
 use crate::secret::Secret;
 use crate::url::{TargetUrl, UrlFault};
@@ -144,6 +145,7 @@ impl PlanBuilder {
             limits: Limits::DEFAULT,
             http: HttpPlan::DEFAULT,
             bind: Vec::new(),
+            reach: ReachPlan::default(),
             tls: TlsPlan::default(),
             instrument: Instrument::DEFAULT,
             response_headers: ResponseHeaders::default(),

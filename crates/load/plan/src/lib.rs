@@ -7,6 +7,7 @@
 
 mod builder;
 mod plan;
+mod reach;
 mod response_headers;
 mod secret;
 mod trace_file;
@@ -15,9 +16,10 @@ mod versus;
 
 pub use builder::{PlanBuilder, PlanError};
 pub use plan::{
-    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, RetryAfter,
-    Target, TlsPlan,
+    BudgetPlan, ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan,
+    RetryAfter, Target, TlsPlan,
 };
+pub use reach::{ConnectTo, ConnectToError, ProxyScheme, ProxyUrl, ProxyUrlError, ReachPlan};
 pub use response_headers::ResponseHeaders;
 pub use secret::{
     HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,

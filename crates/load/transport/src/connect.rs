@@ -1,7 +1,6 @@
 //! Opens connections and times each phase.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,8 +8,9 @@ use std::sync::Arc;
 use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos, Seed};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 
+use crate::addresses::Addresses;
 use crate::buffers::ReadBuffers;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::http1::Http1Connection;
 use crate::http2::SharedConnection;
 use crate::opened::Opened;
+use crate::reach::{ProxyProtocol, Reach, connect_unix};
 use crate::resolver::Resolver;
 use crate::rx_timestamp::RxClock;
 use crate::send_queue::SendQueue;
@@ -47,15 +48,20 @@ pub struct SocketOptions {
     /// HTTP/1.1: a connection is closed after a number of requests, drawn for each between these
     /// two. `None` keeps it as long as the target does.
     pub requests_per_connection: Option<(u32, u32)>,
+    /// Other ways than straight to the endpoint's own addresses.
+    pub reach: Reach,
 }
 
 /// Opens connections to one endpoint.
 #[derive(Debug)]
 pub struct Connector {
     endpoint: Endpoint,
+    /// Where the endpoint's connections lead, apart from a proxy.
+    place: Endpoint,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     options: SocketOptions,
     resolver: Resolver,
+    addresses: Addresses,
     /// Number of connections that were started.
     started: Cell<u64>,
     /// Read buffers of shared connections.
@@ -81,15 +87,28 @@ impl Connector {
                 Some((config, name.map_err(|_| InvalidHost(endpoint.host().to_owned()))?))
             }
         };
-        let (resolver, started) = (Resolver::default(), Cell::new(0));
-        let (buffers, send_queue) = (OnceCell::new(), None);
-        Ok(Self { endpoint, tls, options, resolver, started, buffers, send_queue })
+        Ok(Self {
+            place: options.reach.place(&endpoint),
+            endpoint,
+            tls,
+            options,
+            resolver: Resolver::default(),
+            addresses: Addresses::default(),
+            started: Cell::new(0),
+            buffers: OnceCell::new(),
+            send_queue: None,
+        })
     }
 
     /// The same, with connections that send their requests through this queue.
     #[must_use]
     pub fn sending_through(self, queue: &Rc<SendQueue>) -> Self {
         Self { send_queue: Some(Rc::clone(queue)), ..self }
+    }
+
+    /// Connections by address, where the endpoint's name has several.
+    pub fn addresses(&self) -> Vec<(SocketAddr, u64)> {
+        self.addresses.connections()
     }
 
     /// Opens a connection.
@@ -137,14 +156,14 @@ impl Connector {
         if self.tls.is_some() && socket.alpn() != Some(b"h2") {
             return Err(Failure::new(
                 ErrorClass::TlsHandshake,
-                "the target does not offer HTTP/2 (ALPN `h2`)",
+                "the target does not offer HTTP/2 (ALPN `h2`); leave out --http2 (`http_version`)",
             ));
         }
         let buffers = self.buffers.get_or_init(Rc::default);
         Ok(SharedConnection::open(socket, rx_clock, buffers, streams))
     }
 
-    /// Resolves the name and opens a TCP connection.
+    /// Resolves the name and opens a TCP connection, or a tunnel through a proxy.
     async fn connect_tcp<C: Clock>(
         &self,
         clock: &C,
@@ -152,10 +171,23 @@ impl Connector {
     ) -> Result<TcpStream, Failure> {
         // A little less than the limit of the whole, so that the failure says where the time went.
         let limit = Nanos::new(self.options.timeout.as_u64() / 16 * 15);
-        let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint, limit).await?;
+        let Reach { unix_socket, proxy, tunnel_plain, .. } = &self.options.reach;
+        let started = clock.now();
+        if let Some(path) = unix_socket {
+            let socket = connect_unix(path).await?;
+            phases.tcp = Some(clock.now().since(started));
+            return Ok(socket);
+        }
+        let first = proxy.as_ref().map_or(&self.place, |proxy| &proxy.endpoint);
+        let (addresses, dns) = self.resolver.resolve(clock, first, limit).await?;
         phases.dns = dns;
         let started = clock.now();
-        let tcp = connect_first(&addresses, self.local_address()).await?;
+        let mut tcp = self.addresses.connect(clock, &addresses, self.local_address()).await?;
+        if let Some(proxy) = proxy
+            && (self.tls.is_some() || *tunnel_plain || proxy.protocol == ProxyProtocol::Socks5)
+        {
+            tcp = proxy.tunnel(tcp, &self.place).await?;
+        }
         phases.tcp = Some(clock.now().since(started));
         Ok(tcp)
     }
@@ -207,38 +239,10 @@ impl Connector {
     }
 
     fn configure(&self, mut socket: Socket) -> Socket {
-        if self.options.kernel_timestamps {
+        // The kernel stamps nothing on Unix sockets.
+        if self.options.kernel_timestamps && self.options.reach.unix_socket.is_none() {
             socket.enable_timestamps();
         }
         socket
     }
-}
-
-async fn connect_from(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
-    let Some(source) = source else { return TcpStream::connect(address).await };
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.bind(SocketAddr::new(source, 0))?;
-    socket.connect(address).await
-}
-
-/// Connects to the first address that accepts. Fails like the last one if none does.
-async fn connect_first(
-    addresses: &[SocketAddr],
-    source: Option<IpAddr>,
-) -> Result<TcpStream, Failure> {
-    let mut last = Failure::new(ErrorClass::Dns, "no address");
-    for address in addresses {
-        match connect_from(*address, source).await {
-            Ok(tcp) => {
-                // Requests are written in one piece, so Nagle's algorithm would only add delay.
-                tcp.set_nodelay(true).map_err(|error| Failure::connecting(&error))?;
-                return Ok(tcp);
-            }
-            Err(error) => {
-                last = Failure::connecting(&error);
-                last.detail = format!("{address}: {}", last.detail);
-            }
-        }
-    }
-    Err(last)
 }

@@ -15,6 +15,7 @@
 //! In the steady state an exchange is two system calls (one vectored write, one read) and no
 //! allocation. The read buffers belong to the worker; a waiting connection holds none.
 
+mod addresses;
 mod buffers;
 pub mod connect;
 pub mod connection;
@@ -27,6 +28,7 @@ mod look_times;
 mod message;
 mod opened;
 pub mod pool;
+mod reach;
 mod resolver;
 mod rx_timestamp;
 mod send_queue;
@@ -44,6 +46,7 @@ pub use look_times::{BEAT, LookTimes};
 pub use message::{Request, RequestHead, RequestHeadError, ResponseHandler, ResponseHead};
 pub use opened::Opened;
 pub use pool::{Acquired, Adds, Demand, Lease, Opener, Pool, PoolLimits, Poolable, TargetOpener};
+pub use reach::{ConnectTo, Proxy, ProxyProtocol, Reach};
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
 pub use send_queue::SendQueue;

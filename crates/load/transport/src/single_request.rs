@@ -66,6 +66,7 @@ impl SingleClient {
             http2_streams: None,
             bind: Vec::new(),
             requests_per_connection: None,
+            reach: crate::reach::Reach::default(),
         };
         let scheme = if tls { "https" } else { "http" };
         let origin = format!("{scheme}://{endpoint}");

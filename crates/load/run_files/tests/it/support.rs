@@ -122,6 +122,7 @@ pub(crate) fn metadata() -> RunMetadata {
             model: "mock-small".to_owned(),
             direct: false,
             server: Some("nginx/1.26".to_owned()),
+            addresses: std::collections::BTreeMap::new(),
         }],
         environment: Environment {
             cpu_model: Some("Example CPU at 2.4 GHz".to_owned()),

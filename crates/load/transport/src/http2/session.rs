@@ -168,6 +168,12 @@ impl Session {
         self.accepts_streams() && self.state.streams.open_count() < self.state.peer.max_streams
     }
 
+    /// The number of streams that the target allows at once; `None` before its first settings.
+    pub(super) fn stream_limit(&self) -> Option<u32> {
+        let limit = u32::try_from(self.state.peer.max_streams).unwrap_or(u32::MAX);
+        self.state.settings_received.then_some(limit)
+    }
+
     /// Whether the target accepts further streams, now or later.
     pub const fn accepts_streams(&self) -> bool {
         self.state.goaway.is_none() && self.state.next_id <= LAST_STREAM

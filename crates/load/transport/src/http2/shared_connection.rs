@@ -39,11 +39,21 @@ impl SharedConnection {
 
     /// Takes a slot for one exchange, if one is free.
     pub(crate) fn take_slot(self: &Rc<Self>) -> Option<StreamSlot> {
-        if self.is_closed() || self.slots_in_use.get() >= self.max_slots {
+        if self.is_closed() || self.slots_in_use.get() >= self.allowed() {
             return None;
         }
         self.slots_in_use.set(self.slots_in_use.get() + 1);
         Some(StreamSlot { connection: Rc::clone(self), inbox: StreamInbox::default() })
+    }
+
+    /// How many exchanges it carries at once: as many as are wanted, and as the target allows.
+    fn allowed(&self) -> u32 {
+        self.limit().map_or(self.max_slots, |limit| limit.clamp(1, self.max_slots))
+    }
+
+    /// The number of streams that the target allows; `None` before it has said so.
+    pub(crate) fn limit(&self) -> Option<u32> {
+        self.handle.state.borrow().session.stream_limit()
     }
 
     /// Whether it accepts no further request.

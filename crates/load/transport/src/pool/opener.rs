@@ -1,6 +1,6 @@
 //! What a pool needs of the connections that it keeps, and how they are opened.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::rc::Rc;
 
@@ -58,13 +58,32 @@ pub struct TargetOpener<C> {
     connector: Rc<Connector>,
     rx_clock: Rc<RxClock<C>>,
     shared: RefCell<Vec<Rc<SharedConnection>>>,
+    /// HTTP/2: the streams that the target allows on a connection, once it has said so.
+    limit: Cell<Option<u32>>,
 }
 
 impl<C: Clock + 'static> TargetOpener<C> {
     /// Connections of this connector, on the current worker.
     pub fn new(connector: &Rc<Connector>, rx_clock: &Rc<RxClock<C>>) -> Self {
         let (connector, rx_clock) = (Rc::clone(connector), Rc::clone(rx_clock));
-        Self { connector, rx_clock, shared: RefCell::default() }
+        Self { connector, rx_clock, shared: RefCell::default(), limit: Cell::new(None) }
+    }
+}
+
+/// How often, and how long after another, a new connection is asked what it allows.
+const LOOKS: u32 = 25;
+const LOOK: Nanos = Nanos::from_millis(1);
+
+impl<C: Clock + Debug + 'static> TargetOpener<C> {
+    /// Waits for the first settings of the target's first connection: else more requests would go
+    /// there than it allows, and wait. A target that sends none in time has no limit here.
+    async fn learn_limit(&self, opened: &SharedConnection) {
+        for _ in 0..LOOKS {
+            if let Some(limit) = opened.limit() {
+                return self.limit.set(Some(limit));
+            }
+            self.sleep(LOOK).await;
+        }
     }
 }
 
@@ -84,6 +103,9 @@ impl<C: Clock + Debug + 'static> Opener for TargetOpener<C> {
             return self.connector.connect(self.rx_clock.clock()).await;
         };
         let (phases, opened) = self.connector.connect_shared(&self.rx_clock, streams).await;
+        if let (Ok(opened), None) = (&opened, self.limit.get()) {
+            self.learn_limit(opened).await;
+        }
         let connection = opened.and_then(|opened| {
             self.shared.borrow_mut().push(Rc::clone(&opened));
             opened.take_slot().map(Connection::http2).ok_or_else(|| ErrorClass::ClosedEarly.into())
@@ -102,7 +124,8 @@ impl<C: Clock + Debug + 'static> Opener for TargetOpener<C> {
 
     fn slots(&self) -> usize {
         let streams = self.connector.streams_per_connection().unwrap_or(1);
-        usize::try_from(streams).unwrap_or(usize::MAX)
+        let limit = self.limit.get().unwrap_or(streams).max(1);
+        usize::try_from(streams.min(limit)).unwrap_or(usize::MAX)
     }
 
     fn shared_connections(&self) -> Option<usize> {

@@ -16,4 +16,5 @@ mod rx_timestamp;
 mod single_request;
 mod support;
 mod tls;
+mod tls_certificates;
 mod websocket;

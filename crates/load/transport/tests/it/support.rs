@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, ErrorClass, Moment, MonotonicClock, Nanos};
 use plimsoll_transport::{
-    Connection, Connector, Demand, EncodedRequest, Endpoint, Lease, Pool, PoolLimits, ReadBuffers,
-    Request, RequestHead, ResponseHandler, ResponseHead, RxClock, RxTime, SocketOptions,
-    TargetOpener,
+    Connection, Connector, Demand, EncodedRequest, Endpoint, Failure, Lease, Pool, PoolLimits,
+    Reach, ReadBuffers, Request, RequestHead, ResponseHandler, ResponseHead, RxClock, RxTime,
+    SocketOptions, TargetOpener,
 };
 
 /// A step of a raw server on one connection, after it has read a request head.
@@ -139,6 +139,7 @@ pub(crate) fn options(timeout: Nanos) -> SocketOptions {
         http2_streams: None,
         bind: Vec::new(),
         requests_per_connection: None,
+        reach: Reach::default(),
     }
 }
 
@@ -219,15 +220,23 @@ impl Client {
         body: &[u8],
         recorded: &mut Recorded,
     ) -> Result<bool, ErrorClass> {
+        self.try_send(connection, method, body, recorded).await.map_err(|failure| failure.class)
+    }
+
+    /// The same with what failed.
+    pub(crate) async fn try_send(
+        &self,
+        connection: &mut Connection,
+        method: &str,
+        body: &[u8],
+        recorded: &mut Recorded,
+    ) -> Result<bool, Failure> {
         let head = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
         let mut encoded = EncodedRequest { head: Vec::new(), body: body.to_vec() };
         head.render(Some(b"id"), body.len(), &mut encoded.head);
         let request = Request { head: &head, id: Some(b"id"), encoded, may_wait: true };
         let exchange = connection.exchange(&self.rx_clock, &self.buffers, request, recorded);
-        let end = tokio::time::timeout(Duration::from_secs(5), exchange)
-            .await
-            .expect("the exchange hangs");
-        end.map_err(|failure| failure.class)
+        tokio::time::timeout(Duration::from_secs(5), exchange).await.expect("the exchange hangs")
     }
 }
 

@@ -1,0 +1,246 @@
+//! Other ways to the targets than straight to their own addresses.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// How the targets are reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReachPlan {
+    /// Other places to connect to, for some hosts and ports; the first that fits counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connect_to: Vec<ConnectTo>,
+    /// A Unix socket to connect to, in place of TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unix_socket: Option<PathBuf>,
+    /// The proxy on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<ProxyUrl>,
+}
+
+impl ReachPlan {
+    /// Whether every target is reached straight.
+    pub fn is_direct(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Connections to `HOST1:PORT1` go to `HOST2:PORT2`. An empty part is any, or the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectTo {
+    /// The host that is meant.
+    pub host: Option<String>,
+    /// Its port.
+    pub port: Option<u16>,
+    /// The host to connect to.
+    pub to_host: Option<String>,
+    /// The port to connect to.
+    pub to_port: Option<u16>,
+}
+
+/// A text that is no [`ConnectTo`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` says no other place; write HOST1:PORT1:HOST2:PORT2, like `api.example:443:127.0.0.1:8443`; an empty part is any, or the same"
+)]
+pub struct ConnectToError(String);
+
+impl FromStr for ConnectTo {
+    type Err = ConnectToError;
+
+    fn from_str(text: &str) -> Result<Self, ConnectToError> {
+        let refused = || ConnectToError(text.to_owned());
+        let mut parts = parts(text).ok_or_else(refused)?.into_iter();
+        let mut next = || parts.next().unwrap_or_default();
+        let host = |text: String| Some(text).filter(|host| !host.is_empty());
+        let port = |text: String| match text.as_str() {
+            "" => Ok(None),
+            number => number.parse().map(Some).map_err(|_| refused()),
+        };
+        let read = Self {
+            host: host(next()),
+            port: port(next())?,
+            to_host: host(next()),
+            to_port: port(next())?,
+        };
+        if read.to_host.is_none() && read.to_port.is_none() { Err(refused()) } else { Ok(read) }
+    }
+}
+
+/// The four parts, split at colons outside of brackets.
+fn parts(text: &str) -> Option<[String; 4]> {
+    let mut parts = vec![String::new()];
+    let mut in_brackets = false;
+    for character in text.chars() {
+        match character {
+            '[' if !in_brackets => in_brackets = true,
+            ']' if in_brackets => in_brackets = false,
+            ':' if !in_brackets => parts.push(String::new()),
+            other => parts.last_mut()?.push(other),
+        }
+    }
+    parts.try_into().ok()
+}
+
+impl fmt::Display for ConnectTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = |host: &Option<String>| match host.as_deref() {
+            Some(host) if host.contains(':') => format!("[{host}]"),
+            host => host.unwrap_or_default().to_owned(),
+        };
+        let port = |port: Option<u16>| port.map(|port| port.to_string()).unwrap_or_default();
+        let (from, to) = (host(&self.host), host(&self.to_host));
+        write!(f, "{from}:{}:{to}:{}", port(self.port), port(self.to_port))
+    }
+}
+
+impl Serialize for ConnectTo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The protocol of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyScheme {
+    /// HTTP.
+    Http,
+    /// SOCKS 5, which resolves names itself.
+    Socks5,
+}
+
+/// A proxy, like `http://proxy.example:3128` or `socks5://127.0.0.1:1080`. It is shown without its
+/// credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyUrl {
+    /// How it is spoken to.
+    pub scheme: ProxyScheme,
+    /// Its host; an IPv6 address has no brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// User and password.
+    pub credentials: Option<(String, String)>,
+}
+
+/// Why a text is not the URL of a proxy. It does not quote the text, which may have a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "is no proxy; write http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host if it wants them"
+)]
+pub struct ProxyUrlError;
+
+impl FromStr for ProxyUrl {
+    type Err = ProxyUrlError;
+
+    fn from_str(text: &str) -> Result<Self, ProxyUrlError> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "http" => ProxyScheme::Http,
+            "socks5" | "socks5h" | "socks" => ProxyScheme::Socks5,
+            _ => return Err(ProxyUrlError),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (credentials, place) = match rest.rsplit_once('@') {
+            Some((own, place)) => (Some(own.split_once(':').unwrap_or((own, ""))), place),
+            None => (None, rest),
+        };
+        let (host, port) = match place.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse().map_err(|_| ProxyUrlError)?)
+            }
+            // As curl and others have it.
+            _ => (place, 1080),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_host || host.contains(['/', '?', '#']) {
+            return Err(ProxyUrlError);
+        }
+        let decoded = |text: &str| percent_decoded(text);
+        Ok(Self {
+            scheme,
+            host: host.to_owned(),
+            port,
+            credentials: credentials.map(|(user, password)| (decoded(user), decoded(password))),
+        })
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let code = code.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Without credentials.
+impl fmt::Display for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.scheme {
+            ProxyScheme::Http => "http",
+            ProxyScheme::Socks5 => "socks5",
+        };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        write!(f, "{scheme}://{host}:{}", self.port)
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for ProxyUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_place_is_written_as_curl_has_it() {
+        for (text, shown) in [
+            ("a:443:127.0.0.1:8443", "a:443:127.0.0.1:8443"),
+            ("::b:", "::b:"),
+            ("[::1]:80:[::2]:81", "[::1]:80:[::2]:81"),
+            (":::9000", ":::9000"),
+        ] {
+            assert_eq!(text.parse::<ConnectTo>().unwrap().to_string(), shown);
+        }
+        for text in ["", "a:80", "a:80::", "a:b:c:d", "a:80:b:70000", "a:1:b:2:c"] {
+            assert!(text.parse::<ConnectTo>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_shown_without_credentials() {
+        for (text, shown, credentials) in [
+            ("http://p:3128", "http://p:3128", None),
+            ("p:3128", "http://p:3128", None),
+            ("SOCKS5://u:p%40ss@[::1]:9/", "socks5://[::1]:9", Some(("u", "p@ss"))),
+            ("socks5h://h", "socks5://h:1080", None),
+            ("http://me@p:1", "http://p:1", Some(("me", ""))),
+        ] {
+            let proxy: ProxyUrl = text.parse().unwrap();
+            assert_eq!(format!("{proxy:?}"), shown);
+            let own = proxy.credentials.as_ref().map(|(user, pass)| (user.as_str(), pass.as_str()));
+            assert_eq!(own, credentials, "{text}");
+        }
+        for text in ["", "ftp://p:1", "http://", "http://p:x", "https://p:1", "http://p:1/path"] {
+            assert!(text.parse::<ProxyUrl>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Other ways to a server than straight to its own address: another place, a Unix socket, a proxy.
+
+mod http_tunnel;
+mod socks;
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use plimsoll_measure::ErrorClass;
+use tokio::net::TcpStream;
+
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
+
+/// Where connections go, if not to the addresses of their endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Other places for some endpoints; the first that fits counts.
+    pub connect_to: Vec<ConnectTo>,
+    /// A Unix socket, in place of TCP.
+    pub unix_socket: Option<PathBuf>,
+    /// A proxy on the way.
+    pub proxy: Option<Proxy>,
+    /// Plain HTTP goes through a tunnel of the proxy, too; else the proxy reads its requests.
+    pub tunnel_plain: bool,
+}
+
+/// Connections to one place go to another one. Names in requests and certificates stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectTo {
+    /// The host that is meant; `None` for any.
+    pub host: Option<String>,
+    /// Its port; `None` for any.
+    pub port: Option<u16>,
+    /// The host to connect to; `None` for the same.
+    pub to_host: Option<String>,
+    /// The port to connect to; `None` for the same.
+    pub to_port: Option<u16>,
+}
+
+/// The protocol of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyProtocol {
+    /// HTTP: `CONNECT` opens a tunnel.
+    Http,
+    /// SOCKS, version 5. The proxy resolves names.
+    Socks5,
+}
+
+/// A proxy.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// How it is spoken to.
+    pub protocol: ProxyProtocol,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// User and password.
+    pub credentials: Option<(String, String)>,
+}
+
+/// Shows no credentials.
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} {}", self.protocol, self.endpoint)
+    }
+}
+
+impl Reach {
+    /// Where connections for an endpoint go, apart from a proxy.
+    pub(crate) fn place(&self, endpoint: &Endpoint) -> Endpoint {
+        let fits = |rule: &&ConnectTo| {
+            let host = rule.host.as_ref();
+            host.is_none_or(|host| host.eq_ignore_ascii_case(endpoint.host()))
+                && rule.port.is_none_or(|port| port == endpoint.port())
+        };
+        let Some(rule) = self.connect_to.iter().find(fits) else { return endpoint.clone() };
+        let host = rule.to_host.clone().unwrap_or_else(|| endpoint.host().to_owned());
+        Endpoint::new(host, rule.to_port.unwrap_or_else(|| endpoint.port()))
+    }
+}
+
+impl Proxy {
+    /// Asks for a tunnel to a place, on a connection to the proxy.
+    pub(crate) async fn tunnel(&self, tcp: TcpStream, to: &Endpoint) -> Result<TcpStream, Failure> {
+        match self.protocol {
+            ProxyProtocol::Http => http_tunnel::open(tcp, to, self.credentials.as_ref()).await,
+            ProxyProtocol::Socks5 => socks::open(tcp, to, self.credentials.as_ref()).await,
+        }
+    }
+}
+
+/// Connects to a Unix socket. To the kernel it is a stream like any other.
+pub(crate) async fn connect_unix(path: &Path) -> Result<TcpStream, Failure> {
+    let named = |failure: Failure| {
+        let class = match failure.class {
+            // Nothing has that name.
+            ErrorClass::LocalIo => ErrorClass::ConnectRefused,
+            class => class,
+        };
+        Failure::new(class, format!("{}: {}", path.display(), failure.detail))
+    };
+    let connected = tokio::net::UnixStream::connect(path).await;
+    let socket = connected.map_err(|error| named(Failure::connecting(&error)))?;
+    let socket: std::io::Result<UnixStream> = socket.into_std();
+    let tcp = socket
+        .and_then(|socket| TcpStream::from_std(std::net::TcpStream::from(OwnedFd::from(socket))));
+    tcp.map_err(|error| named(Failure::connecting(&error)))
+}
+
+/// A proxy that opens no tunnel, and why.
+fn refused(detail: String) -> Failure {
+    Failure::new(ErrorClass::Proxy, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rule_that_fits_says_where_to_connect() {
+        let rule = |host: &str, port: u16, to: &str, to_port: u16| ConnectTo {
+            host: Some(host.to_owned()).filter(|host| !host.is_empty()),
+            port: Some(port).filter(|port| *port > 0),
+            to_host: Some(to.to_owned()).filter(|to| !to.is_empty()),
+            to_port: Some(to_port).filter(|port| *port > 0),
+        };
+        let reach = Reach {
+            connect_to: vec![rule("A.example", 80, "127.0.0.1", 0), rule("", 81, "", 8081)],
+            ..Reach::default()
+        };
+        for (host, port, place) in [
+            ("a.example", 80, "127.0.0.1:80"),
+            ("a.example", 81, "a.example:8081"),
+            ("a.example", 82, "a.example:82"),
+        ] {
+            assert_eq!(reach.place(&Endpoint::new(host.to_owned(), port)).to_string(), place);
+        }
+    }
+}
