@@ -15,7 +15,12 @@ fn spec(kind: u8, scale: u8) -> TraceSpec {
     let windowed = kind & 2 != 0;
     TraceSpec {
         file: "trace".into(),
-        format: if kind & 1 == 0 { TraceFormat::Azure } else { TraceFormat::Mooncake },
+        format: match kind & 5 {
+            0 | 4 => TraceFormat::Azure,
+            1 => TraceFormat::Mooncake,
+            _ => TraceFormat::Burstgpt,
+        },
+        block_size: (kind & 8 != 0).then_some(16),
         time_scale: f64::from(scale) / 10.0,
         from: windowed.then_some(Nanos::from_millis(100)),
         to: windowed.then_some(Nanos::from_millis(10_000)),

@@ -51,7 +51,16 @@ pub(crate) enum PromptPart<'a> {
     /// Synthetic text of this many tokens, the marker included.
     Words(Rng, u32),
     /// Synthetic text of this many tokens, made of the cached blocks with these ids.
-    Blocks(&'a [u64], u32),
+    Blocks(&'a [u64], BlockSizes),
+}
+
+/// The length of a text that is made of blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockSizes {
+    /// All tokens.
+    pub(crate) tokens: u32,
+    /// Tokens of a block, at most [`CACHE_BLOCK`].
+    pub(crate) block: u32,
 }
 
 impl PromptBuilder {
@@ -83,8 +92,8 @@ impl PromptBuilder {
                 let words = self.counter.words_for(tokens - spent).max(min_words);
                 self.generator.push(rng.clone(), words, &mut text);
             }
-            PromptPart::Blocks(ids, tokens) => {
-                self.push_blocks(preamble.run_marker.as_ref(), ids, *tokens as usize, &mut text);
+            PromptPart::Blocks(ids, sizes) => {
+                self.push_blocks(preamble.run_marker.as_ref(), ids, *sizes, &mut text);
             }
         }
         text
@@ -117,12 +126,19 @@ impl PromptBuilder {
     }
 
     /// Appends cached blocks. Equal ids give equal text. The marker takes words of the first block.
-    fn push_blocks(&self, marker: Option<&Marker>, ids: &[u64], tokens: usize, text: &mut Text) {
-        let spent = self.push_marker_of(marker, tokens.min(CACHE_BLOCK), text);
+    fn push_blocks(
+        &self,
+        marker: Option<&Marker>,
+        ids: &[u64],
+        sizes: BlockSizes,
+        text: &mut Text,
+    ) {
+        let (tokens, block) = (sizes.tokens as usize, (sizes.block as usize).min(CACHE_BLOCK));
+        let spent = self.push_marker_of(marker, tokens.min(block), text);
         let mut left = self.counter.words_for(tokens - spent);
-        let mut room = CACHE_BLOCK - spent;
+        let mut room = block - spent;
         for id in ids {
-            let count = left.min(std::mem::replace(&mut room, CACHE_BLOCK));
+            let count = left.min(std::mem::replace(&mut room, block));
             self.generator.push_cache_block(self.seed.rng("cached block", *id), count, text);
             left -= count;
         }

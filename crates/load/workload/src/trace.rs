@@ -1,6 +1,8 @@
 //! Traces of recorded traffic: arrival times, lengths and shared prefixes.
 
 mod azure;
+mod blocks;
+mod burstgpt;
 mod line_reader;
 mod mooncake;
 mod record;

@@ -1,37 +1,44 @@
-//! The Mooncake traces: JSON lines with `timestamp` (ms), `input_length`, `output_length`,
-//! `hash_ids`.
+//! The Mooncake traces: JSON lines with `timestamp` (ms), `input_length`, `output_length` and,
+//! where prompts share text, `hash_ids`. Other members are ignored.
 
 use serde::Deserialize;
 
 use super::record::{TraceRecord, check_tokens};
 use crate::error::TraceFault;
-use crate::synthetic_text::CACHE_BLOCK;
 
 #[derive(Deserialize)]
 struct Line {
-    timestamp: u64,
-    input_length: u64,
-    output_length: u64,
-    hash_ids: Vec<u64>,
+    timestamp: f64,
+    input_length: f64,
+    output_length: f64,
+    #[serde(default)]
+    hash_ids: Option<Vec<u64>>,
 }
 
 pub(crate) fn parse_record(text: &str, ids: &mut Vec<u64>) -> Result<TraceRecord, TraceFault> {
     let line: Line = serde_json::from_str(text).map_err(|error| TraceFault::Json(cause(&error)))?;
-    let count = |column, count: u64| check_tokens(column, &count.to_string(), Some(count));
-    let input = count("input_length", line.input_length)?;
-    let output = count("output_length", line.output_length)?;
-    let found = line.hash_ids.len();
-    if found != (input as usize).div_ceil(CACHE_BLOCK) {
-        return Err(TraceFault::Blocks { found, input });
-    }
+    let at = nanos(line.timestamp)
+        .ok_or_else(|| TraceFault::Json(format!("timestamp {} is no time", line.timestamp)))?;
+    let count = |column, count: f64| check_tokens(column, &count.to_string(), rounded(count));
+    let input_tokens = count("input_length", line.input_length)?;
+    let output_tokens = count("output_length", line.output_length)?;
     let start = ids.len();
-    ids.extend(line.hash_ids);
-    Ok(TraceRecord {
-        at: line.timestamp.saturating_mul(1_000_000),
-        input_tokens: input,
-        output_tokens: output,
-        hash_ids: start..ids.len(),
-    })
+    ids.extend(line.hash_ids.into_iter().flatten());
+    Ok(TraceRecord { at, input_tokens, output_tokens, hash_ids: start..ids.len() })
+}
+
+/// Milliseconds in nanoseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+fn nanos(millis: f64) -> Option<u64> {
+    let nanos = (millis * 1e6).round();
+    (nanos.is_finite() && (0.0..1.8e19).contains(&nanos)).then_some(nanos as u64)
+}
+
+/// Some tools write averages: a half token is no reason to refuse a trace.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+fn rounded(count: f64) -> Option<u64> {
+    let count = count.round();
+    (0.0..1e15).contains(&count).then_some(count as u64)
 }
 
 /// The parser's message with the column only: it sees every line as line 1.

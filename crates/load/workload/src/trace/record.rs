@@ -22,9 +22,11 @@ pub struct TraceRow<'a> {
     pub input_tokens: u32,
     /// Tokens of the model's answer.
     pub output_tokens: u32,
-    /// One id for every 512 tokens of the prompt; equal ids stand for equal text. Empty if the
-    /// format has none.
+    /// One id for every block of the prompt; equal ids stand for equal text. Empty if the trace
+    /// has none.
     pub hash_ids: &'a [u64],
+    /// Tokens of such a block, at most 512.
+    pub block_tokens: u32,
 }
 
 /// Checks a number of tokens; `text` is what the file has in `column`.

@@ -2,9 +2,10 @@
 
 use std::io::BufRead;
 
+use super::burstgpt::Columns;
 use super::line_reader::LineReader;
 use super::record::{TraceRecord, TraceRow};
-use super::{azure, mooncake};
+use super::{azure, blocks, mooncake};
 use crate::error::{TraceFault, TraceProblem, WorkloadError};
 use crate::spec::{TraceFormat, TraceSpec};
 
@@ -17,6 +18,10 @@ pub(crate) struct Recording {
     pub(crate) records: Vec<TraceRecord>,
     /// The ids of all rows, one row after another.
     pub(crate) ids: Vec<u64>,
+    /// Tokens that an id stands for.
+    block_tokens: u32,
+    /// Of a format whose columns may be in any order.
+    columns: Option<Columns>,
 }
 
 impl Recording {
@@ -26,14 +31,16 @@ impl Recording {
         let mut recording = Self::default();
         let mut problems = Problems::default();
         let mut lines = LineReader::new(reader);
-        let mut header = spec.format == TraceFormat::Azure;
+        let mut header = spec.format != TraceFormat::Mooncake;
+        let mut last = 0;
         while let Some((line, text)) = lines
             .next()
             .map_err(|source| WorkloadError::Read { file: spec.file.clone(), source })?
         {
+            last = line;
             let result = match text {
                 Err(fault) => Err(fault),
-                Ok(text) if std::mem::take(&mut header) => azure::check_header(text),
+                Ok(text) if std::mem::take(&mut header) => recording.header(spec.format, text),
                 Ok(text) => recording.push(spec.format, text),
             };
             if let Err(fault) = result {
@@ -41,14 +48,41 @@ impl Recording {
             }
         }
         problems.into_result()?;
+        let size = match spec.block_size {
+            Some(size) => Ok(Some(size)),
+            None => blocks::size(&recording.records),
+        };
+        let mut unclear = Problems::default();
+        let size = size.unwrap_or_else(|fault| {
+            unclear.add(spec, last, fault);
+            None
+        });
+        unclear.into_result()?;
+        if let Some(size) = size {
+            let Self { records, ids, .. } = &mut recording;
+            recording.block_tokens = blocks::complete(records, ids, size);
+        }
         recording.records.sort_by_key(|record| record.at);
         Ok(recording)
+    }
+
+    /// Reads the first line of a table.
+    fn header(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
+        if format == TraceFormat::Burstgpt {
+            self.columns = Some(Columns::read(text)?);
+            return Ok(());
+        }
+        azure::check_header(text)
     }
 
     fn push(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
         let record = match format {
             TraceFormat::Azure => azure::parse_record(text),
             TraceFormat::Mooncake => mooncake::parse_record(text, &mut self.ids),
+            TraceFormat::Burstgpt => match self.columns {
+                Some(columns) => columns.parse(text),
+                None => return Ok(()),
+            },
         }?;
         self.records.push(record);
         Ok(())
@@ -60,6 +94,7 @@ impl Recording {
             input_tokens: record.input_tokens,
             output_tokens: record.output_tokens,
             hash_ids: &self.ids[record.hash_ids.clone()],
+            block_tokens: self.block_tokens,
         })
     }
 }

@@ -10,7 +10,8 @@ use crate::support::{common, last_text, scenario, tokens, traced};
 
 fn trace(file: &str, format: TraceFormat, time_scale: f64, to: Option<Nanos>) -> Trace {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let spec = TraceSpec { file: file.into(), format, time_scale, from: None, to };
+    let spec =
+        TraceSpec { file: file.into(), format, time_scale, from: None, to, block_size: None };
     Trace::load(&spec, &folder).unwrap()
 }
 

@@ -94,7 +94,14 @@ fn rows_of_a_trace_are_of_their_size_and_keep_their_shared_blocks() {
     let lines = r#"{"timestamp": 0, "input_length": 1300, "output_length": 9, "hash_ids": [7, 8, 9]}
         {"timestamp": 5, "input_length": 1024, "output_length": 9, "hash_ids": [7, 10]}"#;
     let format = TraceFormat::Mooncake;
-    let spec = TraceSpec { file: "t".into(), format, time_scale: 1.0, from: None, to: None };
+    let spec = TraceSpec {
+        file: "t".into(),
+        format,
+        time_scale: 1.0,
+        from: None,
+        to: None,
+        block_size: None,
+    };
     let trace = Trace::parse(&spec, lines.as_bytes()).unwrap();
     let workload =
         Workload::new(&[scenario()], Some(trace), Some(&file), Seed(1), IdSeed::default()).unwrap();
