@@ -2,13 +2,16 @@
 //! steps and from the answers.
 
 mod a2a;
+mod discovery;
 mod mcp;
+mod schema_arguments;
 
 use plimsoll_measure::{Nanos, Outcome, Seed};
 use plimsoll_protocol::rpc;
 
 pub(crate) use a2a::A2aPlan;
 use a2a::A2aSession;
+pub use discovery::{DiscoveryAnswer, ToolDiscovery, offered_to_model};
 pub(crate) use mcp::McpPlan;
 use mcp::McpSession;
 

@@ -17,7 +17,12 @@ const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
 
 /// A tool as `tools/list` describes it.
 pub(super) fn description(name: &str, tool: &ToolSpec) -> Value {
-    json!({"name": name, "description": tool.description, "inputSchema": tool.input})
+    let mut described =
+        json!({"name": name, "description": tool.description, "inputSchema": tool.input});
+    if tool.destructive {
+        described["annotations"] = json!({"destructiveHint": true});
+    }
+    described
 }
 
 /// The reply to `tools/call`.

@@ -73,6 +73,7 @@ fn default_tools() -> BTreeMap<String, ToolSpec> {
     };
     let failing = ToolSpec {
         description: "Fails in half of its calls".to_owned(),
+        destructive: true,
         tool_error_share: 0.25,
         rpc_error_share: 0.25,
         ..ToolSpec::default()
@@ -121,6 +122,9 @@ pub struct ToolSpec {
     pub input: Value,
     /// Time from the complete request to the answer.
     pub latency: Distribution<HumanDuration>,
+    /// Whether it says that it destroys something (`annotations.destructiveHint`): careful clients
+    /// do not call it unasked.
+    pub destructive: bool,
     /// Whether the result is the argument `text`, or else all arguments as JSON.
     pub echo: bool,
     /// Bytes of the result's text, if it is not an echo.
@@ -143,6 +147,7 @@ impl Default for ToolSpec {
             description: String::new(),
             input: json!({"type": "object"}),
             latency: Distribution::Constant(HumanDuration::ZERO),
+            destructive: false,
             echo: false,
             result_bytes: Distribution::Constant(64),
             progress: 0,

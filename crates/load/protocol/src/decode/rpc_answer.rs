@@ -1,6 +1,6 @@
 //! Answers of tool servers and agents, read by [`rpc::Reader`].
 
-use plimsoll_measure::Outcome;
+use plimsoll_measure::{Operation, Outcome};
 
 use super::content_type::ContentType;
 use super::delta::{Delta, DeltaKind, OnDelta};
@@ -93,7 +93,10 @@ impl Decoder {
     pub(super) fn finish_rpc(&mut self) -> Result<Outcome, DecodeError> {
         let Some(rpc) = &mut self.rpc else { return Ok(Outcome::Completed) };
         rpc.reader.finish()?;
-        let answer = plain_answer::read(self.options.reading, &rpc.reader.take_result_message())?;
+        // What opens and ends a session has no result that anybody reads.
+        let is_call = rpc.expected.operation == Operation::CallTool;
+        let reading = if is_call { self.options.reading } else { PlainReading::Nothing };
+        let answer = plain_answer::read(reading, &rpc.reader.take_result_message())?;
         self.state.set_plain_answer(answer);
         Ok(Outcome::Completed)
     }

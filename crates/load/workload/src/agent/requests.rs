@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_protocol::rpc::mcp::{Ask, Call, Revision};
+use plimsoll_protocol::rpc::mcp::{Ask, Call};
 use plimsoll_protocol::rpc::{self, Request};
 use plimsoll_protocol::{HttpContent, RequestContent, ToolCall};
 use serde_json::Value;
@@ -38,8 +38,32 @@ impl PartRequest {
     }
 }
 
+/// The session of a task with a tool server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToolSession {
+    /// Whether calls can be made.
+    pub(super) is_open: bool,
+    /// Its id, if the server gave it one.
+    pub(super) id: Option<Arc<str>>,
+    /// The version that the server chose.
+    pub(super) version: Option<Arc<str>>,
+}
+
+/// A message to the tool server. `id` numbers the request.
+pub(super) fn message(rules: &AgentRules, session: &ToolSession, ask: Ask, id: u16) -> PartRequest {
+    let ToolSession { id: session, version, .. } = session.clone();
+    let call = rpc::Call::Mcp(Call { revision: rules.revision, version, session, ask });
+    let path = Arc::clone(&rules.tool_path);
+    PartRequest::Rpc(Box::new(Request { path, id: id.into(), call }))
+}
+
 /// The call of a tool. `id` numbers the request.
-pub(super) fn call(rules: &AgentRules, call: &ToolCall, id: u16) -> PartRequest {
+pub(super) fn call(
+    rules: &AgentRules,
+    session: &ToolSession,
+    call: &ToolCall,
+    id: u16,
+) -> PartRequest {
     match rules.tools {
         ToolProtocol::Rest => {
             let (name, arguments) = (quoted(&call.name), call.arguments_object());
@@ -52,10 +76,7 @@ pub(super) fn call(rules: &AgentRules, call: &ToolCall, id: u16) -> PartRequest 
                 arguments: call.arguments_object().to_owned(),
                 progress: false,
             };
-            let revision = Revision::V20260728;
-            let call = rpc::Call::Mcp(Call { revision, version: None, session: None, ask });
-            let path = Arc::clone(&rules.tool_path);
-            PartRequest::Rpc(Box::new(Request { path, id: id.into(), call }))
+            message(rules, session, ask, id)
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, ScenarioId, Seed, TaskPart};
 use plimsoll_protocol::Dialect;
+use plimsoll_protocol::rpc::mcp::Revision;
 
 use crate::error::ScenarioFault;
 use crate::spec::{AgentRole, AgentSpec, ApproveSpec, DurationSpec, ScenarioSpec, ToolProtocol};
@@ -12,6 +13,9 @@ use crate::spec::{AgentRole, AgentSpec, ApproveSpec, DurationSpec, ScenarioSpec,
 #[derive(Debug)]
 pub(crate) struct AgentRules {
     pub(crate) tools: ToolProtocol,
+    /// The revision of MCP, and whether its sessions are ended.
+    pub(crate) revision: Revision,
+    pub(crate) deletes: bool,
     pub(crate) tool_path: Arc<str>,
     pub(crate) max_steps: u16,
     pub(crate) approvals: Option<ApprovalRules>,
@@ -62,8 +66,12 @@ impl AgentRules {
         if !faults.is_empty() {
             return Err(faults);
         }
+        let calls = specs.get(parts[TaskPart::Tools as usize].index());
+        let calls = calls.and_then(|calls: &ScenarioSpec| calls.mcp.as_ref());
         Ok(Some(Self {
             tools: agent.tools,
+            revision: calls.map_or(Revision::V20260728, |calls| calls.revision),
+            deletes: calls.is_some_and(|calls| calls.delete),
             tool_path: agent.tool_path().into(),
             max_steps: agent.max_steps,
             approvals: agent.approve.as_ref().map(ApprovalRules::from),

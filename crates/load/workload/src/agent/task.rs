@@ -1,12 +1,16 @@
 //! The loop of one conversation: what follows from each answer.
 
 use std::mem;
+use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, Seed, TaskCounts, TaskEnd, TaskPart};
+use plimsoll_protocol::rpc::mcp::Ask;
 use plimsoll_protocol::{MAX_TOOL_CALLS, Message, PlainAnswer, Role, Text, ToolCall, ToolResult};
 
-use super::requests::{self, PartRequest};
+use super::requests::{self, PartRequest, ToolSession};
 use super::rules::AgentRules;
+use crate::session::RpcEnd;
+use crate::spec::ToolProtocol;
 
 /// The longest dialogue of a task, in bytes of answers, arguments and results: more ends it at the
 /// bound.
@@ -37,6 +41,7 @@ pub(crate) struct Task {
     counts: TaskCounts,
     /// Bytes of the dialogue so far.
     dialogue: usize,
+    session: ToolSession,
 }
 
 /// What the current request is for.
@@ -48,8 +53,14 @@ enum Phase {
     Ask,
     /// To approve or reject it.
     Decide { approves: bool },
+    /// To open a session with the tool server.
+    Open,
+    /// To say that it is in use.
+    Opened,
     /// To call a tool.
     Call,
+    /// To end the session; the task has ended before that.
+    Close(TaskEnd),
     /// There is no further request.
     Over(TaskEnd),
 }
@@ -64,14 +75,33 @@ impl Task {
             results: Vec::new(),
             counts: TaskCounts::default(),
             dialogue: 0,
+            session: ToolSession::default(),
         }
     }
 
     /// How it ended, if its answers ended it.
     pub(crate) const fn end(&self) -> Option<TaskEnd> {
         match self.phase {
-            Phase::Over(end) => Some(end),
+            Phase::Over(end) | Phase::Close(end) => Some(end),
             _ => None,
+        }
+    }
+
+    /// Whether there is no further request.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over(_))
+    }
+
+    /// Whether the current request ends the session of a task that has ended.
+    pub(crate) const fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Close(_))
+    }
+
+    /// Takes note of how a message to the tool server ended.
+    pub(crate) fn note(&mut self, end: &RpcEnd) {
+        if self.phase == Phase::Open && end.is_completed() {
+            self.session.id = end.session.as_deref().map(Arc::from);
+            self.session.version = end.answer.version.as_deref().map(Arc::from);
         }
     }
 
@@ -80,7 +110,7 @@ impl Task {
         match self.phase {
             Phase::Chat | Phase::Over(_) => TaskPart::Chat,
             Phase::Ask | Phase::Decide { .. } => TaskPart::Approvals,
-            Phase::Call => TaskPart::Tools,
+            Phase::Open | Phase::Opened | Phase::Call | Phase::Close(_) => TaskPart::Tools,
         }
     }
 
@@ -111,6 +141,15 @@ impl Task {
         self.pause = Nanos::ZERO;
         self.request = None;
         match (self.phase, answer) {
+            (Phase::Open, _) => {
+                let request = requests::message(rules, &self.session, Ask::Initialized, turn);
+                (self.request, self.phase) = (Some(request), Phase::Opened);
+            }
+            (Phase::Opened, _) => {
+                self.session.is_open = true;
+                self.call(messages, rules, turn);
+            }
+            (Phase::Close(end), _) => self.phase = Phase::Over(end),
             (Phase::Chat, Answer::Model(text, calls)) => {
                 self.answered(text, calls, messages, rules, turn);
             }
@@ -142,8 +181,7 @@ impl Task {
     ) {
         self.counts.steps += 1;
         if calls.is_empty() {
-            self.phase = Phase::Over(TaskEnd::Done);
-            return;
+            return self.finish(TaskEnd::Done, rules, turn);
         }
         self.dialogue += text.len()
             + calls
@@ -153,8 +191,7 @@ impl Task {
         // Of the most calls that are kept there may have been more.
         let is_bound = self.counts.steps >= rules.max_steps || calls.len() >= MAX_TOOL_CALLS;
         if is_bound || self.is_too_long() {
-            self.phase = Phase::Over(TaskEnd::Bound);
-            return;
+            return self.finish(TaskEnd::Bound, rules, turn);
         }
         name_calls(&mut calls, turn);
         let tool_calls = calls;
@@ -205,8 +242,7 @@ impl Task {
     /// Goes on to the next call of the last answer, or back to the model with all results.
     fn next_call(&mut self, messages: &mut Vec<Message>, rules: &AgentRules, turn: u16) {
         if self.is_too_long() {
-            self.phase = Phase::Over(TaskEnd::Bound);
-            return;
+            return self.finish(TaskEnd::Bound, rules, turn);
         }
         let Some(call) = current_call(messages, self.results.len()) else {
             let tool_results = mem::take(&mut self.results);
@@ -225,9 +261,24 @@ impl Task {
 
     /// Calls the current tool.
     fn call(&mut self, messages: &[Message], rules: &AgentRules, turn: u16) {
+        let needs_session = rules.tools == ToolProtocol::Mcp && rules.revision.has_sessions();
+        if needs_session && !self.session.is_open {
+            let request = requests::message(rules, &self.session, Ask::Initialize, turn);
+            (self.request, self.phase) = (Some(request), Phase::Open);
+            return;
+        }
         let Some(call) = current_call(messages, self.results.len()) else { return };
-        self.request = Some(requests::call(rules, call, turn));
+        self.request = Some(requests::call(rules, &self.session, call, turn));
         self.phase = Phase::Call;
+    }
+
+    /// Ends the task, and its session if that is wanted.
+    fn finish(&mut self, end: TaskEnd, rules: &AgentRules, turn: u16) {
+        self.phase = Phase::Over(end);
+        if rules.deletes && self.session.id.is_some() {
+            let request = requests::message(rules, &self.session, Ask::EndSession, turn);
+            (self.request, self.phase) = (Some(request), Phase::Close(end));
+        }
     }
 
     const fn is_too_long(&self) -> bool {

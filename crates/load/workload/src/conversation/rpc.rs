@@ -33,7 +33,11 @@ impl Conversation {
         let plan = self.workload.scenarios[self.scenario.index()].session();
         match self.session.as_mut().zip(plan) {
             Some((session, plan)) => session.note(plan, end),
-            None => end.is_completed(),
+            None => {
+                let Some(task) = &mut self.task else { return end.is_completed() };
+                task.note(&end);
+                end.is_completed() || task.is_closing()
+            }
         }
     }
 

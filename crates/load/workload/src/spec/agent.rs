@@ -17,8 +17,8 @@ pub enum ToolProtocol {
     /// `POST` with `{"name", "arguments"}`; the answer has the result in `result`.
     #[default]
     Rest,
-    /// `tools/call` of the Model Context Protocol without a session, revision 2026-07-28: JSON-RPC
-    /// over Streamable HTTP.
+    /// `tools/call` of the Model Context Protocol: JSON-RPC over Streamable HTTP. In revisions with
+    /// sessions, a task opens one before its first call.
     Mcp,
 }
 
@@ -31,6 +31,11 @@ pub struct AgentSpec {
     /// How tools are called.
     #[serde(default)]
     pub tools: ToolProtocol,
+    /// Revision of MCP. Left out: the server is asked before the load; one that does not answer
+    /// gets calls without a session, as 2026-07-28 has them. It is also asked for the tools that
+    /// the model is offered, where `parameters.tools` has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
     /// Path of tool calls at the target. Left out: `/v1/mcp/tools/call`, or `/mcp` for
     /// `tools: mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +84,13 @@ fn path() -> String {
 
 impl Default for AgentSpec {
     fn default() -> Self {
-        Self { tools: ToolProtocol::Rest, tool_path: None, max_steps: max_steps(), approve: None }
+        Self {
+            tools: ToolProtocol::Rest,
+            revision: None,
+            tool_path: None,
+            max_steps: max_steps(),
+            approve: None,
+        }
     }
 }
 
@@ -136,7 +147,12 @@ pub fn with_parts(mut scenarios: Vec<ScenarioSpec>) -> Vec<ScenarioSpec> {
         let Some(AgentRole::Agent(agent)) = &scenario.agent else { continue };
         let [tools, approvals] = part_names(&scenario.name);
         let role = AgentRole::Tools { of, protocol: agent.tools };
-        parts.push(part(scenario, tools, agent.tool_path(), role));
+        let mut calls = part(scenario, tools, agent.tool_path(), role);
+        if let (Some(mcp), Some(revision)) = (&mut calls.mcp, agent.revision) {
+            mcp.revision = revision;
+            mcp.delete = revision.has_sessions();
+        }
+        parts.push(calls);
         if let Some(approve) = &agent.approve {
             parts.push(part(scenario, approvals, &approve.path, AgentRole::Approvals { of }));
         }
@@ -159,8 +175,9 @@ fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> Scen
         turns: 1,
         stream: false,
         system: None,
-        content: Content::Sized { approx_input_tokens: 0 },
+        content: Content::Sized { approx_input_tokens: super::LengthSpec::Fixed(0) },
         max_tokens: None,
+        output_tokens: None,
         think_time: None,
         prefix_pool: None,
         http,
@@ -177,7 +194,8 @@ fn part(agent: &ScenarioSpec, name: String, path: &str, role: AgentRole) -> Scen
 /// Requests to a tool server without a session. The model chooses them, so there are no steps.
 fn calls_at(path: &str) -> McpSpec {
     let revision = Revision::V20260728;
-    McpSpec { revision, path: path.to_owned(), delete: false, steps: Vec::new() }
+    let (tools, steps) = (Vec::new(), Vec::new());
+    McpSpec { revision, path: path.to_owned(), delete: false, tools, steps }
 }
 
 /// Requests with a body and an answer in JSON.
@@ -186,7 +204,14 @@ fn post_to(path: &str) -> HttpSpec {
         ["accept", "content-type"]
             .map(|name: &str| (name.to_owned(), "application/json".to_owned())),
     );
-    HttpSpec { method: "POST".to_owned(), path: path.to_owned(), headers, body: String::new() }
+    HttpSpec {
+        method: "POST".to_owned(),
+        path: path.to_owned(),
+        headers,
+        body: String::new(),
+        body_file: None,
+        expect: None,
+    }
 }
 
 impl AgentRole {

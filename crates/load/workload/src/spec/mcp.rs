@@ -20,7 +20,13 @@ pub struct McpSpec {
     /// Whether a session is ended by `DELETE` after its last step.
     #[serde(default = "yes")]
     pub delete: bool,
-    /// What a session may do; each of its steps is one of these, chosen by weight.
+    /// The only tools that are called, where `steps` are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// What a session may do; each of its steps is one of these, chosen by weight. Left out: the
+    /// server is asked for its tools before the load, and each is called with arguments that fit
+    /// its schema, but for those that say they destroy something.
+    #[serde(default)]
     pub steps: Vec<McpStep>,
 }
 

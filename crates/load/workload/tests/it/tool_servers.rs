@@ -29,7 +29,13 @@ fn step(method: McpMethod, weight: f64) -> McpStep {
 }
 
 fn spec(revision: Revision, steps: Vec<McpStep>, turns: u16) -> ScenarioSpec {
-    let mcp = Some(McpSpec { revision, path: "/tools".to_owned(), delete: true, steps });
+    let mcp = Some(McpSpec {
+        revision,
+        path: "/tools".to_owned(),
+        delete: true,
+        tools: Vec::new(),
+        steps,
+    });
     ScenarioSpec { protocol: Dialect::Mcp, mcp, turns, content: sized(0), ..scenario() }
 }
 
@@ -341,7 +347,6 @@ fn steps_that_cannot_be_played_are_reported_with_their_key_and_fix() {
     let bytes = |min, max| Some(ByteRange { min, max });
     for (spec, part) in [
         (ScenarioSpec { mcp: None, ..one(ping()) }, "`mcp`: the protocol `mcp` has no steps"),
-        (old(Vec::new(), 1), "`mcp`: the protocol `mcp` has no steps"),
         (one(McpStep { weight: 0.0, ..ping() }), "`mcp`: the protocol `mcp` has no steps"),
         (
             old(vec![ping(), McpStep { weight: -1.0, ..ping() }], 1),

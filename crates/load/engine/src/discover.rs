@@ -1,0 +1,198 @@
+//! Asks tool servers for their tools, before a run is prepared.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, ScenarioId, TargetId};
+use plimsoll_plan::Plan;
+use plimsoll_protocol::rpc::Request as Message;
+use plimsoll_protocol::rpc::mcp::Revision;
+use plimsoll_protocol::{Dialect, RequestContent, Turn};
+use plimsoll_transport::{
+    Adds, Demand, EncodedRequest, Pool, PoolLimits, ReadBuffers, Request, ResponseHandler,
+    ResponseHead, RxClock, RxTime, TargetOpener,
+};
+use plimsoll_workload::{
+    AgentRole, DiscoveryAnswer, ScenarioSpec, ToolDiscovery, ToolProtocol, offered_to_model,
+};
+use tokio::runtime::{Builder, LocalOptions};
+
+use crate::error::EngineError;
+use crate::prepared::PreparedRun;
+
+/// How long each answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most bytes of a list of tools.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Fills in what a plan leaves to the tool servers: the steps of sessions whose scenario names
+/// none, and for agents the revision of MCP and the tools that the model is offered. The first
+/// target is asked. A plan that leaves nothing open sends nothing.
+///
+/// # Errors
+/// A server does not say which tools it has.
+pub fn discover(mut plan: Plan) -> Result<Plan, EngineError> {
+    let open: Vec<_> = (0..plan.scenarios.len()).filter(|index| is_open(&plan, *index)).collect();
+    if open.is_empty() {
+        return Ok(plan);
+    }
+    let run = PreparedRun::new(plan.clone())?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .map_err(EngineError::Worker)?;
+    runtime.block_on(async {
+        for index in open {
+            if plan.scenarios[index].agent.is_some() {
+                fill_agent(&run, &mut plan, index).await;
+            } else {
+                fill_steps(&run, &mut plan, index).await?;
+            }
+        }
+        Ok(plan)
+    })
+}
+
+/// Whether a scenario leaves something to the tool server.
+fn is_open(plan: &Plan, index: usize) -> bool {
+    let ScenarioSpec { agent, mcp, protocol, parameters, .. } = &plan.scenarios[index];
+    match agent {
+        Some(AgentRole::Agent(agent)) => {
+            let unknown = agent.revision.is_none() || !parameters.contains_key("tools");
+            agent.tools == ToolProtocol::Mcp && unknown
+        }
+        Some(_) => false,
+        None => *protocol == Dialect::Mcp && mcp.as_ref().is_some_and(|mcp| mcp.steps.is_empty()),
+    }
+}
+
+async fn fill_steps(run: &PreparedRun, plan: &mut Plan, index: usize) -> Result<(), EngineError> {
+    let name = plan.scenarios[index].name.clone();
+    let Some(mcp) = &mut plan.scenarios[index].mcp else { return Ok(()) };
+    let asked = ask(run, index, ToolDiscovery::new(mcp.revision, &mcp.path)).await;
+    let steps = asked.and_then(|tools| {
+        mcp.delete &= tools.deletes();
+        tools.steps(mcp)
+    });
+    let target = run.plan.targets.first().map(|target| target.url.to_string());
+    mcp.steps = steps.map_err(|cause| EngineError::Tools {
+        scenario: name,
+        target: target.unwrap_or_default(),
+        cause,
+    })?;
+    Ok(())
+}
+
+/// A server that does not answer leaves the agent as it is: it may not list what it calls.
+async fn fill_agent(run: &PreparedRun, plan: &mut Plan, index: usize) {
+    let is_part = |role: &AgentRole| matches!(role, AgentRole::Tools { of, .. } if *of == index);
+    let part = plan.scenarios.iter().position(|own| own.agent.as_ref().is_some_and(is_part));
+    let Some(AgentRole::Agent(agent)) = &plan.scenarios[index].agent else { return };
+    let Some(part) = part else { return };
+    let tried = match agent.revision {
+        Some(known) => vec![known],
+        None => vec![Revision::V20260728, Revision::V20251125],
+    };
+    for revision in tried {
+        let discovery = ToolDiscovery::new(revision, agent.tool_path());
+        let Ok(tools) = ask(run, part, discovery).await else { continue };
+        if let Some(mcp) = &mut plan.scenarios[part].mcp {
+            mcp.revision = revision;
+            mcp.delete = revision.has_sessions() && tools.deletes();
+        }
+        let scenario = &mut plan.scenarios[index];
+        if let Some(AgentRole::Agent(agent)) = &mut scenario.agent {
+            agent.revision = Some(revision);
+        }
+        if !scenario.parameters.contains_key("tools") && !tools.offered().is_empty() {
+            let offered = offered_to_model(tools.offered(), scenario.protocol);
+            scenario.parameters.insert("tools".to_owned(), offered);
+        }
+        return;
+    }
+}
+
+/// Carries out a session that asks for the tools.
+async fn ask(
+    run: &PreparedRun,
+    scenario: usize,
+    mut discovery: ToolDiscovery,
+) -> Result<ToolDiscovery, String> {
+    let connectors = run.connectors().map_err(|error| error.to_string())?;
+    let connector = connectors.into_iter().next().ok_or("there is no target")?;
+    let clock = MonotonicClock::start();
+    let rx_clock = Rc::new(RxClock::new(clock));
+    let pool = Pool::new(TargetOpener::new(&Rc::new(connector), &rx_clock), PoolLimits::default());
+    let buffers = RefCell::new(ReadBuffers::default());
+    let route = run.route(ScenarioId(u16::try_from(scenario).unwrap_or(0)), TargetId(0));
+    while let Some(message) = discovery.request() {
+        let mut reply = Reply::default();
+        let sent = send(&pool, &rx_clock, &buffers, route, &message, &mut reply);
+        let sent = tokio::time::timeout(PATIENCE, sent).await;
+        sent.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())))?;
+        let session = reply.session.as_deref();
+        discovery.note(DiscoveryAnswer { status: reply.status, session, body: &reply.body })?;
+    }
+    Ok(discovery)
+}
+
+async fn send(
+    pool: &Pool<TargetOpener<MonotonicClock>>,
+    rx_clock: &RxClock<MonotonicClock>,
+    buffers: &RefCell<ReadBuffers>,
+    route: &crate::route::Route,
+    message: &Message,
+    reply: &mut Reply,
+) -> Result<(), String> {
+    let turn = Turn { content: RequestContent::Rpc(message), stream: false, max_tokens: None };
+    let head = route.head(&turn).map_err(|error| error.to_string())?;
+    let mut encoded = EncodedRequest { head: Vec::new(), body: Vec::new() };
+    let written = route.encoder.encode_body(&turn, &mut encoded.body);
+    written.map_err(|error| error.to_string())?;
+    head.render(None, encoded.body.len(), &mut encoded.head);
+    let demand = Demand { adds: Adds::AtOnce, ..Demand::at(rx_clock.clock().now()) };
+    let acquired = pool.checkout(demand).await;
+    let mut lease = acquired.connection.map_err(|failure| failure.to_string())?;
+    let request = Request { head: &head, id: None, encoded, may_wait: false };
+    let exchange = lease.exchange(rx_clock, buffers, request, reply).await;
+    match exchange {
+        Ok(true) => lease.release(rx_clock.clock().now()),
+        Ok(false) => {}
+        // A stream that has brought its answer may go on.
+        Err(_) if !reply.body.is_empty() => {}
+        Err(failure) => return Err(failure.to_string()),
+    }
+    Ok(())
+}
+
+/// An answer, as it comes.
+#[derive(Default)]
+struct Reply {
+    status: u16,
+    session: Option<String>,
+    body: Vec<u8>,
+}
+
+impl ResponseHandler for Reply {
+    fn sent(&mut self, _: Moment, _: EncodedRequest) {}
+
+    fn received(&mut self, _: usize, _: RxTime) {}
+
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
+        self.session = head.header("mcp-session-id").map(str::to_owned);
+    }
+
+    fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {
+        let room = MOST_BYTES.saturating_sub(self.body.len()).min(bytes.len());
+        self.body.extend_from_slice(&bytes[..room]);
+        if self.body.len() < MOST_BYTES {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+}

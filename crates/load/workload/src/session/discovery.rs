@@ -1,0 +1,364 @@
+//! Asks a tool server for its tools before the load, and makes the steps of sessions of them.
+
+use std::sync::Arc;
+
+use plimsoll_protocol::rpc::mcp::{Ask, Call, List, Revision};
+use plimsoll_protocol::rpc::{self, Request};
+use serde_json::{Map, Value, json};
+
+use super::schema_arguments::arguments;
+use crate::spec::{ByteRange, McpMethod, McpSpec, McpStep};
+
+/// More pages are an endless list.
+const MOST_PAGES: u64 = 100;
+
+/// The length of drawn texts in arguments.
+const TEXTS: ByteRange = ByteRange { min: 16, max: 64 };
+
+/// Looking around is a tenth of what sessions do.
+const SHARE_OF_LISTS: f64 = 0.1;
+
+/// So many of a message's characters are shown.
+const SHOWN: usize = 200;
+
+/// An answer, as it came.
+#[derive(Clone, Copy, Debug)]
+pub struct DiscoveryAnswer<'a> {
+    /// HTTP status.
+    pub status: u16,
+    /// The session that its head names.
+    pub session: Option<&'a str>,
+    /// Its body: one document, or a stream of events.
+    pub body: &'a [u8],
+}
+
+/// One session that asks for the tools.
+#[derive(Debug)]
+pub struct ToolDiscovery {
+    revision: Revision,
+    path: Arc<str>,
+    phase: Phase,
+    id: u64,
+    session: Option<Arc<str>>,
+    version: Option<Arc<str>>,
+    cursor: Option<String>,
+    tools: Vec<Value>,
+    deletes: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Initialize,
+    Initialized,
+    List,
+    End,
+    Over,
+}
+
+impl ToolDiscovery {
+    /// A session in this revision, at this path.
+    pub fn new(revision: Revision, path: &str) -> Self {
+        Self {
+            revision,
+            path: path.into(),
+            phase: if revision.has_sessions() { Phase::Initialize } else { Phase::List },
+            id: 1,
+            session: None,
+            version: None,
+            cursor: None,
+            tools: Vec::new(),
+            deletes: true,
+        }
+    }
+
+    /// The next message; `None` after the last one.
+    pub fn request(&self) -> Option<Request> {
+        let ask = match self.phase {
+            Phase::Initialize => Ask::Initialize,
+            Phase::Initialized => Ask::Initialized,
+            Phase::List => Ask::List { list: List::Tools, cursor: self.cursor.clone() },
+            Phase::End => Ask::EndSession,
+            Phase::Over => return None,
+        };
+        let call = Call {
+            revision: self.revision,
+            version: self.version.clone(),
+            session: self.session.clone(),
+            ask,
+        };
+        Some(Request { path: Arc::clone(&self.path), id: self.id, call: rpc::Call::Mcp(call) })
+    }
+
+    /// Takes the answer to it.
+    ///
+    /// # Errors
+    /// The server refuses, or does not answer as MCP has it; in words.
+    pub fn note(&mut self, answer: DiscoveryAnswer<'_>) -> Result<(), String> {
+        let phase = self.phase;
+        if phase == Phase::End {
+            // Servers may refuse to end sessions.
+            self.deletes = (200..300).contains(&answer.status);
+            self.phase = Phase::Over;
+            return Ok(());
+        }
+        if !(200..300).contains(&answer.status) {
+            return Err(format!("it answers with {}{}", answer.status, shown(answer.body)));
+        }
+        self.id += 1;
+        match phase {
+            Phase::Initialize => {
+                let result = result(answer.body)?;
+                let version = result.get("protocolVersion").and_then(Value::as_str);
+                self.version = version.map(Arc::from);
+                self.session = answer.session.map(Arc::from);
+                self.phase = Phase::Initialized;
+            }
+            Phase::Initialized => self.phase = Phase::List,
+            _ => {
+                let mut result = result(answer.body)?;
+                let Some(Value::Array(tools)) = result.get_mut("tools").map(Value::take) else {
+                    return Err("its list of tools has no `tools`".to_owned());
+                };
+                self.tools.extend(tools);
+                self.cursor = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+                self.phase = match (&self.cursor, &self.session) {
+                    (Some(_), _) if self.id < MOST_PAGES => Phase::List,
+                    (_, Some(_)) => Phase::End,
+                    _ => Phase::Over,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the server ends sessions when it is asked to.
+    pub const fn deletes(&self) -> bool {
+        self.deletes
+    }
+
+    /// The steps of sessions: a call of each tool, with arguments that fit its schema, and a look
+    /// at the list. Tools that say they destroy something are left out, unless they are named.
+    ///
+    /// # Errors
+    /// There is no tool, or one that is named is missing; in words.
+    pub fn steps(&self, spec: &McpSpec) -> Result<Vec<McpStep>, String> {
+        let known: Vec<_> = self.tools.iter().filter_map(name_of).collect();
+        if let Some(missing) = spec.tools.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(format!("it has no tool `{missing}`, but {}", known.join(", ")));
+        }
+        let wanted = |tool: &&Value| {
+            let destroys = tool.pointer("/annotations/destructiveHint") == Some(&Value::Bool(true));
+            let named = name_of(tool).is_some_and(|name| spec.tools.iter().any(|own| own == name));
+            named || (spec.tools.is_empty() && !destroys)
+        };
+        let mut steps: Vec<_> = self.tools.iter().filter(wanted).filter_map(step).collect();
+        if steps.is_empty() {
+            return Err(match known.as_slice() {
+                [] => "it has no tools; write `mcp.steps`, like `- {method: resources/list}`"
+                    .to_owned(),
+                known => format!(
+                    "all of its tools say that they destroy something ({}); name those to call in `mcp.tools`",
+                    known.join(", ")
+                ),
+            });
+        }
+        let weight = steps.len() as f64 * SHARE_OF_LISTS;
+        steps.push(McpStep { weight, ..plain(McpMethod::ListTools) });
+        Ok(steps)
+    }
+
+    /// The tools as a model is offered them.
+    pub fn offered(&self) -> &[Value] {
+        &self.tools
+    }
+}
+
+fn name_of(tool: &Value) -> Option<&str> {
+    tool.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())
+}
+
+fn step(tool: &Value) -> Option<McpStep> {
+    let generated = arguments(tool.get("inputSchema").unwrap_or(&Value::Null));
+    let mut step = plain(McpMethod::CallTool);
+    step.name = Some(name_of(tool)?.to_owned());
+    step.arguments = generated.fixed;
+    if let Some(text) = generated.text {
+        step.arguments.remove(&text);
+        step.argument = text;
+        step.argument_bytes = Some(TEXTS);
+    }
+    Some(step)
+}
+
+fn plain(method: McpMethod) -> McpStep {
+    McpStep {
+        method,
+        weight: 1.0,
+        name: None,
+        arguments: Map::new(),
+        argument_bytes: None,
+        argument: "text".to_owned(),
+        progress: false,
+        cancel_after: None,
+    }
+}
+
+/// The result in an answer of JSON-RPC: one document, or the event of a stream that has it.
+fn result(body: &[u8]) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(body);
+    let documents = std::iter::once(text.as_ref().trim());
+    let events = text.lines().filter_map(|line| line.strip_prefix("data:").map(str::trim));
+    for message in documents.chain(events) {
+        let Ok(Value::Object(mut message)) = serde_json::from_str(message) else { continue };
+        if let Some(error) = message.get("error") {
+            let text = error.get("message").and_then(Value::as_str).unwrap_or("an error");
+            let code = error.get("code").cloned().unwrap_or(Value::Null);
+            return Err(format!("it answers with the error {code}: {text}"));
+        }
+        if let Some(result) = message.remove("result") {
+            return Ok(result);
+        }
+    }
+    Err(format!("its answer is none of JSON-RPC{}", shown(body)))
+}
+
+fn shown(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN)]);
+    let error: Option<Value> = serde_json::from_slice(body).ok();
+    let message = error.as_ref().and_then(|error| {
+        let inner = error.pointer("/error/message").or_else(|| error.get("message"));
+        inner.and_then(Value::as_str)
+    });
+    let line = message.unwrap_or(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().filter(|c| !c.is_control()).take(SHOWN).collect();
+    if line.is_empty() { String::new() } else { format!(": {line}") }
+}
+
+/// Tools of a server as the requests of a protocol offer them to a model.
+pub fn offered_to_model(tools: &[Value], dialect: plimsoll_protocol::Dialect) -> Value {
+    use plimsoll_protocol::Dialect;
+    let offered = tools.iter().filter_map(|tool| {
+        let name = name_of(tool)?;
+        let description = tool.get("description").cloned().unwrap_or_else(|| "".into());
+        let schema = tool.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
+        Some(match dialect {
+            Dialect::AnthropicMessages => {
+                json!({"name": name, "description": description, "input_schema": schema})
+            }
+            Dialect::OpenaiResponses => json!({
+                "type": "function", "name": name, "description": description, "parameters": schema
+            }),
+            _ => json!({"type": "function", "function": {
+                "name": name, "description": description, "parameters": schema
+            }}),
+        })
+    });
+    Value::Array(offered.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measure::Operation;
+
+    use super::*;
+
+    fn spec(tools: &[&str]) -> McpSpec {
+        McpSpec {
+            revision: Revision::default(),
+            path: String::new(),
+            delete: true,
+            tools: tools.iter().map(|name| (*name).to_owned()).collect(),
+            steps: Vec::new(),
+        }
+    }
+
+    fn answer<'a>(status: u16, body: &'a str, session: Option<&'a str>) -> DiscoveryAnswer<'a> {
+        DiscoveryAnswer { status, session, body: body.as_bytes() }
+    }
+
+    const FIRST: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"nextCursor":"b","tools":[
+        {"name":"search","inputSchema":{"type":"object","properties":{"q":{"type":"string"},
+            "top":{"type":"integer","minimum":3}},"required":["q","top"]}},
+        {"name":"wipe","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}}]}}"#;
+    const SECOND: &str = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"tools\":[{\"name\":\"now\"}]}}\n\n";
+
+    fn asked() -> ToolDiscovery {
+        let mut discovery = ToolDiscovery::new(Revision::V20251125, "/mcp");
+        let mut operations = Vec::new();
+        for (status, body, session) in [
+            (
+                200,
+                r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}"#,
+                Some("s-1"),
+            ),
+            (202, "", None),
+            (200, FIRST, None),
+            (200, SECOND, None),
+            (405, "", None),
+        ] {
+            operations.push(discovery.request().unwrap().operation());
+            discovery.note(answer(status, body, session)).unwrap();
+        }
+        assert_eq!(discovery.request(), None);
+        assert_eq!(
+            operations,
+            [
+                Operation::Initialize,
+                Operation::Initialized,
+                Operation::ListTools,
+                Operation::ListTools,
+                Operation::EndSession
+            ]
+        );
+        assert!(!discovery.deletes(), "the server refuses to end sessions");
+        discovery
+    }
+
+    #[test]
+    fn every_tool_becomes_a_call_with_arguments_of_its_schema() {
+        let steps = asked().steps(&spec(&[])).unwrap();
+        let names: Vec<_> = steps.iter().map(|step| step.name.as_deref()).collect();
+        assert_eq!(names, [Some("search"), Some("now"), None], "nothing is destroyed");
+        assert_eq!(Value::Object(steps[0].arguments.clone()), json!({"top": 3}));
+        assert_eq!((steps[0].argument.as_str(), steps[0].argument_bytes), ("q", Some(TEXTS)));
+        assert_eq!((steps[1].argument_bytes, steps[2].method), (None, McpMethod::ListTools));
+        let named = asked().steps(&spec(&["wipe"])).unwrap();
+        assert_eq!(named[0].name.as_deref(), Some("wipe"));
+        let missing = asked().steps(&spec(&["gone"])).unwrap_err();
+        assert_eq!(missing, "it has no tool `gone`, but search, wipe, now");
+    }
+
+    #[test]
+    fn what_goes_wrong_is_said_in_the_words_of_the_server() {
+        let new = || ToolDiscovery::new(Revision::V20260728, "");
+        for (status, body, sentence) in [
+            (
+                400,
+                r#"{"error":{"code":-32000,"message":"no session"}}"#,
+                "it answers with 400: no session",
+            ),
+            (
+                200,
+                r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"what?"}}"#,
+                "it answers with the error -32601: what?",
+            ),
+            (200, "<html>", "its answer is none of JSON-RPC: <html>"),
+            (200, r#"{"result":{}}"#, "its list of tools has no `tools`"),
+        ] {
+            assert_eq!(new().note(answer(status, body, None)).unwrap_err(), sentence);
+        }
+        let mut empty = new();
+        empty.note(answer(200, r#"{"result":{"tools":[]}}"#, None)).unwrap();
+        assert!(empty.steps(&spec(&[])).unwrap_err().contains("it has no tools"));
+    }
+
+    #[test]
+    fn models_are_offered_the_tools_in_the_shape_of_their_protocol() {
+        use plimsoll_protocol::Dialect;
+        let tools = [json!({"name": "a", "description": "d", "inputSchema": {"type": "object"}})];
+        let of = |dialect| offered_to_model(&tools, dialect)[0].clone();
+        assert_eq!(of(Dialect::OpenaiChat)["function"]["name"], "a");
+        assert_eq!(of(Dialect::OpenaiResponses)["parameters"]["type"], "object");
+        assert_eq!(of(Dialect::AnthropicMessages)["input_schema"]["type"], "object");
+    }
+}
