@@ -16,7 +16,7 @@ use crate::agent::{Answer, Task, name_calls};
 use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
 use crate::prepared::PreparedWorkload;
-use crate::prompt_builder::{Marker, Preamble, PromptPart};
+use crate::prompt_builder::{BlockSizes, Marker, Preamble, PromptPart};
 use crate::scenario::{RequestKind, Scenario};
 use crate::session::Session;
 use crate::template::PlaceholderValues;
@@ -179,11 +179,16 @@ impl Conversation {
         if self.row.is_some() { 1 } else { self.spec().turns }
     }
 
+    /// Whether the current turn ends the session of a task that has ended: it is no part of it.
+    pub fn task_is_closing(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.is_closing())
+    }
+
     /// Whether all turns are done.
     pub fn is_over(&self) -> bool {
         match (&self.session, &self.task) {
             (Some(session), _) => session.is_over(),
-            (None, Some(task)) => task.end().is_some(),
+            (None, Some(task)) => task.is_over(),
             (None, None) => self.turn >= self.planned_turns(),
         }
     }
@@ -226,7 +231,11 @@ impl Conversation {
             CurrentRequest::Rpc(request) => request.streams(),
             _ => scenario.stream,
         };
-        Some(Turn { content, stream, max_tokens: limit.or(scenario.max_tokens) })
+        Some(Turn {
+            content,
+            stream,
+            max_tokens: limit.or_else(|| scenario.output_limit(self.seed, self.turn)),
+        })
     }
 
     /// Frees the text of the last turn, where it can be made again. To be called when its request
@@ -336,7 +345,7 @@ impl Conversation {
                 if row.hash_ids.is_empty() {
                     PromptPart::Words(self.seed.rng("line", 0), tokens)
                 } else {
-                    PromptPart::Blocks(row.hash_ids, tokens)
+                    PromptPart::Blocks(row.hash_ids, BlockSizes { tokens, block: row.block_tokens })
                 }
             }
         }

@@ -102,6 +102,20 @@ pub enum ScenarioFault {
         /// Number of turns.
         turns: u16,
     },
+    /// The file of a body cannot be read.
+    #[error("`{file}` cannot be read ({cause}): name a file that can")]
+    BodyFile {
+        /// The file.
+        file: String,
+        /// The reason.
+        cause: String,
+    },
+    /// A body and a file of one: leave one out.
+    #[error("there is a `body` as well: leave one of the two out")]
+    TwoBodies,
+    /// A distribution of lengths that is none; the message says how to write one.
+    #[error("{0}")]
+    Length(&'static str),
     /// The text would have no tokens, or more than a request can carry.
     #[error("{0} tokens are out of range: ask for 1 to {MAX_TOKENS}")]
     Tokens(u32),
@@ -192,6 +206,22 @@ pub enum TraceFault {
         "the header is `{0}`: expected `TIMESTAMP,ContextTokens,GeneratedTokens` (or is this `format: mooncake`?)"
     )]
     Header(String),
+    /// The first line of BurstGPT's table lacks a column.
+    #[error(
+        "the header is `{0}`: expected `Timestamp`, `Request tokens` and `Response tokens` (BurstGPT)"
+    )]
+    BurstHeader(String),
+    /// A line of BurstGPT's table with more or fewer columns than its header.
+    #[error("{found} columns: expected {expected}, as in the header")]
+    BurstColumns {
+        /// Columns of the line.
+        found: usize,
+        /// Columns of the header.
+        expected: usize,
+    },
+    /// A time that is no number of seconds.
+    #[error("Timestamp `{0}` is not a time: write seconds, like `5` or `5.25`")]
+    Seconds(String),
     /// A line with more or fewer columns.
     #[error("{0} columns: expected 3 (TIMESTAMP,ContextTokens,GeneratedTokens)")]
     Columns(usize),
@@ -208,11 +238,13 @@ pub enum TraceFault {
     },
     /// A line that is not the expected JSON object.
     #[error(
-        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N, \"hash_ids\": [N, ...]}}"
+        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N}}, and \"hash_ids\": [N, ...] if prompts share text"
     )]
     Json(String),
     /// The ids do not cover the input.
-    #[error("hash_ids has {found} ids for an input_length of {input}: expected {}, one for every 512 tokens", input.div_ceil(512))]
+    #[error(
+        "no size of blocks explains the hash_ids of all rows (one has {found} ids for an input_length of {input}): write `block_size` of the trace"
+    )]
     Blocks {
         /// Number of ids.
         found: usize,

@@ -1,5 +1,8 @@
 //! Requests of the `http` protocol, fixed or with placeholders that each turn fills in.
 
+use std::fs;
+use std::sync::Arc;
+
 use plimsoll_protocol::HttpContent;
 
 use crate::error::{ScenarioFault, TemplateFault};
@@ -21,8 +24,15 @@ pub(crate) struct HttpTemplates {
     method: String,
     path: Template,
     headers: Vec<(String, Template)>,
-    body: Template,
-    body_encoding: PromptEncoding,
+    body: Body,
+}
+
+/// The body of a request.
+#[derive(Debug)]
+enum Body {
+    Template(Template, PromptEncoding),
+    /// The bytes of a file.
+    Raw(Arc<[u8]>),
 }
 
 impl HttpRequest {
@@ -36,7 +46,7 @@ impl HttpRequest {
                 .ok()
         };
         let path = parse("http.path".to_owned(), &spec.path);
-        let body = parse("http.body".to_owned(), &spec.body);
+        let template = parse("http.body".to_owned(), &spec.body);
         let headers: Vec<_> = spec
             .headers
             .iter()
@@ -44,12 +54,34 @@ impl HttpRequest {
                 Some((name.clone(), parse(format!("http.headers.{name}"), value)?))
             })
             .collect();
+        let body = match &spec.body_file {
+            None => template.map(|text| Body::Template(text, PromptEncoding::of_body(&spec.body))),
+            Some(_) if !spec.body.is_empty() => {
+                faults.push(("http.body_file".to_owned(), ScenarioFault::TwoBodies));
+                None
+            }
+            Some(file) => fs::read(file)
+                .map(|bytes| Body::Raw(bytes.into()))
+                .map_err(|error| {
+                    let (file, cause) = (file.display().to_string(), error.to_string());
+                    let fault = ScenarioFault::BodyFile { file, cause };
+                    faults.push(("http.body_file".to_owned(), fault));
+                })
+                .ok(),
+        };
         let (Some(path), Some(body), true) = (path, body, faults.is_empty()) else {
             return Err(faults);
         };
-        let (method, body_encoding) = (spec.method.clone(), PromptEncoding::of_body(&spec.body));
-        let templates = HttpTemplates { method, path, headers, body, body_encoding };
-        Ok(if templates.is_fixed() { Self::Fixed(spec.into()) } else { Self::Filled(templates) })
+        let templates = HttpTemplates { method: spec.method.clone(), path, headers, body };
+        Ok(if templates.is_fixed() {
+            let mut content = HttpContent::from(spec);
+            if let Body::Raw(bytes) = &templates.body {
+                content.body = bytes.to_vec();
+            }
+            Self::Fixed(content)
+        } else {
+            Self::Filled(templates)
+        })
     }
 
     /// Whether a placeholder asks for the content.
@@ -64,7 +96,11 @@ impl HttpRequest {
 impl HttpTemplates {
     fn parts(&self) -> impl Iterator<Item = &Template> {
         let headers = self.headers.iter().map(|(_, value)| value);
-        [&self.path, &self.body].into_iter().chain(headers)
+        let body = match &self.body {
+            Body::Template(body, _) => Some(body),
+            Body::Raw(_) => None,
+        };
+        [&self.path].into_iter().chain(body).chain(headers)
     }
 
     /// Whether a placeholder asks for the content.
@@ -85,7 +121,10 @@ impl HttpTemplates {
                 (name.clone(), value.fill(&mut values, PromptEncoding::Header))
             })
             .collect();
-        let body = self.body.fill(&mut values, self.body_encoding).into_bytes();
+        let body = match &self.body {
+            Body::Template(body, encoding) => body.fill(&mut values, *encoding).into_bytes(),
+            Body::Raw(bytes) => bytes.to_vec(),
+        };
         HttpContent { method: self.method.clone(), path, headers, body }
     }
 }

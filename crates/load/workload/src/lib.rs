@@ -38,12 +38,13 @@ pub use error::{
     WorkloadError,
 };
 pub use id::{ConversationId, RequestId, conversation_id, id_rank, request_id};
-pub use session::RpcEnd;
+pub use session::{DiscoveryAnswer, RpcEnd, ToolDiscovery, offered_to_model};
 pub use spec::{
     A2aAction, A2aSpec, A2aStep, AgentRole, AgentSpec, ApproveSpec, ByteRange, CacheMode, Content,
-    DurationSpec, ExpectedDecision, HttpSpec, McpMethod, McpSpec, McpStep, PolicyDecisionSpec,
-    PrefixPool, ResponseMatch, ScenarioSpec, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec,
-    WebSocketSpec, part_names, with_parts,
+    DurationSpec, ExpectedDecision, HttpSpec, LengthDistribution, LengthSpec, LognormalLength,
+    McpMethod, McpSpec, McpStep, PolicyDecisionSpec, PrefixPool, ResponseMatch, ScenarioSpec,
+    StatusSet, StatusSetError, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec, WebSocketSpec,
+    part_names, with_parts,
 };
 pub use token_counter::READS_TOKENIZERS;
 pub use trace::{Trace, TraceRow};

@@ -12,7 +12,9 @@ use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
 use crate::http_request::HttpRequest;
 use crate::prompt_builder::{Marker, Preamble, PromptPart};
 use crate::session::SessionPlan;
-use crate::spec::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
+use crate::spec::{
+    CacheMode, Content, DurationSpec, LengthSpec, PrefixPool, ScenarioSpec, SystemPrompt,
+};
 
 /// A scenario, checked and ready for conversations.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub(crate) struct Scenario {
     pub(crate) turns: u16,
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u32>,
+    output_tokens: Option<LengthSpec>,
     /// What every tool call is answered with.
     pub(crate) tool_result: Arc<str>,
     /// Only of an agent: boxed, as all scenarios lie side by side.
@@ -55,7 +58,7 @@ enum TextSource {
     Fixed(Arc<str>),
     Pool(Vec<Arc<str>>),
     Script(Vec<Arc<str>>),
-    Sized(u32),
+    Sized(LengthSpec),
 }
 
 impl Scenario {
@@ -83,6 +86,7 @@ impl Scenario {
             turns: spec.turns,
             stream: spec.stream,
             max_tokens: spec.max_tokens,
+            output_tokens: spec.output_tokens.clone(),
             tool_result: spec.tool_result.as_str().into(),
             agent: agent.map(Box::new),
             content,
@@ -133,6 +137,13 @@ impl Scenario {
         self.content.part(turn, conversation.rng("line", u64::from(turn)))
     }
 
+    /// The most output tokens of a turn.
+    pub(crate) fn output_limit(&self, conversation: Seed, turn: u16) -> Option<u32> {
+        let drawn = self.output_tokens.as_ref();
+        let drawn = drawn.map(|length| length.sample(&mut conversation.rng("output", turn.into())));
+        drawn.or(self.max_tokens)
+    }
+
     /// The pause before a turn.
     pub(crate) fn think_time(&self, conversation: Seed, turn: u16) -> Nanos {
         match (turn, self.think) {
@@ -152,7 +163,10 @@ impl TextSource {
             }
             // There is a text for every turn, which was checked.
             Self::Script(texts) => PromptPart::Text(&texts[usize::from(turn)]),
-            Self::Sized(tokens) => PromptPart::Words(rng, *tokens),
+            Self::Sized(length) => {
+                let tokens = length.sample(&mut rng);
+                PromptPart::Words(rng, tokens)
+            }
         }
     }
 }
@@ -228,14 +242,14 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Script(shared(script))
             }
-            Content::Sized { approx_input_tokens: 0 }
+            Content::Sized { approx_input_tokens: LengthSpec::Fixed(0) }
                 if matches!(self.spec.protocol, Dialect::Http | Dialect::Mcp) =>
             {
                 TextSource::Fixed(Arc::default())
             }
             Content::Sized { approx_input_tokens } => {
-                self.tokens("content.approx_input_tokens", *approx_input_tokens);
-                TextSource::Sized(*approx_input_tokens)
+                self.length("content.approx_input_tokens", approx_input_tokens);
+                TextSource::Sized(approx_input_tokens.clone())
             }
         }
     }
@@ -245,7 +259,7 @@ impl ScenarioCheck<'_> {
             SystemPrompt::Text(text) => TextSource::Fixed(text.as_str().into()),
             SystemPrompt::ApproxTokens(tokens) => {
                 self.tokens("system.approx_tokens", *tokens);
-                TextSource::Sized(*tokens)
+                TextSource::Sized(LengthSpec::Fixed(*tokens))
             }
         })
     }
@@ -261,11 +275,25 @@ impl ScenarioCheck<'_> {
         if !think_time.is_none_or(|think| think.is_valid()) {
             self.report("think_time", ScenarioFault::Duration);
         }
+        if let Some(length) = &self.spec.output_tokens {
+            self.length("output_tokens", length);
+        }
         let Some(PrefixPool { count, approx_tokens }) = prefix_pool else { return };
         if count == 0 {
             self.report("prefix_pool.count", ScenarioFault::NoPrefixes);
         }
         self.tokens("prefix_pool.approx_tokens", approx_tokens);
+    }
+
+    fn length(&mut self, field: &str, length: &LengthSpec) {
+        match length {
+            LengthSpec::Fixed(tokens) => self.tokens(field, *tokens),
+            drawn @ LengthSpec::Drawn(_) => {
+                if let Some(fault) = drawn.fault() {
+                    self.report(field, ScenarioFault::Length(fault));
+                }
+            }
+        }
     }
 
     fn tokens(&mut self, field: &str, tokens: u32) {

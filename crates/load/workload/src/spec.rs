@@ -3,9 +3,11 @@
 mod a2a;
 mod agent;
 mod duration;
+mod length;
 mod mcp;
 mod policy;
 mod schema;
+mod status_set;
 mod system;
 
 use std::collections::BTreeMap;
@@ -19,8 +21,10 @@ use serde::{Deserialize, Serialize};
 pub use a2a::{A2aAction, A2aSpec, A2aStep};
 pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
 pub use duration::DurationSpec;
+pub use length::{LengthDistribution, LengthSpec, LognormalLength};
 pub use mcp::{ByteRange, McpMethod, McpSpec, McpStep};
 pub use policy::{ExpectedDecision, PolicyDecisionSpec, ResponseMatch};
+pub use status_set::{StatusSet, StatusSetError};
 pub use system::SystemPrompt;
 
 /// Whether prompts may hit caches between here and the model.
@@ -52,8 +56,9 @@ pub enum Content {
     },
     /// Synthetic text of about a given number of tokens for every turn.
     Sized {
-        /// Tokens per turn: counted with the profile's tokenizer if it names one, else estimated.
-        approx_input_tokens: u32,
+        /// Tokens per turn: counted with the profile's tokenizer if it names one, else estimated. A
+        /// number, or a distribution like `{mean: 550, stddev: 100}`.
+        approx_input_tokens: LengthSpec,
     },
 }
 
@@ -92,6 +97,14 @@ pub struct HttpSpec {
     /// Body.
     #[serde(default)]
     pub body: String,
+    /// A file that is sent as the body, byte by byte, relative to the profile. Nothing in it is
+    /// replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_file: Option<PathBuf>,
+    /// Statuses of answers that are measured as good ones: `200, 304, 404`, `2xx`, `any`, or a
+    /// list. Left out: 2xx and 304.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<StatusSet>,
 }
 
 fn get() -> String {
@@ -133,6 +146,9 @@ pub struct ScenarioSpec {
     pub content: Content,
     /// Most output tokens per turn.
     pub max_tokens: Option<u32>,
+    /// The same, drawn for each turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<LengthSpec>,
     /// The name of the output token limit in `openai-chat`.
     pub max_tokens_field: TokenLimit,
     /// What every tool call of the model is answered with.
@@ -181,6 +197,7 @@ impl ScenarioSpec {
             system: None,
             content,
             max_tokens: None,
+            output_tokens: None,
             max_tokens_field: TokenLimit::default(),
             tool_result: "ok".to_owned(),
             think_time: None,
@@ -206,8 +223,11 @@ impl ScenarioSpec {
 pub enum TraceFormat {
     /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens` (Azure LLM inference trace 2023).
     Azure,
-    /// JSON lines with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` (Mooncake).
+    /// JSON lines with `timestamp` (ms), `input_length`, `output_length` and, where prompts share
+    /// text, `hash_ids` (Mooncake).
     Mooncake,
+    /// CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens` (`BurstGPT`).
+    Burstgpt,
 }
 
 /// A trace that gives arrival times, input and output lengths, and shared prefixes.
@@ -218,6 +238,10 @@ pub struct TraceSpec {
     pub file: PathBuf,
     /// Its format.
     pub format: TraceFormat,
+    /// Tokens that one of the `hash_ids` stands for. Left out: it follows from the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub block_size: Option<u32>,
     /// Playing speed relative to the recording: 10 plays ten minutes in one.
     #[serde(default = "one")]
     pub time_scale: f64,

@@ -12,7 +12,9 @@ impl ScenarioCheck<'_> {
         let spec: Option<&McpSpec> = self.spec.mcp.as_ref();
         let steps = spec.map_or(&[][..], |spec| &spec.steps);
         // Of an agent's part the model chooses the calls.
-        if !self.spec.agent.as_ref().is_some_and(AgentRole::is_part) {
+        // And a scenario without steps leaves them to the server.
+        let is_part = self.spec.agent.as_ref().is_some_and(AgentRole::is_part);
+        if !is_part && (spec.is_none() || !steps.is_empty()) {
             self.weights("mcp", steps.iter().map(|step| step.weight));
         }
         let spec = spec?;

@@ -14,6 +14,8 @@ fn plain(path: &str, header: &str, body: &str) -> ScenarioSpec {
         path: path.to_owned(),
         headers: BTreeMap::from([("X-Test".to_owned(), header.to_owned())]),
         body: body.to_owned(),
+        body_file: None,
+        expect: None,
     };
     ScenarioSpec { protocol: Dialect::Http, http: Some(http), ..scenario() }
 }

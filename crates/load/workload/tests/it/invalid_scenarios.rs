@@ -23,7 +23,8 @@ fn every_fault_is_reported_with_its_key_and_fix() {
     let script = Content::Scripted { script: vec!["one".to_owned()] };
     let http = |path: &str| {
         let (method, path) = ("GET".to_owned(), path.to_owned());
-        Some(HttpSpec { method, path, headers: BTreeMap::new(), body: String::new() })
+        let (headers, body) = (BTreeMap::new(), String::new());
+        Some(HttpSpec { method, path, headers, body, body_file: None, expect: None })
     };
     let pool = |count, approx_tokens| Some(PrefixPool { count, approx_tokens });
     let swapped = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
@@ -126,6 +127,8 @@ fn all_faults_of_all_scenarios_are_reported_at_once() {
         path: "{{b}}".to_owned(),
         headers,
         body: "{{c}}".to_owned(),
+        body_file: None,
+        expect: None,
     };
     let one = ScenarioSpec { name: "one".to_owned(), turns: 0, weight: -1.0, ..scenario() };
     let protocol = Dialect::Http;

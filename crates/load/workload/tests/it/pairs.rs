@@ -59,6 +59,8 @@ fn http(path: &str, body: &str) -> ScenarioSpec {
         path: path.to_owned(),
         headers: [("x-seq".to_owned(), "{{seq}}".to_owned())].into(),
         body: body.to_owned(),
+        body_file: None,
+        expect: None,
     };
     ScenarioSpec {
         protocol: Dialect::Http,

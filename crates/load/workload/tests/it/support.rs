@@ -21,6 +21,7 @@ pub(crate) fn scenario() -> ScenarioSpec {
         system: None,
         content: Content::Pool { prompts: vec!["hello".to_owned()] },
         max_tokens: Some(64),
+        output_tokens: None,
         max_tokens_field: TokenLimit::MaxTokens,
         tool_result: "done".to_owned(),
         think_time: None,
@@ -40,6 +41,7 @@ pub(crate) fn scenario() -> ScenarioSpec {
 }
 
 pub(crate) const fn sized(approx_input_tokens: u32) -> Content {
+    let approx_input_tokens = plimsoll_workload::LengthSpec::Fixed(approx_input_tokens);
     Content::Sized { approx_input_tokens }
 }
 
