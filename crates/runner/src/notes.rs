@@ -1,7 +1,8 @@
 //! The notes of a report: facts besides the numbers that a reader must know.
 
-use plimsoll_engine::{Cause, ProbeFinding, ProbeReport, REFUSED_USAGE};
+use plimsoll_engine::{Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE};
 use plimsoll_measure::Stripe;
+use plimsoll_metrics::TargetInfo;
 use plimsoll_plan::{Plan, Scheme};
 
 use crate::secrets::Secrets;
@@ -65,6 +66,10 @@ pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
     shown
         .map(|cause| {
             let first = shorten(&secrets.redact(&cause.first));
+            if cause.kind == FOLLOWED_REDIRECTS {
+                let s = if cause.count == 1 { " was" } else { "s were" };
+                return format!("{} redirect{s} followed, the first to {first}", cause.count);
+            }
             if cause.kind == REFUSED_USAGE {
                 let answers = cause.count;
                 return format!(
@@ -73,6 +78,24 @@ pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
                 );
             }
             format!("{} x {}; the first message: {first}", cause.count, cause.kind)
+        })
+        .collect()
+}
+
+/// Where the connections went, for each target whose name has several addresses.
+pub(crate) fn for_addresses(targets: &[TargetInfo]) -> Vec<String> {
+    let several = targets.iter().filter(|target: &&TargetInfo| target.addresses.len() > 1);
+    several
+        .map(|target| {
+            let of_each: Vec<_> = target
+                .addresses
+                .iter()
+                .map(|(address, connections)| format!("{address} x {connections}"))
+                .collect();
+            let (name, count, list) = (&target.name, of_each.len(), of_each.join(", "));
+            let silent = target.addresses.values().filter(|connections| **connections == 0).count();
+            let gone = if silent > 0 { "; those with none did not answer" } else { "" };
+            format!("{name} has {count} addresses, connections: {list}{gone}")
         })
         .collect()
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::{
     Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedPage, WatchedProcess,
+    discover,
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
@@ -59,13 +60,13 @@ impl fmt::Debug for Runner {
 }
 
 impl Runner {
-    /// Prepares a plan.
+    /// Prepares a plan. What it leaves to tool servers, they are asked for.
     ///
     /// # Errors
-    /// As [`Run::prepare`].
+    /// As [`Run::prepare`] and [`discover`].
     pub fn new(plan: Plan) -> Result<Self, RunnerError> {
         let secrets = Secrets::of(&plan);
-        let run = Run::prepare(plan)?;
+        let run = Run::prepare(discover(plan)?)?;
         let mut metadata = run.metadata();
         metadata.notes = notes::before_load(run.plan());
         Ok(Self {
@@ -413,6 +414,8 @@ impl Finished {
         let truncated = self.result.sink.error.as_ref();
         let truncated = truncated.map(|error| format!("results.jsonl is incomplete: {error}"));
         metadata.notes.extend(truncated);
+        metadata.notes.extend(self.result.spent.clone());
+        metadata.notes.extend(notes::for_addresses(&metadata.targets));
         metadata.notes.extend(notes::for_failures(&self.result.causes, &self.secrets));
         metadata
     }

@@ -45,7 +45,9 @@ impl Secrets {
         let headers = of_targets.chain(of_scenarios).filter(|(name, _)| !is_shown_header(name));
         let (named, others): (Vec<_>, Vec<_>) =
             headers.chain(queries).partition(|(name, _)| names_credential(name));
-        let named = named.into_iter().map(|(_, value)| value);
+        let proxy = plan.reach.proxy.as_ref().and_then(|proxy| proxy.credentials.as_ref());
+        let proxy = proxy.map(|(_, password)| password.as_str());
+        let named = named.into_iter().map(|(_, value)| value).chain(proxy);
         let others = others.into_iter().map(|(_, value)| value);
         Self::new(keys.chain(named), others)
     }

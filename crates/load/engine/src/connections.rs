@@ -1,5 +1,7 @@
 //! The connections of a virtual user or a worker, by target.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,7 +22,12 @@ const MAX_AHEAD: usize = 256;
 /// One pool of connections per target: those of one virtual user, or those that a worker's
 /// conversations share.
 #[derive(Debug)]
-pub(crate) struct ConnectionSet(Vec<Pool>);
+pub(crate) struct ConnectionSet {
+    targets: Vec<Pool>,
+    /// Servers that are no targets, by their origins: redirects lead there.
+    elsewhere: RefCell<BTreeMap<String, Rc<Pool>>>,
+    limits: PoolLimits,
+}
 
 impl ConnectionSet {
     /// Empty pools for the targets of these connectors.
@@ -29,22 +36,35 @@ impl ConnectionSet {
         rx_clock: &Rc<RxClock<WorkerClock>>,
         limits: PoolLimits,
     ) -> Self {
-        Self(
-            connectors
-                .iter()
-                .map(|connector| Pool::new(TargetOpener::new(connector, rx_clock), limits))
-                .collect(),
-        )
+        let targets = connectors
+            .iter()
+            .map(|connector| Pool::new(TargetOpener::new(connector, rx_clock), limits))
+            .collect();
+        Self { targets, elsewhere: RefCell::default(), limits }
     }
 
     /// The connections to one target.
     pub(crate) fn pool(&self, target: TargetId) -> &Pool {
-        &self.0[target.index()]
+        &self.targets[target.index()]
     }
 
     /// Every pool, in the order of the targets.
     pub(crate) fn pools(&self) -> &[Pool] {
-        &self.0
+        &self.targets
+    }
+
+    /// The connections to a server that is no target.
+    pub(crate) fn elsewhere(
+        &self,
+        origin: &str,
+        connector: &Rc<Connector>,
+        rx_clock: &Rc<RxClock<WorkerClock>>,
+    ) -> Rc<Pool> {
+        let mut pools = self.elsewhere.borrow_mut();
+        let pool = pools.entry(origin.to_owned()).or_insert_with(|| {
+            Rc::new(Pool::new(TargetOpener::new(connector, rx_clock), self.limits))
+        });
+        Rc::clone(pool)
     }
 }
 

@@ -137,7 +137,7 @@ fn add_to(
     turn: &mut OpenTurn,
     end: &TurnEnd,
 ) {
-    if let Some(task) = task {
+    if let Some(task) = task.filter(|_| !conversation.task_is_closing()) {
         turn.note_tool_error(end.answer.as_deref());
         task.add(conversation, turn.sample(), end);
     }

@@ -33,6 +33,18 @@ pub enum EngineError {
         /// The cause.
         cause: RequestHeadError,
     },
+    /// A tool server does not say which tools it has.
+    #[error(
+        "scenario `{scenario}`: {target} cannot be asked for its tools: {cause}; check the path and `mcp.revision`, or write `mcp.steps`"
+    )]
+    Tools {
+        /// The scenario.
+        scenario: String,
+        /// The target.
+        target: String,
+        /// The cause, in words.
+        cause: String,
+    },
     /// A shard of the run would have arrivals and no slot to send them.
     #[error(
         "shard {shard} would have none of the {max_in_flight} requests in flight: \

@@ -3,19 +3,25 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
-use plimsoll_plan::{HttpVersion, Plan, Replies, Scheme, Target};
+use plimsoll_measure::{ErrorClass, IdSeed, Nanos, RunId, ScenarioId, TargetId};
+use plimsoll_plan::{
+    ConnectTo as PlannedPlace, HttpVersion, Plan, ProxyScheme, ProxyUrl, ReachPlan, Replies,
+    Scheme, Target,
+};
+use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Load, PairSchedule, Schedule, StagePlan, TargetWindow};
 use plimsoll_transport::{
-    ClientCertificate, Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings,
-    with_own_session_cache,
+    ClientCertificate, ConnectTo, Connector, Endpoint, Failure, InvalidHost, Proxy, ProxyProtocol,
+    Reach, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,
 };
 use plimsoll_workload::{Trace, Workload};
 
 use crate::error::EngineError;
+use crate::redirect;
 use crate::request_budget::RequestBudget;
 use crate::response_headers::HeaderReader;
 use crate::route::Route;
+use crate::spending::Spending;
 
 /// A plan, ready to be carried out.
 #[derive(Debug)]
@@ -38,6 +44,8 @@ pub(crate) struct PreparedRun {
     routes: Vec<Route>,
     /// How many requests may be sent, where that is limited.
     request_budget: Option<RequestBudget>,
+    /// What the run has spent, where that is limited.
+    pub(crate) spending: Option<Spending>,
     /// By target: whether its streams say why the model stopped. The probe learns it, or the first
     /// worker that sees one; then all know it.
     finish_reasons: Vec<AtomicBool>,
@@ -77,11 +85,13 @@ impl PreparedRun {
         let mut routes = Vec::new();
         for target in &plan.targets {
             for scenario in &plan.scenarios {
-                routes.push(Route::new(scenario, target, plan.limits.max_body)?);
+                let route = Route::new(scenario, target, plan.limits.max_body)?;
+                routes.push(route.through(plain_proxy(&plan), scenario)?);
             }
         }
         let requests = plan.limits.max_requests.map(|most| plan.shard.share(most));
         let request_budget = requests.map(RequestBudget::new);
+        let spending = Spending::new(&plan.limits, |all| plan.shard.share(all));
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
         let taken_out = plan.targets.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
@@ -97,6 +107,7 @@ impl PreparedRun {
             tls,
             routes,
             request_budget,
+            spending,
             finish_reasons,
             taken_out,
         })
@@ -105,6 +116,11 @@ impl PreparedRun {
     /// The requests that may be sent; `None` without a limit.
     pub(crate) const fn request_budget(&self) -> Option<&RequestBudget> {
         self.request_budget.as_ref()
+    }
+
+    /// Whether the run has spent all that it may.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spending.as_ref().is_some_and(Spending::is_spent)
     }
 
     /// The route of a scenario's turns to a target.
@@ -156,10 +172,53 @@ impl PreparedRun {
         self.plan.targets.iter().map(|target| self.connector(target)).collect()
     }
 
-    /// Opens connections to a target, with its own cache of TLS sessions.
+    /// Opens connections to a server that is no target: a redirect leads there.
+    pub(crate) fn connector_to(&self, origin: &str) -> Result<Connector, Failure> {
+        let refused =
+            |cause: &str| Failure::new(ErrorClass::Redirect, format!("{origin}: {cause}"));
+        let (host, port, secure) =
+            redirect::endpoint(origin).ok_or_else(|| refused("is no server of HTTP"))?;
+        if secure && self.tls.is_none() {
+            return Err(refused("is TLS, for which this system has no root certificates"));
+        }
+        let connector = self.connector_for(Endpoint::new(host, port), secure);
+        connector.map_err(|error| refused(&error.to_string()))
+    }
+
+    /// The way to the servers.
+    fn reach(&self) -> Reach {
+        let ReachPlan { connect_to, unix_socket, proxy } = &self.plan.reach;
+        let connect_to = connect_to.iter().cloned().map(|rule: PlannedPlace| ConnectTo {
+            host: rule.host,
+            port: rule.port,
+            to_host: rule.to_host,
+            to_port: rule.to_port,
+        });
+        let proxy = proxy.as_ref().map(|proxy: &ProxyUrl| Proxy {
+            protocol: match proxy.scheme {
+                ProxyScheme::Http => ProxyProtocol::Http,
+                ProxyScheme::Socks5 => ProxyProtocol::Socks5,
+            },
+            endpoint: Endpoint::new(proxy.host.clone(), proxy.port),
+            credentials: proxy.credentials.clone(),
+        });
+        Reach {
+            connect_to: connect_to.collect(),
+            unix_socket: unix_socket.clone(),
+            proxy,
+            tunnel_plain: tunnels_plain(&self.plan),
+        }
+    }
+
+    /// Opens connections to a target.
     fn connector(&self, target: &Target) -> Result<Connector, EngineError> {
         let endpoint = Endpoint::new(target.url.host().to_owned(), target.url.port());
-        let tls = self.tls.as_ref().filter(|_| target.url.scheme() == Scheme::Https);
+        Ok(self.connector_for(endpoint, target.url.scheme() == Scheme::Https)?)
+    }
+
+    /// Opens connections, with their own cache of TLS sessions.
+    fn connector_for(&self, endpoint: Endpoint, secure: bool) -> Result<Connector, InvalidHost> {
+        let tls = self.tls.as_ref().filter(|_| secure);
         let tls = tls.map(|config| with_own_session_cache(config, self.plan.tls.resumption));
         let http = self.plan.http;
         let options = SocketOptions {
@@ -171,14 +230,29 @@ impl PreparedRun {
                 .map(|churn| (churn.min, churn.max.max(churn.min))),
             http2_streams: (http.version == HttpVersion::Http2)
                 .then_some(http.streams_per_connection),
+            reach: self.reach(),
         };
-        Ok(Connector::new(endpoint, tls, options)?)
+        Connector::new(endpoint, tls, options)
     }
 }
 
 /// When each target of a comparison has virtual users.
 fn user_windows(pairs: &PairSchedule) -> Vec<Vec<TargetWindow>> {
     (0..pairs.targets()).map(|target| pairs.user_windows(TargetId(target))).collect()
+}
+
+/// Whether plain requests go through a tunnel of the proxy: those of HTTP/2 and of WebSockets are
+/// none that a proxy could read.
+fn tunnels_plain(plan: &Plan) -> bool {
+    let mut scenarios = plan.scenarios.iter();
+    plan.http.version == HttpVersion::Http2
+        || scenarios.any(|scenario| scenario.protocol == Dialect::Websocket)
+}
+
+/// The HTTP proxy that reads requests to plain servers itself.
+fn plain_proxy(plan: &Plan) -> Option<&ProxyUrl> {
+    let proxy = plan.reach.proxy.as_ref().filter(|proxy| proxy.scheme == ProxyScheme::Http);
+    proxy.filter(|_| !tunnels_plain(plan) && plan.reach.unix_socket.is_none())
 }
 
 /// The schedule of a comparison.
@@ -206,7 +280,8 @@ fn check_slots(plan: &Plan, schedule: &Schedule) -> Result<(), EngineError> {
 
 /// The TLS configuration, where a target needs one.
 fn tls_config(plan: &Plan) -> Result<Option<Arc<TlsClientConfig>>, EngineError> {
-    if !plan.targets.iter().any(|target| target.url.scheme() == Scheme::Https) {
+    let needed = plan.targets.iter().any(|target| target.url.scheme() == Scheme::Https);
+    if !needed && plan.http.redirects == 0 {
         return Ok(None);
     }
     let settings = TlsSettings {
@@ -222,5 +297,9 @@ fn tls_config(plan: &Plan) -> Result<Option<Arc<TlsClientConfig>>, EngineError> 
         HttpVersion::Http1 => "http/1.1",
         HttpVersion::Http2 => "h2",
     };
-    Ok(Some(settings.client_config(alpn)?))
+    match settings.client_config(alpn) {
+        // A redirect may lead to TLS, and need not.
+        Err(_) if !needed => Ok(None),
+        config => Ok(Some(config?)),
+    }
 }

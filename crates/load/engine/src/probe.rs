@@ -141,7 +141,7 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
 /// repeats the probe's prompt. None for a scenario so rare that the search would take long.
 ///
 /// In a comparison, the first key of every target is of the same block, and so on.
-fn keys_of(
+pub(crate) fn keys_of(
     run: &PreparedRun,
     scenario: ScenarioId,
     target: TargetId,
@@ -294,20 +294,44 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
     }
     match turn.sample().outcome {
         Outcome::Rejected(_) => {
-            let (fatal, fix) = refusal(status, message.unwrap_or_default());
-            Some((fatal && strict, format!("{request} is answered by {status}{detail}; {fix}")))
+            let (fatal, fix) = if strict {
+                let (fatal, fix) = refusal(status, message.unwrap_or_default());
+                (fatal, fix.to_owned())
+            } else {
+                (false, plain_refusal(status))
+            };
+            Some((fatal, format!("{request} is answered by {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
-            let (fatal, fix) = failure(class, route.h2c && status == 0);
+            let (fatal, fix) = match class {
+                // Their messages end with a fix.
+                ErrorClass::TlsCertificate | ErrorClass::TlsHandshake | ErrorClass::Proxy => {
+                    (true, String::new())
+                }
+                _ if !strict && status > 0 => plain_failure(class, status),
+                _ => {
+                    let (fatal, fix) = failure(class, route.h2c && status == 0);
+                    (fatal, fix.to_owned())
+                }
+            };
+            let fix = if fix.is_empty() { fix } else { format!("; {fix}") };
             let failure = if status == 0 {
                 class.name().to_owned()
             } else {
                 format!("{} with status {status}", class.name())
             };
-            Some((fatal, format!("{request} fails with {failure}{detail}; {fix}")))
+            let plain = matches!(class, ErrorClass::ServerError | ErrorClass::UnexpectedStatus);
+            Some((
+                fatal,
+                if plain && !strict {
+                    format!("{request} is answered by {status}{detail}{fix}")
+                } else {
+                    format!("{request} fails with {failure}{detail}{fix}")
+                },
+            ))
         }
         Outcome::TimedOut if route.h2c && status == 0 => {
-            Some((true, format!("no response within `timeout`; {NO_H2C}")))
+            Some((true, format!("{request} has no response within `timeout`; {NO_H2C}")))
         }
         // A stream that has begun is what the load will see, and so is one answer that takes long.
         Outcome::TimedOut if route.is_capped && turn.sample().events > 0 => None,
@@ -318,7 +342,8 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
             ),
         )),
         Outcome::TimedOut => {
-            Some((true, "no complete response within `timeout`; is the target alive?".to_owned()))
+            let cause = "has no complete response within `timeout`; is the target alive?";
+            Some((true, format!("{request} {cause}")))
         }
         Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
     }
@@ -341,6 +366,41 @@ const ABOUT_KEYS: [&str; 12] = [
     "unauthorized",
     "credential",
 ];
+
+/// What to do about the refusal of a plain request: any status may be what is to be measured.
+fn plain_refusal(status: u16) -> String {
+    let first = match status {
+        401 => "send credentials with -H 'authorization: ...', or expect it",
+        404 => "check the path, or expect it",
+        405 => "check the method, or expect it",
+        _ => "expect it to measure it",
+    };
+    format!("{first}: {}", expecting(status))
+}
+
+/// The same about an answer that counts as failed.
+fn plain_failure(class: ErrorClass, status: u16) -> (bool, String) {
+    match class {
+        ErrorClass::Redirect => (
+            true,
+            format!(
+                "follow it with --redirects 5 (`redirects: 5`), load that place itself, or expect it: {}",
+                expecting(status)
+            ),
+        ),
+        ErrorClass::ServerError | ErrorClass::UnexpectedStatus => {
+            (false, format!("expect it to measure it: {}", expecting(status)))
+        }
+        _ => {
+            let (fatal, fix) = failure(class, false);
+            (fatal, fix.to_owned())
+        }
+    }
+}
+
+fn expecting(status: u16) -> String {
+    format!("--expect {status} (`http.expect`)")
+}
 
 fn refusal(status: u16, message: &str) -> (bool, &'static str) {
     let message = message.to_lowercase();
@@ -370,10 +430,6 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
         ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
             (true, "check --target and the network route to it")
         }
-        ErrorClass::TlsCertificate => {
-            (true, "give the target's root with --ca-file, or --insecure to accept any")
-        }
-        ErrorClass::TlsHandshake => (true, "does the target speak TLS on this port?"),
         ErrorClass::MalformedHead
         | ErrorClass::HeadTooLarge
         | ErrorClass::Reset
@@ -391,10 +447,10 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
             "the target reported an error within the stream; such responses are counted as failed",
         ),
         ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
-        ErrorClass::ContentType
-        | ErrorClass::MalformedBody
-        | ErrorClass::Redirect
-        | ErrorClass::MalformedChunk => {
+        ErrorClass::Redirect => {
+            (true, "--set redirects=5 follows it; or check the path in --target, and http or https")
+        }
+        ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::MalformedChunk => {
             (true, "does it speak this dialect? check --protocol and the path in --target")
         }
         ErrorClass::WebsocketHandshake => {

@@ -46,6 +46,8 @@ pub struct RunResult {
     pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
+    /// What the run has spent, in words, where that is limited.
+    pub spent: Option<String>,
     /// Tasks of agents.
     pub tasks: TaskTally,
     /// The slowest requests and random ones, with all their times.
@@ -73,6 +75,13 @@ impl RunResult {
             let servers = std::mem::take(&mut worker.servers);
             for (target, server) in metadata.targets.iter_mut().zip(servers) {
                 target.server = target.server.take().or(server).filter(|name| !name.is_empty());
+            }
+        }
+        for worker in &workers {
+            for (target, addresses) in metadata.targets.iter_mut().zip(&worker.addresses) {
+                for (address, connections) in addresses {
+                    *target.addresses.entry(address.to_string()).or_default() += connections;
+                }
             }
         }
         let mut health = health(&workers, instrument);
@@ -105,6 +114,7 @@ impl RunResult {
             series: TimeSeries::default(),
             tracks: Vec::new(),
             causes: by_frequency(causes),
+            spent: None,
             tasks,
             exemplars: exemplars.map(ExemplarKeeper::finish).unwrap_or_default(),
             sink: SinkReport::default(),

@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use plimsoll_measure::PolicyDecision;
-use plimsoll_plan::Target;
+use plimsoll_plan::{ProxyUrl, Target};
 use plimsoll_protocol::{
     Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpContent, PlainReading,
     RequestContent, Turn,
 };
 use plimsoll_transport::{RequestHead, RequestHeadError, websocket};
-use plimsoll_workload::{AgentRole, HttpSpec, ScenarioSpec, WebSocketSpec};
+use plimsoll_workload::{AgentRole, HttpSpec, ScenarioSpec, StatusSet, WebSocketSpec};
 
 use crate::error::EngineError;
 use crate::policy_decision::DecisionClassifier;
+use crate::redirect::{Hop, Place};
 
 /// The way of one scenario's turns to one target.
 #[derive(Debug)]
@@ -29,6 +32,10 @@ pub(crate) struct Route {
     pub(crate) decisions: DecisionClassifier,
     /// The handshake, where the turns go over a WebSocket.
     websocket: Option<WebSocketSpec>,
+    /// The proxy that plain requests are written for: whole URLs, and its own credentials.
+    proxy: Option<PlainProxy>,
+    /// Statuses of good answers, where the profile names them.
+    statuses: Option<StatusSet>,
 }
 
 impl Route {
@@ -69,6 +76,8 @@ impl Route {
                 &scenario.policy_decision,
             ),
             websocket,
+            proxy: None,
+            statuses: scenario.http.as_ref().and_then(|http| http.expect.clone()),
         };
         route.head = route
             .prepared_head(scenario)
@@ -76,9 +85,69 @@ impl Route {
         Ok(route)
     }
 
+    /// The same through a proxy that reads plain requests.
+    ///
+    /// # Errors
+    /// If its credentials cannot stand in a head.
+    pub(crate) fn through(
+        mut self,
+        proxy: Option<&ProxyUrl>,
+        scenario: &ScenarioSpec,
+    ) -> Result<Self, EngineError> {
+        let Some(proxy) = proxy else { return Ok(self) };
+        let credentials = proxy.credentials.as_ref().map(|(user, password)| {
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+        });
+        self.proxy = Some(PlainProxy { credentials });
+        self.head = self
+            .prepared_head(scenario)
+            .map_err(|cause| EngineError::Head { scenario: scenario.name.clone(), cause })?;
+        Ok(self)
+    }
+
     /// Whether responses are requested as streams.
     pub(crate) const fn streams(&self) -> bool {
         self.stream
+    }
+
+    /// Whether a status is one of a good answer; `None` where the dialect says that.
+    pub(crate) fn expects(&self, status: u16) -> Option<bool> {
+        self.statuses.as_ref().map(|statuses| statuses.has(status))
+    }
+
+    /// Scheme and authority of the target.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Where an answer with this `Location` sends a turn's request; `None` where it cannot be
+    /// followed. `hop`: where the request went before.
+    pub(crate) fn next_hop(
+        &self,
+        turn: &Turn<'_>,
+        hop: Option<&Hop>,
+        status: u16,
+        location: &str,
+    ) -> Option<Hop> {
+        let path = self.path(turn);
+        let (method, origin) = (self.encoder.method(turn), &self.origin);
+        let path = if path.is_empty() { "/" } else { &*path };
+        let from = hop.map_or(Place { method, origin, path }, Hop::place);
+        let next = Hop::new(from, status, location)?;
+        let with_body = next.with_body && hop.is_none_or(|hop| hop.with_body);
+        Some(Hop { with_body, ..next })
+    }
+
+    /// The head of a turn's request, sent to another place.
+    ///
+    /// # Errors
+    /// If the place cannot stand in a head.
+    pub(crate) fn head_to(
+        &self,
+        turn: &Turn<'_>,
+        hop: &Hop,
+    ) -> Result<RequestHead, RequestHeadError> {
+        self.render_to(turn, hop.place(), |name| hop.keeps(name, &self.origin))
     }
 
     /// Whether turns go over a WebSocket of their conversation.
@@ -145,13 +214,30 @@ impl Route {
     }
 
     fn render(&self, turn: &Turn<'_>) -> Result<RequestHead, RequestHeadError> {
+        let path = self.path(turn);
+        let (method, origin) = (self.encoder.method(turn), &self.origin);
+        self.render_to(turn, Place { method, origin, path: &path }, |_| true)
+    }
+
+    fn render_to(
+        &self,
+        turn: &Turn<'_>,
+        to: Place<'_>,
+        keeps: impl Fn(&str) -> bool,
+    ) -> Result<RequestHead, RequestHeadError> {
         let own = turn.own_headers();
         // A header of the request itself replaces one of the scenario or profile.
         let replaced = |name: &str| own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let shared = self.headers.iter().filter(|(name, _)| !replaced(name));
         let headers = shared.chain(own.iter()).map(|(name, value)| (name.as_str(), value.as_str()));
-        let path = self.path(turn);
-        RequestHead::new(self.encoder.method(turn), &path, &self.origin, headers)
+        let headers = headers.filter(|(name, _)| keeps(name));
+        let proxy = self.proxy.as_ref().filter(|_| to.origin.starts_with("http://"));
+        let Some(proxy) = proxy else {
+            return RequestHead::new(to.method, to.path, to.origin, headers);
+        };
+        let own = proxy.credentials.iter().map(|own| ("proxy-authorization", own.as_str()));
+        let url = format!("{}{}", to.origin, to.path);
+        RequestHead::new(to.method, &url, to.origin, headers.chain(own))
     }
 }
 
@@ -169,6 +255,13 @@ impl Route {
             _ => Cow::Borrowed(own),
         }
     }
+}
+
+/// A proxy that reads plain requests.
+#[derive(Clone, Debug, Default)]
+struct PlainProxy {
+    /// The value of `proxy-authorization`.
+    credentials: Option<String>,
 }
 
 /// What is read from the successes of an agent's parts.

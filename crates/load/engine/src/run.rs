@@ -20,6 +20,7 @@ use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
 use crate::result::RunResult;
 use crate::sink::{SampleSink, Sink};
+use crate::spending::Spending;
 use crate::start_gate::StartGate;
 use crate::worker_threads::{WorkerThreads, without_contention};
 
@@ -180,6 +181,7 @@ impl Run {
         monitor.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
         result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());
+        result.spent = self.prepared.spending.as_ref().map(Spending::sentence);
         result.close_sink(sink);
         Ok(result)
     }

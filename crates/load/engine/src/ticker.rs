@@ -33,7 +33,7 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
         next = next + TICK;
         worker.timer.sleep_until(next).await;
         let at = worker.clock.now();
-        if control.stop().is_some() {
+        if control.stop().is_some() || worker.run.is_spent() {
             worker.end_early(at);
         }
         worker.end_taken_out(at);

@@ -1,5 +1,6 @@
 //! One turn: from its schedule to its sample.
 
+mod follow;
 mod measurement;
 mod over_websocket;
 mod rpc;
@@ -25,6 +26,7 @@ use crate::connections::ConnectionSet;
 use crate::finished_turns::TurnExtras;
 use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
+use crate::redirect::redirects;
 use crate::request_timeout::LazyTimeout;
 use crate::response_headers::RecordedHeader;
 use crate::retry_after;
@@ -37,6 +39,9 @@ use rpc::RpcTurn;
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
      other streams: it may have been cut before a gateway ended it";
+
+/// How often a request is sent again on which the target has certainly not worked.
+const MOST_REFUSALS: u8 = 4;
 
 /// A turn that has been scheduled and not yet recorded.
 ///
@@ -62,6 +67,12 @@ pub(crate) struct OpenTurn {
     headers: Vec<RecordedHeader>,
     /// Parts of the target's time, where the response names any.
     parts: Option<Box<ServerParts>>,
+    /// Where the last answer redirects to, if that is to be followed.
+    location: Option<Box<str>>,
+    /// Redirects that were followed.
+    hops: u8,
+    /// How often the request was sent again.
+    resent: u8,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -105,6 +116,9 @@ impl OpenTurn {
             headers: Vec::new(),
             parts: None,
             retry_after: None,
+            location: None,
+            hops: 0,
+            resent: 0,
         }
     }
 
@@ -228,12 +242,16 @@ impl OpenTurn {
         conversation: &mut Conversation,
         (encoded, mut demand): (&mut EncodedTurn<'w>, Demand),
     ) -> impl Future<Output = Result<(), Failure>> {
-        let pool = connections.pool(self.sample().target);
         async move {
+            let pool = connections.pool(self.sample().target);
             while let Err(failed) = self.attempt(worker, pool, demand, encoded).await {
                 let unused = failed.connection_ended;
                 *encoded = self.encode_again(worker, conversation, failed)?;
                 demand = demand.again(worker.clock.now(), unused);
+            }
+            if self.location.is_some() {
+                // Boxed: other turns need no room for it.
+                Box::pin(self.follow(worker, connections, conversation, demand)).await?;
             }
             Ok(())
         }
@@ -247,10 +265,13 @@ impl OpenTurn {
         failed: FailedAttempt,
     ) -> Result<EncodedTurn<'w>, Failure> {
         let idle = failed.unseen_after.filter(|_| worker.run.plan.http.retry_reused);
-        let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
+        // A target that says it has not worked on a request may say so again.
+        let most = if failed.failure.is_unprocessed { MOST_REFUSALS } else { 1 };
+        let Some(idle) = idle.filter(|_| self.resent < most) else {
             return Err(failed.failure);
         };
-        self.measurement.sample.retried_after = Some(idle);
+        self.resent += 1;
+        self.measurement.sample.retried_after.get_or_insert(idle);
         conversation.restore_text();
         let encoded = encode(worker, self.sample(), conversation)?;
         conversation.release_text();
@@ -300,6 +321,9 @@ impl OpenTurn {
         let sample = &mut self.measurement.sample;
         sample.generator.dispatch += own.0;
         sample.generator.send += own.1;
+        if self.hops > 0 {
+            return acquired.connection;
+        }
         if sample.retried_after.is_none() {
             sample.timeline.dispatched = Some(acquired.dispatched);
             sample.connect = acquired.phases;
@@ -378,6 +402,9 @@ impl OpenTurn {
         if let Some(decoder) = &mut self.decoder {
             decoder.check_usage(sample.bytes_out, self.asked_output);
             sample.usage = decoder.usage();
+            if let Some(spending) = &self.worker.run.spending {
+                spending.add(&sample.usage, sample.bytes_out);
+            }
             if let Some(refused) = decoder.refused_usage() {
                 sample.usage_refused = true;
                 self.worker.stats().note_refused_usage(refused);
@@ -503,7 +530,7 @@ impl ResponseHandler for OpenTurn {
         let from = sample.timeline.connected.unwrap_or(at);
         let waited =
             sample.flow.send_stall.is_some() || self.worker.watch.looks.slept_between(from, at);
-        if !waited {
+        if !waited && self.hops == 0 {
             sample.generator.send += at.since(from);
         }
         self.worker.buffers.requests.release(wire);
@@ -515,9 +542,8 @@ impl ResponseHandler for OpenTurn {
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
-        if matches!(head.status, 300..400) {
-            let to = head.header("location");
-            self.detail = to.map(|to| format!("the target redirects to {to}"));
+        if redirects(head.status) {
+            self.redirected(head);
         }
         if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
             self.retry_after = retry_after::asked(head);
@@ -540,6 +566,9 @@ impl ResponseHandler for OpenTurn {
             rpc.head(head, decoder);
         }
         decoder.head(head.status, head.content_type());
+        if let Some(expected) = route.expects(head.status) {
+            decoder.status_is_expected(head.status, expected);
+        }
         decoder.content_encoding(head.header("content-encoding"));
         if route.decisions.needs_scan() {
             let scan = scan.get_or_insert_with(|| buffers.scans.acquire());

@@ -2,6 +2,8 @@
 //! else has.
 
 use std::cell::{Cell, RefCell, RefMut};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::ExemplarKeeper;
 use plimsoll_schedule::{Load, StagePlan};
-use plimsoll_transport::{Connector, ReadBuffers, RxClock, SendQueue};
+use plimsoll_transport::{Connector, Failure, ReadBuffers, RxClock, SendQueue};
 use plimsoll_workload::id_rank;
 
 use crate::arrival_source::{ArrivalSource, ArrivalStream};
@@ -56,6 +58,8 @@ pub(crate) struct Worker {
     /// Tasks of agents that have begun and not ended.
     pub(crate) open_tasks: Cell<u64>,
     connectors: Vec<Rc<Connector>>,
+    /// To servers that are no targets, by their origins.
+    elsewhere: RefCell<BTreeMap<String, Rc<Connector>>>,
     /// Number of targets.
     targets: u16,
     /// Only in a comparison.
@@ -97,6 +101,7 @@ impl Worker {
             time_cap: None,
             open_tasks: Cell::new(0),
             connectors,
+            elsewhere: RefCell::default(),
             targets: u16::try_from(targets).unwrap_or(u16::MAX),
             pairs: pairs.map(RefCell::new),
             stats: RefCell::new(stats),
@@ -196,6 +201,22 @@ impl Worker {
         &self.connectors[target.index()]
     }
 
+    /// Connections by address, for each target whose name has several.
+    pub(crate) fn addresses(&self) -> Vec<Vec<(SocketAddr, u64)>> {
+        self.connectors.iter().map(|connector| connector.addresses()).collect()
+    }
+
+    /// Opens connections to a server that is no target.
+    pub(crate) fn connector_to(&self, origin: &str) -> Result<Rc<Connector>, Failure> {
+        if let Some(connector) = self.elsewhere.borrow().get(origin) {
+            return Ok(Rc::clone(connector));
+        }
+        let connector = self.run.connector_to(origin)?.sending_through(&self.send_queue);
+        let connector = Rc::new(connector);
+        self.elsewhere.borrow_mut().insert(origin.to_owned(), Rc::clone(&connector));
+        Ok(connector)
+    }
+
     /// The end of a stage.
     pub(crate) fn stage_end(&self, stage: StageId) -> Moment {
         self.stages().get(stage.index()).map_or(self.origin, |stage| self.origin + stage.end)
@@ -237,6 +258,10 @@ impl Worker {
     /// none is left, or this is the last one, the run ends there: nothing later is started or
     /// counted. Those of a warm-up are not limited.
     pub(crate) fn take_request(&self, at: Moment) -> bool {
+        if self.run.is_spent() {
+            self.end_early(at);
+            return false;
+        }
         let Some(budget) = self.run.request_budget() else { return true };
         if self.is_warmup(self.stage_at(at)) {
             return true;
@@ -251,7 +276,7 @@ impl Worker {
 
     /// Whether the run may send another request.
     pub(crate) fn has_requests_left(&self) -> bool {
-        self.run.request_budget().is_none_or(|budget| !budget.is_spent())
+        !self.run.is_spent() && self.run.request_budget().is_none_or(|budget| !budget.is_spent())
     }
 
     /// Ends the load at `at`, if it is not to end earlier: nothing later is started, and answers

@@ -16,6 +16,9 @@ pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 /// completed.
 pub const REFUSED_USAGE: &str = "usage";
 
+/// The kind of cause under which followed redirects are counted.
+pub const FOLLOWED_REDIRECTS: &str = "redirects";
+
 /// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
 pub(crate) struct WorkerStats {
@@ -95,6 +98,15 @@ impl WorkerStats {
         *count += 1;
         if first.is_empty() {
             example.clone_into(first);
+        }
+    }
+
+    /// Counts a redirect that is followed, to this URL.
+    pub(crate) fn note_redirect(&mut self, to: String) {
+        let (count, first) = self.causes.entry(FOLLOWED_REDIRECTS.to_owned()).or_default();
+        *count += 1;
+        if first.is_empty() {
+            *first = to;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The thread of one worker, from start to end.
 
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
@@ -83,6 +84,8 @@ pub(crate) struct WorkerOutput {
     pub(crate) tasks: TaskTally,
     /// `Server` headers by target.
     pub(crate) servers: Vec<Option<String>>,
+    /// Connections by address, for each target whose name has several.
+    pub(crate) addresses: Vec<Vec<(SocketAddr, u64)>>,
     /// No turn was started here or later.
     pub(crate) end: Moment,
     /// Connections that were opened before the run.
@@ -232,6 +235,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         conversations: stats.conversations(),
         tasks: stats.take_tasks(),
         servers: stats.take_servers(),
+        addresses: worker.addresses(),
         end: worker.end.get(),
         opened_ahead: OpenedAhead::default(),
         cpu: None,

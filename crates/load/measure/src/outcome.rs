@@ -59,6 +59,8 @@ error_classes! {
     Unreachable => ("unreachable", Network),
     /// The TLS handshake failed.
     TlsHandshake => ("tls_handshake", Network),
+    /// The proxy opened no way to the target.
+    Proxy => ("proxy", Network),
     /// The target's certificate was not accepted.
     TlsCertificate => ("tls_certificate", Network),
     /// The connection was reset or broken while in use.
@@ -77,8 +79,10 @@ error_classes! {
     BodyTruncated => ("body_truncated", Target),
     /// The body, or one event or line of it, is larger than the limit.
     BodyTooLarge => ("body_too_large", Target),
-    /// A redirect, which is not followed.
+    /// A redirect that is not followed.
     Redirect => ("redirect", Target),
+    /// A success with a status that the profile does not expect (`http.expect`).
+    UnexpectedStatus => ("unexpected_status", Target),
     /// The content type is not the one of the dialect.
     ContentType => ("content_type", Target),
     /// The body does not follow the dialect (not JSON, wrong shape, not UTF-8).

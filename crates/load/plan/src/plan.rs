@@ -12,6 +12,7 @@ use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::reach::ReachPlan;
 use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
 use crate::trace_file;
@@ -84,6 +85,9 @@ pub struct Limits {
     pub max_body: u64,
     /// Requests after which the run ends, over all workers of all shards; `None` for no limit.
     pub max_requests: Option<u64>,
+    /// What the run may spend, over all workers of all shards; `None` for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetPlan>,
     /// The share of requests without a good answer beyond which the run ends.
     pub abort_on_error_rate: Option<f64>,
     /// Whether a virtual user waits as long as a 429 or 503 asks with `Retry-After`.
@@ -102,10 +106,33 @@ impl Limits {
         drain: Nanos::from_secs(30),
         max_body: 16 << 20,
         max_requests: None,
+        budget: None,
         abort_on_error_rate: None,
         honour_retry_after: false,
         workers: None,
     };
+}
+
+/// What a run may spend, warm-up included; the probe is not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetPlan {
+    /// Tokens of input and output together.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub tokens: Option<u64>,
+    /// Money, in the currency of the prices.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub cost: Option<f64>,
+    /// The price of a million tokens of input.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub input_price: f64,
+    /// The price of a million tokens of output.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub output_price: f64,
 }
 
 /// TLS settings.
@@ -182,6 +209,14 @@ pub struct HttpPlan {
     pub idle_limit: Nanos,
     /// Whether a request that a closing connection never answered is sent again.
     pub retry_reused: bool,
+    /// Redirects of one request that are followed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub redirects: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 impl HttpPlan {
@@ -194,6 +229,7 @@ impl HttpPlan {
         max_connections: None,
         idle_limit: Nanos::from_secs(4),
         retry_reused: true,
+        redirects: 0,
     };
 }
 
@@ -274,6 +310,9 @@ pub struct Plan {
     pub http: HttpPlan,
     /// Local addresses of connections, used in turn; none leaves the choice to the kernel.
     pub bind: Vec<IpAddr>,
+    /// Other ways to the targets than straight to their addresses.
+    #[serde(skip_serializing_if = "ReachPlan::is_direct")]
+    pub reach: ReachPlan,
     /// TLS settings.
     pub tls: TlsPlan,
     /// Settings of the measurement itself.

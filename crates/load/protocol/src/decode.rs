@@ -163,9 +163,11 @@ impl Decoder {
             return;
         }
         let requested = if self.stream { ContentType::Events } else { ContentType::Json };
+        // 304 is the success of a conditional request.
+        let good = (200..300).contains(&status) || status == 304 && self.dialect == Dialect::Http;
         self.body = if self.dialect == Dialect::Websocket && matches!(status, 101 | 200..300) {
             if status == 101 { BodyKind::Messages } else { BodyKind::NoWebSocket }
-        } else if !(200..300).contains(&status) {
+        } else if !good {
             BodyKind::Error(status)
         } else if self.dialect == Dialect::Http {
             if self.reads_plain() { BodyKind::Plain } else { BodyKind::Bytes }
@@ -176,6 +178,18 @@ impl Decoder {
         } else {
             BodyKind::Json
         };
+    }
+
+    /// Says whether the profile expects the status of a plain request, directly behind its
+    /// [`head`](Self::head): any status can be a good answer, and a 2xx none.
+    pub fn status_is_expected(&mut self, status: u16, expected: bool) {
+        if self.dialect == Dialect::Http {
+            self.body = match (expected, self.reads_plain()) {
+                (false, _) => BodyKind::Error(status),
+                (true, true) => BodyKind::Plain,
+                (true, false) => BodyKind::Bytes,
+            };
+        }
     }
 
     /// Says how the body is encoded, directly behind its [`head`](Self::head). It is decoded as it
@@ -457,8 +471,7 @@ impl Decoder {
     fn error_response(&mut self, status: u16) -> Result<Outcome, DecodeError> {
         let detail = ErrorDetail::from_body(&self.buffered);
         let class = match status {
-            // The success of a conditional request.
-            304 if self.dialect == Dialect::Http => return Ok(Outcome::Completed),
+            200..300 => ErrorClass::UnexpectedStatus,
             400..500 => {
                 self.state.set_detail(detail);
                 return Ok(Outcome::Rejected(status));

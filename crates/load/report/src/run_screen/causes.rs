@@ -1,7 +1,7 @@
 //! Requests without a good answer: how many, why, and what to do.
 
 use plimsoll_measure::{ErrorClass, Side};
-use plimsoll_metrics::{Group, RunSummary};
+use plimsoll_metrics::{Group, RunSummary, TargetInfo};
 
 use crate::format::{count, share};
 use crate::screen::{Item, Tone};
@@ -51,7 +51,7 @@ fn refused(summary: &RunSummary, total: &Group) -> Item {
     let first = kinds.first().map(|(_, status)| *status);
     let message = first.and_then(|status| message(summary, &format!("status {status}")));
     let text = sentence(total, total.counters.rejected, &what) + &message.unwrap_or_default();
-    Item::new(Tone::Unsure, &text).fix(fix_of_status(first))
+    Item::new(Tone::Unsure, &text).fix(fix_of_status(first, has_models(summary)))
 }
 
 fn failed(summary: &RunSummary, total: &Group) -> Item {
@@ -85,8 +85,15 @@ pub(super) fn messages(summary: &RunSummary) -> impl Iterator<Item = Item> {
 /// Before the message in such a note.
 const FIRST: &str = "; the first message: ";
 
-const fn fix_of_status(status: Option<u16>) -> &'static str {
+/// Whether the targets are asked for models: plain requests have none.
+fn has_models(summary: &RunSummary) -> bool {
+    summary.metadata.targets.iter().any(|target: &TargetInfo| !target.model.is_empty())
+}
+
+const fn fix_of_status(status: Option<u16>, has_models: bool) -> &'static str {
     match status {
+        Some(401 | 403) if !has_models => "send credentials with -H, or expect the status",
+        Some(404) if !has_models => "check the path, or expect it: --expect 404 (`http.expect`)",
         Some(401 | 403) => "give the right key with --key or PLIMSOLL_KEY",
         Some(404) => "check the path in the URL, --protocol and --model",
         Some(429) => "lower the rate, or raise the limit of the target",
@@ -101,14 +108,16 @@ const fn fix_of_class(class: ErrorClass) -> &'static str {
         ErrorClass::Dns | ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
             "check the host name and the network route to it"
         }
-        ErrorClass::TlsCertificate => "give the target's root with --ca-file",
+        ErrorClass::TlsCertificate => "give the target's root with --ca-file, or --insecure",
+        ErrorClass::Redirect => "follow it: --redirects 5 (`redirects: 5`), or load that place",
+        ErrorClass::UnexpectedStatus => "expect the status as well (`http.expect`)",
         ErrorClass::TlsHandshake | ErrorClass::MalformedHead => {
             "check the port: TLS for `https`, HTTP/1.1 for `http`"
         }
         ErrorClass::StreamTruncated | ErrorClass::NoFinishReason | ErrorClass::EmptyAnswer => {
             "look for a timeout or a limit in the target, or a proxy before it"
         }
-        ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::Redirect => {
+        ErrorClass::ContentType | ErrorClass::MalformedBody => {
             "check --protocol and the path: another dialect, or a login page"
         }
         _ => match class.side() {

@@ -3,6 +3,7 @@
 use plimsoll_metrics::{Reason, RunSummary, StreamDiagnosis, StreamWord, Validity};
 
 use super::{causes, missing};
+use crate::format::count;
 use crate::screen::{Item, Tone};
 use crate::text::stream_sentences;
 
@@ -11,6 +12,7 @@ pub fn items(summary: &RunSummary) -> Vec<Item> {
     let mut items = invalid(summary);
     items.extend(missing::item(summary));
     items.extend(causes::items(summary));
+    items.extend(tool_errors(summary));
     items.extend(summary.results.total.streams.as_ref().and_then(streams));
     items.extend(summary.interpretation.iter().filter_map(|sentence| interpretation(sentence)));
     items.extend(summary.warnings.iter().map(|reason| {
@@ -34,6 +36,19 @@ fn invalid(summary: &RunSummary) -> Vec<Item> {
         }
     }
     items
+}
+
+/// Answers that say that a tool or a task failed: they came through, and are no failures.
+fn tool_errors(summary: &RunSummary) -> Option<Item> {
+    let counters = &summary.results.total.counters;
+    (counters.tool_errors > 0).then(|| {
+        let (failed, all) = (count(counters.tool_errors), count(counters.completed));
+        let text = format!(
+            "{failed} of {all} answers say that a tool or a task failed (`isError`); they count as answered"
+        );
+        let fix = "look at the arguments of the calls, and into the log of the server";
+        Item::new(Tone::Unsure, &text).fix(fix)
+    })
 }
 
 /// Streams that did not come as they should.
