@@ -152,6 +152,18 @@ impl ProfileCheck<'_> {
     }
 
     fn check_limits(&mut self) {
+        if let Some(budget) = self.file.budget {
+            let path = top("budget");
+            if budget.tokens.is_none() && budget.cost.is_none() {
+                self.report(path.clone(), "limits nothing", "write `tokens` or `cost`");
+            }
+            let prices = budget.input_price + budget.output_price;
+            if budget.cost.is_some() && !(prices > 0.0) {
+                let fix =
+                    "write `input_price` and `output_price`, for a million tokens (--price IN,OUT)";
+                self.report(path.key("cost"), "has no prices to count with", fix);
+            }
+        }
         for (key, length) in
             [("timeout", self.file.timeout), ("connect_timeout", self.file.connect_timeout)]
         {

@@ -48,6 +48,12 @@ impl LayeredValues {
         }
     }
 
+    /// The same with notes for the user.
+    pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
     /// The problems with the lines of what stands in the file.
     pub(crate) fn locate(&self, problems: Problems) -> Problems {
         problems.with_lines(&self.file, &self.lines)

@@ -19,6 +19,7 @@ mod byte_size;
 mod check;
 mod env_vars;
 mod error;
+mod foreign_words;
 mod judgeable;
 mod layers;
 mod lines;

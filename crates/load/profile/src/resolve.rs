@@ -11,6 +11,7 @@ use serde::Deserialize as _;
 use crate::check::{CheckedTargets, ProfileCheck, Purpose, resolve_path};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::foreign_words;
 use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
@@ -21,7 +22,7 @@ use crate::scenario;
 use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
-use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, RetryAfter, TlsPlan};
+use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, TlsPlan};
 
 /// Resolves a profile to a plan: file, then environment, then flags; every default filled in.
 ///
@@ -85,7 +86,14 @@ fn resolve(
         shard: shard(overrides.shard.as_deref(), &mut found),
         id: run_id(overrides, environment, &mut found),
     };
-    let (file, found) = typed(layers, found)?;
+    let (mut file, found) = typed(layers, found)?;
+    for (index, scenario) in file.scenarios.iter_mut().enumerate() {
+        let http = scenario.behaviour.http.as_mut();
+        if let Some(named) = http.and_then(|http| http.body_file.as_mut()) {
+            let path = layers.behaviour_path(index, "http").key("body_file");
+            *named = resolve_path(profile, layers, &path, named);
+        }
+    }
     let check = ProfileCheck { profile, layers, file: &file, purpose, found };
     let targets = check.targets_or_problems()?;
     Ok(Resolved { file, targets, run })
@@ -106,7 +114,10 @@ pub fn parse(bytes: &[u8]) -> Result<ProfileFile, Problems> {
 fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     let source_name = profile.source().clone();
     match parse_values(profile.text()) {
-        Ok((root, lines)) => Ok(LayeredValues::new(root, lines, source_name)),
+        Ok((mut root, lines)) => {
+            let notes = foreign_words::translate(&mut root);
+            Ok(LayeredValues::new(root, lines, source_name).with_notes(notes))
+        }
         Err(fault) => Err(Problem::new(source_name, ConfigPath::root(), fault).into()),
     }
 }
@@ -216,6 +227,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         max_connections: file.max_connections,
         idle_limit: file.idle_limit,
         retry_reused: file.retry_reused,
+        redirects: file.redirects,
     };
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
@@ -243,6 +255,12 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         instrument,
         http,
         bind: file.bind,
+        reach: ReachPlan {
+            // All are readable, which the schema's check has seen.
+            connect_to: file.connect_to.iter().filter_map(|rule| rule.parse().ok()).collect(),
+            unix_socket: file.unix_socket.map(|named| resolved(top("unix_socket"), named)),
+            proxy: file.proxy.as_ref().and_then(|proxy| proxy.parse().ok()),
+        },
         tls: TlsPlan {
             ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
             cert_file: file.tls.cert_file.map(|named| resolved(top("tls").key("cert_file"), named)),
@@ -272,6 +290,7 @@ const fn limits(file: &ProfileFile) -> Limits {
         drain: file.drain,
         max_body: file.max_body.bytes(),
         max_requests: file.max_requests,
+        budget: file.budget,
         abort_on_error_rate: file.abort_on_error_rate,
         honour_retry_after: matches!(file.retry_after, RetryAfter::Honour),
         workers: file.workers,

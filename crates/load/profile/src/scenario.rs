@@ -1,7 +1,7 @@
 //! Scenarios of a profile as the workload takes them.
 
 use plimsoll_protocol::Dialect;
-use plimsoll_workload::{AgentRole, Content, ScenarioSpec, part_names};
+use plimsoll_workload::{AgentRole, Content, LengthSpec, ScenarioSpec, part_names};
 
 use crate::spec::{Behaviour, ScenarioFile};
 
@@ -37,7 +37,7 @@ pub(crate) fn scenario(index: usize, file: ScenarioFile) -> ScenarioSpec {
     let Behaviour { protocol, turns, stream, system, content, max_tokens, .. } = file.behaviour;
     let Behaviour { max_tokens_field, tool_result, think_time, cache_mode, .. } = file.behaviour;
     let Behaviour { prefix_pool, parameters, http, mcp, a2a, websocket, .. } = file.behaviour;
-    let Behaviour { expect, category, policy_decision, agent, .. } = file.behaviour;
+    let Behaviour { output_tokens, expect, category, policy_decision, agent, .. } = file.behaviour;
     ScenarioSpec {
         name,
         weight: file.weight,
@@ -47,8 +47,9 @@ pub(crate) fn scenario(index: usize, file: ScenarioFile) -> ScenarioSpec {
         stream: stream || protocol == Dialect::Websocket,
         system,
         // The protocols `http` and `mcp` need no content; a placeholder for it gets the empty text.
-        content: content.unwrap_or(Content::Sized { approx_input_tokens: 0 }),
+        content: content.unwrap_or(Content::Sized { approx_input_tokens: LengthSpec::Fixed(0) }),
         max_tokens,
+        output_tokens,
         max_tokens_field,
         tool_result,
         think_time,

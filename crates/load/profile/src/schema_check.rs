@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use plimsoll_measure::{Nanos, RequestBounds};
+use plimsoll_plan::{ConnectTo, ProxyUrl};
 use plimsoll_schedule::{ScheduleError, Stages};
+use plimsoll_workload::StatusSet;
 use serde_json::{Map, Value};
 
 use crate::byte_size::ByteSize;
@@ -187,6 +189,9 @@ fn noun(form: Node<'_>) -> &'static str {
         Some("ip") => return "an IP address, like `127.0.0.2`",
         Some("size") => return "a size with a unit, like `16MiB`, or a number of bytes",
         Some("request bounds") => return "bounds on times, like `ttft<500ms, tpot<50ms`",
+        Some("connect to") => return "another place, like `api.example:443:127.0.0.1:8443`",
+        Some("proxy") => return "a proxy, like `http://127.0.0.1:3128`",
+        Some("statuses") => return "statuses, like `200, 304, 404`, `2xx` or `any`",
         Some("stages") => return "stages, like `10:30s` or `\"@100:30s\"`",
         _ => {}
     }
@@ -237,6 +242,9 @@ fn format_faults(name: &str, text: &str) -> Vec<Fault> {
                 "write one like `127.0.0.2` or `::1`",
             )],
         },
+        "connect to" => text.parse::<ConnectTo>().err().iter().map(Fault::from_error).collect(),
+        "proxy" => text.parse::<ProxyUrl>().err().iter().map(Fault::from_error).collect(),
+        "statuses" => text.parse::<StatusSet>().err().iter().map(Fault::from_error).collect(),
         "size" => text.parse::<ByteSize>().err().iter().map(Fault::from_error).collect(),
         "request bounds" => {
             text.parse::<RequestBounds>().err().iter().map(Fault::from_error).collect()

@@ -27,11 +27,17 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
         trace.file = absolute(&resolved.file);
     }
     file.tokenizer = plan.tokenizer.as_ref().map(absolute);
+    file.unix_socket = plan.reach.unix_socket.as_ref().map(absolute);
+    file.proxy = plan.reach.proxy.as_ref().map(ToString::to_string);
     file.tls.ca_file = plan.tls.ca_file.as_ref().map(absolute);
     file.tls.cert_file = plan.tls.cert_file.as_ref().map(absolute);
     file.tls.key_file = plan.tls.key_file.as_ref().map(absolute);
     if let (Some(target), Some(resolved)) = (&mut file.target, plan.targets.first()) {
         *target = resolved.url.to_string();
+    }
+    let http = file.scenarios.iter_mut().filter_map(|own| own.behaviour.http.as_mut());
+    for named in http.filter_map(|http| http.body_file.as_mut()) {
+        *named = absolute(named);
     }
     redact(&mut file);
     let mut value = serde_json::to_value(&file).unwrap_or_default();

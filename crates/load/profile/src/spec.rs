@@ -12,16 +12,16 @@ use plimsoll_measure::{Nanos, RequestBounds};
 use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
-    A2aSpec, AgentSpec, CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, McpSpec,
-    PolicyDecisionSpec, PrefixPool, SystemPrompt, TraceSpec, WebSocketSpec,
+    A2aSpec, AgentSpec, CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, LengthSpec,
+    McpSpec, PolicyDecisionSpec, PrefixPool, SystemPrompt, TraceSpec, WebSocketSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
 use plimsoll_plan::ResponseHeaders;
+use plimsoll_plan::{BudgetPlan, HttpPlan, Instrument, Limits};
 use plimsoll_plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
-use plimsoll_plan::{HttpPlan, Instrument, Limits};
 pub use versus::{RoleFile, TargetFile, VersusFile};
 
 /// A Plimsoll profile: the load, its content and the target.
@@ -96,6 +96,10 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_requests: Option<u64>,
+    /// Ends the run when so many tokens, or so much money, are spent; what is in flight then comes
+    /// on top.
+    #[serde(default)]
+    pub budget: Option<BudgetPlan>,
     /// Ends the run when more than this share of the requests (0 to 1) got no good answer, as
     /// `error_rate` counts them, warm-up included. Looked at every second, once 100 have ended.
     #[serde(default)]
@@ -141,10 +145,27 @@ pub struct ProfileFile {
     /// requests are counted as `retries`, and their times count from the first start.
     #[serde(default = "retry_reused")]
     pub retry_reused: bool,
+    /// Redirects of one request that are followed, to other servers as well; credentials go to the
+    /// target alone. Times end with the last answer. 0: a redirect is a failure.
+    #[serde(default)]
+    pub redirects: u8,
     /// Local addresses of connections, used in turn; each address has its own local ports. Left
     /// out: the kernel chooses.
     #[serde(default)]
     pub bind: Vec<IpAddr>,
+    /// Other places to connect to, `HOST1:PORT1:HOST2:PORT2`: connections to the first go to the
+    /// second. An empty part is any, or the same. Names in requests and certificates stay.
+    #[serde(default)]
+    #[schemars(extend("items" = {"type": "string", "format": "connect to"}))]
+    pub connect_to: Vec<String>,
+    /// A Unix socket to connect to, in place of TCP. `target` still says the host and the scheme.
+    #[serde(default)]
+    pub unix_socket: Option<PathBuf>,
+    /// A proxy on the way, `http://HOST:PORT` or `socks5://HOST:PORT`, with `USER:PASSWORD@` before
+    /// the host if it wants them.
+    #[serde(default)]
+    #[schemars(extend("format" = "proxy"))]
+    pub proxy: Option<String>,
     /// Whether responses get the kernel's receive time stamps, if it offers them; else they are
     /// stamped when they are read.
     #[serde(default = "kernel_timestamps")]
@@ -265,6 +286,9 @@ pub struct Behaviour {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// The same, drawn for each turn, in place of `max_tokens`: like `{mean: 150, stddev: 50}`.
+    #[serde(default)]
+    pub output_tokens: Option<LengthSpec>,
     /// The member of an `openai-chat` request that limits the output; reasoning models refuse
     /// `max_tokens`.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use plimsoll_measure::{IdSeed, Seed};
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{
-    Content, HttpSpec, WebSocketSpec, Workload, WorkloadError, part_names, with_parts,
+    Content, HttpSpec, StatusSet, WebSocketSpec, Workload, WorkloadError, part_names, with_parts,
 };
 
 use super::{ProfileCheck, headers, targets, top};
@@ -160,13 +160,17 @@ impl ProfileCheck<'_> {
 
     fn check_http(&mut self, index: usize, behaviour: &Behaviour) {
         let path = self.layers.behaviour_path(index, "http");
-        let Some(HttpSpec { method, path: target, .. }) = &behaviour.http else { return };
+        let Some(HttpSpec { method, path: target, expect, .. }) = &behaviour.http else { return };
         if !headers::is_name(method) {
             self.report(
                 path.key("method"),
                 "is not an HTTP method",
                 "write one like `GET` or `POST`",
             );
+        }
+        if expect.as_ref().is_some_and(StatusSet::is_empty) {
+            let fix = "write statuses, like `200, 304, 404`, `2xx` or `any`, or leave it out";
+            self.report(path.key("expect"), "has no status", fix);
         }
         // Spaces inside a placeholder are gone when it has been filled in.
         self.check_path(path.key("path"), target, &without_placeholders(target));

@@ -142,7 +142,11 @@ fn the_tiers_have_their_documented_sizes() {
         for (ending, stream) in [("nonstream", false), ("stream", true)] {
             let name = format!("perf-{tier}-{ending}");
             let scenario = &checked(&name).scenarios[0];
-            assert_eq!(scenario.content, Content::Sized { approx_input_tokens: input }, "{name}");
+            assert_eq!(
+                scenario.content,
+                Content::Sized { approx_input_tokens: plimsoll_workload::LengthSpec::Fixed(input) },
+                "{name}"
+            );
             assert_eq!((scenario.max_tokens, scenario.stream), (Some(output), stream), "{name}");
         }
     }
