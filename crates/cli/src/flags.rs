@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess, listener};
 use plimsoll_measure::Nanos;
+use plimsoll_plan::{ConnectTo, ProxyUrl};
 use plimsoll_profile::Overrides;
 use plimsoll_runner::folder::RunDirOptions;
 
@@ -70,6 +71,8 @@ pub(crate) struct ProfileFlags {
     name: Option<String>,
     #[command(flatten)]
     tls: TlsFlags,
+    #[command(flatten)]
+    reach: ReachFlags,
 }
 
 /// Flags that end a run before its stages do.
@@ -78,6 +81,16 @@ pub(crate) struct LimitFlags {
     /// End the run after N requests have been sent; those of a warm-up do not count
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests: Option<u64>,
+    /// End the run when so many tokens are spent, of input and output together, warm-up included;
+    /// what is in flight then comes on top
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// End the run when so much money is spent, by the prices of --price
+    #[arg(long, value_name = "MONEY", requires = "price", value_parser = parse_money)]
+    pub(crate) max_cost: Option<f64>,
+    /// Prices of a million tokens of input and of output, like `0.15,0.6`
+    #[arg(long, value_name = "IN,OUT", value_parser = parse_prices)]
+    pub(crate) price: Option<Prices>,
     /// End the run when more than this share of the requests, like `50%`, got no good answer
     /// (looked at every second, once 100 have ended); exit code 1
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
@@ -105,6 +118,44 @@ pub(crate) struct TlsFlags {
     pub(crate) no_resumption: bool,
 }
 
+/// Flags for the way to the target.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Connections")]
+pub(crate) struct ReachFlags {
+    /// Connect to HOST2:PORT2 for HOST1:PORT1; an empty part is any, or the same (repeatable).
+    /// Names in requests and certificates stay
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = place)]
+    connect_to: Vec<String>,
+    /// Connect to this Unix socket, in place of TCP
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    unix_socket: Option<String>,
+    /// Go through a proxy, `http://HOST:PORT` or `socks5://HOST:PORT`; `USER:PASSWORD@` before the
+    /// host gives credentials
+    #[arg(long, short = 'x', value_name = "URL", value_parser = proxy)]
+    proxy: Option<String>,
+}
+
+fn place(text: &str) -> Result<String, String> {
+    text.parse().map(|_: ConnectTo| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn proxy(text: &str) -> Result<String, String> {
+    text.parse().map(|_: ProxyUrl| text.to_owned()).map_err(|error| format!("it {error}"))
+}
+
+impl ReachFlags {
+    /// The settings of a profile.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = String> {
+        let places = (!self.connect_to.is_empty())
+            .then(|| format!("connect_to={}", serde_json::json!(self.connect_to)));
+        // `$` begins a variable in a profile.
+        let text = |text: &String| text.replace('$', "$$");
+        let socket = self.unix_socket.as_ref().map(|path| format!("unix_socket={}", text(path)));
+        let proxy = self.proxy.as_ref().map(|url| format!("proxy={}", text(url)));
+        places.into_iter().chain(socket).chain(proxy)
+    }
+}
+
 impl TargetFlags {
     /// The overrides of a run on this target.
     pub(crate) fn overrides(&self, settings: &ProfileFlags) -> Overrides {
@@ -122,7 +173,11 @@ impl ProfileFlags {
     pub(crate) fn overrides_with(&self, sets: Vec<String>) -> Overrides {
         let name = self.name.iter().map(|name| format!("name={name}"));
         // An explicit `--set name=...` comes last and wins.
-        let sets = name.chain(sets).chain(self.sets.iter().cloned()).collect();
+        let sets = name
+            .chain(sets)
+            .chain(self.limits.sets())
+            .chain(self.reach.sets())
+            .chain(self.sets.iter().cloned());
         Overrides {
             key: self.key.clone(),
             model: self.model.clone(),
@@ -130,7 +185,7 @@ impl ProfileFlags {
             stages: self.stages.clone(),
             seed: self.seed.clone(),
             headers: self.headers.clone(),
-            sets,
+            sets: sets.collect(),
             run_id: self.run_id.clone(),
             shard: self.shard.shard.clone(),
             ..overrides_of(&self.limits, &self.tls)
@@ -324,6 +379,47 @@ pub(crate) fn threshold_sets(thresholds: &[ThresholdFlag]) -> Vec<String> {
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
     rate.ok_or_else(|| "write a number of requests per second above 0".to_owned())
+}
+
+/// Prices of a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prices {
+    input: f64,
+    output: f64,
+}
+
+/// Parses `IN,OUT`.
+fn parse_prices(text: &str) -> Result<Prices, String> {
+    let (input, output) = text
+        .split_once(',')
+        .ok_or_else(|| "write two prices, of input and of output, like 0.15,0.6".to_owned())?;
+    Ok(Prices { input: parse_money(input.trim())?, output: parse_money(output.trim())? })
+}
+
+/// Parses an amount of money: a number, 0 or more.
+fn parse_money(text: &str) -> Result<f64, String> {
+    let amount = text.trim_start_matches(['$', '€']).parse().ok();
+    let amount = amount.filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "write a number, 0 or more, like 2.50".to_owned())
+}
+
+impl LimitFlags {
+    /// The settings of a profile for what may be spent.
+    pub(crate) fn sets(&self) -> Option<String> {
+        let mut budget = serde_json::Map::new();
+        if let Some(tokens) = self.max_tokens {
+            budget.insert("tokens".to_owned(), tokens.into());
+        }
+        if let Some(cost) = self.max_cost {
+            budget.insert("cost".to_owned(), cost.into());
+        }
+        if let (false, Some(Prices { input, output })) = (budget.is_empty(), self.price) {
+            budget.insert("input_price".to_owned(), input.into());
+            budget.insert("output_price".to_owned(), output.into());
+        }
+        let text = serde_json::Value::Object(budget);
+        (text != serde_json::json!({})).then(|| format!("budget={text}"))
+    }
 }
 
 /// Parses a share: `50%` or `0.5`.

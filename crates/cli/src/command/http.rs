@@ -1,7 +1,9 @@
 //! `plimsoll http`: load on any HTTP endpoint, without a profile.
 
+mod body;
 mod plan;
 mod table;
+mod urls;
 
 use std::path::PathBuf;
 
@@ -9,12 +11,13 @@ use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
 use plimsoll_runner::folder::RunDirOptions;
+use plimsoll_workload::StatusSet;
 
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LimitFlags, Part, ProgressFlags, RunFlags, ShardFlag, StartFlags, ThresholdFlag,
-    TlsFlags, parse_rate, parse_threshold, parse_time,
+    ExportFlags, LimitFlags, Part, ProgressFlags, ReachFlags, RunFlags, ShardFlag, StartFlags,
+    ThresholdFlag, TlsFlags, parse_rate, parse_threshold, parse_time,
 };
 use crate::processes;
 use crate::session::Session;
@@ -24,14 +27,17 @@ Examples:
   plimsoll http http://127.0.0.1:8080/health -c 128 -d 30s
   plimsoll http https://api.example/v1/items --rate 5000 --arrivals poisson
   plimsoll http 127.0.0.1:8080/echo -n 1000 -c 8 --body @request.json -H 'accept: */*'
+  plimsoll http 127.0.0.1:8080/old --redirects 5      or --expect 302, to measure the redirect itself
   plimsoll http 127.0.0.1:8080/ --threshold 'response_time: p(99)<20ms' --json
   plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one after the other, compared
+  plimsoll http --urls requests.txt -c 16    lines like `POST http://127.0.0.1:8080/a 3`, by weight
+  plimsoll http http://localhost/info --unix-socket /run/app.sock
 
 Without --rate each connection sends its next request as soon as the response has arrived (closed model). With --rate requests start on schedule, however slow the target is (open model); -c then limits the requests in flight.
 
 `{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request; `{{open}}` stands for two braces.
 
-A body that is JSON gets `content-type: application/json`, unless -H gives another.
+A body gets the `content-type` that its file's name or its text shows, which is said, unless -H gives another.
 
 Durations are a number and a unit, like 500ms, 30s or 1m30s, or a number of seconds. A URL without a scheme is one of http.";
 
@@ -39,8 +45,14 @@ Durations are a number and a unit, like 500ms, 30s or 1m30s, or a number of seco
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// URLs to load, one after another
-    #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url)]
+    #[arg(required_unless_present = "urls_file", value_name = "URL", value_hint = ValueHint::Url)]
     urls: Vec<String>,
+    /// Load the requests of a file, each as often as its weight says; all of one server. A line for
+    /// each: `[METHOD] URL [WEIGHT]`, or an object with `url`, and perhaps `method`, `body`,
+    /// `headers` and `weight`
+    #[arg(long = "urls", value_name = "FILE", conflicts_with_all = ["urls", "body", "method"])]
+    #[arg(value_hint = ValueHint::FilePath)]
+    urls_file: Option<PathBuf>,
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
@@ -53,6 +65,8 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     tls: TlsFlags,
+    #[command(flatten)]
+    reach: ReachFlags,
     /// A bound that the run must keep, like `response_time: p(99)<20ms` or `error_rate: <1%`
     /// (repeatable); exit code 1 if it does not
     #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
@@ -109,7 +123,7 @@ pub(crate) struct Load {
 }
 
 /// A URL as it is typed; without a scheme it is one of http.
-fn with_scheme(text: &str) -> String {
+pub(super) fn with_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
 }
 
@@ -126,7 +140,8 @@ pub(crate) struct Request {
     /// HTTP method [default: GET, or POST with --body]
     #[arg(short, long, value_name = "NAME")]
     method: Option<String>,
-    /// Request body, or `@FILE` for the content of a file, `@-` for standard input [default: none]
+    /// Request body, or `@FILE` for the content of a file, `@-` for standard input [default: none].
+    /// What is not UTF-8 is sent byte by byte
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
     /// Add a header to every request (repeatable)
@@ -138,22 +153,39 @@ pub(crate) struct Request {
     /// Timeout of a request
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     timeout: Nanos,
+    /// Statuses of answers that are measured as good ones, like `200,304,404`, `2xx` or `any`
+    /// [default: 2xx and 304]
+    #[arg(long, value_name = "STATUSES")]
+    expect: Option<StatusSet>,
+    /// Follow up to N redirects of a request, to other servers as well; credentials go to the URL's
+    /// own server alone [default: 0, a redirect is a failure]
+    #[arg(long, value_name = "N")]
+    redirects: Option<u8>,
 }
 
 /// Loads the endpoints one after another and compares them.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
-    let urls: Vec<_> = flags.urls.iter().map(|url| with_scheme(url)).collect();
     let part = flags.start.part(flags.shard.shard.as_deref())?;
     check_division(flags, &part)?;
+    let body = body::Body::read(&flags.request)?;
+    let mut urls: Vec<_> = flags.urls.iter().map(|url| with_scheme(url)).collect();
     let mut plans = Vec::new();
     for url in &urls {
-        plans.push(plan::build(flags, url, &part)?);
+        plans.push(plan::build(flags, url, &body, &part)?);
+    }
+    if let Some(file) = &flags.urls_file {
+        let requests = urls::read(file)?;
+        urls.push(requests.origin.clone());
+        plans.push(plan::build_of(flags, &requests, &part)?);
     }
     if let (Some(order), Some(plan)) = (&part.order, plans.pop_if(|_| part.order.is_some())) {
         return order.carry_out(plan, flags.run.options(None));
     }
     let mut session = Session::open(flags.progress.ui());
+    if let Some(sentence) = body.guess() {
+        session.status().info(&sentence);
+    }
     session.export(flags.export.options())?;
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
     let mut options = flags.run.options(output);

@@ -15,8 +15,8 @@ use plimsoll_runner::folder::RunDirOptions;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LimitFlags, ProgressFlags, RunFlags, ShardFlag, StartFlags, ThresholdFlag,
-    TlsFlags, parse_rate, parse_threshold, parse_time,
+    ExportFlags, LimitFlags, ProgressFlags, ReachFlags, RunFlags, ShardFlag, StartFlags,
+    ThresholdFlag, TlsFlags, parse_rate, parse_threshold, parse_time,
 };
 use crate::processes;
 use crate::session::{FinishedRun, Session};
@@ -56,6 +56,8 @@ pub(crate) struct Flags {
     request: Request,
     #[command(flatten)]
     tls: TlsFlags,
+    #[command(flatten)]
+    reach: ReachFlags,
     /// A bound that the run must keep, like `ttft: p(95)<500ms` or `good_share: value>0.99`
     /// (repeatable); exit code 1 if it does not
     #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
@@ -126,6 +128,12 @@ struct Request {
     #[arg(long, value_name = "TOKENS", conflicts_with = "prompts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     isl: Option<u32>,
+    /// Standard deviation of the input tokens: --isl is their mean
+    #[arg(long, value_name = "TOKENS", conflicts_with = "prompts")]
+    isl_stddev: Option<u32>,
+    /// Standard deviation of the most output tokens: --osl is their mean
+    #[arg(long, value_name = "TOKENS")]
+    osl_stddev: Option<u32>,
     /// Most output tokens of each request
     #[arg(long, value_name = "TOKENS", default_value_t = 150)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]

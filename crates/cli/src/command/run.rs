@@ -1,6 +1,7 @@
 //! `plimsoll run`: runs a profile against a target.
 
 mod announcement;
+mod once;
 
 use std::path::Path;
 
@@ -56,6 +57,12 @@ pub(crate) struct Flags {
     /// profile's load
     #[arg(long, conflicts_with_all = ["stages", "max_requests"])]
     smoke: bool,
+    /// Send one request of each scenario and print it with its answer, in place of the load
+    #[arg(long, conflicts_with_all = ["stages", "max_requests", "smoke"])]
+    once: bool,
+    /// With --once: print all headers, and bodies to their end
+    #[arg(long, short = 'v', requires = "once")]
+    verbose: bool,
     /// Do not ask before load goes to another machine
     #[arg(long, short = 'y')]
     yes: bool,
@@ -87,6 +94,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
             "a credential of the profile is `{REDACTED}`: stored profiles have none; give it with --key KEY or --header NAME=VALUE"
         );
         return Err(UsageError(why).into());
+    }
+    if flags.once {
+        return once::run(plan, flags.verbose);
     }
     if let Some(order) = part.order {
         let profile = Some(show(&profile, &variables, &overrides)?);

@@ -1,8 +1,6 @@
 //! The plan of `plimsoll http`. The flags become a profile first, so that all checks are in one
 //! place.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,10 +9,12 @@ use base64::prelude::BASE64_STANDARD;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
+use plimsoll_workload::StatusSet;
 use serde_json::{Map, Value, json};
 
+use super::body::Body;
+use super::urls::{ListedRequest, Requests};
 use super::{Arrivals, Flags, Load, Request};
-use crate::exit::UsageError;
 use crate::flags::{Part, overrides_of, threshold_sets};
 
 const CONNECTIONS: u32 = 64;
@@ -24,14 +24,33 @@ const WARM_UP: Nanos = Nanos::from_secs(2);
 const ENDLESS: Nanos = Nanos::from_secs(3_600);
 
 /// Builds the plan for one URL.
-pub(super) fn build(flags: &Flags, url: &str, part: &Part) -> Result<Plan> {
-    let profile =
-        Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
+pub(super) fn build(flags: &Flags, url: &str, body: &Body, part: &Part) -> Result<Plan> {
+    let (base, path) = split(url);
+    let mut keys = keys(flags, base);
+    keys.insert("http".to_owned(), request(&flags.request, path, body));
+    resolved(flags, keys, part)
+}
+
+/// Builds the plan for the requests of a file.
+pub(super) fn build_of(flags: &Flags, requests: &Requests, part: &Part) -> Result<Plan> {
+    let mut keys = keys(flags, &requests.origin);
+    keys.insert("scenarios".to_owned(), scenarios(requests, flags.request.expect.as_ref()));
+    resolved(flags, keys, part)
+}
+
+fn resolved(flags: &Flags, keys: Map<String, Value>, part: &Part) -> Result<Plan> {
+    let text = Value::Object(keys).to_string();
+    let profile = Profile::new(Path::new("command line"), text.into_bytes());
     let overrides = Overrides {
         seed: flags.load.seed.clone(),
         run_id: flags.load.run_id.clone(),
         headers: headers(&flags.request),
-        sets: threshold_sets(&flags.thresholds).into_iter().chain(flags.sets.clone()).collect(),
+        sets: threshold_sets(&flags.thresholds)
+            .into_iter()
+            .chain(flags.limits.sets())
+            .chain(flags.reach.sets())
+            .chain(flags.sets.clone())
+            .collect(),
         ..overrides_of(&flags.limits, &flags.tls)
     };
     let overrides = flags.export.label(part.of(overrides));
@@ -39,8 +58,8 @@ pub(super) fn build(flags: &Flags, url: &str, part: &Part) -> Result<Plan> {
     Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }
 
-fn profile(flags: &Flags, url: &str) -> Result<Value> {
-    let (base, path) = split(url);
+/// The keys of the profile, without its requests.
+fn keys(flags: &Flags, base: &str) -> Map<String, Value> {
     let mut profile = Map::new();
     let mut set = |key: &str, value: Value| drop(profile.insert(key.to_owned(), value));
     set("name", name(base).into());
@@ -48,7 +67,9 @@ fn profile(flags: &Flags, url: &str) -> Result<Value> {
     set("protocol", "http".into());
     set("stages", stages(&flags.load, flags.limits.max_requests.is_some()).into());
     set("timeout", flags.request.timeout.to_string().into());
-    set("http", request(&flags.request, path)?);
+    if let Some(redirects) = flags.request.redirects {
+        set("redirects", redirects.into());
+    }
     if flags.load.no_keepalive {
         set("requests_per_connection", json!({"min": 1, "max": 1}));
     }
@@ -64,11 +85,11 @@ fn profile(flags: &Flags, url: &str) -> Result<Value> {
     if let (Some(_), Some(limit)) = (flags.load.rate, flags.load.connections) {
         set("max_in_flight", limit.into());
     }
-    Ok(Value::Object(profile))
+    profile
 }
 
 /// Splits a URL into the target (scheme, host and port) and the rest (path, query and fragment).
-fn split(url: &str) -> (&str, &str) {
+pub(super) fn split(url: &str) -> (&str, &str) {
     let host = url.find("://").map_or(0, |scheme| scheme + "://".len());
     let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |end| host + end);
     url.split_at(end)
@@ -88,7 +109,7 @@ fn name(base: &str) -> String {
 }
 
 /// Escapes `$`, which is special in profiles but not on the command line.
-fn literal(text: &str) -> Value {
+pub(super) fn literal(text: &str) -> Value {
     text.replace('$', "$$").into()
 }
 
@@ -111,47 +132,42 @@ fn stages(load: &Load, counted: bool) -> String {
     if warmup == Nanos::ZERO { measured } else { format!("w{shape}:{warmup},{measured}") }
 }
 
-fn request(request: &Request, path: &str) -> Result<Value> {
-    let body = match &request.body {
-        None => String::new(),
-        Some(body) => match body.strip_prefix('@') {
-            None => body.clone(),
-            Some(file) => read_text(file).map_err(|error| {
-                UsageError(format!(
-                    "--body: cannot read {file}: {error}; name a file of UTF-8 text"
-                ))
-            })?,
-        },
-    };
+fn request(request: &Request, path: &str, body: &Body) -> Value {
     let default = if request.body.is_some() { "POST" } else { "GET" };
     let method = request.method.as_deref().unwrap_or(default);
-    // A fragment is never sent.
-    let path = path.split('#').next().unwrap_or_default();
-    let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
-    let mut spec =
-        json!({"method": literal(method), "path": literal(&path), "body": literal(&body)});
-    if looks_like_json(&body) && !has_content_type(&request.headers) {
-        spec["headers"] = json!({"content-type": "application/json"});
+    let mut spec = body.spec();
+    spec["method"] = literal(method);
+    spec["path"] = literal(&sent_path(path));
+    if let Some(statuses) = &request.expect {
+        spec["expect"] = statuses.to_string().into();
     }
-    Ok(spec)
+    spec
 }
 
-/// Whether a body begins like JSON; with placeholders in it, it need not be any yet.
-fn looks_like_json(body: &str) -> bool {
-    let start = body.trim_start();
-    start.starts_with(['{', '[']) && !start.starts_with("{{")
+/// What is sent of a path: never its fragment, and not nothing before a query.
+fn sent_path(path: &str) -> String {
+    let path = path.split('#').next().unwrap_or_default();
+    if path.starts_with('?') { format!("/{path}") } else { path.to_owned() }
 }
 
-fn has_content_type(headers: &[String]) -> bool {
-    headers.iter().any(|header| {
-        let name = header.split(':').next().unwrap_or_default();
-        name.trim().eq_ignore_ascii_case("content-type")
-    })
-}
-
-/// A file, or standard input for `-`.
-fn read_text(file: &str) -> io::Result<String> {
-    if file == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
+/// The scenarios of several requests.
+fn scenarios(requests: &Requests, expect: Option<&StatusSet>) -> Value {
+    let scenarios = requests.list.iter().map(|request: &ListedRequest| {
+        let mut http = request.body.spec();
+        http["method"] = literal(&request.method);
+        http["path"] = literal(&sent_path(&request.path));
+        if !request.headers.is_empty() {
+            let own = request.headers.iter().map(|(name, value)| (name.clone(), literal(value)));
+            let mut headers = http["headers"].as_object().cloned().unwrap_or_default();
+            headers.extend(own);
+            http["headers"] = headers.into();
+        }
+        if let Some(statuses) = expect {
+            http["expect"] = statuses.to_string().into();
+        }
+        json!({"name": request.name, "weight": request.weight, "http": http})
+    });
+    Value::Array(scenarios.collect())
 }
 
 #[cfg(test)]
@@ -207,25 +223,20 @@ mod tests {
     #[test]
     fn the_default_method_depends_on_the_body() {
         let of = |method: Option<&str>, body: Option<&str>| {
-            let headers = Vec::new();
-            let timeout = Nanos::from_secs(1);
             let owned = |text: &str| text.to_owned();
             let flags = Request {
                 method: method.map(owned),
                 body: body.map(owned),
-                headers,
+                headers: Vec::new(),
                 basic_auth: None,
-                timeout,
+                timeout: Nanos::from_secs(1),
+                expect: None,
+                redirects: None,
             };
-            request(&flags, "?a=$b#c").unwrap()
+            request(&flags, "?a=$b#c", &Body::read(&flags).unwrap())
         };
         assert_eq!(of(None, None), json!({"method": "GET", "path": "/?a=$$b", "body": ""}));
         assert_eq!(of(None, Some("x"))["method"], "POST");
         assert_eq!(of(Some("PUT"), Some("x"))["method"], "PUT");
-        assert_eq!(
-            of(None, Some("{\"a\": {{seq}}}"))["headers"]["content-type"],
-            "application/json"
-        );
-        assert!(of(None, Some("a=b")).get("headers").is_none());
     }
 }

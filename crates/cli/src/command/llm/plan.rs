@@ -73,7 +73,7 @@ pub(super) fn stages(load: &Load) -> String {
 }
 
 fn keys(flags: &Flags) -> Result<Map<String, Value>> {
-    let Request { models, protocol, osl, timeout, no_stream, .. } = &flags.request;
+    let Request { models, protocol, osl, osl_stddev, timeout, no_stream, .. } = &flags.request;
     let url =
         if flags.url.contains("://") { flags.url.clone() } else { format!("http://{}", flags.url) };
     let mut keys = Map::new();
@@ -86,6 +86,9 @@ fn keys(flags: &Flags) -> Result<Map<String, Value>> {
     if protocol != "openai-embeddings" {
         set("stream", (!no_stream).into());
         set("max_tokens", (*osl).into());
+        if osl_stddev.is_some() {
+            set("output_tokens", length(*osl, *osl_stddev));
+        }
     }
     if let Some(bounds) = &flags.load.goodput {
         set("goodput", bounds.to_string().into());
@@ -99,10 +102,16 @@ fn keys(flags: &Flags) -> Result<Map<String, Value>> {
     Ok(keys)
 }
 
+/// A length, or a normal distribution of lengths.
+fn length(mean: u32, stddev: Option<u32>) -> Value {
+    stddev.map_or_else(|| mean.into(), |stddev| json!({"mean": mean, "stddev": stddev}))
+}
+
 fn content(request: &Request) -> Result<Value> {
     Ok(match &request.prompts {
         None => {
-            json!({"mode": "sized", "approx_input_tokens": request.isl.unwrap_or(INPUT_TOKENS)})
+            let mean = request.isl.unwrap_or(INPUT_TOKENS);
+            json!({"mode": "sized", "approx_input_tokens": length(mean, request.isl_stddev)})
         }
         Some(file) => {
             let prompts = prompts::read(file, request.skip_broken)?;
@@ -116,7 +125,12 @@ fn sets(flags: &Flags) -> Vec<String> {
     let tokenizer = flags.request.tokenizer.as_ref();
     let tokenizer = tokenizer.map(|file| format!("tokenizer={}", file.display()));
     let thresholds = threshold_sets(&flags.thresholds);
-    tokenizer.into_iter().chain(thresholds).chain(flags.sets.iter().cloned()).collect()
+    let own = tokenizer
+        .into_iter()
+        .chain(thresholds)
+        .chain(flags.limits.sets())
+        .chain(flags.reach.sets());
+    own.chain(flags.sets.iter().cloned()).collect()
 }
 
 /// Escapes `$`, which is special in profiles but not on the command line.

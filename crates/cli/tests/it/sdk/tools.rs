@@ -244,7 +244,13 @@ fn the_built_in_profile_fits_the_official_servers() {
         let running = server.start(&fixture, "events");
         let url = format!("http://127.0.0.1:{}", running.port);
         let bound = "thresholds={success_rate: ['value>0.99']}";
-        let summary = load(&fixture, &["mcp-tools", "--stages", "@4:4s", "--set", bound], &url);
+        // Steps of its own: the session that asks for the tools is not counted by the run.
+        let steps = "mcp.steps=[{method: tools/call, name: echo, argument_bytes: {min: 16, max: 4096}, weight: 8}, \
+             {method: tools/list}, {method: resources/list, weight: 0.5}, \
+             {method: resources/read, name: \"mock://notes\"}, \
+             {method: prompts/get, name: greeting, arguments: {name: Ada}, weight: 0.5}, {method: ping}]";
+        let args = ["mcp-tools", "--stages", "@4:4s", "--set", bound, "--set", steps];
+        let summary = load(&fixture, &args, &url);
         let counts = running.counts();
         tell(&case, &summary);
         expect_each_request(&case, &summary, &counts, &REQUESTS);

@@ -1,0 +1,122 @@
+//! Tool servers that are asked for their tools, limits on what is spent, and requests that are
+//! shown: by the mock's log.
+
+use std::collections::BTreeMap;
+
+use plimsoll_mock::RpcRecord;
+
+use crate::support::{FAST, Fixture, summary};
+
+/// The calls of the mock's log by method and tool, and how many of them named a session.
+fn calls(fixture: &Fixture) -> BTreeMap<String, (u64, u64)> {
+    let mut counts: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    for record in fixture.mock.take_log() {
+        let http = record.method.clone();
+        let Some(rpc) = record.rpc else { continue };
+        let RpcRecord { method, name, session, .. } = *rpc;
+        let method = method.unwrap_or(http);
+        let key = [Some(method), name].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let count = counts.entry(key).or_default();
+        count.0 += 1;
+        count.1 += u64::from(session.is_some());
+    }
+    counts
+}
+
+#[test]
+fn the_tools_of_a_server_are_found_and_called_with_arguments_that_fit() {
+    let fixture = Fixture::with("log: memory");
+    let stages = ["--stages", "4:2s", "--set", "think_time=10ms", "--set", "thresholds={}"];
+    fixture.run(&[&["mcp-tools"], &stages[..]].concat()).expect(0);
+    let seen = calls(&fixture);
+    let count = |key: &str| seen.get(key).map_or(0, |count| count.0);
+    assert!(count("tools/call echo") > 5 && count("tools/call slow") > 0, "{seen:?}");
+    assert_eq!(count("tools/call failing"), 0, "it says that it destroys something: {seen:?}");
+    let total = fixture.summary().results.total;
+    assert!(total.errors.is_empty(), "wrong arguments are errors: {:?}", total.errors);
+    assert_eq!(total.counters.tool_errors, 0);
+    // What the mock saw beside the run: the probe, and the session that asked for the tools.
+    let own: u64 = seen.values().map(|count| count.0).sum();
+    assert!(own >= total.counters.scheduled, "{own} {:?}", total.counters.scheduled);
+    let named = ["--set", "mcp.tools=[gone]"];
+    let output = fixture.run(&[&["mcp-tools"], &stages[..], &named[..]].concat()).expect(2);
+    assert!(output.stderr.contains("it has no tool `gone`, but echo"), "{}", output.stderr);
+}
+
+#[test]
+fn agents_open_a_session_with_the_tool_server_and_end_it() {
+    let fixture = Fixture::with("log: memory");
+    let revision = "scenarios.assistant.agent.revision=2025-11-25";
+    let args = ["agent-loop", "--model", "mock-agent", "--stages", "@8:2s", "--set", revision];
+    fixture.run(&[&args[..], &["--set", "thresholds={}", "--no-probe"]].concat()).expect(0);
+    let seen = calls(&fixture);
+    let count = |key: &str| seen.get(key).copied().unwrap_or_default();
+    let tasks = &fixture.summary().agent_tasks[0].totals;
+    assert_eq!((tasks.started, tasks.done), (16, 16), "{tasks:?}");
+    assert!(tasks.tool_calls > 0);
+    // Every task that called a tool had a session, and every call named it.
+    let (opened, called) = (count("initialize"), count("tools/call echo"));
+    assert_eq!(called, (tasks.tool_calls, tasks.tool_calls), "{seen:?}");
+    assert!(opened.0 > 0 && opened.0 <= 17, "{seen:?}");
+    assert_eq!(count("notifications/initialized").0, opened.0, "{seen:?}");
+    assert_eq!(fixture.summary().results.total.counters.failed, 0);
+}
+
+#[test]
+fn a_run_ends_when_its_tokens_or_its_money_are_spent() {
+    let fixture = Fixture::with("{log: memory, models: {m: {ttft: 5ms, gap: 0s}}}");
+    let args =
+        ["minimal", "--model", "m", "--stages", "4:20s", "--no-probe", "--set", "max_tokens=10"];
+    let spent = |flags: &[&str]| {
+        fixture.run(&[&args[..], flags].concat()).expect(0);
+        let run = fixture.runs().pop().unwrap();
+        let summary = summary(&run);
+        std::fs::remove_dir_all(run).unwrap();
+        let log = fixture.mock.take_log();
+        let tokens = |record: &plimsoll_mock::LogRecord| {
+            record.prompt_tokens + u64::from(record.planned_tokens)
+        };
+        let all: u64 = log.iter().map(tokens).sum();
+        let largest = log.iter().map(tokens).max().unwrap();
+        (all, largest, summary.metadata.notes)
+    };
+    let (all, largest, notes) = spent(&["--max-tokens", "2000"]);
+    assert!(all >= 2_000 && all <= 2_000 + 5 * largest, "{all}, {largest} each");
+    assert!(
+        notes.iter().any(|note| note.contains("of 2000 (--max-tokens); that ended")),
+        "{notes:?}"
+    );
+    // A million of either costs 1: 0.002 are 2,000 tokens.
+    let (all, largest, notes) = spent(&["--max-cost", "0.002", "--price", "1,1"]);
+    assert!(all >= 2_000 && all <= 2_000 + 5 * largest, "{all}, {largest} each");
+    assert!(notes.iter().any(|note| note.contains("(--max-cost)")), "{notes:?}");
+    let output = fixture.run(&[&args[..], &["--max-cost", "5"]].concat()).expect(2);
+    assert!(output.stderr.contains("--price"), "{}", output.stderr);
+}
+
+#[test]
+fn one_request_of_each_scenario_is_shown_with_its_answer() {
+    let fixture = Fixture::with(FAST);
+    let key = ["--key", "sk-very-secret", "--once", "--verbose"];
+    let target = fixture.target();
+    let output = fixture
+        .plimsoll(&[&["run", "realistic", "--target", &target], &key[..]].concat())
+        .expect(0);
+    for part in [
+        "# simple, to ",
+        "> POST /v1/chat/completions HTTP/1.1",
+        "> authorization: <redacted>",
+        "\"messages\":[",
+        "< HTTP 200",
+        "< content-type: text/event-stream",
+        "data: [DONE]",
+        "* connected ",
+    ] {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+    assert!(!output.stdout.contains("sk-very-secret"));
+    assert!(fixture.runs().is_empty(), "nothing is written");
+    let gone = ["run", "minimal", "--target", "http://127.0.0.1:1", "--key", "k", "--once"];
+    let output = fixture.plimsoll(&gone).expect(1);
+    assert!(output.stdout.contains("* failed: connect_refused"), "{}", output.stdout);
+}
