@@ -45,7 +45,8 @@ fn the_tools_of_a_server_are_found_and_called_with_arguments_that_fit() {
 
 #[test]
 fn agents_open_a_session_with_the_tool_server_and_end_it() {
-    let fixture = Fixture::with("log: memory");
+    let model = "{tool_loop: {steps: 2, tools: [echo]}, ttft: 1ms, gap: 0s}";
+    let fixture = Fixture::with(&format!("{{log: memory, other_models: {model}}}"));
     let revision = "scenarios.assistant.agent.revision=2025-11-25";
     let args = ["agent-loop", "--model", "mock-agent", "--stages", "@8:2s", "--set", revision];
     fixture.run(&[&args[..], &["--set", "thresholds={}", "--no-probe"]].concat()).expect(0);

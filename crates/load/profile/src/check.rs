@@ -158,7 +158,7 @@ impl ProfileCheck<'_> {
                 self.report(path.clone(), "limits nothing", "write `tokens` or `cost`");
             }
             let prices = budget.input_price + budget.output_price;
-            if budget.cost.is_some() && !(prices > 0.0) {
+            if budget.cost.is_some() && prices <= 0.0 {
                 let fix =
                     "write `input_price` and `output_price`, for a million tokens (--price IN,OUT)";
                 self.report(path.key("cost"), "has no prices to count with", fix);

@@ -55,7 +55,7 @@ impl Addresses {
             if let Some(next) = waiting.next() {
                 race.start(next, source);
             } else if race.0.is_empty() {
-                return Err(all_failed(failures));
+                return Err(all_failed(&failures));
             }
             let ended = if waiting.len() > 0 {
                 tokio::time::timeout(PATIENCE, race.next()).await.ok()
@@ -180,7 +180,7 @@ fn failed(address: SocketAddr, error: &io::Error) -> Failure {
 }
 
 /// The failure of a name: the class of its last address, and what each said.
-fn all_failed(failures: Vec<Failure>) -> Failure {
+fn all_failed(failures: &[Failure]) -> Failure {
     let details: Vec<_> = failures.iter().map(|failure| failure.detail.as_str()).collect();
     let class = failures.last().map_or(ErrorClass::Dns, |failure| failure.class);
     let detail = if details.is_empty() { "no address".to_owned() } else { details.join(", ") };

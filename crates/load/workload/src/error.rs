@@ -206,12 +206,12 @@ pub enum TraceFault {
         "the header is `{0}`: expected `TIMESTAMP,ContextTokens,GeneratedTokens` (or is this `format: mooncake`?)"
     )]
     Header(String),
-    /// The first line of BurstGPT's table lacks a column.
+    /// The first line of `BurstGPT`'s table lacks a column.
     #[error(
         "the header is `{0}`: expected `Timestamp`, `Request tokens` and `Response tokens` (BurstGPT)"
     )]
     BurstHeader(String),
-    /// A line of BurstGPT's table with more or fewer columns than its header.
+    /// A line of `BurstGPT`'s table with more or fewer columns than its header.
     #[error("{found} columns: expected {expected}, as in the header")]
     BurstColumns {
         /// Columns of the line.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::{Client, Recorded, TestLease, TestPool, options, run, wait_until};
 use bytes::Bytes;
 use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, SocketOptions};
+use plimsoll_transport::{Adds, Connector, Demand, Endpoint, PoolLimits, SocketOptions};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -162,17 +162,22 @@ async fn limited(most: u32, delay: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     spawn_local(async move {
-        let (tcp, _) = listener.accept().await.unwrap();
-        let mut builder = h2::server::Builder::new();
-        builder.max_concurrent_streams(most);
-        let mut connection = builder.handshake::<_, Bytes>(tcp).await.unwrap();
-        let open = Rc::new(RefCell::new(0_u32));
-        while let Some(Ok((_, respond))) = connection.accept().await {
-            *open.borrow_mut() += 1;
-            spawn_local(respond_late(respond, delay, Rc::clone(&open)));
+        while let Ok((tcp, _)) = listener.accept().await {
+            spawn_local(serve_limited(tcp, most, delay));
         }
     });
     address
+}
+
+async fn serve_limited(tcp: TcpStream, most: u32, delay: Duration) {
+    let mut builder = h2::server::Builder::new();
+    builder.max_concurrent_streams(most);
+    let mut connection = builder.handshake::<_, Bytes>(tcp).await.unwrap();
+    let open = Rc::new(RefCell::new(0_u32));
+    while let Some(Ok((_, respond))) = connection.accept().await {
+        *open.borrow_mut() += 1;
+        spawn_local(respond_late(respond, delay, Rc::clone(&open)));
+    }
 }
 
 async fn respond_late(
@@ -194,35 +199,58 @@ fn requests_beyond_the_targets_stream_limit_wait_in_order() {
     run(async {
         let address = limited(2, Duration::from_millis(20)).await;
         let client = Rc::new(client(address));
-        let pool = Rc::new(client.pool());
-        // The limit is known after the first request.
-        let mut connection = checkout(&pool, &client).await;
-        assert_eq!(client.get(&mut connection).await.1, Ok(true));
-        connection.release(client.clock.now());
+        let one = PoolLimits { max_connections: 1, ..PoolLimits::default() };
+        let pool = Rc::new(client.pool_with(one));
         let order = Rc::new(RefCell::new(Vec::new()));
         let tasks: Vec<_> = (0..6)
             .map(|number| {
                 let (client, pool, order) =
                     (Rc::clone(&client), Rc::clone(&pool), Rc::clone(&order));
                 spawn_local(async move {
-                    let mut connection = checkout(&pool, &client).await;
+                    let acquired = pool.checkout(client.demand()).await;
+                    let mut connection = acquired.connection.unwrap();
                     let (recorded, end) = client.get(&mut connection).await;
                     order.borrow_mut().push(number);
                     assert!(end == Ok(true) && recorded.body <= b"2".to_vec(), "{recorded:?}");
-                    recorded.send_stall
+                    assert_eq!(recorded.send_stall, None, "it waits where another may be found");
+                    acquired.phases.wait
                 })
             })
             .collect();
-        let mut stalls = Vec::new();
+        let mut waits = Vec::new();
         for task in tasks {
-            stalls.push(task.await.unwrap());
+            waits.push(task.await.unwrap());
         }
         assert_eq!(*order.borrow(), [0, 1, 2, 3, 4, 5], "first come, first served");
-        assert_eq!(stalls[..2], [None, None]);
-        assert!(
-            stalls[2..].iter().all(|stall| stall.unwrap() >= Nanos::from_millis(15)),
-            "{stalls:?}"
-        );
+        let long = |wait: &Option<Nanos>| wait.is_some_and(|wait| wait >= Nanos::from_millis(15));
+        assert!(waits[2..].iter().all(long), "{waits:?}");
+        assert_eq!(pool.opened(), 1);
+    });
+}
+
+#[test]
+fn a_target_that_allows_few_streams_gets_more_connections() {
+    run(async {
+        let address = limited(2, Duration::from_millis(100)).await;
+        let client = Rc::new(client(address));
+        let pool = Rc::new(client.pool());
+        let tasks: Vec<_> = (0..6)
+            .map(|_| {
+                let (client, pool) = (Rc::clone(&client), Rc::clone(&pool));
+                spawn_local(async move {
+                    let demand = Demand { adds: Adds::AtOnce, ..client.demand() };
+                    let mut connection = pool.checkout(demand).await.connection.unwrap();
+                    client.get(&mut connection).await.1
+                })
+            })
+            .collect();
+        let began = client.clock.now();
+        for task in tasks {
+            assert_eq!(task.await.unwrap(), Ok(true));
+        }
+        let took = client.clock.now().since(began);
+        assert!(pool.opened() >= 3, "{} connections of two streams", pool.opened());
+        assert!(took < Nanos::from_millis(300), "not one after another: {took}");
     });
 }
 
@@ -231,19 +259,15 @@ fn a_request_that_waits_for_a_stream_can_be_cancelled_without_delaying_others() 
     run(async {
         let address = limited(1, Duration::from_millis(30)).await;
         let client = client(address);
-        let pool = client.pool();
-        let mut connection = checkout(&pool, &client).await;
-        assert_eq!(client.get(&mut connection).await.1, Ok(true));
-        let (mut a, mut b, mut c) = (
-            checkout(&pool, &client).await,
-            checkout(&pool, &client).await,
-            checkout(&pool, &client).await,
-        );
-        let ((_, first), waiting, (_, last)) = tokio::join!(
-            client.get(&mut a),
-            tokio::time::timeout(Duration::from_millis(10), client.get(&mut b)),
-            client.get(&mut c),
-        );
+        let one = PoolLimits { max_connections: 1, ..PoolLimits::default() };
+        let pool = client.pool_with(one);
+        let get = || async {
+            let mut connection = checkout(&pool, &client).await;
+            client.get(&mut connection).await.1
+        };
+        assert_eq!(get().await, Ok(true));
+        let (first, waiting, last) =
+            tokio::join!(get(), tokio::time::timeout(Duration::from_millis(10), get()), get(),);
         assert_eq!((first, waiting.is_err(), last), (Ok(true), true, Ok(true)));
     });
 }

@@ -91,7 +91,7 @@ impl LengthSpec {
             Some("`stddev` needs a `mean`, and both are 0 or more: write them so")
         } else if lognormal.is_some_and(|of| !(of.median > 0.0 && of.p95 >= of.median)) {
             Some("the quantiles are not in order: write 0 < `median` <= `p95`")
-        } else if !weights || (!histogram.is_empty() && !(total > 0.0)) {
+        } else if !weights || (!histogram.is_empty() && total <= 0.0) {
             Some(
                 "the histogram needs whole numbers of tokens with weights of 0 or more, like `{\"128\": 3, \"512\": 1}`: write it so",
             )

@@ -94,8 +94,8 @@ mod tests {
             (&[(&[1, 2, 3], 1_600), (&[], 300)], Ok(Some(512))),
             // A size of nobody has to be named.
             (
-                &[(&[1, 2, 3], 2_100), (&[1], 650)],
-                Err(TraceFault::Blocks { found: 3, input: 2_100 }),
+                &[(&[1, 2], 600), (&[1, 2, 3], 2_000)],
+                Err(TraceFault::Blocks { found: 3, input: 2_000 }),
             ),
             (&[(&[], 5)], Ok(None)),
             (&[(&[1, 2, 3], 900), (&[1], 2_000)], Err(TraceFault::Blocks { found: 3, input: 900 })),

@@ -1,4 +1,4 @@
-//! BurstGPT: CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens`, and others in
+//! `BurstGPT`: CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens`, and others in
 //! any order.
 
 use super::record::{TraceRecord, check_tokens};
