@@ -102,6 +102,8 @@ impl<C: Clock + Debug + 'static> Opener for TargetOpener<C> {
         let Some(streams) = self.connector.streams_per_connection() else {
             return self.connector.connect(self.rx_clock.clock()).await;
         };
+        // What another connection has learned holds before this one's settings have come.
+        let streams = self.limit.get().map_or(streams, |limit| limit.clamp(1, streams));
         let (phases, opened) = self.connector.connect_shared(&self.rx_clock, streams).await;
         if let (Ok(opened), None) = (&opened, self.limit.get()) {
             self.learn_limit(opened).await;
