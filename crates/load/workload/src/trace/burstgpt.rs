@@ -1,5 +1,5 @@
-//! `BurstGPT`: CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens`, and others in
-//! any order.
+//! `BurstGPT`: CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens`, and others
+//! in any order.
 
 use super::record::{TraceRecord, check_tokens};
 use crate::error::TraceFault;
