@@ -68,6 +68,8 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         cache: "miss",
         tool: "",
         outcome: "",
+        left_out: "",
+        ended_early: "",
     }
 }
 
