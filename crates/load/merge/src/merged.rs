@@ -83,7 +83,11 @@ impl ShardSet {
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
         let whole = summaries.len() as u64 == self.count;
         let health = health::merge(&summaries, &sum.snapshot, whole);
-        let metadata = metadata::merge(self, sum.server_parts);
+        let mut metadata = metadata::merge(self, sum.server_parts);
+        if summaries.is_empty() {
+            let counted = parts.iter().filter_map(|part| part.shown.counted_s);
+            metadata::cut(&mut metadata, counted.fold(0.0, f64::max));
+        }
         let mut summary = RunSummary::build(metadata, health, &sum.snapshot, judges.thresholds)?
             .with_tasks(&sum.tasks)?
             .with_bands(judges.bands);

@@ -61,6 +61,14 @@ fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize) {
     stage.mean_in_flight = of_shards().map(|other| other.mean_in_flight).sum();
 }
 
+/// Cuts the stages where the counts end: no shard tells how long they lasted, and rates over their
+/// planned length would be too low.
+pub(crate) fn cut(metadata: &mut RunMetadata, counted_s: f64) {
+    for stage in &mut metadata.stages {
+        stage.duration_s = stage.duration_s.min((counted_s - stage.start_s).max(0.0));
+    }
+}
+
 /// Notes that all shards have, then those of single shards with their place.
 fn notes(set: &ShardSet) -> Vec<String> {
     let of = |shard: &Shard| {

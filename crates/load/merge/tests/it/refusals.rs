@@ -157,6 +157,23 @@ fn clocks_that_a_launcher_compared_are_set_right_and_their_uncertainty_is_told()
 }
 
 #[test]
+fn rates_of_shards_that_were_all_cut_off_are_those_of_the_counted_time() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 2);
+    for folder in &folders {
+        for file in ["shard.json", "summary.json"] {
+            fs::remove_file(folder.join(file)).unwrap();
+        }
+        change(folder, "/metadata/stages/0/duration_s", json!(60.0));
+    }
+    let merged = merge(&folders);
+    assert!(reason(&merged).starts_with("0 of 2 ended"));
+    // 90 of 100 requests each second are answered well, for as long as was counted.
+    let rate = merged.summary.results.total.rates.throughput_per_s.unwrap();
+    assert!((85.0..95.0).contains(&rate), "{rate}");
+}
+
+#[test]
 fn clocks_an_hour_apart_make_the_whole_invalid() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 2);
