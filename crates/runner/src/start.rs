@@ -153,8 +153,12 @@ impl StartGate for StartWait {
 fn read_start(run: &Path) -> Result<Option<ShardStart>, Waited> {
     let path = run.join(file::START);
     let Ok(bytes) = fs::read(&path) else { return Ok(None) };
-    let broken = |error| Waited::Broken(format!("{}: {error}", path.display()));
-    read_shard_start(&bytes).map(Some).map_err(broken)
+    match read_shard_start(&bytes) {
+        Ok(start) => Ok(Some(start)),
+        // Whoever writes it may be at it.
+        Err(_) if !bytes.ends_with(b"\n") => Ok(None),
+        Err(error) => Err(Waited::Broken(format!("{}: {error}", path.display()))),
+    }
 }
 
 fn write_start(run: &Path, unix_ns: u64) -> Result<(), Waited> {

@@ -239,7 +239,7 @@ class _Process:
         }
         path = self.folder.parent / "start.json"
         new = path.with_suffix(".new")
-        new.write_text(json.dumps(sign), encoding="utf-8")
+        new.write_text(json.dumps(sign) + "\n", encoding="utf-8")
         new.rename(path)
 
     def interrupt(self) -> None:
