@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod fleet;
 pub(crate) mod gateway;
 pub(crate) mod http;
 pub(crate) mod join;
@@ -87,6 +88,8 @@ pub(crate) enum Command {
     Merge(merge::Flags),
     /// Print the report of a stored run, suite or comparison, also of a run that was killed
     Report(report::Flags),
+    /// What a load needs in hosts, ports, files, network and money
+    Fleet(fleet::Flags),
     /// Check this host for anything that would distort a measurement
     #[command(after_help = doctor::AFTER)]
     Doctor,

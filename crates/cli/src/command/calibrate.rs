@@ -168,5 +168,5 @@ impl Flags {
 
 fn parse_test(name: &str) -> Result<Experiment, String> {
     Experiment::named(name)
-        .ok_or_else(|| "write names of tests from T1 to T28, separated by commas".to_owned())
+        .ok_or_else(|| "write names of tests from T1 to T29, separated by commas".to_owned())
 }

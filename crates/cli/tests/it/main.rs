@@ -12,6 +12,7 @@ mod discovery;
 mod documents;
 mod failure;
 mod first_request;
+mod fleet;
 mod full_disk;
 mod gate;
 mod gateway;

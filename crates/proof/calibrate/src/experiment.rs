@@ -3,6 +3,7 @@
 mod accounting;
 mod arrivals;
 mod connection_phases;
+mod costs;
 mod cross_check;
 mod delays;
 mod errors;
@@ -42,7 +43,7 @@ type Procedure = fn(&Runner) -> Result<Observations, CalibrateError>;
 /// An experiment on the instrument.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// `T1` to `T28`.
+    /// `T1` to `T29`.
     pub id: &'static str,
     /// Its subject, in a few words.
     pub title: &'static str,
@@ -67,7 +68,7 @@ const CORPUS: &str = "needs no host: the parser's corpus is compared with hyper 
 
 /// Every experiment, in the order in which they are carried out: T1 finds the limits that later
 /// ones refer to.
-pub const EXPERIMENTS: [Experiment; 28] = [
+pub const EXPERIMENTS: [Experiment; 29] = [
     always("T1", "floor of this host", instrument_limits::t1_null_server),
     always("T2", "known delays", delays::t2_constant_delays),
     always("T3", "known distributions", delays::t3_distributions),
@@ -112,6 +113,7 @@ pub const EXPERIMENTS: [Experiment; 28] = [
     always("T26", "hanging requests", planted::t26_hanging),
     always("T27", "steal without effect", planted::t27_steal_without_effect),
     always("T28", "target that merges", streams::t28_merged_by_the_target),
+    always("T29", "costs of this host", costs::t29_costs),
 ];
 
 const fn always(id: &'static str, title: &'static str, procedure: Procedure) -> Experiment {
@@ -189,7 +191,7 @@ mod tests {
         }
         assert_eq!(Experiment::named("t18").unwrap().title, "soak");
         assert!(Experiment::named("t18").unwrap().is_on_request());
-        assert!(Experiment::named("T29").is_none());
+        assert!(Experiment::named("T30").is_none());
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub enum ExperimentResult {
 /// An experiment's outcome and figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// `T1` to `T28`.
+    /// `T1` to `T29`.
     #[serde(rename = "test")]
     pub experiment: String,
     /// Its subject.

@@ -9,7 +9,7 @@
 //!
 //! Expected values come from the servers' own records or from closed forms, never from the
 //! product's code. An experiment that could not be carried out is reported as such; skipping is
-//! never passing. Users know the experiments as tests T1 to T28.
+//! never passing. Users know the experiments as tests T1 to T29.
 
 mod cores;
 mod error;
@@ -30,7 +30,7 @@ pub use error::CalibrateError;
 pub use experiment::{EXPERIMENTS, Experiment};
 pub use finding::{Check, ExperimentResult, Finding};
 pub use plimsoll_runner::Bound;
-pub use record::{Floor, Host, Record, SCHEMA};
+pub use record::{Costs, Floor, Host, Record, SCHEMA};
 pub use runner::{Effort, Runner};
 
 /// A calibration that is going on.
@@ -72,6 +72,7 @@ pub fn calibrate(
         separate_cores: runner.separate_cores(),
         debug_build: cfg!(debug_assertions),
         floor: runner.floor(),
+        costs: runner.costs(),
         findings,
     }
 }

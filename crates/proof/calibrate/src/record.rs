@@ -54,6 +54,21 @@ pub struct Floor {
     pub highest_rate: f64,
 }
 
+/// What load costs this host, from T29.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// CPU time of a plain HTTP request, in microseconds.
+    pub cpu_us_per_request: f64,
+    /// The same of a chat with 550 tokens of input and a whole answer.
+    pub cpu_us_per_chat: f64,
+    /// CPU time of an event of a stream, in microseconds.
+    pub cpu_us_per_event: f64,
+    /// Memory of an open stream, in bytes.
+    pub bytes_per_stream: f64,
+    /// Time to read and add the counts of a shard, in milliseconds.
+    pub merge_ms_per_shard: f64,
+}
+
 /// The findings of a calibration, when and where they were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -71,6 +86,9 @@ pub struct Record {
     pub debug_build: bool,
     /// The instrument's own limits, if T1 was carried out.
     pub floor: Option<Floor>,
+    /// What load costs this host, if T29 was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
     /// Every experiment that was asked for.
     pub findings: Vec<Finding>,
 }

@@ -13,7 +13,7 @@ use plimsoll_runner::{Finished, RunWatcher};
 use crate::cores::{Cores, stay_on};
 use crate::error::CalibrateError;
 use crate::precise_wait::bare_timer_wakeups;
-use crate::record::Floor;
+use crate::record::{Costs, Floor};
 use crate::server::{Server, ServerProcess, ServerSpec};
 
 /// The thoroughness of a calibration.
@@ -34,6 +34,7 @@ pub struct Runner {
     effort: Effort,
     temp_dir: tempfile::TempDir,
     floor: OnceLock<Floor>,
+    costs: OnceLock<Costs>,
 }
 
 impl Runner {
@@ -47,7 +48,7 @@ impl Runner {
         let temp_dir =
             tempfile::tempdir().map_err(CalibrateError::system("no temporary folder"))?;
         let cores = exe.as_ref().and_then(|_| Cores::choose());
-        Ok(Self { exe, cores, effort, temp_dir, floor: OnceLock::new() })
+        Ok(Self { exe, cores, effort, temp_dir, floor: OnceLock::new(), costs: OnceLock::new() })
     }
 
     /// Whether the generator and the reference server have a core each.
@@ -83,6 +84,16 @@ impl Runner {
     /// Only the first call has an effect.
     pub(crate) fn set_floor(&self, floor: Floor) {
         self.floor.get_or_init(|| floor);
+    }
+
+    /// What load costs this host, once T29 has found it.
+    pub(crate) fn costs(&self) -> Option<Costs> {
+        self.costs.get().copied()
+    }
+
+    /// Only the first call has an effect.
+    pub(crate) fn set_costs(&self, costs: Costs) {
+        self.costs.get_or_init(|| costs);
     }
 
     /// The tool's own binary.

@@ -69,3 +69,10 @@ fn a_test_that_cannot_be_carried_out_does_not_pass() {
         assert!(matches!(run(test).result, ExperimentResult::Elsewhere(_)));
     }
 }
+
+#[test]
+fn costs_are_measured() {
+    let finding = run("T29");
+    assert_eq!(finding.result, ExperimentResult::Pass, "{finding}");
+    assert!(finding.notes.iter().any(|note| note.contains("an open stream")), "{finding}");
+}

@@ -1,0 +1,157 @@
+//! `plimsoll fleet`: what a load needs in hosts, from what load costs this host.
+
+mod model;
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use clap::{ArgGroup, Args};
+use nix::sys::resource::{Resource, getrlimit};
+use plimsoll_calibrate::Record;
+use plimsoll_measure::Nanos;
+
+use self::model::{Fleet, HostLimits, Load};
+use crate::console;
+use crate::exit::{Exit, UsageError};
+use crate::flags::{parse_rate, parse_time};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll fleet --rate 1000000                       plain requests per second
+  plimsoll fleet --streams 1000000 --price 0.80       chats that are open at once
+  plimsoll fleet --streams 1000000 --cores 32 --memory 64 --link 25000 --targets 8
+
+The costs of a request, of an event of a stream and of an open stream are those that `plimsoll calibrate` measured on this host (T29): calibrate first, and run it on a host like those of the fleet. The limits are this host's, unless flags say what the others have.
+
+A host is planned at 70 % of its cores and its network: beyond that the generator is late. The first limit is the one that asks for the most hosts.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+#[command(group = ArgGroup::new("load").args(["rate", "streams"]).required(true).multiple(true))]
+pub(crate) struct Flags {
+    /// Requests per second of the whole load [default: as many as keep --streams open]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    rate: Option<f64>,
+    /// Streams that are open at once [default: none, the requests are plain]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    streams: Option<f64>,
+    /// Tokens per second of one stream
+    #[arg(long, value_name = "N", default_value = "50", value_parser = parse_rate)]
+    tokens_per_s: f64,
+    /// Tokens of each prompt
+    #[arg(long, value_name = "N", default_value = "550", value_parser = parse_rate)]
+    isl: f64,
+    /// Tokens of each answer
+    #[arg(long, value_name = "N", default_value = "150", value_parser = parse_rate)]
+    osl: f64,
+    /// Length of the load
+    #[arg(short, long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
+    duration: Nanos,
+    /// Price of a host for an hour, in any currency
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    price: Option<f64>,
+    #[command(flatten)]
+    host: HostFlags,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// What a host of the fleet has.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Hosts of the fleet")]
+struct HostFlags {
+    /// Cores [default: this host's]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    cores: Option<f64>,
+    /// Memory in GiB [default: this host's]
+    #[arg(long, value_name = "GIB", value_parser = parse_rate)]
+    memory: Option<f64>,
+    /// Network in Mbit/s [default: this host's, or 10,000 where it does not say]
+    #[arg(long, value_name = "MBIT", value_parser = parse_rate)]
+    link: Option<f64>,
+    /// Files that a process may open [default: this host's limit]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    open_files: Option<f64>,
+    /// Local ports for connections to one address of the target [default: this host's range]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    ports: Option<f64>,
+    /// Addresses of the target, and addresses of a host to send from (`bind`), multiplied: each
+    /// pair has all ports
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_rate)]
+    targets: f64,
+}
+
+/// Computes the fleet and prints it.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    if flags.duration == Nanos::ZERO {
+        return Err(
+            UsageError("--duration is zero: write a length of time, like 10m".to_owned()).into()
+        );
+    }
+    let record = Record::load()?.context(
+        "no calibration of this host is stored, or it was made on another kernel or CPU: run `plimsoll calibrate`, or at least `plimsoll calibrate --only T29 --record ~/.local/state/plimsoll/calibration.json`",
+    )?;
+    let costs = record.costs.context(
+        "the stored calibration has no costs (T29): run `plimsoll calibrate` of this version",
+    )?;
+    let streams = flags.streams.unwrap_or(0.0);
+    let load = Load {
+        rate: flags.rate.unwrap_or(streams * flags.tokens_per_s / flags.osl),
+        streams,
+        events_per_s: streams * flags.tokens_per_s,
+        input_tokens: if flags.streams.is_some() { flags.isl } else { 0.0 },
+        seconds: flags.duration.as_secs_f64(),
+    };
+    let fleet = Fleet::new(load, costs, flags.host.limits(), flags.price);
+    if flags.json {
+        console::print_line(&serde_json::to_string_pretty(&fleet)?)?;
+    } else {
+        console::print(&fleet.text(record.debug_build))?;
+    }
+    Ok(Exit::Pass)
+}
+
+impl HostFlags {
+    fn limits(&self) -> HostLimits {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let measured_link = link_mbit();
+        HostLimits {
+            cores: self.cores.unwrap_or(cores as f64),
+            memory_bytes: self.memory.map_or_else(memory_bytes, |gib| gib * f64::from(1 << 30)),
+            link_mbit: self.link.or(measured_link).unwrap_or(10_000.0),
+            link_assumed: self.link.is_none() && measured_link.is_none(),
+            open_files: self.open_files.unwrap_or_else(open_files),
+            ports: self.ports.unwrap_or_else(ports) * self.targets,
+        }
+    }
+}
+
+fn memory_bytes() -> f64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.unwrap_or(0.0) * 1024.0
+}
+
+fn open_files() -> f64 {
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(1024.0, |(_, hard)| hard as f64)
+}
+
+fn ports() -> f64 {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut range = text.split_whitespace().filter_map(|port| port.parse::<f64>().ok());
+    match (range.next(), range.next()) {
+        (Some(low), Some(high)) => high - low + 1.0,
+        _ => 28_232.0,
+    }
+}
+
+/// The speed of the fastest network card that says one.
+fn link_mbit() -> Option<f64> {
+    let cards = fs::read_dir("/sys/class/net").ok()?;
+    let speed = |card: fs::DirEntry| {
+        fs::read_to_string(card.path().join("speed")).ok()?.trim().parse::<f64>().ok()
+    };
+    cards.filter_map(|card| speed(card.ok()?)).filter(|speed| *speed > 0.0).reduce(f64::max)
+}

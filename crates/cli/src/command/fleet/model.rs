@@ -1,0 +1,323 @@
+//! From a load and its costs to hosts.
+
+use plimsoll_calibrate::Costs;
+use plimsoll_report::format::digits;
+use serde::Serialize;
+
+/// The part of cores and network that is planned for: beyond it a generator is late.
+const USABLE: f64 = 0.7;
+/// The part of the memory that is planned for.
+const USABLE_MEMORY: f64 = 0.8;
+/// Bytes on the wire of an event of a stream, of a head, and of a token of a prompt.
+const EVENT_BYTES: f64 = 320.0;
+const HEAD_BYTES: f64 = 500.0;
+const TOKEN_BYTES: f64 = 4.0;
+/// Files that a process needs besides its connections.
+const OTHER_FILES: f64 = 64.0;
+/// A row of results.jsonl.
+const ROW_BYTES: f64 = 700.0;
+/// The part of the load by which the starts of shards may lie apart, as `merge` has it.
+const START_SPREAD: f64 = 0.02;
+
+/// The whole load.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Load {
+    /// Requests per second.
+    pub(super) rate: f64,
+    /// Streams that are open at once; 0 for plain requests.
+    pub(super) streams: f64,
+    /// Events of all streams per second.
+    pub(super) events_per_s: f64,
+    /// Tokens of each prompt.
+    pub(super) input_tokens: f64,
+    /// Its length.
+    pub(super) seconds: f64,
+}
+
+/// What a host has.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct HostLimits {
+    pub(super) cores: f64,
+    pub(super) memory_bytes: f64,
+    pub(super) link_mbit: f64,
+    /// Whether nobody said how fast the network is.
+    pub(super) link_assumed: bool,
+    /// Of one process.
+    pub(super) open_files: f64,
+    /// To all addresses of the target.
+    pub(super) ports: f64,
+}
+
+/// A resource of hosts: what the whole load needs of it, and what one host gives.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Need {
+    pub(super) resource: &'static str,
+    pub(super) needed: f64,
+    pub(super) of_one_host: f64,
+    pub(super) unit: &'static str,
+    /// What to change before adding hosts.
+    #[serde(skip)]
+    remedy: &'static str,
+}
+
+impl Need {
+    fn hosts(&self) -> f64 {
+        self.needed / self.of_one_host
+    }
+}
+
+/// What a load needs.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Fleet {
+    pub(super) load: Load,
+    pub(super) host: HostLimits,
+    pub(super) costs: Costs,
+    pub(super) needs: Vec<Need>,
+    /// The resource that asks for the most hosts.
+    pub(super) first_limit: &'static str,
+    pub(super) hosts: f64,
+    /// Processes of each host, so that none opens more files than it may.
+    pub(super) processes_per_host: f64,
+    /// By how much the starts of shards may lie apart, in seconds.
+    pub(super) start_spread_s: f64,
+    /// Time to merge all shards, without rows, in seconds.
+    pub(super) merge_s: f64,
+    /// Bytes of rows that each host writes per second, and that all leave.
+    pub(super) row_bytes_per_s_of_host: f64,
+    pub(super) row_bytes: f64,
+    /// What the hosts cost, for the length of the load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) price: Option<f64>,
+}
+
+impl Fleet {
+    pub(super) fn new(load: Load, costs: Costs, host: HostLimits, price: Option<f64>) -> Self {
+        let needs = needs(load, costs, host);
+        let first = needs.iter().copied().max_by(|a, b| a.hosts().total_cmp(&b.hosts()));
+        let first_limit = first.map_or("", |need| need.resource);
+        let hosts = first.map_or(1.0, |need| need.hosts().ceil().max(1.0));
+        let files = (host.open_files - OTHER_FILES).max(1.0);
+        let processes_per_host = (connections(load) / hosts / files).ceil().max(1.0);
+        Self {
+            load,
+            host,
+            costs,
+            needs,
+            first_limit,
+            hosts,
+            processes_per_host,
+            start_spread_s: load.seconds * START_SPREAD,
+            merge_s: hosts * processes_per_host * costs.merge_ms_per_shard / 1e3,
+            row_bytes_per_s_of_host: load.rate / hosts * ROW_BYTES,
+            row_bytes: load.rate * load.seconds * ROW_BYTES,
+            price: price.map(|price| price * hosts * load.seconds / 3_600.0),
+        }
+    }
+
+    /// The answer for people, at most 80 columns wide.
+    pub(super) fn text(&self, debug_build: bool) -> String {
+        let (load, host) = (self.load, self.host);
+        let mut lines = vec![self.title(), String::new()];
+        lines.push(format!(
+            "{:<10} {:>16} {:>16} {:>10}",
+            "", "the load needs", "one host gives", "hosts"
+        ));
+        for need in &self.needs {
+            let amount = |value: f64| format!("{} {}", short(value), need.unit);
+            let (needed, given) = (amount(need.needed), amount(need.of_one_host));
+            let hosts = digits(need.hosts());
+            lines.push(format!("{:<10} {needed:>16} {given:>16} {hosts:>10}", need.resource));
+        }
+        lines.push(String::new());
+        if self.processes_per_host > 1.0 {
+            let (files, processes) = (short(host.open_files), short(self.processes_per_host));
+            lines.push(format!(
+                "files: a process may open {files}: --processes {processes} on each host"
+            ));
+        }
+        if host.link_assumed {
+            lines.push(
+                "network: this host does not say its speed; 10 Gbit/s are assumed (--link)"
+                    .to_owned(),
+            );
+        }
+        let (spread, seconds) = (time(self.start_spread_s), time(load.seconds));
+        lines.push(format!(
+            "clocks: the shards may begin {spread} apart in {seconds} (2 %); NTP keeps milliseconds"
+        ));
+        let (merge, shards) = (time(self.merge_s), short(self.hosts * self.processes_per_host));
+        lines.push(format!(
+            "merge: {shards} shards in {merge}, one at a time in memory, without rows"
+        ));
+        let [rate, rows] = [self.row_bytes_per_s_of_host, self.row_bytes].map(bytes);
+        lines.push(format!(
+            "rows: {rate}/s on each host, {rows} in all; --no-jsonl leaves them out"
+        ));
+        if let Some(price) = self.price {
+            lines.push(format!("price: {price:.2} for {seconds}, without start-up and merging"));
+        }
+        if debug_build {
+            lines.push(
+                "! the costs are those of a debug build, many times a release build's".to_owned(),
+            );
+        }
+        let (hosts, first) = (short(self.hosts), self.first_limit);
+        let remedy = self.needs.iter().find(|need| need.resource == first).map_or("", |n| n.remedy);
+        let s = if self.hosts > 1.0 { "s" } else { "" };
+        lines.push(format!("the first limit is {first}; what moves it: {remedy}"));
+        lines.push(String::new());
+        lines.push(format!("{hosts} host{s} like this: the first limit is {first}"));
+        lines.join("\n") + "\n"
+    }
+
+    fn title(&self) -> String {
+        let (load, rate) = (self.load, short(self.load.rate));
+        if load.streams > 0.0 {
+            let (streams, events) = (short(load.streams), short(load.events_per_s));
+            return format!("{streams} streams at once: {rate} requests/s, {events} events/s");
+        }
+        format!("{rate} plain requests/s")
+    }
+}
+
+/// Connections that are open at once: of plain requests those of a hundred milliseconds.
+fn connections(load: Load) -> f64 {
+    load.streams.max(load.rate * 0.1)
+}
+
+fn needs(load: Load, costs: Costs, host: HostLimits) -> Vec<Need> {
+    let of_request =
+        if load.streams > 0.0 { costs.cpu_us_per_chat } else { costs.cpu_us_per_request };
+    let cpu = (load.rate * of_request + load.events_per_s * costs.cpu_us_per_event) / 1e6;
+    let sent = load.rate * (HEAD_BYTES + load.input_tokens * TOKEN_BYTES);
+    let received = load.rate * HEAD_BYTES + load.events_per_s * EVENT_BYTES;
+    let open = connections(load);
+    vec![
+        Need {
+            resource: "CPU",
+            needed: cpu,
+            of_one_host: host.cores * USABLE,
+            unit: "cores",
+            remedy: "hosts with more cores",
+        },
+        Need {
+            resource: "memory",
+            needed: open * costs.bytes_per_stream / f64::from(1 << 30),
+            of_one_host: host.memory_bytes * USABLE_MEMORY / f64::from(1 << 30),
+            unit: "GiB",
+            remedy: "hosts with more memory",
+        },
+        Need {
+            resource: "ports",
+            needed: open,
+            of_one_host: host.ports,
+            unit: "",
+            remedy: "more addresses of the target, or to send from (`bind`)",
+        },
+        Need {
+            resource: "network",
+            needed: sent.max(received) * 8.0 / 1e6,
+            of_one_host: host.link_mbit * USABLE,
+            unit: "Mbit/s",
+            remedy: "hosts with a faster network",
+        },
+    ]
+}
+
+/// A number of three digits; a whole one without decimals: `1,200`, `0.25`, `4`.
+fn short(value: f64) -> String {
+    if value.fract() == 0.0 && value < 100.0 { format!("{value:.0}") } else { digits(value) }
+}
+
+fn bytes(value: f64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
+    let unit = units.into_iter().find(|(size, _)| value >= *size);
+    unit.map_or_else(
+        || format!("{} kB", short(value / 1e3)),
+        |(size, unit)| format!("{} {unit}", short(value / size)),
+    )
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 1.0 => format!("{} ms", short(seconds * 1e3)),
+        _ if seconds < 120.0 => format!("{} s", short(seconds)),
+        _ if seconds < 7_200.0 => format!("{} min", short(seconds / 60.0)),
+        _ => format!("{} h", short(seconds / 3_600.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COSTS: Costs = Costs {
+        cpu_us_per_request: 10.0,
+        cpu_us_per_chat: 100.0,
+        cpu_us_per_event: 5.0,
+        bytes_per_stream: 32.0 * 1024.0,
+        merge_ms_per_shard: 2.0,
+    };
+    const HOST: HostLimits = HostLimits {
+        cores: 10.0,
+        memory_bytes: 64.0 * 1_073_741_824.0,
+        link_mbit: 10_000.0,
+        link_assumed: false,
+        open_files: 20_064.0,
+        ports: 28_000.0,
+    };
+
+    fn plain(rate: f64) -> Load {
+        Load { rate, streams: 0.0, events_per_s: 0.0, input_tokens: 0.0, seconds: 600.0 }
+    }
+
+    fn chats(streams: f64) -> Load {
+        let events_per_s = streams * 50.0;
+        Load {
+            rate: events_per_s / 150.0,
+            streams,
+            events_per_s,
+            input_tokens: 550.0,
+            ..plain(0.0)
+        }
+    }
+
+    #[test]
+    fn a_million_plain_requests_need_the_cores_that_the_costs_say() {
+        let fleet = Fleet::new(plain(1e6), COSTS, HOST, Some(2.0));
+        // 1e6 x 10 us are 10 cores, of which a host gives 7; 100,000 connections need 3.6 hosts'
+        // ports, which is more.
+        assert_eq!((fleet.first_limit, fleet.hosts), ("ports", 4.0));
+        let wide = HostLimits { ports: 280_000.0, ..HOST };
+        let fleet = Fleet::new(plain(1e6), COSTS, wide, Some(2.0));
+        assert_eq!((fleet.first_limit, fleet.hosts), ("CPU", 2.0));
+        // Two hosts for ten minutes at 2.00 an hour.
+        assert_eq!(fleet.price.map(|price| (price * 1e6).round() / 1e6), Some(0.666_667));
+        // 50,000 connections on each host, 20,000 in a process.
+        assert_eq!(fleet.processes_per_host, 3.0);
+        assert_eq!((fleet.start_spread_s, fleet.merge_s), (12.0, 0.012));
+    }
+
+    #[test]
+    fn a_million_streams_are_limited_by_their_events() {
+        let fleet = Fleet::new(chats(1e6), COSTS, HOST, None);
+        // 50e6 events x 5 us and 333,333 chats x 100 us are 283 cores, of which a host gives 7.
+        assert_eq!((fleet.first_limit, fleet.hosts), ("CPU", 41.0));
+        let text = fleet.text(false);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.ends_with("41 hosts like this: the first limit is CPU\n"), "{text}");
+        let slow = HostLimits { link_mbit: 1_000.0, ..HOST };
+        // 50e6 x 320 bytes and 333,333 heads are 129 Gbit/s, of which a host gives 0.7.
+        let fleet = Fleet::new(chats(1e6), COSTS, slow, None);
+        assert_eq!((fleet.first_limit, fleet.hosts), ("network", 185.0));
+    }
+
+    #[test]
+    fn a_small_load_needs_one_host_and_every_line_fits() {
+        let fleet = Fleet::new(plain(10.0), COSTS, HostLimits { link_assumed: true, ..HOST }, None);
+        assert_eq!((fleet.hosts, fleet.processes_per_host), (1.0, 1.0));
+        let text = fleet.text(true);
+        assert!(text.contains("1 host like this") && text.contains("debug build"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

@@ -1,0 +1,128 @@
+//! T29: what requests, streams and shards cost this host, for `plimsoll fleet`.
+
+use std::fs;
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Sample, Seed};
+use plimsoll_measure::{ScenarioId, StageId, TargetId};
+use plimsoll_metrics::{Recorder, Snapshot, TaskTally, TimeSeries};
+use plimsoll_run_files::{CountsView, counts_bytes, read_counts};
+use plimsoll_runner::Finished;
+
+use super::synthetic::completed;
+use super::{NUMBERED, Observations};
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::record::Costs;
+use crate::runner::{Runner, plan};
+use crate::server::{NullSpec, ServerSpec};
+
+/// Chats that are answered at once.
+const CHATS: &str = "content: {mode: sized, approx_input_tokens: 550}\nmax_tokens: 1\n";
+/// Streams of 100 events, 20 ms apart.
+const STREAMS: &str =
+    "content: {mode: sized, approx_input_tokens: 550}\nstream: true\nmax_tokens: 100\n";
+const EVENTS: f64 = 100.0;
+/// Streams at once, for their memory: few enough for every limit on open files.
+const AT_ONCE: u32 = 400;
+/// Samples of a shard whose merging is timed.
+const SAMPLES: u64 = 20_000;
+
+/// CPU time, memory and merging, by their own runs. What is proved is only that all were measured.
+pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let seconds = runner.usual_or_full(1, 5);
+    let null = runner.serve(ServerSpec::Null(NullSpec::default()))?;
+    let plain = runner.run(&null.url(), &format!("{NUMBERED}stages: '64:{seconds}s'"))?;
+    let mock = runner.mock("ttft: 0ms, gap: 0ms")?;
+    let chats = runner.run(&mock.url(), &format!("{CHATS}stages: '64:{seconds}s'"))?;
+    let chat_us = cpu_us(&chats);
+    let paced = runner.mock("ttft: 20ms, gap: 20ms")?;
+    let streams = runner.run(&paced.url(), &format!("{STREAMS}stages: '@50:{}s'", seconds + 2))?;
+    let memory = memory_of_streams(runner)?;
+    let merging = merging()?;
+    let costs = Costs {
+        cpu_us_per_request: cpu_us(&plain),
+        cpu_us_per_chat: chat_us,
+        cpu_us_per_event: ((cpu_us(&streams) - chat_us) / EVENTS).max(0.0),
+        bytes_per_stream: memory,
+        merge_ms_per_shard: merging.as_millis_f64(),
+    };
+    runner.set_costs(costs);
+    let measured = |name: &str, value: f64| Check::holds(name, value.is_finite() && value > 0.0);
+    Ok(Observations {
+        checks: vec![
+            measured("CPU time of a request was measured", costs.cpu_us_per_request),
+            measured("CPU time of a chat was measured", costs.cpu_us_per_chat),
+            measured("CPU time of an event was measured", costs.cpu_us_per_event),
+            measured("memory of a stream was measured", costs.bytes_per_stream),
+            measured("merging was measured", costs.merge_ms_per_shard),
+        ],
+        notes: vec![format!(
+            "CPU: a request {:.1} us, a chat {:.1} us, an event {:.2} us; an open stream {:.0} KiB; merging a shard {:.2} ms",
+            costs.cpu_us_per_request,
+            costs.cpu_us_per_chat,
+            costs.cpu_us_per_event,
+            costs.bytes_per_stream / 1024.0,
+            costs.merge_ms_per_shard,
+        )],
+    })
+}
+
+/// CPU time of the generator for each request that ended.
+fn cpu_us(run: &Finished) -> f64 {
+    let health = &run.result.health;
+    let used = health.cpu_user_s.zip(health.cpu_system_s).map(|(user, system)| user + system);
+    used.unwrap_or(f64::NAN) * 1e6 / run.accounting().completed as f64
+}
+
+/// Resident memory for each open stream, beyond what a run of few takes. Samples are not kept.
+fn memory_of_streams(runner: &Runner) -> Result<f64, CalibrateError> {
+    let mock = runner.mock("ttft: 100ms, gap: 20ms")?;
+    let peak = |users: u32| {
+        let mut most = 0_u64;
+        let mut look = |_: &plimsoll_engine::Progress<'_>| most = most.max(resident());
+        let profile = format!("{STREAMS}stages: '{users}:3s'\n");
+        runner.run_without_samples(plan(&mock.url(), &profile, None)?, &mut look)?;
+        Ok::<_, CalibrateError>(most as f64)
+    };
+    let (few, many) = (peak(1)?, peak(AT_ONCE)?);
+    Ok((many - few) / f64::from(AT_ONCE - 1))
+}
+
+/// Resident memory of this process, in bytes.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Reading the counts of a shard of 60 seconds, and adding them to others.
+fn merging() -> Result<Nanos, CalibrateError> {
+    let mut rng = Seed(29).rng("costs", 0);
+    let mut time = || Nanos::from_secs_f64(10f64.powf(rng.uniform() * 4.0 - 4.0));
+    let samples: Vec<Sample> = (0..SAMPLES).map(|index| completed(index, time())).collect();
+    let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
+    let (mut snapshot, mut series) = (Snapshot::new(), TimeSeries::new(Moment::EPOCH));
+    for (second, part) in (1..).zip(samples.chunks(samples.len().div_ceil(60))) {
+        for sample in part {
+            recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
+            recorder.record(sample, &[], &[]);
+        }
+        let interval = recorder.take();
+        series.add(Moment::EPOCH + Nanos::from_secs(second), &interval);
+        snapshot.append(interval);
+    }
+    let tasks = TaskTally::default();
+    let view = CountsView { complete: true, snapshot: &snapshot, series: &series, tasks: &tasks };
+    let broken =
+        |error: plimsoll_run_files::RunFileError| CalibrateError::Missing(error.to_string());
+    let bytes = counts_bytes(&view, "costs").map_err(broken)?;
+    let clock = MonotonicClock::start();
+    const SHARDS: u64 = 8;
+    for _ in 0..SHARDS {
+        let shard = read_counts(&bytes, "costs").map_err(broken)?;
+        snapshot.merge(shard.snapshot);
+        series.merge(&shard.series);
+    }
+    Ok(Nanos::new(clock.now().since(Moment::EPOCH).as_u64() / SHARDS))
+}
