@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
+use plimsoll_gateway_dialect::Streaming;
 use plimsoll_gateway_store::{CacheKey, CachedResponse, Followed, Lead, Lookup};
 use tokio::time::timeout;
 
@@ -21,7 +22,6 @@ use super::send::send_upstream;
 use crate::budget::RequestReservation;
 use crate::clock;
 use crate::error_response::ErrorResponse;
-use crate::forward::SLOW_UPSTREAM;
 use crate::memory::UNCOUNTED;
 use crate::request_body::no_memory;
 use crate::request_context::RequestContext;
@@ -69,11 +69,11 @@ async fn look_up_or_fetch(
         Lookup::Hit(answer) => return hit(context, &answer),
         Lookup::Lead(lead) => Some(lead),
         Lookup::Follow(follow) => {
-            let followed = timeout(proxy.timeout.0, follow.wait()).await;
-            match followed.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))? {
-                Followed::Response(answer) => return hit(context, &answer),
-                Followed::Lead(lead) => Some(lead),
-                Followed::Alone => None,
+            match timeout(patience(context, request, proxy), follow.wait()).await {
+                Ok(Followed::Response(answer)) => return hit(context, &answer),
+                Ok(Followed::Lead(lead)) => Some(lead),
+                // The one that is waited for takes long, which says nothing about the upstream.
+                Ok(Followed::Alone) | Err(_) => None,
             }
         }
     };
@@ -82,6 +82,16 @@ async fn look_up_or_fetch(
     let mut ready = Box::pin(fetched).await?;
     ready.headers.push(cache_header("miss"));
     Ok(ready)
+}
+
+/// How long a request waits for the answer to an equal one: a stream is wanted from its first event
+/// on, and a whole answer not before it is complete.
+fn patience(context: &RequestContext, request: &LlmRequest, proxy: &Proxy) -> Duration {
+    let wait = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.wait.0);
+    match request.streaming {
+        Streaming::No => proxy.timeout.0,
+        Streaming::Yes | Streaming::WithUsage => wait.min(proxy.timeout.0),
+    }
 }
 
 /// The key of the response; `None` where the cache is disabled or bypassed.

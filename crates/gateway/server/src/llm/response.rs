@@ -10,7 +10,7 @@ use plimsoll_gateway_dialect::{
     DialectError, StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
 };
 
-use super::cache_key::forbids_keeping;
+use super::cache_key::lifetime;
 use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
@@ -35,6 +35,15 @@ pub(super) struct Completion {
 }
 
 impl Completion {
+    /// The response is cached as long as its headers say, or not at all.
+    fn keep_as_told(&mut self, headers: &HeaderMap) {
+        let Some(write) = &mut self.cache_write else { return };
+        match lifetime(headers, write.ttl) {
+            Some(lifetime) => write.ttl = lifetime,
+            None => self.keep_nothing(),
+        }
+    }
+
     /// The response is not cached.
     fn keep_nothing(&mut self) {
         if let Some(write) = self.cache_write.take() {
@@ -65,9 +74,10 @@ pub(super) async fn prepare(
     }
     let headers = upstream.response.headers();
     let is_stream = is_event_stream(headers);
-    if status != StatusCode::OK || !is_expected(request, headers) || forbids_keeping(headers) {
+    if status != StatusCode::OK || !is_expected(request, headers) {
         completion.keep_nothing();
     }
+    completion.keep_as_told(headers);
     // In a way that is not known here.
     let compressed = is_encoded(headers);
     if compressed && request.translator.is_some() {

@@ -212,8 +212,11 @@ impl Default for PolicySpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSpec {
-    /// Time that a response is kept.
+    /// Time that a response is kept, if it does not say less itself.
     pub ttl: HumanDuration,
+    /// Longest time that a streamed question waits for the answer to an equal one that is on its
+    /// way; then it is asked for itself. A whole answer is waited for as long as for the upstream.
+    pub wait: HumanDuration,
     /// Most bytes that are kept in memory.
     pub bytes: ByteSize,
     /// Header by which a request bypasses the cache.
@@ -224,6 +227,7 @@ impl Default for CacheSpec {
     fn default() -> Self {
         Self {
             ttl: HumanDuration::secs(600),
+            wait: HumanDuration::millis(250),
             bytes: ByteSize(256 << 20),
             bypass_header: "x-cache-bypass".to_owned(),
         }

@@ -211,3 +211,83 @@ fn the_cache_is_bounded_in_bytes() {
     let kept = (0..100).rev().filter(|number| ask(*number) == "hit").count();
     assert!((1..=32).contains(&kept), "{kept} of 100 responses of 4 kB in 128 KiB");
 }
+
+#[test]
+fn who_waits_too_long_for_an_equal_question_asks_for_itself() {
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let provider = Provider::start(move |seen, wire| {
+        let whole = json!({"choices": [{"finish_reason": "stop", "message": {"content": "hi"}}]});
+        let is_first = seen.header("x-b3-sampled") == Some("1");
+        if seen.json()["stream"] == true {
+            let frames = frames(seen, &["Hello".to_owned()], (false, false));
+            wire.stream()?;
+            wire.frame(&frames[0])?;
+            if is_first {
+                wait.lock().unwrap().recv().unwrap();
+            }
+            frames[1..].iter().try_for_each(|frame| wire.frame(frame))?;
+            return wire.end();
+        }
+        wire.begin("content-type: application/json\r\n", b" ")?;
+        if is_first {
+            wait.lock().unwrap().recv().unwrap();
+        }
+        wire.go_on(whole.to_string().as_bytes())?;
+        wire.end()
+    });
+    let gateway = gateway(&format!(
+        "cache: {{wait: 100ms}}
+upstreams: {{p: {{addresses: ['{}'], timeout: 700ms}}}}
+routes: [{{name: chat, path: {CHAT}, upstream: p, llm: true}}]",
+        provider.addr
+    ));
+    // Both are the same question: tracing is no part of it.
+    let first = [("x-b3-sampled", "1")];
+    for (number, ask) in [streamed("x"), question("x")].iter().enumerate() {
+        std::thread::scope(|scope| {
+            let leader = scope.spawn(|| post(gateway.addr(), CHAT, &first, ask));
+            until("the first is on its way", || provider.count() == 2 * number + 1);
+            let reply = post(gateway.addr(), CHAT, &[], ask);
+            assert_eq!((reply.status, reply.header("x-cache")), (200, Some("miss")), "{reply:?}");
+            assert!(
+                !reply.broken && reply.text().contains(if number == 0 { "Hello" } else { "hi" })
+            );
+            assert!(!leader.is_finished(), "it did not wait to the end");
+            go_on.send(()).unwrap();
+            assert_eq!(leader.join().unwrap().status, 200);
+        });
+        assert_eq!(provider.count(), 2 * (number + 1));
+        let hit = post(gateway.addr(), CHAT, &[], ask);
+        assert_eq!(hit.header("x-cache"), Some("hit"), "the first one's answer was kept");
+    }
+}
+
+#[test]
+fn an_answer_is_kept_as_its_headers_say() {
+    for (lines, second) in [
+        ("", "hit"),
+        ("cache-control: max-age=60\r\n", "hit"),
+        ("vary: accept-encoding, origin\r\n", "hit"),
+        ("cache-control: max-age=0\r\n", "miss"),
+        ("cache-control: s-maxage=0, max-age=60\r\n", "miss"),
+        ("expires: 0\r\n", "miss"),
+        ("pragma: no-cache\r\n", "miss"),
+        ("vary: *\r\n", "miss"),
+        ("cache-control: private\r\n", "miss"),
+    ] {
+        let provider = Provider::start(move |_, wire| {
+            let whole =
+                json!({"choices": [{"finish_reason": "stop", "message": {"content": "hi"}}]});
+            wire.with(200, ("application/json", lines), &whole.to_string())
+        });
+        let gateway = llm(provider.addr, "cache: {}");
+        assert_eq!(post(gateway.addr(), CHAT, &[], &question("x")).header("x-cache"), Some("miss"));
+        let again = post(gateway.addr(), CHAT, &[], &question("x"));
+        assert_eq!(again.header("x-cache"), Some(second), "{lines}");
+        for asks in [("cache-control", "max-age=0"), ("pragma", "no-cache")] {
+            let bypass = post(gateway.addr(), CHAT, &[asks], &question("x"));
+            assert_eq!(bypass.header("x-cache"), Some("bypass"), "{asks:?}");
+        }
+    }
+}
