@@ -104,6 +104,7 @@ impl Inspector {
         let mut document = Document::read(document, source)?;
         let mut changed = vec![false; document.texts.len()];
         let mut masks = vec![Masks::default(); document.texts.len()];
+        let mut own: Vec<Vec<Match>> = vec![Vec::new(); document.texts.len()];
         for at in 0..document.texts.len() {
             let Some(text) = document.texts.get(at) else { continue };
             let inner = self.inner(&document, text, nesting, found)?;
@@ -116,9 +117,10 @@ impl Inspector {
                 document.texts[at].opaque = true;
                 continue;
             }
-            self.scan(&document.texts[at], &mut masks[at], found);
+            own[at] = self.scan(&document.texts[at], &mut masks[at]);
+            found.extend_from_slice(&own[at]);
         }
-        self.scan_groups(&document.texts, &mut masks, found);
+        self.scan_groups(&document.texts, &own, &mut masks, found);
         let mut patches: Vec<Patch> = Vec::new();
         for ((text, changed), masks) in document.texts.iter().zip(changed).zip(masks) {
             if !changed && masks.is_empty() {
@@ -222,7 +224,7 @@ impl Inspector {
     }
 
     /// Judges a text by itself, and a number also with the name of its member.
-    fn scan(&self, text: &Text<'_>, masks: &mut Masks, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, masks: &mut Masks) -> Vec<Match> {
         let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
         let digits = text.decoded.bytes().filter(u8::is_ascii_digit).count();
         let name = text.leaf.name.filter(|name| {
@@ -248,19 +250,25 @@ impl Inspector {
                 masks.hide(place.range.clone());
             }
         }
-        found.append(&mut matches);
+        matches
     }
 
     /// Judges texts that are parts of one text joined, with and without a space: all of them, and
-    /// those of the same name.
-    fn scan_groups(&self, texts: &[Text<'_>], masks: &mut [Masks], found: &mut Vec<Match>) {
+    /// those of the same name. `own` are the places that were found in each text by itself.
+    fn scan_groups(
+        &self,
+        texts: &[Text<'_>],
+        own: &[Vec<Match>],
+        masks: &mut [Masks],
+        found: &mut Vec<Match>,
+    ) {
         let groups = Groups::from_texts(texts);
         for (members, separators) in groups.lists() {
             let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
             for separator in separators {
                 let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.decoded)));
                 let joined = Joined::new(parts, separator);
-                self.scan_joined(&joined, &mut known, masks, found);
+                self.scan_joined(&joined, own, &mut known, masks, found);
             }
         }
     }
@@ -268,6 +276,7 @@ impl Inspector {
     fn scan_joined(
         &self,
         joined: &Joined,
+        own: &[Vec<Match>],
         known: &mut HashSet<(Arc<str>, usize, usize)>,
         masks: &mut [Masks],
         found: &mut Vec<Match>,
@@ -276,6 +285,10 @@ impl Inspector {
             let spread = joined.spread(&place.range);
             // What is inside one part was found in it.
             let [(at, first), _, ..] = spread.as_slice() else { continue };
+            // What is whole in one part ends there: the text behind it, or before, is another one.
+            if spread.iter().any(|(at, range)| is_whole_in(&own[*at], range, &place)) {
+                continue;
+            }
             let key = (Arc::clone(&place.rule_id), *at, first.start);
             place.range = first.start..first.start + place.range.len();
             if place.action == Action::Redact {
@@ -286,6 +299,15 @@ impl Inspector {
             }
         }
     }
+}
+
+/// Whether a place that spans several texts is, within one of them, one by itself.
+fn is_whole_in(own: &[Match], range: &Range<usize>, place: &Match) -> bool {
+    own.iter().any(|found| {
+        found.rule_id == place.rule_id
+            && range.start <= found.range.start
+            && found.range.end <= range.end
+    })
 }
 
 /// Hides a place that spans several texts: the first one gets the mask.
@@ -326,6 +348,36 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_is_redacted_at_the_end_of_a_part_eats_no_neighbour() {
+        let inspector = Inspector::personal_data(Arc::clone(&BUILTIN), FileRule::default());
+        for (document, kept) in [
+            (
+                r#"{"content":[{"type":"text","text":"write to ann@example.com"},{"type":"text","text":"hello there"}]}"#,
+                [r#""text":"hello there""#, r#"{"type":"text","#],
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"hello"},{"text":"ann@example.com is it","type":"text"}]}"#,
+                [r#""text":"hello""#, r#" is it","type":"text""#],
+            ),
+            (
+                r#"{"content":[{"text":"write to ann@example.com","type":"text"},{"type":"refusal","refusal":"no"}]}"#,
+                [r#""type":"text"}"#, r#"{"type":"refusal","refusal":"no"}"#],
+            ),
+        ] {
+            for source in [Source::Protocol, Source::Tool, Source::Data] {
+                let judged = inspector.document(document, source).unwrap();
+                let redacted = judged.document.unwrap();
+                assert!(!redacted.contains("ann@"), "{redacted}");
+                assert!(kept.iter().all(|part| redacted.contains(part)), "{redacted}");
+            }
+        }
+        // A value that is whole in no part is still found.
+        let cut = r#"{"content":[{"type":"text","text":"write to ann@exam"},{"type":"text","text":"ple.com now"}]}"#;
+        let redacted = inspector.document(cut, Source::Protocol).unwrap().document.unwrap();
+        assert!(!redacted.contains("ann@exam") && !redacted.contains("ple.com"), "{redacted}");
+    }
 
     static BUILTIN: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::builtin().unwrap()));
 

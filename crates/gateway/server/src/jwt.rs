@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::signature::{self, Verifier};
@@ -43,9 +45,20 @@ impl TokenVerifier {
     /// # Errors
     /// The token is malformed, forged, expired, not valid yet or signed with another algorithm.
     pub(crate) fn verify(&self, token: &str) -> Result<Claims, ErrorResponse> {
+        if has_critical_extension(token) {
+            return Err(ErrorResponse::auth_failed("the token needs an extension (`crit`)"));
+        }
         let decoded = jsonwebtoken::decode(token, &self.key, &self.validation);
         decoded.map(|token| token.claims).map_err(|error| refuse(&error))
     }
+}
+
+/// Whether the token's header names extensions that must be understood (RFC 7515, 4.1.11). None is.
+fn has_critical_extension(token: &str) -> bool {
+    let header = token.split('.').next().unwrap_or_default();
+    let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
+    let header = serde_json::from_slice::<HashMap<String, Value>>(&header).unwrap_or_default();
+    header.contains_key("crit")
 }
 
 fn refuse(error: &Error) -> ErrorResponse {
@@ -93,10 +106,26 @@ impl JwtVerifier for HmacVerifier {
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
     use super::*;
+
+    #[test]
+    fn a_token_with_an_extension_that_must_be_understood_is_refused() {
+        let verifier = TokenVerifier::new(b"secret");
+        let token = |header: &str| {
+            let text = [header, "{}"].map(|part| URL_SAFE_NO_PAD.encode(part)).join(".");
+            let key = hmac::Key::new(hmac::HMAC_SHA256, b"secret");
+            let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&key, text.as_bytes()));
+            format!("{text}.{signature}")
+        };
+        assert!(verifier.verify(&token(r#"{"alg":"HS256"}"#)).is_ok());
+        for header in [
+            r#"{"alg":"HS256","crit":["b64"],"b64":false}"#,
+            r#"{"alg":"HS256","crit":[]}"#,
+            r#"{"alg":"HS256","crit":"exp"}"#,
+        ] {
+            assert_eq!(verifier.verify(&token(header)).unwrap_err().status.as_u16(), 403);
+        }
+    }
 
     /// The example token of RFC 7515, appendix A.1, with its key.
     #[test]
