@@ -36,6 +36,7 @@ mod http2;
 mod identities;
 mod labels;
 mod left_out;
+mod llm_sdk;
 mod owners;
 mod policy;
 mod presets;
