@@ -153,8 +153,6 @@ fn add_summarised(figures: &mut ProbeFigures, objective: &Objective, total: &Gro
     let of = |metric: Metric, quantile| {
         total.distribution(metric).and_then(|times| times.raw_quantile(quantile))
     };
-    let rate =
-        |name: &str| total.named_rate(name).map(|rate| rate.value).filter(|rate| *rate > 0.0);
     if let Some(metric) = bounded(objective) {
         (figures.p50_ms, figures.p99_ms) = (of(metric, p50), of(metric, p99));
     }
@@ -162,8 +160,7 @@ fn add_summarised(figures: &mut ProbeFigures, objective: &Objective, total: &Gro
     figures.response_time_p50_ms = of(Metric::ResponseTime, p50);
     figures.response_time_p99_ms = of(Metric::ResponseTime, p99);
     (figures.ttft_p50_ms, figures.ttft_p99_ms) = (of(Metric::Ttft, p50), of(Metric::Ttft, p99));
-    let reported = rate("output_token_rate_reported");
-    figures.tokens_per_s = reported.or_else(|| rate("output_token_rate_estimated"));
+    figures.tokens_per_s = total.token_rate().map(|tokens| tokens.figure.value);
     let tpot_ms = of(Metric::Tpot, p50).filter(|tpot| *tpot > 0.0);
     figures.tokens_per_s_per_user = tpot_ms.map(|tpot| 1e3 / tpot);
 }

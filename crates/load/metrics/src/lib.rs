@@ -70,7 +70,7 @@ pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, LimitedFigure, Results, ServerTiming};
+pub use results::{DistributionSummary, Group, LimitedFigure, Results, ServerTiming, TokenRate};
 pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };

@@ -15,7 +15,7 @@ use crate::catalog::Counters;
 use crate::scope::Scope;
 
 pub use distribution_summary::DistributionSummary;
-pub use group::Group;
+pub use group::{Group, TokenRate};
 pub use limited::LimitedFigure;
 pub use server_timing::ServerTiming;
 

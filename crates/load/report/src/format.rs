@@ -3,7 +3,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use plimsoll_metrics::{BoundedFigure, Refusal};
+use plimsoll_metrics::{BoundedFigure, Refusal, TokenRate};
 
 /// Stands for a value that is not known.
 pub const DASH: &str = "-";
@@ -152,6 +152,14 @@ pub fn rate(per_second: Option<f64>) -> String {
 pub fn rate_figure(figure: Option<BoundedFigure>) -> String {
     let mark = figure.as_ref().map_or("", figure_mark);
     format!("{}{mark}", rate(figure.map(|figure| figure.value)))
+}
+
+/// Output tokens per second as `rate` writes a figure: `~` where some are estimated, `+` where some
+/// answers told no count.
+pub fn token_rate(tokens: &TokenRate, rate: impl Fn(Option<BoundedFigure>) -> String) -> String {
+    let estimated = if tokens.is_estimated { "~" } else { "" };
+    let partial = if tokens.is_partial { "+" } else { "" };
+    format!("{estimated}{}{partial}", rate(Some(tokens.figure)))
 }
 
 /// A count, in groups of three digits: `1,234,567`.

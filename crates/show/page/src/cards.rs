@@ -85,14 +85,9 @@ fn percentile(group: &Group, metric: Metric, key: &str) -> String {
     format::figure(group.distribution(metric).zip(quantile).and_then(|(d, q)| d.figure(q)))
 }
 
-/// Tokens as the target reports them, else as they are estimated, which a `~` says.
+/// Output tokens per second; `None` without any.
 fn tokens_per_second(group: &Group) -> Option<String> {
-    let counters = &group.counters;
-    if counters.output_tokens_reported > 0 {
-        return Some(rate_figure(group.named_rate("output_token_rate_reported")));
-    }
-    let estimated = rate_figure(group.named_rate("output_token_rate_estimated"));
-    (counters.output_tokens_estimated > 0).then(|| format!("~{estimated}"))
+    group.token_rate().map(|tokens| format::token_rate(&tokens, rate_figure))
 }
 
 fn errors(group: &Group) -> [(&'static str, String); 2] {

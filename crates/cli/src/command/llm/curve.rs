@@ -135,13 +135,10 @@ fn row(name: &str, level: &Level<'_>) -> Vec<String> {
         format::limited_time(times.and_then(|times| times.figure(&QUANTILES[quantile])))
     };
     let rate = |name: &str| format::limited_rate(group.named_rate(name));
-    let tokens = if group.rates.output_token_rate_reported_per_s.is_some_and(|rate| rate > 0.0) {
-        rate("output_token_rate_reported")
-    } else if group.counters.output_tokens_estimated > 0 {
-        format!("~{}", rate("output_token_rate_estimated"))
-    } else {
-        DASH.to_owned()
-    };
+    let tokens = group.token_rate().map_or_else(
+        || DASH.to_owned(),
+        |tokens| format::token_rate(&tokens, format::limited_rate),
+    );
     let per_user = level.median_ms(Metric::Tpot).and_then(|_| level.speed());
     vec![
         name.to_owned(),

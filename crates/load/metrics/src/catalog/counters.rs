@@ -63,6 +63,7 @@ counters! {
     completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
     output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
     output_tokens_estimated_in_stage(Tokens): "Output tokens of `completed_in_stage`, where content events were counted instead.";
+    completed_without_tokens(Requests): "Of `completed_in_stage`, those of which no output tokens are known: token rates leave them out.";
     prompt_tokens_reported(Tokens): "Input tokens of completed requests, as the target reported them.";
     prompt_tokens_estimated(Tokens): "Input tokens of completed requests, estimated where the target reported none.";
     output_tokens_reported(Tokens): "Output tokens of completed requests, as the target reported them.";
@@ -159,7 +160,7 @@ impl Counters {
         self.completed_in_stage += 1;
         let count = output.count as u64;
         match output.source {
-            TokenSource::Unknown => {}
+            TokenSource::Unknown => self.completed_without_tokens += 1,
             TokenSource::Reported => self.output_tokens_reported_in_stage += count,
             TokenSource::Estimated => self.output_tokens_estimated_in_stage += count,
         }

@@ -76,6 +76,17 @@ pub struct Group {
     pub distributions: BTreeMap<String, DistributionSummary>,
 }
 
+/// Output tokens per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TokenRate {
+    /// The rate.
+    pub figure: BoundedFigure,
+    /// Whether tokens of some answers were counted as content events.
+    pub is_estimated: bool,
+    /// Whether some answers told no count, and are left out: it is the least that it can be.
+    pub is_partial: bool,
+}
+
 impl Group {
     /// The results of the given counts, without labels.
     pub(super) fn from_stats(stats: &GroupStats, duration_s: f64) -> Result<Self, MetricsError> {
@@ -117,6 +128,21 @@ impl Group {
     /// [`Group::rate`] of the rate with this name, like `throughput`.
     pub fn named_rate(&self, name: &str) -> Option<BoundedFigure> {
         self.rate(RATES.iter().find(|rate| rate.name == name)?)
+    }
+
+    /// Output tokens per second of all answers that tell or show how many they have; `None` without
+    /// any.
+    pub fn token_rate(&self) -> Option<TokenRate> {
+        let positive = |name| self.named_rate(name).filter(|rate| rate.value > 0.0);
+        let estimated = positive("output_token_rate_estimated");
+        let known = [positive("output_token_rate_reported"), estimated].into_iter().flatten();
+        let figure = known.reduce(|sum, more| BoundedFigure {
+            value: sum.value + more.value,
+            bound: sum.bound + more.bound,
+            refused: sum.refused.or(more.refused),
+        })?;
+        let is_partial = self.counters.completed_without_tokens > 0;
+        Some(TokenRate { figure, is_estimated: estimated.is_some(), is_partial })
     }
 
     /// A distribution; `None` if it has no value.

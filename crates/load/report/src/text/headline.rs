@@ -96,5 +96,9 @@ fn tokens(total: &Group) -> Option<String> {
         .filter_map(|(rate, source)| Some((rate.filter(|rate| *rate > 0.0)?, source)))
         .map(|(rate, source)| format!("{} output tokens/s {source}", format::digits(rate)))
         .collect();
-    (!parts.is_empty()).then(|| format!("{}.", parts.join(", ")))
+    let unknown = match total.counters.completed_without_tokens {
+        0 => String::new(),
+        answers => format!(", without {} answers that tell no count", format::count(answers)),
+    };
+    (!parts.is_empty()).then(|| format!("{}{unknown}.", parts.join(", ")))
 }

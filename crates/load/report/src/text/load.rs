@@ -72,20 +72,7 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
         .max()
 }
 
-/// Output tokens per second by source: `820` reported, `~820` estimated, or both; `None` without
-/// any.
+/// Output tokens per second; `None` without any.
 pub(crate) fn tokens(group: &Group) -> Option<String> {
-    let rates = &group.rates;
-    let reported = positive(rates.output_token_rate_reported_per_s);
-    let estimated = positive(rates.output_token_rate_estimated_per_s);
-    match (reported, estimated) {
-        (Some(reported), Some(estimated)) => Some(format!("{reported} & ~{estimated}")),
-        (Some(reported), None) => Some(reported),
-        (None, Some(estimated)) => Some(format!("~{estimated}")),
-        (None, None) => None,
-    }
-}
-
-fn positive(rate: Option<f64>) -> Option<String> {
-    rate.filter(|rate| *rate > 0.0).map(format::digits)
+    group.token_rate().map(|tokens| format::token_rate(&tokens, format::rate_figure))
 }
