@@ -1,6 +1,7 @@
 //! The properties of this machine that reports show, read from the kernel.
 
 mod cpu;
+pub(crate) mod place;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! `plimsoll suite`: measures a gateway with a predefined series of loads.
 
-use std::env;
 use std::path::PathBuf;
+use std::{env, fs};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
@@ -10,16 +10,17 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::redacted_path;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
+use plimsoll_report::table::Layout;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
-    Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
-    prometheus,
+    Accepted, ExternalTarget, LayerPart, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome,
+    become_child, beside, prometheus,
 };
 
 use crate::command::suite_page;
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
-use crate::environment;
+use crate::environment::{self, place};
 use crate::exit::{Exit, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
@@ -80,6 +81,8 @@ pub(crate) enum SuiteCommand {
     /// cost of each feature
     #[command(after_help = AFTER)]
     Tiers(Flags),
+    /// Show results of the same suite from several environments side by side
+    Beside(BesideFlags),
     /// Run as a child process of a suite
     #[command(hide = true)]
     Child(ChildFlags),
@@ -121,7 +124,7 @@ pub(crate) struct Flags {
     /// `quick`, if it is free; else a free one]. Further gateways of a suite take free ones
     #[arg(long, value_name = "N", help_heading = "Target", conflicts_with = "targets")]
     port: Option<u16>,
-    /// Make short measurements: the whole suite takes at most two minutes
+    /// Make short measurements: the whole suite takes about three minutes at most
     #[arg(long, help_heading = "Load")]
     short: bool,
     /// Duration of each measurement, like 30s; a bare number is in seconds [default: the suite's]
@@ -131,6 +134,14 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
+    /// Threads of the load, of `quick` those of the moderate one; the extreme one has twice as many
+    /// [default: one for each core of the load]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(help_heading = "Load")]
+    threads: Option<u16>,
+    /// With `layers`: measure these parts alone: 1, 2, 3, log, stores
+    #[arg(long, value_name = "PART,...", value_delimiter = ',', help_heading = "Load")]
+    only: Vec<LayerPart>,
     /// With `tiers`: time for the search of each knee; 0s for none [default: 150s; with --short
     /// none]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
@@ -147,6 +158,10 @@ pub(crate) struct Flags {
     /// Also compute the number of instances for this many requests per second
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Output")]
     size_for: Option<f64>,
+    /// Say something of the environment, for the report: its region, instance, cost (repeatable)
+    #[arg(long = "note", value_name = "KEY=VALUE", value_parser = parse_note)]
+    #[arg(help_heading = "Output")]
+    notes: Vec<(String, String)>,
     /// Folder in which each suite creates its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Output")]
@@ -172,6 +187,16 @@ pub(crate) struct Flags {
     progress: ProgressFlags,
 }
 
+/// The flags of `suite beside`.
+#[derive(Args, Debug)]
+pub(crate) struct BesideFlags {
+    /// Folders of the results, or their suite.json, each behind the name of its environment if it
+    /// shall have another than its folder's
+    #[arg(value_name = "[NAME=]FOLDER", required = true, num_args = 2..)]
+    #[arg(value_hint = ValueHint::AnyPath)]
+    results: Vec<String>,
+}
+
 /// The flags of a child process of a suite.
 #[derive(Args, Debug)]
 pub(crate) struct ChildFlags {
@@ -195,6 +220,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         SuiteCommand::Policy(flags) => (Suite::Policy, flags),
         SuiteCommand::Quick(flags) => (Suite::Quick, flags),
         SuiteCommand::Tiers(flags) => (Suite::Tiers, flags),
+        SuiteCommand::Beside(flags) => return print_beside(flags),
         SuiteCommand::Child(flags) => {
             let program = flags.program.as_deref();
             return Err(become_child(flags.core, program, &flags.args).into());
@@ -203,6 +229,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let fd_limit = FdLimit::raise();
     let variables = match suite {
         Suite::Baseline => EnvDefaults::read(|name| env::var(name).ok())?,
+        Suite::Policy => EnvDefaults::read_policy(|name| env::var(name).ok())?,
         _ => EnvDefaults::default(),
     };
     let status = StatusOutput::open(flags.progress.ui());
@@ -236,6 +263,38 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     export.conclude(exit, Vec::new());
     export.linger(&control, &status);
     Ok(exit)
+}
+
+fn print_beside(flags: &BesideFlags) -> Result<Exit> {
+    let reports = flags.results.iter().map(|text| read_result(text)).collect::<Result<Vec<_>>>()?;
+    let sections = beside(&reports).map_err(suite_error)?;
+    let layout = Layout::new(console::full_style(WIDTH).width);
+    let mut out = String::new();
+    for section in sections {
+        let notes: String = section.notes.iter().map(|note| format!("  {note}\n")).collect();
+        out += &format!("{}\n{}{notes}\n", section.title, section.table.text(&layout));
+    }
+    console::print(&out)?;
+    Ok(Exit::Pass)
+}
+
+/// A result behind its name.
+fn read_result(text: &str) -> Result<(String, Report)> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !PathBuf::from(text).exists() => {
+            (Some(name.to_owned()), PathBuf::from(path))
+        }
+        _ => (None, PathBuf::from(text)),
+    };
+    let path = if path.is_dir() { path.join(file::SUITE) } else { path };
+    let bytes = fs::read(&path).map_err(|error| {
+        UsageError(format!("cannot read {}: {error}; give the folder of a suite", path.display()))
+    })?;
+    let report = Report::read_json(&bytes)
+        .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
+    let folder = path.parent().and_then(|folder| folder.file_name());
+    let own = folder.map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
+    Ok((name.unwrap_or(own), report))
 }
 
 fn warn_of_debug_build() {
@@ -300,7 +359,7 @@ impl Flags {
         Ok(SuiteOptions {
             exe: env::current_exe().context("cannot find this binary")?,
             targets: self
-                .targets
+                .targets(variables)?
                 .iter()
                 .map(|target| self.target(target))
                 .collect::<Result<_>>()?,
@@ -311,6 +370,11 @@ impl Flags {
             passes: self.passes,
             // The user's gateway has a port of its own.
             port: self.port.or_else(|| variables.port.filter(|_| self.targets.is_empty())),
+            threads: self.threads,
+            only: self.only.clone(),
+            notes: self.notes.clone(),
+            machine: place::lines(),
+            client_id: variables.client_id.clone(),
             folder: std::path::absolute(run_dir.path())?,
             environment: environment::read(fd_limit),
             calibration: last_calibration(),
@@ -320,6 +384,18 @@ impl Flags {
             command: variables.before(&shown_command(env::args())),
             started,
         })
+    }
+
+    /// The targets of the flags, or that of the variable.
+    fn targets(&self, variables: &EnvDefaults) -> Result<Vec<TargetFlag>> {
+        let from_variable = variables.endpoint.iter().filter(|_| self.targets.is_empty());
+        let parsed = from_variable.map(|url| {
+            parse_named_or_not(url).map_err(|error| {
+                UsageError(format!("the variable AXONFLOW_ENDPOINT is `{url}`: {error}"))
+            })
+        });
+        let own = parsed.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.targets.iter().cloned().chain(own).collect())
     }
 
     /// A target with what the flags say of all.
@@ -355,6 +431,8 @@ struct EnvDefaults {
     duration: Option<Nanos>,
     clients: Option<u32>,
     port: Option<u16>,
+    client_id: Option<String>,
+    endpoint: Option<String>,
     /// Those that are set, as they are written before a command.
     set: Vec<String>,
 }
@@ -376,7 +454,35 @@ impl EnvDefaults {
             clients: clients.map(|text| clients_of(&text)).transpose()?,
             port: port.map(|text| port_of(&text)).transpose()?,
             set,
+            ..Self::default()
         })
+    }
+
+    /// Those of `suite policy`, as the published script has them.
+    fn read_policy(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let mut set = Vec::new();
+        let mut value = |name: &str| {
+            let text = variable(name).map(|text| text.trim().to_owned());
+            let text = text.filter(|text| !text.is_empty())?;
+            set.push(format!("{name}={}", redacted_path(&text)));
+            Some(text)
+        };
+        let endpoint = value("AXONFLOW_ENDPOINT");
+        let client_id = value("AXONFLOW_CLIENT_ID");
+        if let Some(text) = endpoint.as_ref().filter(|text| !text.contains("://")) {
+            let why = format!(
+                "the variable AXONFLOW_ENDPOINT is `{text}`: write a URL like http://localhost:8080, or unset it"
+            );
+            return Err(UsageError(why).into());
+        }
+        let is_id = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
+        if let Some(text) = client_id.as_ref().filter(|text| !text.chars().all(is_id)) {
+            let why = format!(
+                "the variable AXONFLOW_CLIENT_ID is `{text}`: write letters, digits and `-_.@:`, or unset it"
+            );
+            return Err(UsageError(why).into());
+        }
+        Ok(Self { endpoint, client_id, set, ..Self::default() })
     }
 
     /// The command behind the variables that it was given.
@@ -412,6 +518,20 @@ fn port_of(text: &str) -> Result<u16, UsageError> {
 
 /// The most clients of a measurement: more connections than two addresses have ports for.
 const MOST_CLIENTS: u32 = 100_000;
+
+/// Parses what the user says of the environment.
+fn parse_note(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("has no `=`; write it like region=eu-west-1")?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_name = |c: char| c.is_alphanumeric() || " -_.".contains(c);
+    if name.is_empty() || name.chars().count() > 30 || !name.chars().all(is_name) {
+        return Err("needs a name of at most 30 letters, digits, `-`, `_` and `.`".to_owned());
+    }
+    if value.is_empty() || value.chars().count() > 200 {
+        return Err(format!("needs a value of at most 200 characters after `{name}=`"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
 
 /// Parses a duration that is long enough for a measurement.
 fn parse_duration(text: &str) -> Result<Nanos, String> {
@@ -497,6 +617,8 @@ mod tests {
             duration: Some(Nanos::from_secs(30)),
             clients: Some(128),
             port: Some(18_800),
+            client_id: None,
+            endpoint: None,
             set: all.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         };
         let found = of(all).unwrap();
@@ -516,6 +638,33 @@ mod tests {
         ] {
             let error = of(wrong).unwrap_err();
             assert!(error.is::<UsageError>() && error.to_string().contains(fix), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_variables_of_the_policy_script_are_checked() {
+        let of = |name: &'static str, value: &'static str| {
+            EnvDefaults::read_policy(move |asked| (asked == name).then(|| value.to_owned()))
+        };
+        let endpoint = of("AXONFLOW_ENDPOINT", "http://localhost:8080").unwrap();
+        assert_eq!(endpoint.endpoint.as_deref(), Some("http://localhost:8080"));
+        assert_eq!(endpoint.before("x"), "AXONFLOW_ENDPOINT=http://localhost:8080 x");
+        let client = of("AXONFLOW_CLIENT_ID", "community").unwrap();
+        assert_eq!(client.client_id.as_deref(), Some("community"));
+        for (name, value) in
+            [("AXONFLOW_ENDPOINT", "localhost:8080"), ("AXONFLOW_CLIENT_ID", "a\"b")]
+        {
+            let error = of(name, value).unwrap_err();
+            assert!(error.is::<UsageError>() && error.to_string().contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn notes_have_a_name_and_a_value() {
+        let expected = ("cost".to_owned(), "$25 = 34".to_owned());
+        assert_eq!(parse_note(" cost = $25 = 34").unwrap(), expected);
+        for wrong in ["x", "=x", "x=", "a\tb=1", &format!("{}=1", "n".repeat(31))] {
+            assert!(parse_note(wrong).is_err(), "{wrong}");
         }
     }
 

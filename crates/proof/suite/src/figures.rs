@@ -79,6 +79,9 @@ pub struct Figures {
     /// Bytes of an answer with its head, on average; `None` in files of older versions.
     #[serde(default)]
     pub answer_bytes: Option<f64>,
+    /// Threads of the load; `None` in files of older versions.
+    #[serde(default)]
+    pub threads: Option<u64>,
     /// CPU time of the gateway per request, in microseconds.
     pub gateway_cpu_us: Option<f64>,
     /// Resident memory of the gateway at the end of the measured window, in bytes.
@@ -254,6 +257,29 @@ fn with_codes(group: &Group, class: &str) -> String {
         None => class.to_owned(),
     }
 }
+
+/// The share of the responses that took at most a time, to 0.1 %; `None` without any.
+pub(crate) fn share_up_to(
+    group: &Group,
+    responses: TimedResponses,
+    time: Metric,
+    limit_ms: f64,
+) -> Option<f64> {
+    let times = times(group, responses, time).ok()??;
+    if times.max_figure().value <= limit_ms {
+        return Some(1.0);
+    }
+    let grid: Vec<f64> = (1..STEPS).map(|step| f64::from(step) / f64::from(STEPS)).collect();
+    let values = times.figures_at(&grid).ok()?;
+    let within =
+        |value: &Option<BoundedFigure>| value.as_ref().is_some_and(|f| f.value <= limit_ms);
+    let known = values.iter().any(Option::is_some);
+    let highest = grid.iter().zip(&values).filter(|(_, value)| within(value)).map(|(q, _)| *q);
+    known.then(|| highest.fold(0.0, f64::max))
+}
+
+/// Steps of a share.
+const STEPS: u32 = 1_000;
 
 /// The times that are shown: those of completed requests, and where refusals are expected those of
 /// both as one.

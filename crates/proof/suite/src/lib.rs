@@ -16,6 +16,7 @@
 //! report is made by a rule in `finding`, from figures alone.
 
 mod baseline_diff;
+mod beside;
 mod bound;
 mod child;
 mod comparison_plan;
@@ -40,6 +41,7 @@ mod target;
 mod target_probe;
 mod target_routes;
 
+pub use beside::beside;
 pub use bound::BoundResult;
 pub use child::become_child;
 pub use comparison_result::ComparisonResult;
@@ -47,7 +49,7 @@ pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};
 pub use knee_result::KneeResult;
-pub use options::{ExternalTarget, SuiteOptions};
+pub use options::{ExternalTarget, LayerPart, SuiteOptions};
 pub use prometheus::prometheus;
 pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
 pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};

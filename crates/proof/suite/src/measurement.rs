@@ -206,6 +206,14 @@ impl Measurement {
         Self { with_key: false, ..self }
     }
 
+    /// With a number of threads of the load.
+    pub(crate) fn threads(self, threads: Option<u16>) -> Self {
+        match threads {
+            Some(threads) => self.with("workers", threads),
+            None => self,
+        }
+    }
+
     /// With a number of clients, for a length of time.
     pub(crate) fn clients(self, clients: u32, length: Length) -> Self {
         let shape = LoadShape::Clients(clients);

@@ -41,6 +41,44 @@ impl std::fmt::Debug for ExternalTarget {
     }
 }
 
+/// A part of `suite layers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerPart {
+    /// Layer 1, the gateway, and its full stack.
+    Gateway,
+    /// Layer 2, LLM requests.
+    Llm,
+    /// Layer 3, agents.
+    Agents,
+    /// The request log.
+    Log,
+    /// Operations of the stores.
+    Stores,
+}
+
+impl LayerPart {
+    /// Every part, by its name on the command line.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("1", Self::Gateway),
+        ("2", Self::Llm),
+        ("3", Self::Agents),
+        ("log", Self::Log),
+        ("stores", Self::Stores),
+    ];
+}
+
+impl std::str::FromStr for LayerPart {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, part)| *part).ok_or_else(|| {
+            let names = Self::NAMES.map(|(name, _)| name).join(", ");
+            format!("there is no part `{text}`; write one or more of {names}")
+        })
+    }
+}
+
 /// The user's choices.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {
@@ -50,7 +88,7 @@ pub struct SuiteOptions {
     pub targets: Vec<ExternalTarget>,
     /// What is behind them, which they are measured against.
     pub direct: Option<ExternalTarget>,
-    /// Short measurements: the whole suite within two minutes on two cores.
+    /// Short measurements: the whole suite within three minutes or so on two cores.
     pub short: bool,
     /// Length of each measurement, in place of the suite's own.
     pub duration: Option<Nanos>,
@@ -60,6 +98,16 @@ pub struct SuiteOptions {
     pub passes: Option<u32>,
     /// Port of the reference gateway, 0 for any free one; `None` for the suite's own.
     pub port: Option<u16>,
+    /// Threads of the load, in place of one for each core.
+    pub threads: Option<u16>,
+    /// The parts of `layers` that are measured; empty for all.
+    pub only: Vec<LayerPart>,
+    /// What the user says of the environment: name and value.
+    pub notes: Vec<(String, String)>,
+    /// What else is known of the machine: name and value.
+    pub machine: Vec<(String, String)>,
+    /// The client that policy requests name.
+    pub client_id: Option<String>,
     /// Folder for the files of the suite; it exists.
     pub folder: PathBuf,
     /// The machine.

@@ -78,7 +78,7 @@ pub fn prometheus(report: &Report) -> String {
     }
     page.added();
     page.bounds();
-    page.out.finish()
+    page.out.finish() + &report.load_test
 }
 
 struct Page<'r> {
@@ -300,6 +300,7 @@ mod tests {
             title: String::new(),
             started: "20260102T030405Z".to_owned(),
             settings: String::new(),
+            load_test: String::new(),
             command: String::new(),
             quick: true,
             debug_build: false,

@@ -87,6 +87,9 @@ pub struct Report {
     /// The flags and variables that set the loads.
     #[serde(default)]
     pub settings: String,
+    /// `load_test_...` metrics, as dashboards of other load tests know them; of `policy` alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub load_test: String,
     /// Wall-clock time of the start, `YYYYMMDDThhmmssZ`.
     pub started: String,
     /// The command line.
@@ -140,6 +143,7 @@ impl Report {
             started: options.started.clone(),
             command: options.command.clone(),
             settings: settings(suite),
+            load_test: String::new(),
             quick: options.short,
             debug_build: cfg!(debug_assertions),
             interrupted: runner.is_interrupted(),
@@ -352,6 +356,9 @@ fn distinct<T: ToString>(values: impl Iterator<Item = T>) -> Vec<String> {
 fn settings(suite: &str) -> String {
     let variables = match suite {
         "baseline" => "; as variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT",
+        "policy" => {
+            "; the target and its client as variables AXONFLOW_ENDPOINT and AXONFLOW_CLIENT_ID"
+        }
         _ => "",
     };
     format!("the loads above are set by --duration, --concurrency, --passes and --port{variables}")
@@ -381,6 +388,9 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     };
     line("placement", placement);
     line("load", loads(runner));
+    for (name, value) in runner.options.notes.iter().chain(&runner.options.machine) {
+        line(name, value.clone());
+    }
     for (index, command) in runner.commands.iter().enumerate() {
         line(&format!("gateway {}", index + 1), command.clone());
     }
@@ -407,6 +417,7 @@ mod tests {
             started: "S".to_owned(),
             command: "plimsoll suite x".to_owned(),
             settings: String::new(),
+            load_test: String::new(),
             quick: false,
             debug_build: false,
             interrupted: false,

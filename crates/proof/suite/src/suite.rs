@@ -5,7 +5,7 @@ mod agent_gateway;
 mod agents;
 mod baseline;
 mod certificate;
-mod columns;
+pub(crate) mod columns;
 mod layers;
 mod policy;
 mod quick;
@@ -126,7 +126,7 @@ impl Suite {
         let SuiteOptions { targets, direct, .. } = options;
         let refuse = |why: String| Err(SuiteError::Targets(why));
         let name = self.name();
-        if self != Self::Tiers && targets.len() > 1 {
+        if !matches!(self, Self::Policy | Self::Tiers) && targets.len() > 1 {
             let given = targets.len();
             return refuse(format!(
                 "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
@@ -140,6 +140,11 @@ impl Suite {
         if self != Self::Tiers && options.knee_budget.is_some() {
             return refuse(format!(
                 "`suite {name}` searches no knee: leave --knee-budget out, or take `suite tiers` or `knee`"
+            ));
+        }
+        if self != Self::Layers && !options.only.is_empty() {
+            return refuse(format!(
+                "`suite {name}` has no parts: leave --only out, or take `suite layers`"
             ));
         }
         if direct.is_some() && targets.is_empty() {

@@ -46,6 +46,7 @@ impl Figures {
             gap_p99_ms,
             megabytes_per_s: middle(|f| f.megabytes_per_s),
             answer_bytes: middle(|f| f.answer_bytes),
+            threads: passes.iter().find_map(|f| f.threads),
             gateway_cpu_us: middle(|f| f.gateway_cpu_us),
             gateway_memory: passes.iter().filter_map(|f| f.gateway_memory).reduce(f64::max),
             busy,

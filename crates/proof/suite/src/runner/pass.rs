@@ -63,6 +63,7 @@ impl SuiteRunner<'_> {
     fn add_cpu(&self, figures: &mut Figures, summary: &RunSummary) {
         let (gateway, provider) = (cpu_time(summary, GATEWAY), cpu_time(summary, PROVIDER));
         let workers = &summary.health.worker_cpu_shares;
+        figures.threads = u64::try_from(workers.len()).ok().filter(|threads| *threads > 0);
         let generator = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
         figures.busy = BusyShares {
             gateway: share_of_wall(gateway),

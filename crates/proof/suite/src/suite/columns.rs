@@ -52,12 +52,12 @@ pub(super) fn label(result: &MeasurementResult) -> String {
 
 /// Any name of a row behind the mark of its result. The end of a name may be cut off, its beginning
 /// never is.
-pub(super) fn marked(result: &MeasurementResult, name: &str) -> String {
+pub(crate) fn marked(result: &MeasurementResult, name: &str) -> String {
     format!("{}{name}", result.marker())
 }
 
 /// Throughput, with half its range over the passes.
-pub(super) fn throughput(result: &MeasurementResult) -> String {
+pub(crate) fn throughput(result: &MeasurementResult) -> String {
     let Some(spread) = result.spread(|figures| figures.requests_per_s) else {
         return per_s(result.shown().and_then(|figures| figures.requests_per_s));
     };
@@ -71,7 +71,7 @@ pub(super) fn per_s(rate: Option<BoundedFigure>) -> String {
 }
 
 /// A time, with its mark if it must not be used.
-pub(super) fn time(
+pub(crate) fn time(
     result: &MeasurementResult,
     of: impl Fn(&Figures) -> Option<BoundedFigure>,
 ) -> String {

@@ -11,12 +11,13 @@ mod store_ops;
 mod tables;
 
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{digits, percent, time};
+use plimsoll_report::format::{count, digits, or_dash, percent, time};
 
 use crate::bound::{BoundResult, Requirement};
 use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::finding;
+use crate::options::{LayerPart, SuiteOptions};
 use crate::report::Report;
 use crate::result::Figures;
 use crate::runner::SuiteRunner;
@@ -31,12 +32,23 @@ const KEY: (&str, &str) = ("apikey", "load-test-key");
 const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
-    let gateway = gateway_layers::measure(runner)?;
-    let stack = gateway_layers::stack(runner)?;
-    let llm = llm_layers::measure(runner)?;
-    let agents = agent_layers::measure(runner)?;
-    let log = request_log::measure(runner)?;
-    let ops = if runner.target().is_none() {
+    let wants = wanted(runner.options);
+    let (gateway, stack) = if wants(LayerPart::Gateway) {
+        (gateway_layers::measure(runner)?, gateway_layers::stack(runner)?)
+    } else {
+        (GatewayLayers::default(), FullStack::default())
+    };
+    let llm =
+        if wants(LayerPart::Llm) { llm_layers::measure(runner)? } else { LlmLayers::default() };
+    let agents = if wants(LayerPart::Agents) {
+        agent_layers::measure(runner)?
+    } else {
+        AgentLayers::default()
+    };
+    let log = if wants(LayerPart::Log) { request_log::measure(runner)? } else { None };
+    let ops = if !wants(LayerPart::Stores) {
+        store_ops::StoreOps::default()
+    } else if runner.target().is_none() {
         store_ops::measure(runner)
     } else {
         runner.skip(
@@ -54,7 +66,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     }
     report.sections.extend(tables::llm(&llm));
     if !agents.0.is_empty() {
-        report.sections.push(tables::agents(&agents));
+        report.sections.push(tables::agents(&agents, agent_layers::clients(runner.options)));
     }
     report.sections.extend(log.iter().map(tables::log));
     if !ops.rows.is_empty() {
@@ -67,10 +79,40 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     report.findings.extend(limits(&gateway));
     report.findings.extend(stack_findings(&stack));
     let capacities = capacities(&gateway, &llm, &agents);
+    if gateway.alone.last().is_some() {
+        report.findings.extend(capacities.first().map(to_reach));
+    }
     report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
     report.references = tables::references();
     Ok(report.conclude())
 }
+
+/// Whether a part is wanted: all are, unless the user names some.
+fn wanted(options: &SuiteOptions) -> impl Fn(LayerPart) -> bool + use<> {
+    let only = options.only.clone();
+    move |part| only.is_empty() || only.contains(&part)
+}
+
+/// What it takes to reach the published goal for the rate of layer 1, or why that is not known.
+fn to_reach(capacity: &Result<Capacity, String>) -> finding::Finding {
+    let goal = digits(GOAL_PER_S);
+    match capacity {
+        Err(why) => {
+            finding::Finding::note(format!("what to buy to reach {goal}/s: not said, as {why}"))
+        }
+        Ok(capacity) => {
+            let needed = sizing::instances(GOAL_PER_S, capacity.per_s);
+            let needed = or_dash(needed, count);
+            finding::Finding::note(format!(
+                "to reach {goal}/s with all layers, one worker and core for each {}/s: {needed} cores or instances like this one at 70 % of their capacity, as far as they do not slow each other down, which was not measured",
+                digits(capacity.per_s)
+            ))
+        }
+    }
+}
+
+/// The published goal for layer 1.
+const GOAL_PER_S: f64 = 50_000.0;
 
 /// What limits the bare gateway by itself.
 fn limits(gateway: &GatewayLayers) -> Option<finding::Finding> {
@@ -128,7 +170,7 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
         );
     }
     if let Some(bare) = gateway.alone.first() {
-        let bound = Requirement::at_least(50_000.0, digits);
+        let bound = Requirement::at_least(GOAL_PER_S, digits);
         bounds.push(
             BoundResult::of_figure("layer 1: throughput, bare", bare, |f| f.requests_per_s, bound)
                 .into_goal(),

@@ -1,7 +1,9 @@
 //! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
+mod readiness;
+
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{count, digits, time};
+use plimsoll_report::format::{count, digits, or_dash, time};
 use plimsoll_report::table::Table;
 
 use super::{columns, length, passes};
@@ -22,17 +24,18 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         None => runner.gateway("proxy", &[], None)?,
     };
     let options = runner.options;
-    let loads = [("moderate", 100, length(options, 30)), ("extreme", 200, length(options, 60))];
+    let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
     let mut results = Vec::new();
     if runner.serves(&gateway.target, PATH)? {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, PATH))?;
-        let measurements = loads
-            .map(|(name, clients, length)| measurement(runner, &gateway, name, clients, length));
+        let measurements =
+            loads.map(|(name, times, length)| measurement(runner, &gateway, (name, times), length));
         results = runner.measure(&measurements, passes(options, 1, 3));
     }
     let mut report =
         Report::begin("quick", "a closed loop on /metrics, moderate and extreme", runner);
     report.sections.push(side_by_side(&results));
+    report.sections.extend(readiness::section(&results));
     report.findings.extend(finding::saturation(PATH, &results));
     report.findings.extend(steps(&results));
     report.findings.extend(finding::degradation(PATH, &results));
@@ -44,38 +47,60 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     Ok(report.conclude())
 }
 
+/// A load: its name, and the factor of its clients and threads over those of the moderate one.
+type Load = (&'static str, u16);
+
 fn measurement(
     runner: &SuiteRunner<'_>,
     gateway: &Gateway,
-    name: &str,
-    clients: u32,
+    load: Load,
     length: Length,
 ) -> Measurement {
-    let clients = runner.options.clients.map_or(clients, |asked| asked * clients / 100);
-    let label = format!("{name}, {clients} connections");
-    Measurement::get(&label, &gateway.target, PATH).clients(clients, length)
+    let clients = runner.options.clients.unwrap_or(100) * u32::from(load.1);
+    let threads = runner.options.threads.map(|threads| threads.saturating_mul(load.1));
+    let label = format!("{}, {clients} connections", load.0);
+    Measurement::get(&label, &gateway.target, PATH).threads(threads).clients(clients, length)
 }
 
 fn side_by_side(results: &[MeasurementResult]) -> Section {
-    let heads =
-        ["Load", "RPS", "Avg", "p99", "Max", "MB/s", "Total", "Errors", "gateway CPU", "load CPU"];
+    let heads = [
+        "Load",
+        "Threads",
+        "RPS",
+        "Avg",
+        "p99",
+        "Max",
+        "MB/s",
+        "Gbit/s",
+        "bytes",
+        "Total",
+        "Secs",
+        "Errors",
+        "gateway CPU",
+        "load CPU",
+    ];
     let mut table = Table::new(heads);
     for result in results {
         table.row([
             columns::label(result),
+            or_dash(result.shown().and_then(|figures| figures.threads), count),
             columns::throughput(result),
             columns::time(result, |f| f.mean_ms),
             columns::time(result, |f| f.p99_ms),
             columns::time(result, |f| f.max_ms),
             columns::beside_rate(result, |f| Some(digits(f.megabytes_per_s?))),
+            columns::beside_rate(result, |f| Some(digits(f.megabytes_per_s? * 8.0 / 1e3))),
+            columns::answer_bytes(result),
             columns::beside_rate(result, |f| Some(count(f.answers()?))),
+            columns::seconds(result),
             columns::errors(result),
             columns::gateway_busy(result),
             columns::load_busy(result),
         ]);
     }
     Section::new("GET /metrics, as many requests as the connections carry", table)
-        .note("times are service times of completed requests; MB are 10^6 bytes, heads included; CPU is of one core each")
+        .note("times are service times of completed requests; CPU is of one core each. MB are 10^6 bytes, heads included: bytes is the size of one answer, and Gbit/s what its network must carry; over loopback there is none")
+        .note("threads: those of the load, one for each of its cores unless --threads says otherwise. More threads than cores only take time from each other")
 }
 
 /// The effect of more connections on throughput and times.
@@ -110,5 +135,5 @@ fn reference() -> Section {
         table.row([name.to_owned(), count(rps), avg, max, mb, count(total)]);
     }
     Section::new("Reference: RustyGW v1.0.1, by wrk, on \"a standard cloud server\" (CPU not given)", table)
-        .note("another gateway on other hardware, as its authors published it: not comparable with the rows above; wrk's MB are 2^20 bytes")
+        .note("another gateway on other hardware, as its authors published it: not comparable with the rows above; wrk's MB are 2^20 bytes, so that an answer has about 3.4 kB")
 }

@@ -8,6 +8,7 @@ use super::gateway_layers::{AUTH, bare_with, with_identity};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
+use crate::options::SuiteOptions;
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::suite::redis_server::RedisServer;
@@ -60,8 +61,11 @@ const OPERATIONS: [Operation; 5] = [
 
 /// The name of the agent behind the gateway.
 const AGENT: &str = "helper";
-/// Clients of the closed loops.
-const CLIENTS: [u32; 2] = [10, 50];
+/// Clients of the closed loops: few, and many or as many as the user says.
+pub(super) fn clients(options: &SuiteOptions) -> (u32, u32) {
+    let many = options.clients.unwrap_or(50);
+    ((many / 5).max(1), many)
+}
 
 /// An operation with one kind of store, measured.
 #[derive(Debug)]
@@ -176,7 +180,8 @@ impl Operation {
         store: &'static str,
         length: Length,
     ) -> OperationResult {
-        let ([few, many], quick) = (CLIENTS, runner.options.short);
+        let (few, many) = clients(runner.options);
+        let quick = runner.options.short;
         let mut closed = |clients: u32| {
             let how = format!("{clients} clients, {store}");
             let request = self.request(target, &how).clients(clients, length);

@@ -1,6 +1,8 @@
 //! Measures the time of each store operation, one request at a time, in memory and in Redis.
 
+use std::future::{Future as _, poll_fn};
 use std::num::NonZeroU32;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,7 +25,12 @@ pub(super) struct StoreOp {
     pub(super) operation: &'static str,
     pub(super) store: &'static str,
     pub(super) times: Distribution,
+    /// Operations per second with [`AT_ONCE`] at once.
+    pub(super) per_s: f64,
 }
+
+/// Operations at once for their throughput, as the workers of a gateway have them.
+pub(super) const AT_ONCE: usize = 64;
 
 /// The times of all operations.
 #[derive(Clone, Debug, Default)]
@@ -96,11 +103,14 @@ fn measure_store(
     if backend.errors() > 0 {
         return Err(format!("{} operations had no answer", backend.errors()));
     }
-    Ok(all.into_iter().map(|(operation, times)| StoreOp { operation, store, times }).collect())
+    Ok(all
+        .into_iter()
+        .map(|(operation, times, per_s)| StoreOp { operation, store, times, per_s })
+        .collect())
 }
 
-/// The name of an operation and its times.
-type Timed = (&'static str, Distribution);
+/// The name of an operation, its times one after another, and its rate with many at once.
+type Timed = (&'static str, Distribution, f64);
 
 async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreError> {
     let clock = MonotonicClock::start();
@@ -131,9 +141,61 @@ async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreErro
             record(&mut all, ends);
         }
     }
+    let rounds = count / AT_ONCE;
+    let check =
+        async || store.check(now(), &[Charge { key: tenant, limit: &limit }]).await.map(drop);
+    let look = async || {
+        drop(store.lookup(now(), response).await);
+        Ok(())
+    };
+    let budgeted = async || store.budget(now(), tenant, &budget).await.map(drop);
+    let value = async || store.value(now(), &session).await.map(drop);
+    let rates = [
+        rate(&clock, rounds, check).await?,
+        rate(&clock, rounds, look).await?,
+        rate(&clock, rounds, budgeted).await?,
+        rate(&clock, rounds, value).await?,
+    ];
     let names =
         ["rate-limit check (atomic sliding window)", "cache get", "budget get", "session get"];
-    Ok(names.into_iter().zip(all).collect())
+    Ok(names
+        .into_iter()
+        .zip(all)
+        .zip(rates)
+        .map(|((name, times), rate)| (name, times, rate))
+        .collect())
+}
+
+/// Operations per second with [`AT_ONCE`] at once, each of which is repeated.
+async fn rate(
+    clock: &MonotonicClock,
+    rounds: usize,
+    operation: impl AsyncFn() -> Result<(), StoreError>,
+) -> Result<f64, StoreError> {
+    let began = clock.now();
+    let one_after_another = async || {
+        for _ in 0..rounds {
+            operation().await?;
+        }
+        Ok::<_, StoreError>(())
+    };
+    let mut all: Vec<_> = (0..AT_ONCE).map(|_| Some(Box::pin(one_after_another()))).collect();
+    poll_fn(|context| {
+        for one in &mut all {
+            if let Some(running) = one
+                && let Poll::Ready(done) = running.as_mut().poll(context)
+            {
+                *one = None;
+                if let Err(error) = done {
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        if all.iter().all(Option::is_none) { Poll::Ready(Ok(())) } else { Poll::Pending }
+    })
+    .await?;
+    let took = clock.now().since(began).as_secs_f64();
+    Ok((rounds * AT_ONCE) as f64 / took.max(f64::EPSILON))
 }
 
 fn record(all: &mut [Distribution; 4], ends: [Moment; 5]) {
@@ -155,6 +217,8 @@ mod tests {
             assert_eq!(row.times.count(), 200, "{}", row.operation);
             assert!(row.times.mean().unwrap() < Nanos::from_millis(50), "{}", row.operation);
         }
-        assert_eq!(backend.cache_counts().hits, 700);
+        assert!(rows.iter().all(|row| row.per_s > 1_000.0), "{rows:?}");
+        // Three rounds of 64 at once.
+        assert_eq!(backend.cache_counts().hits, 700 + 3 * 64);
     }
 }

@@ -9,7 +9,7 @@ use super::agent_layers::{AgentLayers, OperationResult};
 use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
 use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
 use super::request_log::RequestLog;
-use super::store_ops::StoreOps;
+use super::store_ops::{AT_ONCE, StoreOps};
 use crate::comparison_plan::slug;
 use crate::comparison_result::ComparisonResult;
 use crate::finding;
@@ -24,6 +24,21 @@ fn metrics(rows: &[(&str, String, &str)]) -> Table {
         table.row([(*metric).to_owned(), result.clone(), (*target).to_owned()]);
     }
     table
+}
+
+/// The same with the share of a least target that is reached, where a row has a rate.
+fn metrics_of_target(rows: &[(&str, String, &str)], shares: &[Option<f64>]) -> Table {
+    let mut table = Table::new(["Metric", "Result", "Target", "of target"]);
+    for ((metric, result, target), share) in rows.iter().zip(shares) {
+        let share = or_dash(*share, percent);
+        table.row([(*metric).to_owned(), result.clone(), (*target).to_owned(), share]);
+    }
+    table
+}
+
+/// A usable rate as a share of its target.
+fn of_target(result: Option<&MeasurementResult>, least: f64) -> Option<f64> {
+    usable_rate(result?).map(|rate| rate / least)
 }
 
 /// A time of a result, behind the mark of the result: these tables have no row for each result.
@@ -74,7 +89,8 @@ pub(super) fn gateway(layers: &GatewayLayers) -> Vec<Section> {
         ),
         ("Error rate", number(all, |f| f.error_share, percent), "< 0.01%"),
     ];
-    let alone = Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", metrics(&rows))
+    let shares = [of_target(bare, 50_000.0), of_target(all, 50_000.0), None, None, None, None];
+    let alone = Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", metrics_of_target(&rows, &shares))
         .note("whether a target is met is judged under Bounds; this gateway has one worker on one core, and the published 50,000/s are of 4 vCPU");
     vec![alone, costs(layers)]
 }
@@ -83,12 +99,13 @@ pub(super) fn gateway(layers: &GatewayLayers) -> Vec<Section> {
 fn as_it_is(target: &MeasurementResult) -> Section {
     let result = Some(target);
     let rows = [
-        ("Throughput", throughput(result), ""),
+        ("Throughput", throughput(result), ">= 50,000/s"),
         ("P50 latency", figure(result, |f| f.p50_ms), "< 10ms"),
         ("P99 latency", figure(result, |f| f.p99_ms), "< 50ms"),
         ("Error rate", number(result, |f| f.error_share, percent), "< 0.01%"),
     ];
-    Section::new("The target as it is (GET /)", metrics(&rows))
+    let shares = [of_target(result, 50_000.0), None, None, None];
+    Section::new("The target as it is (GET /)", metrics_of_target(&rows, &shares))
         .note("whether a target is met is judged under Bounds; what its layers cost cannot be told: the suite cannot switch them")
 }
 
@@ -174,9 +191,10 @@ fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
             ">= 50%",
         ),
     ];
+    let shares = [of_target(result, 2_000.0), None, None, None, None];
     Section::new(
         "Layer 2 - LLM gateway, cache hits (tenant, cache and budget check on every request)",
-        metrics(&rows),
+        metrics_of_target(&rows, &shares),
     )
 }
 
@@ -220,13 +238,14 @@ fn streams(result: &MeasurementResult) -> Section {
 }
 
 /// Operations of the third layer.
-pub(super) fn agents(layers: &AgentLayers) -> Section {
+pub(super) fn agents(layers: &AgentLayers, clients: (u32, u32)) -> Section {
+    let (few, many) = clients;
     let mut table = Table::new([
         "Operation",
         "Store",
-        "RPS, 50 clients",
-        "p99, 10 clients",
-        "p99, 50 clients",
+        &*format!("RPS, {many} clients"),
+        &*format!("p99, {few} clients"),
+        &*format!("p99, {many} clients"),
         "p99, half of it",
         "Errors",
         "gw CPU/req",
@@ -246,7 +265,7 @@ pub(super) fn agents(layers: &AgentLayers) -> Section {
         ]);
     }
     Section::new("Layer 3 - agent gateway (sessions, tools, agents, approvals)", table)
-        .note("half of it: arrivals at half the rate that 50 clients reached, whether or not answers come; there times are response times, errors and CPU are of it, and it alone is judged. With clients, times are service times")
+        .note("half of it: arrivals at half the rate that the clients of the first column reached, whether or not answers come; there times are response times, errors and CPU are of it, and it alone is judged. With clients, times are service times")
         .note("the proxied tool and the agent are the mock's, which answers at once")
 }
 
@@ -271,7 +290,8 @@ pub(super) fn log(log: &RequestLog) -> Section {
 }
 
 pub(super) fn store_ops(ops: &StoreOps) -> Section {
-    let mut table = Table::new(["Operation", "Store", "p50", "p99", "Max", "Count"]);
+    let mut table =
+        Table::new(["Operation", "Store", "p50", "p99", "Max", "Count", "ops/s, 64 at once"]);
     for op in &ops.rows {
         table.row([
             op.operation.to_owned(),
@@ -280,9 +300,11 @@ pub(super) fn store_ops(ops: &StoreOps) -> Section {
             micros_cell(op.times.quantile(0.99)),
             micros_cell(op.times.max()),
             count(op.times.count()),
+            digits(op.per_s),
         ]);
     }
     Section::new("Store operations, one after another (target: each < 1 ms)", table)
+        .note(format!("ops/s: {AT_ONCE} at once over one connection of one thread, each repeated as soon as it ends"))
         .note("the gateway's own store library, called from this process; Redis on this machine over loopback")
 }
 

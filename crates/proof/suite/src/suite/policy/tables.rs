@@ -7,7 +7,7 @@ use plimsoll_report::format::{DASH, count, digits, figure, or_dash, percent, tim
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
-use crate::figures::TimedResponses;
+use crate::figures::{TimedResponses, share_up_to};
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
 use crate::suite::columns;
@@ -25,6 +25,12 @@ fn correctness(group: &Group) -> String {
     or_dash(group.rates.policy_correctness, percent)
 }
 
+/// The share of all responses within the 10 ms of the published script's check.
+fn within_10ms(summary: &RunSummary) -> Option<f64> {
+    let time = summary.metadata.headline_time();
+    share_up_to(&summary.results.total, TimedResponses::All, time, 10.0)
+}
+
 pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
     let heads = [
         "RPS",
@@ -34,6 +40,7 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
         "P50",
         "P95",
         "P99",
+        "<= 10ms",
         "HTTP success",
         "Policy correctness",
     ];
@@ -42,12 +49,13 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
         let total = row.summary.as_ref().map(|summary| &summary.results.total);
         table.row([
             columns::marked(&row.result, &row.rate),
-            row.topology.to_owned(),
+            row.topology.clone(),
             row.mode.to_owned(),
             columns::throughput(&row.result),
             columns::time(&row.result, |f| f.p50_ms),
             columns::time(&row.result, |f| f.p95_ms),
             columns::time(&row.result, |f| f.p99_ms),
+            or_dash(row.summary.as_ref().and_then(within_10ms), percent),
             total.map_or_else(|| DASH.to_owned(), success),
             total.map_or_else(|| DASH.to_owned(), correctness),
         ]);
@@ -102,7 +110,7 @@ fn step_marker(whole: &MeasurementResult, step: &Figures) -> &'static str {
     if gated && !whole.is_invalid() { "[ERRORS] " } else { whole.marker() }
 }
 
-pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
+pub(super) fn cold_and_warm<'a>(pairs: impl Iterator<Item = &'a ColdWarm>) -> Section {
     type Of = fn(&Figures) -> Option<BoundedFigure>;
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
     let mut table = Table::new(heads);
@@ -119,7 +127,7 @@ pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
             let value = |result: &MeasurementResult| result.figure(of).ok();
             let factor = value(cold).zip(value(warm)).map(|(cold, warm)| cold / warm);
             table.row([
-                format!("{}/s {}, {name}", pair.rate, pair.name),
+                format!("{}/s {}, {name}{}", pair.rate, pair.name, way(pair)),
                 columns::marked(cold, &columns::time(cold, of)),
                 columns::marked(warm, &columns::time(warm, of)),
                 factor.map_or_else(|| DASH.to_owned(), |factor| format!("{factor:.1}x")),
@@ -128,6 +136,10 @@ pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
     }
     Section::new("Cold and warm: each profile twice against a gateway that was just started", table)
         .note("the figures of the first run include its first request: nothing is warmed up")
+}
+
+fn way(pair: &ColdWarm) -> String {
+    if pair.way.is_empty() { String::new() } else { format!(" ({})", pair.way) }
 }
 
 /// The confusion matrix, and the figures by category, of the warm run at the highest rate.
@@ -204,6 +216,42 @@ pub(super) fn unhealthy(row: &PolicyRow) -> Section {
     }
     Section::new("Provider unhealthy: it answers every call with 503 (20/s, skip_llm=false)", table)
         .note("failures here are the provider's and expected; no bound counts them as errors")
+}
+
+/// The same at rising rates, up to saturation.
+pub(super) fn unhealthy_rates(rows: &[PolicyRow]) -> Section {
+    let mut table = Table::new([
+        "planned/s",
+        "useful responses",
+        "useful/s",
+        "P50",
+        "P99",
+        "gw core",
+        "Bottleneck",
+    ]);
+    let mut rows: Vec<_> = rows.iter().collect();
+    rows.sort_by(|a, b| {
+        let rate = |row: &PolicyRow| row.result.rate.unwrap_or(f64::INFINITY);
+        rate(a).total_cmp(&rate(b))
+    });
+    for row in rows {
+        let counters = row.summary.as_ref().map(|summary| &summary.results.total.counters);
+        let useful = counters
+            .filter(|c| c.scheduled > 0)
+            .map(|c| (c.completed + c.blocked) as f64 / c.scheduled as f64);
+        table.row([
+            columns::marked(&row.result, &row.rate),
+            or_dash(useful, percent),
+            columns::throughput(&row.result),
+            columns::time(&row.result, |f| f.p50_ms),
+            columns::time(&row.result, |f| f.p99_ms),
+            columns::gateway_busy(&row.result),
+            columns::bottleneck(&row.result),
+        ]);
+    }
+    Section::new("Provider unhealthy, at rising rates", table).note(
+        "the share of useful responses stays that of the blocked ones as long as the gateway has time for all; where it falls, or P99 rises, the failing calls cost the others",
+    )
 }
 
 /// The figures of the published benchmark.

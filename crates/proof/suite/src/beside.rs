@@ -1,0 +1,135 @@
+//! Reports of the same suite from several environments, side by side.
+
+use plimsoll_report::format::{DASH, or_dash};
+use plimsoll_report::table::Table;
+
+use crate::error::SuiteError;
+use crate::report::{Report, Section};
+use crate::result::MeasurementResult;
+use crate::suite::columns;
+
+/// Two reports or more, each with its name: the environments, and the figures of each measurement.
+/// No difference is judged, as the environments differ in more than one thing.
+///
+/// # Errors
+/// If there are fewer, or they are of different suites.
+pub fn beside(reports: &[(String, Report)]) -> Result<Vec<Section>, SuiteError> {
+    let Some((_, first)) = reports.first().filter(|_| reports.len() > 1) else {
+        return Err(SuiteError::Targets("give the folders of two suites or more".to_owned()));
+    };
+    if let Some((name, other)) = reports.iter().find(|(_, report)| report.suite != first.suite) {
+        return Err(SuiteError::Targets(format!(
+            "{name} is the result of `{}`, and the first that of `{}`: give results of one suite",
+            other.suite, first.suite
+        )));
+    }
+    Ok(vec![environments(reports), figures(reports)])
+}
+
+fn environments(reports: &[(String, Report)]) -> Section {
+    let own: Vec<_> = reports.iter().map(|(_, report)| report.environment_lines()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in own.iter().flatten() {
+        let is_long = name.starts_with("gateway ") || name.is_empty() || name == "build";
+        if !is_long && !names.contains(&&**name) {
+            names.push(name);
+        }
+    }
+    let mut table = Table::new(head("Environment", reports));
+    for name in names {
+        let of = |lines: &Vec<(String, String)>| {
+            let found = lines.iter().find(|(known, _)| known == name);
+            found.map_or_else(|| DASH.to_owned(), |(_, value)| cut(value, reports.len()))
+        };
+        table.row(std::iter::once(name.to_owned()).chain(own.iter().map(of)));
+    }
+    let word = |report: &Report| {
+        let conclusion = report.conclusion();
+        conclusion.split(':').next().unwrap_or_default().to_owned()
+    };
+    let verdicts = reports.iter().map(|(_, report)| word(report));
+    table.row(std::iter::once("verdict".to_owned()).chain(verdicts));
+    Section::new("Environments", table)
+}
+
+/// A value as long as fits beside the others; all of it is in the report of its suite.
+fn cut(value: &str, columns: usize) -> String {
+    let most = (WIDTH / columns).max(16);
+    if value.chars().count() <= most {
+        return value.to_owned();
+    }
+    value.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// Characters for the values of all environments.
+const WIDTH: usize = 110;
+
+fn figures(reports: &[(String, Report)]) -> Section {
+    let mut labels: Vec<&str> = Vec::new();
+    for result in reports.iter().flat_map(|(_, report)| &report.measurements) {
+        if !labels.contains(&&*result.label) {
+            labels.push(&result.label);
+        }
+    }
+    let mut table = Table::new(head("Measurement: requests/s, p50, p99", reports));
+    for label in labels {
+        let of = |(_, report): &(String, Report)| {
+            or_dash(report.measurements.iter().find(|result| result.label == label), cell)
+        };
+        table.row(std::iter::once(label.to_owned()).chain(reports.iter().map(of)));
+    }
+    Section::new("Figures", table)
+        .note("each has the mark of its own measurement; no difference is judged: the environments differ in more than one thing")
+}
+
+fn cell(result: &MeasurementResult) -> String {
+    let figures = [
+        columns::throughput(result),
+        columns::time(result, |f| f.p50_ms),
+        columns::time(result, |f| f.p99_ms),
+    ];
+    columns::marked(result, &figures.join(", "))
+}
+
+fn head(first: &str, reports: &[(String, Report)]) -> Vec<String> {
+    std::iter::once(first.to_owned()).chain(reports.iter().map(|(name, _)| name.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(suite: &str, region: &str, labels: &[&str]) -> Report {
+        let measurements: Vec<_> = labels
+            .iter()
+            .map(|label| {
+                let label = (*label).to_owned();
+                MeasurementResult { label, ..MeasurementResult::default() }
+            })
+            .collect();
+        let json = serde_json::json!({
+            "schema": crate::report::SCHEMA, "suite": suite, "title": "t", "started": "S",
+            "command": "c", "quick": false, "debug_build": false, "interrupted": false,
+            "setup": [["region", region]], "environment": {}, "sections": [], "findings": [],
+            "bounds": [], "sizing": null, "references": [], "skipped": [],
+            "measurements": measurements,
+        });
+        Report::read_json(json.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn every_measurement_of_any_environment_has_a_row() {
+        let one = ("one".to_owned(), report("layers", "mumbai", &["a", "b"]));
+        let two = ("two".to_owned(), report("layers", "here", &["b", "c"]));
+        let sections = beside(&[one.clone(), two]).unwrap();
+        let region = sections[0].table.rows.iter().find(|row| row[0] == "region").unwrap();
+        assert_eq!(region[1..], ["mumbai", "here"]);
+        let labels: Vec<_> = sections[1].table.rows.iter().map(|row| &*row[0]).collect();
+        assert_eq!(labels, ["a", "b", "c"]);
+        assert_eq!(sections[1].table.rows[0][2], "-");
+        assert!(beside(&[one.clone()]).is_err());
+        let other = ("x".to_owned(), report("quick", "here", &[]));
+        let why = beside(&[one, other]).unwrap_err().to_string();
+        assert!(why.contains("x is the result of `quick`"), "{why}");
+    }
+}
