@@ -37,6 +37,7 @@ mod report;
 mod run;
 mod sdk;
 mod secrets;
+mod seeds;
 mod server_timing;
 mod statuses;
 mod streams;

@@ -1,0 +1,63 @@
+//! `docs/seeds.md`: every command in its short form, and the labels of its excerpt in the report.
+
+use std::fs;
+
+use crate::support::{FAST, Fixture};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/seeds.md");
+/// As short as possible: the labels are looked for, not the figures.
+const SHORT: [&str; 7] =
+    ["--full", "--short", "--duration", "300ms", "--passes", "1", "--allow-invalid"];
+
+/// A command of the page, and the labels below it.
+struct Excerpt {
+    command: String,
+    labels: Vec<String>,
+}
+
+fn excerpts() -> Vec<Excerpt> {
+    let page = fs::read_to_string(PAGE).unwrap();
+    let blocks = page.split("```\n$ plimsoll ").skip(1);
+    blocks
+        .map(|block| {
+            let block = block.split("```").next().unwrap();
+            let (command, rest) = block.split_once('\n').unwrap();
+            let labels = rest.lines().flat_map(|line| line.trim().split("  "));
+            let labels = labels.map(str::trim).filter(|label| !label.is_empty());
+            Excerpt { command: command.to_owned(), labels: labels.map(str::to_owned).collect() }
+        })
+        .collect()
+}
+
+/// Runs those whose command fits, and returns how many.
+fn find_labels(fits: impl Fn(&str) -> bool) -> usize {
+    let all = excerpts();
+    let wanted: Vec<_> = all.iter().filter(|excerpt| fits(&excerpt.command)).collect();
+    for Excerpt { command, labels } in &wanted {
+        let fixture = Fixture::with(FAST);
+        let args: Vec<_> = command.split(' ').chain(SHORT).collect();
+        let output = fixture.plimsoll(&args);
+        // On a host that others use a report is inconclusive, and has every label.
+        assert!([Some(0), Some(1), Some(3)].contains(&output.code), "{command}: {}", output.stderr);
+        let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(labels.len() > 5);
+        for label in labels {
+            assert!(text.contains(label), "{command}: `{label}` is not in\n{}", output.stdout);
+        }
+    }
+    wanted.len()
+}
+
+#[test]
+fn the_quick_loop_and_the_parts_of_layers_have_the_labels_of_the_page() {
+    assert_eq!(find_labels(|command| command.ends_with("quick") || command.contains("stores")), 2);
+}
+
+#[test]
+#[ignore = "takes two minutes"]
+fn the_other_suites_have_the_labels_of_the_page() {
+    assert_eq!(
+        find_labels(|command| !command.ends_with("quick") && !command.contains("stores")),
+        3
+    );
+}
