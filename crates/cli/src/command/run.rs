@@ -43,6 +43,7 @@ const SMOKE_STAGES: &str = "1:10m";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Flags {
     /// Profile file, name of a built-in profile (`plimsoll profile list`), or folder of a run
     #[arg(value_hint = ValueHint::FilePath)]

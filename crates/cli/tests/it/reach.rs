@@ -1,5 +1,7 @@
 //! Other ways to a target: another place, a Unix socket, proxies; and what is sent there.
 
+#![expect(clippy::excessive_nesting, reason = "small servers in threads")]
+
 use std::fs;
 use std::io::{BufReader, Read as _, Write as _, copy};
 use std::net::{SocketAddr, TcpListener, TcpStream};

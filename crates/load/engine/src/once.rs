@@ -64,11 +64,11 @@ pub fn exchange_once(plan: Plan) -> Result<Vec<ExchangedOnce>, EngineError> {
             let rx_clock = Rc::new(RxClock::new(MonotonicClock::start()));
             let opener = TargetOpener::new(&Rc::new(connector), &rx_clock);
             let pool = Pool::new(opener, PoolLimits::default());
-            for scenario in 0..run.plan.scenarios.len() {
-                let role = run.plan.scenarios[scenario].agent.as_ref();
-                if role.is_some_and(AgentRole::is_part) {
-                    continue;
-                }
+            let is_own = |scenario: &usize| {
+                let role = run.plan.scenarios[*scenario].agent.as_ref();
+                !role.is_some_and(AgentRole::is_part)
+            };
+            for scenario in (0..run.plan.scenarios.len()).filter(is_own) {
                 all.push(exchange(&run, &pool, &rx_clock, scenario, target).await);
             }
         }

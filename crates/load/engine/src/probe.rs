@@ -303,17 +303,7 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
             Some((fatal, format!("{request} is answered by {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
-            let (fatal, fix) = match class {
-                // Their messages end with a fix.
-                ErrorClass::TlsCertificate | ErrorClass::TlsHandshake | ErrorClass::Proxy => {
-                    (true, String::new())
-                }
-                _ if !strict && status > 0 => plain_failure(class, status),
-                _ => {
-                    let (fatal, fix) = failure(class, route.h2c && status == 0);
-                    (fatal, fix.to_owned())
-                }
-            };
+            let (fatal, fix) = fix_of(route, class, status);
             let fix = if fix.is_empty() { fix } else { format!("; {fix}") };
             let failure = if status == 0 {
                 class.name().to_owned()
@@ -366,6 +356,21 @@ const ABOUT_KEYS: [&str; 12] = [
     "unauthorized",
     "credential",
 ];
+
+/// Whether a failure makes the load pointless, and what to do about it.
+fn fix_of(route: &Route, class: ErrorClass, status: u16) -> (bool, String) {
+    match class {
+        // Their messages end with a fix.
+        ErrorClass::TlsCertificate | ErrorClass::TlsHandshake | ErrorClass::Proxy => {
+            (true, String::new())
+        }
+        _ if route.dialect == Dialect::Http && status > 0 => plain_failure(class, status),
+        _ => {
+            let (fatal, fix) = failure(class, route.h2c && status == 0);
+            (fatal, fix.to_owned())
+        }
+    }
+}
 
 /// What to do about the refusal of a plain request: any status may be what is to be measured.
 fn plain_refusal(status: u16) -> String {

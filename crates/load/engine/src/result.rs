@@ -77,13 +77,7 @@ impl RunResult {
                 target.server = target.server.take().or(server).filter(|name| !name.is_empty());
             }
         }
-        for worker in &workers {
-            for (target, addresses) in metadata.targets.iter_mut().zip(&worker.addresses) {
-                for (address, connections) in addresses {
-                    *target.addresses.entry(address.to_string()).or_default() += connections;
-                }
-            }
-        }
+        count_addresses(&mut metadata, &workers);
         let mut health = health(&workers, instrument);
         let pauses: Vec<_> =
             workers.iter_mut().map(|worker| std::mem::take(&mut worker.pauses)).collect();
@@ -132,6 +126,17 @@ impl RunResult {
         self.health.sink_left_out = Some(self.sink.left_out);
         self.health.sink_least_share_one_in = Some(self.sink.least_share_one_in);
         self.health.sink_overflowed = Some(self.sink.overflowed);
+    }
+}
+
+/// Counts the connections of all workers by the target's addresses.
+fn count_addresses(metadata: &mut RunMetadata, workers: &[WorkerOutput]) {
+    let of_workers = workers.iter().flat_map(|worker| worker.addresses.iter().enumerate());
+    for (index, addresses) in of_workers {
+        let Some(target) = metadata.targets.get_mut(index) else { continue };
+        for (address, connections) in addresses {
+            *target.addresses.entry(address.to_string()).or_default() += connections;
+        }
     }
 }
 

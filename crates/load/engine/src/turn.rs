@@ -234,7 +234,7 @@ impl OpenTurn {
     }
 
     /// Sends the request and, if the target has certainly not worked on it, sends it again.
-    // No `async fn`: its future would hold the arguments twice.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would hold the arguments twice")]
     fn exchange<'w>(
         &mut self,
         worker: &'w Worker,

@@ -220,14 +220,10 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let targets = targets::all(&mut file, targets);
     let resolved = |path: ConfigPath, named: PathBuf| resolve_path(profile, layers, &path, &named);
     let limits = limits(&file);
-    let http = HttpPlan {
-        version: file.http_version,
-        streams_per_connection: file.streams_per_connection,
-        requests_per_connection: file.requests_per_connection,
-        max_connections: file.max_connections,
-        idle_limit: file.idle_limit,
-        retry_reused: file.retry_reused,
-        redirects: file.redirects,
+    let http = http(&file);
+    let reach = ReachPlan {
+        unix_socket: file.unix_socket.take().map(|named| resolved(top("unix_socket"), named)),
+        ..reach(&file)
     };
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
@@ -255,12 +251,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         instrument,
         http,
         bind: file.bind,
-        reach: ReachPlan {
-            // All are readable, which the schema's check has seen.
-            connect_to: file.connect_to.iter().filter_map(|rule| rule.parse().ok()).collect(),
-            unix_socket: file.unix_socket.map(|named| resolved(top("unix_socket"), named)),
-            proxy: file.proxy.as_ref().and_then(|proxy| proxy.parse().ok()),
-        },
+        reach,
         tls: TlsPlan {
             ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
             cert_file: file.tls.cert_file.map(|named| resolved(top("tls").key("cert_file"), named)),
@@ -274,6 +265,27 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         gate: file.gate,
         labels: file.labels,
         notes,
+    }
+}
+
+const fn http(file: &ProfileFile) -> HttpPlan {
+    HttpPlan {
+        version: file.http_version,
+        streams_per_connection: file.streams_per_connection,
+        requests_per_connection: file.requests_per_connection,
+        max_connections: file.max_connections,
+        idle_limit: file.idle_limit,
+        retry_reused: file.retry_reused,
+        redirects: file.redirects,
+    }
+}
+
+/// Other places and the proxy. All are readable, which the schema's check has seen.
+fn reach(file: &ProfileFile) -> ReachPlan {
+    ReachPlan {
+        connect_to: file.connect_to.iter().filter_map(|rule| rule.parse().ok()).collect(),
+        unix_socket: None,
+        proxy: file.proxy.as_ref().and_then(|proxy| proxy.parse().ok()),
     }
 }
 

@@ -65,25 +65,39 @@ impl Addresses {
             match ended {
                 None => {}
                 Some((address, Ok(tcp))) => {
-                    // Those that were asked before it are silent.
-                    for silent in race.before(address) {
-                        self.note(silent, |known| known.failed = Some(clock.now()));
-                    }
-                    self.note(address, |known| {
-                        *known = Known { connections: known.connections + 1, failed: None };
-                    });
+                    self.won(address, &race, clock.now());
                     return Ok(tcp);
                 }
                 Some((address, Err(error))) => {
-                    let failure = failed(address, &error);
-                    if failure.class.side() == Side::Generator {
-                        return Err(failure);
-                    }
-                    self.note(address, |known| known.failed = Some(clock.now()));
-                    failures.push(failure);
+                    failures.push(self.lost(address, &error, clock.now())?);
                 }
             }
         }
+    }
+
+    /// An address has accepted: those that were asked before it are silent.
+    fn won(&self, address: SocketAddr, race: &Race, now: Moment) {
+        for silent in race.before(address) {
+            self.note(silent, |known| known.failed = Some(now));
+        }
+        self.note(address, |known| {
+            *known = Known { connections: known.connections + 1, failed: None };
+        });
+    }
+
+    /// An address has failed. Fails itself where that is this machine's fault.
+    fn lost(
+        &self,
+        address: SocketAddr,
+        error: &io::Error,
+        now: Moment,
+    ) -> Result<Failure, Failure> {
+        let failure = failed(address, error);
+        if failure.class.side() == Side::Generator {
+            return Err(failure);
+        }
+        self.note(address, |known| known.failed = Some(now));
+        Ok(failure)
     }
 
     /// Connections by address, where there are several.
@@ -140,18 +154,18 @@ impl Race {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<(SocketAddr, io::Result<TcpStream>)> {
-        for index in 0..self.0.len() {
-            let (address, attempt) = &mut self.0[index];
-            if let Poll::Ready(ended) = attempt.as_mut().poll(context) {
-                let address = *address;
-                // One that ended well stays, as the mark of those before it.
-                if ended.is_err() {
-                    drop(self.0.remove(index));
-                }
-                return Poll::Ready((address, ended));
-            }
+        let mut attempts = self.0.iter_mut().enumerate();
+        let ended =
+            attempts.find_map(|(index, (address, attempt))| match attempt.as_mut().poll(context) {
+                Poll::Ready(ended) => Some((index, *address, ended)),
+                Poll::Pending => None,
+            });
+        let Some((index, address, ended)) = ended else { return Poll::Pending };
+        // One that ended well stays, as the mark of those before it.
+        if ended.is_err() {
+            drop(self.0.remove(index));
         }
-        Poll::Pending
+        Poll::Ready((address, ended))
     }
 
     fn before(&self, winner: SocketAddr) -> impl Iterator<Item = SocketAddr> {

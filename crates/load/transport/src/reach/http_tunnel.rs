@@ -22,7 +22,7 @@ pub(super) async fn open(
     let mut request = format!("CONNECT {to} HTTP/1.1\r\nhost: {to}\r\n");
     if let Some((user, password)) = credentials {
         let basic = BASE64_STANDARD.encode(format!("{user}:{password}"));
-        request.push_str(&format!("proxy-authorization: Basic {basic}\r\n"));
+        request.extend(["proxy-authorization: Basic ", &basic, "\r\n"]);
     }
     request.push_str("\r\n");
     let broken = |error: std::io::Error| Failure::connecting(&error);

@@ -19,56 +19,8 @@ pub(super) async fn open(
     to: &Endpoint,
     credentials: Option<&(String, String)>,
 ) -> Result<TcpStream, Failure> {
-    let methods: &[u8] = if credentials.is_some() {
-        &[VERSION, 2, NO_CREDENTIALS, PASSWORD]
-    } else {
-        &[VERSION, 1, 0]
-    };
-    write(&mut tcp, methods).await?;
-    let [version, method] = read(&mut tcp).await?;
-    if version != VERSION {
-        return Err(refused(format!(
-            "the proxy answers with version {version}; is it one of SOCKS 5?"
-        )));
-    }
-    match (method, credentials) {
-        (NO_CREDENTIALS, _) => {}
-        (PASSWORD, Some((user, password))) => {
-            let mut own = vec![1];
-            push(&mut own, user)?;
-            push(&mut own, password)?;
-            write(&mut tcp, &own).await?;
-            let [_, status] = read(&mut tcp).await?;
-            if status != 0 {
-                return Err(refused(
-                    "the proxy does not accept the user and password of --proxy".to_owned(),
-                ));
-            }
-        }
-        _ => {
-            return Err(refused(
-                "the proxy wants credentials; give them as --proxy socks5://USER:PASSWORD@HOST:PORT"
-                    .to_owned(),
-            ));
-        }
-    }
-    let mut request = vec![VERSION, 1, 0];
-    match to.host().parse() {
-        Ok(IpAddr::V4(ip)) => {
-            request.push(1);
-            request.extend(ip.octets());
-        }
-        Ok(IpAddr::V6(ip)) => {
-            request.push(4);
-            request.extend(ip.octets());
-        }
-        Err(_) => {
-            request.push(3);
-            push(&mut request, to.host())?;
-        }
-    }
-    request.extend(to.port().to_be_bytes());
-    write(&mut tcp, &request).await?;
+    log_in(&mut tcp, credentials).await?;
+    write(&mut tcp, &connect_to(to)?).await?;
     let [_, reply, _, kind] = read(&mut tcp).await?;
     if reply != 0 {
         return Err(refused(format!("the proxy opens no connection to {to}: {}", reason(reply))));
@@ -85,6 +37,68 @@ pub(super) async fn open(
     let mut address = vec![0; rest + 2];
     tcp.read_exact(&mut address).await.map_err(|error| Failure::connecting(&error))?;
     Ok(tcp)
+}
+
+/// Agrees on how to log in, and does.
+async fn log_in(
+    tcp: &mut TcpStream,
+    credentials: Option<&(String, String)>,
+) -> Result<(), Failure> {
+    let methods: &[u8] = if credentials.is_some() {
+        &[VERSION, 2, NO_CREDENTIALS, PASSWORD]
+    } else {
+        &[VERSION, 1, 0]
+    };
+    write(tcp, methods).await?;
+    let [version, method] = read(tcp).await?;
+    if version != VERSION {
+        return Err(refused(format!(
+            "the proxy answers with version {version}; is it one of SOCKS 5?"
+        )));
+    }
+    match (method, credentials) {
+        (NO_CREDENTIALS, _) => {}
+        (PASSWORD, Some((user, password))) => {
+            let mut own = vec![1];
+            push(&mut own, user)?;
+            push(&mut own, password)?;
+            write(tcp, &own).await?;
+            let [_, status] = read(tcp).await?;
+            if status != 0 {
+                return Err(refused(
+                    "the proxy does not accept the user and password of --proxy".to_owned(),
+                ));
+            }
+        }
+        _ => {
+            return Err(refused(
+                "the proxy wants credentials; give them as --proxy socks5://USER:PASSWORD@HOST:PORT"
+                    .to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The request for a connection.
+fn connect_to(to: &Endpoint) -> Result<Vec<u8>, Failure> {
+    let mut request = vec![VERSION, 1, 0];
+    match to.host().parse() {
+        Ok(IpAddr::V4(ip)) => {
+            request.push(1);
+            request.extend(ip.octets());
+        }
+        Ok(IpAddr::V6(ip)) => {
+            request.push(4);
+            request.extend(ip.octets());
+        }
+        Err(_) => {
+            request.push(3);
+            push(&mut request, to.host())?;
+        }
+    }
+    request.extend(to.port().to_be_bytes());
+    Ok(request)
 }
 
 async fn write(tcp: &mut TcpStream, bytes: &[u8]) -> Result<(), Failure> {

@@ -1,6 +1,8 @@
 //! Certificates that `openssl` makes: accepted as curl accepts them, or refused with a sentence
 //! that says what to do.
 
+#![expect(clippy::excessive_nesting, reason = "a small server in threads")]
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};

@@ -31,14 +31,12 @@ impl Conversation {
     /// success. To be called before [`Conversation::advance_with`].
     pub fn note_answer(&mut self, end: RpcEnd) -> bool {
         let plan = self.workload.scenarios[self.scenario.index()].session();
-        match self.session.as_mut().zip(plan) {
-            Some((session, plan)) => session.note(plan, end),
-            None => {
-                let Some(task) = &mut self.task else { return end.is_completed() };
-                task.note(&end);
-                end.is_completed() || task.is_closing()
-            }
+        if let Some((session, plan)) = self.session.as_mut().zip(plan) {
+            return session.note(plan, end);
         }
+        let Some(task) = &mut self.task else { return end.is_completed() };
+        task.note(&end);
+        end.is_completed() || task.is_closing()
     }
 
     /// The pause before the current turn of a conversation with a tool server or an agent.

@@ -120,7 +120,7 @@ fn kind(schema: &Value) -> &str {
         name => name.and_then(Value::as_str),
     };
     let has = |member: &str| schema.get(member).is_some();
-    name.unwrap_or(match () {
+    name.unwrap_or_else(|| match () {
         () if has("properties") || has("allOf") => "object",
         () if has("items") => "array",
         () if has("minimum") || has("maximum") => "number",
