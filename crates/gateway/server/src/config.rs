@@ -184,9 +184,7 @@ impl Config {
             upstreams,
             upstream_buffer: upstream_buffer(spec),
             faults: spec.faults,
-            observes_requests: spec.metrics.is_some()
-                || spec.audit.is_some()
-                || spec.access_log.is_some(),
+            observes_requests: observes_requests(spec),
             spec: spec.clone(),
         })
     }
@@ -198,6 +196,11 @@ impl Config {
             || self.scrub.is_some()
             || self.policy.is_some()
     }
+}
+
+/// Whether finished requests are measured or logged.
+const fn observes_requests(spec: &Spec) -> bool {
+    spec.metrics.is_some() || spec.audit.is_some() || spec.access_log.is_some()
 }
 
 /// Three of the largest buffer of the upstreams: one waits, one is read into, and one is for what

@@ -390,12 +390,10 @@ impl Drop for ProxyBody {
         // Filters report what they observed when they are dropped: before the context is finished.
         self.filters.clear();
         let complete = self.state == BodyState::Ended && !self.resets();
-        let resets = self.resets();
+        let reason = if self.resets() { "planted_fault" } else { "client_gone" };
         if let Some(context) = &mut self.context {
-            if !complete && context.ended_early.get().is_none() {
-                let reason = if resets { "planted_fault" } else { "client_gone" };
-                context.ended_early.set(Some(reason));
-            }
+            let known = context.ended_early.get();
+            context.ended_early.set(known.or_else(|| (!complete).then_some(reason)));
             context.finish(complete);
         }
     }

@@ -168,9 +168,10 @@ struct Found {
 }
 
 impl Found {
-    fn name(&mut self, path: &str, member: &str) {
+    /// A member is left out; one that says nothing is not named.
+    fn leave_out(&mut self, member: &str, path: &str, says_nothing: bool) {
         let name = join(path, member);
-        if self.names.contains(&name) {
+        if says_nothing || self.names.contains(&name) {
             return;
         }
         if self.bytes + name.len() > MOST_BYTES {
@@ -179,6 +180,13 @@ impl Found {
         }
         self.bytes += name.len() + 2;
         self.names.push(name);
+    }
+
+    /// A member is refused, unless it says nothing. The first one counts.
+    fn refuse(&mut self, member: &str, path: &str, says_nothing: bool, what: &'static str) {
+        if !says_nothing && self.refused.is_none() {
+            self.refused = Some((join(path, member), what));
+        }
     }
 
     fn text(&self) -> String {
@@ -230,15 +238,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 }
                 LeftOut(silent) => {
                     let value = map.next_value::<&'de RawValue>()?;
-                    if !is_one_of(value, silent) {
-                        self.found.name(self.path, &name);
-                    }
+                    self.found.leave_out(&name, self.path, is_one_of(value, silent));
                 }
                 Refused(silent, what) => {
                     let value = map.next_value::<&'de RawValue>()?;
-                    if !is_one_of(value, silent) && self.found.refused.is_none() {
-                        self.found.refused = Some((join(self.path, &name), what));
-                    }
+                    self.found.refuse(&name, self.path, is_one_of(value, silent), what);
                 }
             }
         }

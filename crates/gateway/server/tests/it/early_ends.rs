@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::support::client::{post, send};
 use super::support::provider::{Provider, ReceivedRequest, ResponseWriter, frames};
-use super::support::{CHAT, MESSAGES, gateway, streamed, until};
+use super::support::{CHAT, MESSAGES, gateway, sleep_ms, streamed, until};
 
 /// What a provider does after the first half of its events.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +47,10 @@ fn answer(seen: &ReceivedRequest, wire: &mut ResponseWriter, then: Then) -> io::
             wire.frame(&format!("event: error\ndata: {error}\n\n"))?;
             wire.end()
         }
-        Then::Waits => loop {
-            std::thread::park();
-        },
+        Then::Waits => {
+            sleep_ms(20_000);
+            wire.end()
+        }
     }
 }
 
