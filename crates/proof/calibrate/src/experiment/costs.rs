@@ -24,7 +24,9 @@ const STREAMS: &str =
 const EVENTS: f64 = 100.0;
 /// Streams at once, for their memory: few enough for every limit on open files.
 const AT_ONCE: u32 = 400;
-/// Samples of a shard whose merging is timed.
+/// Shards whose merging is timed.
+const SHARDS: u64 = 8;
+/// Samples of each.
 const SAMPLES: u64 = 20_000;
 
 /// CPU time, memory and merging, by their own runs. What is proved is only that all were measured.
@@ -118,7 +120,6 @@ fn merging() -> Result<Nanos, CalibrateError> {
         |error: plimsoll_run_files::RunFileError| CalibrateError::Missing(error.to_string());
     let bytes = counts_bytes(&view, "costs").map_err(broken)?;
     let clock = MonotonicClock::start();
-    const SHARDS: u64 = 8;
     for _ in 0..SHARDS {
         let shard = read_counts(&bytes, "costs").map_err(broken)?;
         snapshot.merge(shard.snapshot);
