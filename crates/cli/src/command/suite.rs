@@ -271,8 +271,10 @@ fn print_beside(flags: &BesideFlags) -> Result<Exit> {
     let layout = Layout::new(console::full_style(WIDTH).width);
     let mut out = String::new();
     for section in sections {
-        let notes: String = section.notes.iter().map(|note| format!("  {note}\n")).collect();
-        out += &format!("{}\n{}{notes}\n", section.title, section.table.text(&layout));
+        let table = section.table.text(&layout);
+        out.extend([&*section.title, "\n", &*table]);
+        out.extend(section.notes.iter().flat_map(|note| ["  ", note, "\n"]));
+        out.push('\n');
     }
     console::print(&out)?;
     Ok(Exit::Pass)
@@ -482,12 +484,13 @@ impl EnvDefaults {
             );
             return Err(UsageError(why).into());
         }
-        Ok(Self { endpoint, client_id, set, ..Self::default() })
+        Ok(Self { client_id, endpoint, set, ..Self::default() })
     }
 
     /// The command behind the variables that it was given.
     fn before(&self, command: &str) -> String {
-        self.set.iter().map(|set| format!("{set} ")).collect::<String>() + command
+        let words: Vec<_> = self.set.iter().map(String::as_str).chain([command]).collect();
+        words.join(" ")
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
         let labels: Vec<_> = sections[1].table.rows.iter().map(|row| &*row[0]).collect();
         assert_eq!(labels, ["a", "b", "c"]);
         assert_eq!(sections[1].table.rows[0][2], "-");
-        assert!(beside(&[one.clone()]).is_err());
+        assert!(beside(std::slice::from_ref(&one)).is_err());
         let other = ("x".to_owned(), report("quick", "here", &[]));
         let why = beside(&[one, other]).unwrap_err().to_string();
         assert!(why.contains("x is the result of `quick`"), "{why}");

@@ -66,17 +66,16 @@ pub(super) struct ColdWarm {
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let title =
         "policy enforcement at rising rates, cold and warm, with every policy decision checked";
-    if let Some(target) = runner.target() {
-        for target in runner.targets() {
-            if !runner.decides_policy(&target)? {
-                return Ok(Report::begin("policy", title, runner).conclude());
-            }
-            let request = policy(runner, "burst", &target, &[]);
-            runner.probe_limits(&request)?;
+    for target in runner.targets() {
+        if !runner.decides_policy(&target)? {
+            return Ok(Report::begin("policy", title, runner).conclude());
         }
+        let request = policy(runner, "burst", &target, &[]);
+        runner.probe_limits(&request)?;
+    }
+    if runner.target().is_some() {
         if runner.options.targets.len() > 1 {
-            let why = format!("they are those of {}, the first target", target.name);
-            runner.skip("the ladder and the model on every target", &why);
+            runner.skip("the ladder and the model", "only of the first target");
         }
         runner
             .skip("cold runs", "the suite cannot start the target anew; only warm runs are shown");
@@ -91,7 +90,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
             pairs.push(pair(runner, provider.as_ref(), profile)?);
         }
     }
-    let others = other_topologies(runner)?;
+    let others = other_topologies(runner);
     let gateway = start(runner, provider.as_ref(), &[])?;
     let (ladder, steps) = ladder(runner, &gateway.target);
     let full = full(runner, &gateway.target);
@@ -165,9 +164,9 @@ fn pair(
     let length = length_of(runner, profile);
     // In a new process caches, pools and the branch predictor are as cold as after a deployment.
     let gateway = start(runner, provider, &[])?;
-    let (target, topology) = (gateway.target.clone(), topology(runner));
-    let cold = runner.target().is_none();
-    Ok(twice(runner, profile, &target, Way { name: "", topology, sets: &[], cold }, length))
+    let (topology, cold) = (topology(runner), runner.target().is_none());
+    let way = Way { name: "", topology, sets: &[], cold };
+    Ok(twice(runner, profile, &gateway.target, way, length))
 }
 
 /// How a pair is measured, besides its profile and target.
@@ -203,12 +202,12 @@ fn twice(
 }
 
 /// The profiles on the further targets, each under its own name.
-fn other_topologies(runner: &mut SuiteRunner<'_>) -> Result<Vec<PolicyRow>, SuiteError> {
+fn other_topologies(runner: &mut SuiteRunner<'_>) -> Vec<PolicyRow> {
     let mut rows = Vec::new();
     for target in runner.targets().into_iter().skip(1) {
         for profile in &PROFILES {
             if runner.is_interrupted() {
-                return Ok(rows);
+                return rows;
             }
             let topology = topology_of(&target);
             let way = Way { name: "", topology, sets: &[], cold: false };
@@ -216,7 +215,7 @@ fn other_topologies(runner: &mut SuiteRunner<'_>) -> Result<Vec<PolicyRow>, Suit
             rows.push(twice(runner, profile, &target, way, length).warm);
         }
     }
-    Ok(rows)
+    rows
 }
 
 /// Policy requests, with the client that the user names.
@@ -255,7 +254,7 @@ fn load_test(runner: &SuiteRunner<'_>, row: &PolicyRow) -> String {
     let is_own = |line: &&str| {
         line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ").starts_with("load_test_")
     };
-    text.lines().filter(is_own).map(|line| format!("{line}\n")).collect()
+    text.split_inclusive('\n').filter(is_own).collect()
 }
 
 fn row(
@@ -411,7 +410,7 @@ fn secure(
         if runner.is_interrupted() {
             break;
         }
-        let gateway = start(runner, provider, &[tls.clone()])?;
+        let gateway = start(runner, provider, std::slice::from_ref(&tls))?;
         let sets = ["http_version=http2", "tls.insecure=true"];
         let topology = "loopback, HTTP/2 (ALPN h2) + TLS 1.3".to_owned();
         let way = Way { name: "HTTP/2 and TLS 1.3", topology, sets: &sets, cold: true };

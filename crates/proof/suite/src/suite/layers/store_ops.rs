@@ -182,14 +182,10 @@ async fn rate(
     let mut all: Vec<_> = (0..AT_ONCE).map(|_| Some(Box::pin(one_after_another()))).collect();
     poll_fn(|context| {
         for one in &mut all {
-            if let Some(running) = one
-                && let Poll::Ready(done) = running.as_mut().poll(context)
-            {
-                *one = None;
-                if let Err(error) = done {
-                    return Poll::Ready(Err(error));
-                }
-            }
+            let Some(running) = one else { continue };
+            let Poll::Ready(done) = running.as_mut().poll(context) else { continue };
+            *one = None;
+            done?;
         }
         if all.iter().all(Option::is_none) { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
