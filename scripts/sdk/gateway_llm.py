@@ -9,7 +9,6 @@ import sys
 
 import anthropic
 import openai
-
 from llm_conversations import conversations
 
 DIRECT, *GATEWAYS = sys.argv[1].split(",")
@@ -30,10 +29,18 @@ def openai_request(conversation):
             messages.append({"role": "user", "content": parts})
         else:
             messages.append({"role": turn["kind"], "content": turn["text"]})
-    tools = [{"type": "function", "function": {"name": name, "description": "d", "parameters": schema}} for name, schema
-             in conversation["tools"]]
-    return {"model": "m", "messages": messages, "max_completion_tokens": 50, "stop": ["END"], "temperature": 0.5,
-            **({"tools": tools} if tools else {})}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+        for name, schema in conversation["tools"]
+    ]
+    return {
+        "model": "m",
+        "messages": messages,
+        "max_completion_tokens": 50,
+        "stop": ["END"],
+        "temperature": 0.5,
+        **({"tools": tools} if tools else {}),
+    }
 
 
 def anthropic_image(url):
@@ -62,9 +69,15 @@ def anthropic_request(conversation):
         elif turn["text"].strip():
             messages.append({"role": turn["kind"], "content": turn["text"]})
     tools = [{"name": name, "description": "d", "input_schema": schema} for name, schema in conversation["tools"]]
-    return {"model": "m", "messages": messages, "max_tokens": 50, "stop_sequences": ["END"],
-            "extra_body": {"temperature": 0.5}, **({"system": conversation["system"]} if conversation["system"] else {}),
-            **({"tools": tools} if tools else {})}
+    return {
+        "model": "m",
+        "messages": messages,
+        "max_tokens": 50,
+        "stop_sequences": ["END"],
+        "extra_body": {"temperature": 0.5},
+        **({"system": conversation["system"]} if conversation["system"] else {}),
+        **({"tools": tools} if tools else {}),
+    }
 
 
 def openai_answers(url, conversation):

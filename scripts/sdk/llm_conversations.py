@@ -8,8 +8,16 @@ SCHEMA = {"type": "object", "properties": {"at": {"type": "integer"}}, "required
 
 def conversations():
     """Forty: 0 to 4 calls of tools, with eight kinds of what was said before."""
-    said = [{"kind": "user", "text": "first \"words\" \\ \u00e4\u4e16\U0001f600"}, {"kind": "assistant", "text": "an answer"}]
-    called = {"kind": "calls", "text": "", "result": "it\nis", "calls": [["c1", "tool_1", {"at": 1}], ["c2", "none", {}]]}
+    said = [
+        {"kind": "user", "text": 'first "words" \\ \u00e4\u4e16\U0001f600'},
+        {"kind": "assistant", "text": "an answer"},
+    ]
+    called = {
+        "kind": "calls",
+        "text": "",
+        "result": "it\nis",
+        "calls": [["c1", "tool_1", {"at": 1}], ["c2", "none", {}]],
+    }
     empty = [{"kind": "user", "text": "x"}, {"kind": "assistant", "text": "y"}, {"kind": "user", "text": " "}]
     kinds = [
         ("", [], "stop"),
@@ -25,7 +33,10 @@ def conversations():
     return [
         {
             "system": system,
-            "turns": [*turns, {"kind": "user", "text": json.dumps({"text": " \u00e9\n\"\U0001f600 done", "tools": calls, "end": end})}],
+            "turns": [
+                *turns,
+                {"kind": "user", "text": json.dumps({"text": ' \u00e9\n"\U0001f600 done', "tools": calls, "end": end})},
+            ],
             "tools": tools if calls else [],
             "calls": calls,
         }

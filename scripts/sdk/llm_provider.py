@@ -69,8 +69,10 @@ def answer(request):
     question = asked(request)
     script = json.loads([fact[1] for fact in question[0] if fact[0] == "user"][-1])
     digest = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
-    calls = [(f"call_{at}", f"tool_{at}", {"at": at, "ä\n": [digest]}) if at else (f"call_{at}", "none", {}) for at in
-             range(script["tools"])]
+    calls = [
+        (f"call_{at}", f"tool_{at}", {"at": at, "ä\n": [digest]}) if at else (f"call_{at}", "none", {})
+        for at in range(script["tools"])
+    ]
     return digest + script["text"], calls, script["end"]
 
 
@@ -99,8 +101,14 @@ def openai_whole(text, calls, end):
             for name, tool, values in calls
         ]
     choices = [{"index": 0, "message": message, "finish_reason": openai_end(calls, end), "logprobs": None}]
-    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": choices,
-            "usage": openai_usage()}
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": choices,
+        "usage": openai_usage(),
+    }
 
 
 def openai_stream(text, calls, end):
@@ -121,8 +129,16 @@ def anthropic_end(calls, end):
 
 
 def message(content, end, output):
-    return {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content, "stop_reason": end,
-            "stop_sequence": None, "usage": {"input_tokens": USAGE[0], "output_tokens": output}}
+    return {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": content,
+        "stop_reason": end,
+        "stop_sequence": None,
+        "usage": {"input_tokens": USAGE[0], "output_tokens": output},
+    }
 
 
 def anthropic_whole(text, calls, end):
