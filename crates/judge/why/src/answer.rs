@@ -235,10 +235,8 @@ impl Case {
         self.findings.iter().filter(|found| found.state == State::Saturated).collect()
     }
 
-    /// The rate of answers; of requests where that is the one that the load had.
     fn at(&self) -> String {
-        let Load { at_limit, throughput_per_s, sent_per_s, .. } = self.load;
-        format!("{}/s", rate(Some(if at_limit { throughput_per_s } else { sent_per_s })))
+        format!("{}/s", rate(Some(self.load.throughput_per_s)))
     }
 
     fn one(&self, found: &Finding) -> Verdict {
@@ -253,8 +251,12 @@ impl Case {
         };
         let name = found.suspect.name();
         // A generator that was late, or had errors, spoils also a load that was carried.
-        let does = if self.load.at_limit { "limits" } else { "spoils the run" };
-        let sentence = format!("the {name} {does} at {}: {main}", self.at());
+        let sentence = if self.load.at_limit {
+            format!("the {name} limits at {}: {main}", self.at())
+        } else {
+            let sent = rate(Some(self.load.sent_per_s));
+            format!("the {name} spoils the run, of which {sent}/s were sent: {main}")
+        };
         let (saturated, missing) = (vec![found.suspect], Vec::new());
         Verdict { answer, sentence, saturated, missing }
     }
@@ -282,15 +284,15 @@ impl Case {
             let words = format!("the CPUs of the host are {used} in use, by several processes");
             return unknown(&words, vec![how]);
         }
-        if let Some(share) = self.in_provider.filter(|share| *share >= IN_PROVIDER) {
-            return self.provider(share);
-        }
         let closed = self.load.model == LoadModel::Closed;
         if let (Growth::Flat(words), true, true) = (&self.growth, closed, self.decides) {
             return self.nothing(&format!("times do not grow with the load ({words})"));
         }
         if closed && self.load.users.is_some_and(|users| users <= 1.0) {
             return self.nothing("one user, whose requests cannot wait for each other");
+        }
+        if let Some(share) = self.in_provider.filter(|share| *share >= IN_PROVIDER) {
+            return self.provider(share);
         }
         let missing: Vec<_> =
             self.findings.iter().filter_map(|finding| finding.missing.clone()).collect();
@@ -309,7 +311,7 @@ impl Case {
         Verdict {
             answer: Answer::Provider,
             sentence: format!(
-                "the provider limits at {}: {share} of the requests in flight wait for it",
+                "the provider limits at {}: it takes {share} of the time, and nothing watched is full",
                 self.at()
             ),
             saturated: Vec::new(),

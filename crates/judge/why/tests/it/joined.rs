@@ -9,7 +9,11 @@ use crate::support::{Case, SECONDS, times};
 
 /// 1,000 requests in 10 s that take 490 ms each: 49 are in flight, as the workers counted, too.
 fn run() -> Case {
-    Case::closed(50).with(|case| {
+    in_cell(Case::closed(50))
+}
+
+fn in_cell(case: Case) -> Case {
+    case.with(|case| {
         "r1".clone_into(&mut case.0.metadata.run.run_id);
         case.0.results.cells.push(Group {
             stage: Some("50:10s".to_owned()),
@@ -47,19 +51,24 @@ fn parts(why: &Why) -> Vec<(&str, f64)> {
     parts.iter().map(|part| (part.place.as_str(), (part.in_flight * 1e6).round() / 1e6)).collect()
 }
 
-/// 40 of 49 in flight wait for the provider; nothing that was watched is full.
+/// 40 of 49 in flight wait for the provider; nothing that was watched is full, and times grow.
 #[test]
-fn a_slow_provider_limits_a_closed_loop() {
-    let why = answer(|_| ());
-    assert_eq!(why.answer.name(), "provider");
-    let sentence = "the provider limits at 100/s: 81.8% of the requests in flight wait for it";
-    assert_eq!(why.sentence, sentence);
+fn a_slow_provider_limits_a_closed_loop_whose_times_grow() {
+    let grows = in_cell(Case::empty().with_closed(10, 100.0).with_closed(50, 490.0));
+    let why = why_with(&grows.0, Some(&join(|_| ())));
+    let sentence =
+        "the provider limits at 100/s: it takes 81.6% of the time, and nothing watched is full";
+    assert_eq!((why.answer.name(), &*why.sentence), ("provider", sentence));
     // 38 of 48.9 do.
-    let less = answer(|join| {
+    let less = join(|join| {
         join["stages"][0]["upstream_ms"] = 380.0.into();
         join["stages"][0]["gateway_ms"] = 100.0.into();
     });
-    assert_eq!(less.answer.name(), "cannot_be_told");
+    assert_eq!(why_with(&grows.0, Some(&less)).answer.name(), "cannot_be_told");
+    // Where times do not grow with the load, more users would get more.
+    let flat = answer(|_| ());
+    assert_eq!(flat.answer.name(), "nothing_saturated");
+    assert!(flat.sentence.contains("the provider takes 81.6% of the time"), "{}", flat.sentence);
 }
 
 #[test]
@@ -74,8 +83,6 @@ fn what_was_in_flight_is_split_by_the_gateways_own_log() {
                  told by: 998 of 1,000 completed requests, matched with audit.jsonl";
     assert!(shown.contains(lines), "{shown}");
     assert_eq!(why.split_refused, None);
-    let answer_without = run().why();
-    assert_eq!(why.answer, answer_without.answer, "a split accuses nobody");
 }
 
 #[test]
