@@ -67,12 +67,19 @@ pub(crate) struct OpenTurn {
     headers: Vec<RecordedHeader>,
     /// Parts of the target's time, where the response names any.
     parts: Option<Box<ServerParts>>,
+    /// Only where a request is sent more than once; boxed, so that all others stay small.
+    resends: Option<Box<Resends>>,
+}
+
+/// The requests of a turn after the first.
+#[derive(Debug, Default)]
+struct Resends {
     /// Where the last answer redirects to, if that is to be followed.
     location: Option<Box<str>>,
     /// Redirects that were followed.
-    hops: u8,
-    /// How often the request was sent again.
-    resent: u8,
+    followed: u8,
+    /// How often the request was sent again to the same place.
+    again: u8,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -116,9 +123,7 @@ impl OpenTurn {
             headers: Vec::new(),
             parts: None,
             retry_after: None,
-            location: None,
-            hops: 0,
-            resent: 0,
+            resends: None,
         }
     }
 
@@ -249,7 +254,7 @@ impl OpenTurn {
                 *encoded = self.encode_again(worker, conversation, failed)?;
                 demand = demand.again(worker.clock.now(), unused);
             }
-            if self.location.is_some() {
+            if self.resends.as_ref().is_some_and(|resends| resends.location.is_some()) {
                 // Boxed: other turns need no room for it.
                 Box::pin(self.follow(worker, connections, conversation, demand)).await?;
             }
@@ -267,10 +272,11 @@ impl OpenTurn {
         let idle = failed.unseen_after.filter(|_| worker.run.plan.http.retry_reused);
         // A target that says it has not worked on a request may say so again.
         let most = if failed.failure.is_unprocessed { MOST_REFUSALS } else { 1 };
-        let Some(idle) = idle.filter(|_| self.resent < most) else {
+        let again = self.resends.as_ref().map_or(0, |resends| resends.again);
+        let Some(idle) = idle.filter(|_| again < most) else {
             return Err(failed.failure);
         };
-        self.resent += 1;
+        self.resends.get_or_insert_default().again += 1;
         self.measurement.sample.retried_after.get_or_insert(idle);
         conversation.restore_text();
         let encoded = encode(worker, self.sample(), conversation)?;
@@ -318,10 +324,11 @@ impl OpenTurn {
         demand: Demand,
     ) -> Result<Lease<'p>, Failure> {
         let own = self.late_connection(&acquired, demand);
+        let is_first = self.redirects_followed() == 0;
         let sample = &mut self.measurement.sample;
         sample.generator.dispatch += own.0;
         sample.generator.send += own.1;
-        if self.hops > 0 {
+        if !is_first {
             return acquired.connection;
         }
         if sample.retried_after.is_none() {
@@ -524,13 +531,14 @@ fn encode<'w>(
 
 impl ResponseHandler for OpenTurn {
     fn sent(&mut self, at: Moment, wire: EncodedRequest) {
+        let is_first = self.redirects_followed() == 0;
         let sample = &mut self.measurement.sample;
         sample.timeline.sent = Some(at);
         // A worker that slept meanwhile waited for the target: the socket was full.
         let from = sample.timeline.connected.unwrap_or(at);
         let waited =
             sample.flow.send_stall.is_some() || self.worker.watch.looks.slept_between(from, at);
-        if !waited && self.hops == 0 {
+        if !waited && is_first {
             sample.generator.send += at.since(from);
         }
         self.worker.buffers.requests.release(wire);

@@ -15,7 +15,8 @@ impl OpenTurn {
     /// Notes where an answer redirects to, and whether that is to be followed.
     pub(super) fn redirected(&mut self, head: &ResponseHead<'_>) {
         let Some(to) = head.header("location") else { return };
-        let after = match self.hops {
+        let followed = self.redirects_followed();
+        let after = match followed {
             0 => String::new(),
             1 => ", after one redirect that was followed".to_owned(),
             hops => format!(", after {hops} redirects that were followed"),
@@ -24,7 +25,13 @@ impl OpenTurn {
         let run = &self.worker.run;
         let route = run.route(self.sample().scenario, self.sample().target);
         let wanted = route.expects(head.status) == Some(true);
-        self.location = (self.hops < run.plan.http.redirects && !wanted).then(|| to.into());
+        let is_followed = followed < run.plan.http.redirects && !wanted;
+        self.resends.get_or_insert_default().location = is_followed.then(|| to.into());
+    }
+
+    /// Redirects that were followed.
+    pub(super) fn redirects_followed(&self) -> u8 {
+        self.resends.as_ref().map_or(0, |resends| resends.followed)
     }
 
     /// Sends the request to where the last answer redirects, as often as the profile allows.
@@ -36,7 +43,8 @@ impl OpenTurn {
         mut demand: Demand,
     ) -> Result<(), Failure> {
         let mut before = None;
-        while let Some(location) = self.location.take() {
+        while let Some(location) = self.resends.as_mut().and_then(|resends| resends.location.take())
+        {
             conversation.restore_text();
             let Some((hop, mut encoded)) =
                 self.encode_hop(worker, conversation, before.as_ref(), &location)?
@@ -93,7 +101,7 @@ impl OpenTurn {
 
     /// Forgets the answer that redirects: the times of the next one count, from the first start.
     fn begin_hop(&mut self) {
-        self.hops += 1;
+        self.resends.get_or_insert_default().followed += 1;
         self.detail = None;
         self.retry_after = None;
         self.parts = None;

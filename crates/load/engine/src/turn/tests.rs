@@ -55,7 +55,7 @@ fn queue(requests: u64, gap: u64, service: u64, slots: usize) -> Vec<(u64, u64, 
 #[test]
 fn an_open_turn_is_no_larger_than_it_must_be() {
     let (all, measurement) = (size_of::<OpenTurn>(), size_of::<TurnMeasurement>());
-    assert!(all <= measurement + 160, "{all} bytes, of which {measurement} are measured");
+    assert!(all <= measurement + 168, "{all} bytes, of which {measurement} are measured");
 }
 
 #[test]
