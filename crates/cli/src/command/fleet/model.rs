@@ -145,9 +145,11 @@ impl Fleet {
         lines.push(format!(
             "clocks: the shards may begin {spread} apart in {seconds} (2 %); NTP keeps milliseconds"
         ));
-        let (merge, shards) = (time(self.merge_s), short(self.hosts * self.processes_per_host));
+        let shards = self.hosts * self.processes_per_host;
+        let plural = if shards > 1.0 { "s" } else { "" };
+        let (merge, shards) = (time(self.merge_s), short(shards));
         lines.push(format!(
-            "merge: {shards} shards in {merge}, one at a time in memory, without rows"
+            "merge: {shards} shard{plural} in {merge}, one at a time in memory, without rows"
         ));
         let [rate, rows] = [self.row_bytes_per_s_of_host, self.row_bytes].map(bytes);
         lines.push(format!(
@@ -164,7 +166,7 @@ impl Fleet {
         let (hosts, first) = (short(self.hosts), self.first_limit);
         let remedy = self.needs.iter().find(|need| need.resource == first).map_or("", |n| n.remedy);
         let s = if self.hosts > 1.0 { "s" } else { "" };
-        lines.push(format!("the first limit is {first}; what moves it: {remedy}"));
+        lines.push(format!("{first}: the limit moves with {remedy}"));
         lines.push(String::new());
         lines.push(format!("{hosts} host{s} like this: the first limit is {first}"));
         lines.join("\n") + "\n"
@@ -212,7 +214,7 @@ fn needs(load: Load, costs: Costs, host: HostLimits) -> Vec<Need> {
             needed: open,
             of_one_host: host.ports,
             unit: "",
-            remedy: "more addresses of the target, or to send from (`bind`)",
+            remedy: "more addresses of the target or in `bind`",
         },
         Need {
             resource: "network",
@@ -294,7 +296,7 @@ mod tests {
         // Two hosts for ten minutes at 2.00 an hour.
         assert_eq!(fleet.price.map(|price| (price * 1e6).round() / 1e6), Some(0.666_667));
         // 50,000 connections on each host, 20,000 in a process.
-        assert_eq!(fleet.processes_per_host, 3.0);
+        assert!((fleet.processes_per_host - 3.0).abs() < f64::EPSILON);
         assert_eq!((fleet.start_spread_s, fleet.merge_s), (12.0, 0.012));
     }
 
