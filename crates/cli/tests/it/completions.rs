@@ -19,14 +19,15 @@ fn offered(words: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("realistic-own.yaml"), "").unwrap();
     fs::write(folder.path().join("other.yaml"), "").unwrap();
-    let script = script("bash");
+    // Too long for an argument.
+    fs::write(folder.path().join(".complete.bash"), script("bash")).unwrap();
     // What readline does: the function that is registered is called with the words.
-    let ask = "function=$(complete -p plimsoll); function=${function##*-F }; \
+    let ask = "source .complete.bash; function=$(complete -p plimsoll); function=${function##*-F }; \
                function=${function%% *}; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                \"$function\" plimsoll \"${!#}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; \
                printf '%s\\n' \"${COMPREPLY[@]}\"";
     let output = Command::new("bash")
-        .args(["--norc", "-c", &format!("{script}\n{ask}"), "bash"])
+        .args(["--norc", "-c", ask, "bash"])
         .args(words)
         .current_dir(folder.path())
         .output()

@@ -130,7 +130,7 @@ fn the_run_ends_when_its_requests_are_used_up() {
 }
 
 /// The completions that a stage's throughput counts, and its length in milliseconds.
-fn counted(run: Simulated) -> (u64, u64) {
+fn counted(run: &Simulated) -> (u64, u64) {
     let all = run.output.snapshot.total(|_| true);
     let length = run.output.end.since(Moment::EPOCH);
     (all.counters().completed_in_stage, length.as_u64() / 1_000_000)
@@ -143,12 +143,12 @@ fn a_limit_of_requests_ends_the_time_and_the_count_of_answers_together() {
     let profile = format!("{CHAT}stages: '4:10s'\nmax_requests: 14\n");
     let run = simulate(&profile, ScriptedTarget::always(respond_after(30)));
     assert_eq!(run.samples.len(), 14);
-    assert_eq!(counted(run), (12, 90));
+    assert_eq!(counted(&run), (12, 90));
     // An open load of 100 a second with answers of 70 ms: the last is sent at 190 ms.
     let profile = format!("{CHAT}stages: '@100:10s'\nmax_requests: 20\n");
     let run = simulate(&profile, ScriptedTarget::always(respond_after(70)));
     assert_eq!(run.samples.len(), 20);
-    assert_eq!(counted(run), (13, 190));
+    assert_eq!(counted(&run), (13, 190));
 }
 
 #[test]
@@ -160,5 +160,5 @@ fn an_interrupt_ends_the_time_and_the_count_of_answers_together() {
     control.interrupt();
     let run = harness.run_load(&control);
     assert_eq!(run.samples.len(), 8);
-    assert_eq!(counted(run), (4, 50));
+    assert_eq!(counted(&run), (4, 50));
 }

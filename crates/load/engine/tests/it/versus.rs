@@ -191,7 +191,8 @@ fn virtual_users_of_all_targets_run_at_the_same_time_with_the_same_conversations
     let mut counts = [[0_u32; 4]; 2];
     for sample in &compared.samples {
         let at = sample.timeline.intended.as_nanos() as f64 / 1e9 - start;
-        counts[sample.target.index()][((at / 0.5) as usize).min(3)] += 1;
+        let quarter = [0.5, 1.0, 1.5].iter().filter(|end| at >= **end).count();
+        counts[sample.target.index()][quarter] += 1;
     }
     for (one, other) in counts[0].iter().zip(&counts[1]) {
         let (least, most) = (one.min(other), one.max(other));

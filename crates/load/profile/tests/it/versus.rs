@@ -118,7 +118,7 @@ fn only_one_round_of_targets_beside_each_other_can_end_when_it_is_decided() {
         ("w5:9s,@5:60s", "decide: true, schedule: together", None),
         ("@5:60s", "decide: true, rounds: 2", Some("of several rounds")),
         ("@5:60s", "decide: true, schedule: turns", Some("take turns")),
-        ("5:60s", "decide: true", Some("take turns")),
+        ("5:60s", "decide: true", None),
         ("5:60s", "decide: false, rounds: 2, schedule: turns", None),
     ] {
         let text = base_with(&format!("stages: '{stages}'\n{targets}\nversus: {{{versus}}}"));
@@ -182,7 +182,10 @@ fn a_comparison_that_makes_no_sense_is_refused_with_a_fix() {
             "no target is named `z`",
         ),
         // Two of 5 s each; three with the control.
-        (format!("targets: [{one}, {two}]\nstages: 5:9s"), "make it 10s or longer"),
+        (
+            format!("targets: [{one}, {two}]\nstages: 5:9s\nversus: {{schedule: turns}}"),
+            "make it 10s or longer",
+        ),
         (
             format!(
                 "targets: [{one}, {two}]\nstages: '@5:14s'\n\
