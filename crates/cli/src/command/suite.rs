@@ -561,10 +561,16 @@ fn shown_command(args: impl Iterator<Item = String>) -> String {
             is_secret = false;
             continue;
         }
-        is_secret = arg == "-H" || SECRET_FLAGS.contains(&arg.as_str());
+        is_secret = ends_with_header(&arg) || SECRET_FLAGS.contains(&arg.as_str());
         words.push(without_secrets(&arg));
     }
     words.join(" ")
+}
+
+/// Whether the next word is a header: `-H`, also behind letters of flags without a value.
+fn ends_with_header(arg: &str) -> bool {
+    let letters = arg.strip_prefix('-').and_then(|letters| letters.strip_suffix('H'));
+    letters.is_some_and(|before| before.chars().all(char::is_alphabetic) && !before.contains('H'))
 }
 
 /// A word of the command line, without a credential that is part of it: `--key=KEY`,
@@ -689,6 +695,7 @@ mod tests {
             ("quick|-H=authorization: Bearer sk-5", "quick -H..."),
             ("quick|-qHauthorization:sk-6|--short", "quick -qH... --short"),
             ("quick|-H|-H|-c|5", "quick -H ... -c 5"),
+            ("quick|-qH|authorization: Bearer sk-7|--short", "quick -qH ... --short"),
             (
                 "quick|--target|http://h/v1?api-version=1&key=sk-3",
                 "quick --target 'http://h/v1?api-version=1&key=<redacted>'",
