@@ -245,7 +245,7 @@ impl Search {
         }
         self.next = None;
         if self.upper.is_none() {
-            self.found = Some(self.at_least("the time was up before a load missed it".to_owned()));
+            self.found = Some(self.at_least("the time was up before a load missed it"));
         } else {
             self.confirm(self.bracket("the time was up before an estimate"));
         }
@@ -271,31 +271,21 @@ impl Search {
             return;
         }
         let why = format!("the generator is the limit from {:.0} on: {why}", planned.load);
-        self.found = Some(self.at_least(why));
+        self.found = Some(self.at_least(&why));
     }
 
-    /// The highest load that was kept, below all that were missed.
-    fn at_least(&self, why: String) -> Found {
-        let of = |state| {
-            let probes = self.probes.iter().filter(move |probe| probe.state == state);
-            probes.map(|probe| probe.load)
+    /// What the proven probes say. Without a proven load: the highest that the way up passed, none
+    /// above it missing.
+    fn at_least(&self, why: &str) -> Found {
+        let proven = self.bracket(why);
+        let is_any_missed = self.probes.iter().any(|probe| probe.state == State::Missed);
+        let low = proven.low.or(self.lower);
+        let kind = match (low, proven.high) {
+            (Some(_), None) if !is_any_missed => Kind::AtLeast,
+            (Some(_), Some(_)) => Kind::Bracket,
+            _ => Kind::Unknown,
         };
-        let missed = of(State::Missed).reduce(f64::min);
-        let kept = of(State::Kept).filter(|load| missed.is_none_or(|missed| *load < missed));
-        // Without a proven load, the highest that the way up passed, none above it missing.
-        let highest = kept.reduce(f64::max).or(self.lower);
-        Found {
-            kind: match (highest, missed) {
-                (Some(_), None) => Kind::AtLeast,
-                (Some(_), Some(_)) => Kind::Bracket,
-                (None, _) => Kind::Unknown,
-            },
-            load: highest,
-            low: highest,
-            high: missed,
-            why: Some(why),
-            confirmed: None,
-        }
+        Found { kind, load: low, low, ..proven }
     }
 
     fn after_bracket(&mut self, planned: Planned, state: State) {
@@ -331,8 +321,7 @@ impl Search {
         }
         self.lower = Some(planned.load);
         if planned.load >= self.settings.to {
-            let why = "the highest load that was to be tried keeps it".to_owned();
-            self.found = Some(self.at_least(why));
+            self.found = Some(self.at_least("the highest load that was to be tried keeps it"));
             return;
         }
         self.plan((planned.load * STEP).min(self.settings.to), Phase::Bracket);

@@ -280,8 +280,10 @@ fn nothing_is_said_that_a_probe_contradicts() {
             let chance = ((planned.load / 100.0).ln() / 2.0).clamp(0.0, 1.0);
             let missed = if rng.uniform() < chance { 30 } else { 0 };
             let batch = Counts { missed, doubtful: 0, all: 100 };
+            let is_late = rng.uniform() < 0.4;
             search.record(Measured {
                 batches: vec![batch; 40],
+                invalid: is_late.then(|| "late".to_owned()),
                 seconds: planned.seconds,
                 took_s: planned.seconds + 2.0,
                 ..Measured::default()
