@@ -57,13 +57,17 @@ struct SharedConversations {
 }
 
 impl SharedConversations {
-    /// The number of conversation `count` of a target in a round.
-    fn number(&self, round: u32, count: u32) -> u32 {
+    /// The number of conversation `count` of a target in a round; `None` if another target has
+    /// begun a later one.
+    fn number(&self, round: u32, count: u32) -> Option<u32> {
+        if self.round.get() > Some(round) {
+            return None;
+        }
         if self.round.replace(Some(round)) != Some(round) {
             self.first.set(self.first.get().wrapping_add(self.most.replace(0)));
         }
         self.most.set(self.most.get().max(count + 1));
-        self.first.get().wrapping_add(count)
+        Some(self.first.get().wrapping_add(count))
     }
 }
 
@@ -71,11 +75,10 @@ impl SharedConversations {
 fn compare(worker: &Rc<Worker>, number: u32, active: &[ActiveWindow]) {
     let shared = Rc::new(SharedConversations::default());
     for windows in &worker.run.user_windows {
-        let overlaps = windows.iter().flat_map(|window| {
-            let of_window = active.iter().filter_map(|active| overlap(active, window));
-            of_window.map(|part| (part, *window))
-        });
-        let parts: Vec<_> = overlaps.collect();
+        let parts = windows
+            .iter()
+            .flat_map(|window| active.iter().filter_map(|active| overlap(active, window)));
+        let parts = parts.collect();
         spawn_local(run_on_target(Rc::clone(worker), number, Rc::clone(&shared), parts));
     }
 }
@@ -85,31 +88,41 @@ async fn run_on_target(
     worker: Rc<Worker>,
     number: u32,
     shared: Rc<SharedConversations>,
-    parts: Vec<(ActiveWindow, TargetWindow)>,
+    parts: Vec<TargetWindow>,
 ) {
     let mut timeout = LazyTimeout::new(&worker.clock);
-    let (mut round, mut count) = (None, 0);
-    let mut connections = connections(&worker);
-    for (part, window) in parts {
-        if round.replace(window.round) != Some(window.round) {
-            (connections, count) = (self::connections(&worker), 0);
-        }
+    for of_round in parts.chunk_by(|one, next| one.round == next.round) {
+        run_round(&worker, number, &shared, of_round, &mut timeout).await;
+    }
+}
+
+/// The same in the parts of one round, over new connections.
+async fn run_round(
+    worker: &Rc<Worker>,
+    number: u32,
+    shared: &SharedConversations,
+    parts: &[TargetWindow],
+    timeout: &mut LazyTimeout,
+) {
+    let (connections, mut count) = (connections(worker), 0);
+    for part in parts {
         let (mut free, to) = (worker.origin + part.from, worker.origin + part.to);
         worker.timer.sleep_until(free).await;
-        let out = &worker.source_of(window.target).end;
+        let out = &worker.source_of(part.target).end;
         while free < worker.end_by(to).min(out.get()) && worker.has_requests_left() {
-            let block = ConversationKey::iteration(number, shared.number(window.round, count));
+            let Some(block) = shared.number(part.round, count) else { return };
             count += 1;
-            let key = worker.conversation_on(block, window.target);
-            free = run_iteration(&worker, key, &connections, &mut timeout, free, to).await;
+            let block = ConversationKey::iteration(number, block);
+            let key = worker.conversation_on(block, part.target);
+            free = run_iteration(worker, key, &connections, timeout, free, to).await;
         }
     }
 }
 
-/// The time in which a user is active and a target has its window.
-fn overlap(active: &ActiveWindow, window: &TargetWindow) -> Option<ActiveWindow> {
-    let both = ActiveWindow { from: active.from.max(window.from), to: active.to.min(window.to) };
-    (both.from < both.to).then_some(both)
+/// The part of a target's window in which a user is active.
+fn overlap(active: &ActiveWindow, window: &TargetWindow) -> Option<TargetWindow> {
+    let (from, to) = (active.from.max(window.from), active.to.min(window.to));
+    (from < to).then_some(TargetWindow { from, to, ..*window })
 }
 
 /// Runs one conversation, within these times. Gives the moment at which the user is free again.

@@ -2,6 +2,7 @@
 
 use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome};
 
+use super::SharedConversations;
 use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, Simulated, simulate, times};
 use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
@@ -161,4 +162,15 @@ fn an_interrupt_ends_the_time_and_the_count_of_answers_together() {
     let run = harness.run_load(&control);
     assert_eq!(run.samples.len(), 8);
     assert_eq!(counted(&run), (4, 50));
+}
+
+/// A response that ends a window may be read after another target's user has begun the next round.
+#[test]
+fn conversations_of_a_round_have_the_same_numbers_on_all_targets_and_no_other_round_has_them() {
+    let shared = SharedConversations::default();
+    assert_eq!([0, 1, 2].map(|count| shared.number(0, count)), [Some(0), Some(1), Some(2)]);
+    assert_eq!(shared.number(0, 0), Some(0), "of another target");
+    assert_eq!(shared.number(1, 0), Some(3));
+    assert_eq!(shared.number(0, 1), None, "the round is over");
+    assert_eq!([0, 1].map(|count| shared.number(1, count)), [Some(3), Some(4)]);
 }
