@@ -1,7 +1,79 @@
-"""Parameters of Rust functions: a tuple that is taken apart is a struct without a name."""
+"""What makes Rust functions hard to read: parameters that are tuples taken apart, and steps hidden in `let` closures.
 
-from . import rust
+A tuple that is taken apart is a struct without a name; a closure that a `let` binds is most often a function without
+one, or code that stands far from its only use.
+"""
+
+from dataclasses import dataclass, field
+
+from . import modules, rust
 from .violation import Violation
+
+
+@dataclass
+class ClosureCount:
+    """The product's code of one crate: how many functions, and where a `let` binds a closure."""
+
+    crate: str
+    functions: int = 0
+    closures: list = field(default_factory=list)
+
+
+def check_closures(root, most_per_1000):
+    """More `let` closures per 1,000 functions of all crates than `most_per_1000`."""
+    counts = count_closures(root)
+    share = per_1000(counts)
+    if share > most_per_1000:
+        rule = f"{share:.1f} closures per 1,000 functions are bound by `let`; at most {most_per_1000} may be"
+        fix = "write them where they are used, or as functions; scripts/structure --closures lists them"
+        yield Violation("crates", rule, fix)
+
+
+def per_1000(counts):
+    functions = sum(count.functions for count in counts)
+    return 1000 * sum(len(count.closures) for count in counts) / max(functions, 1)
+
+
+def count_closures(root):
+    """One count for each crate."""
+    return [count_crate(root, folder) for folder in modules.crate_folders(root)]
+
+
+def count_crate(root, folder):
+    count = ClosureCount(folder.relative_to(root).as_posix())
+    files = {module.file for top in modules.crate_roots(folder) for module in modules.read_modules(folder, top)}
+    for file in sorted(files):
+        text = (folder / file).read_text(encoding="utf-8")
+        tokens = rust.Tokens(text)
+        for index in product_code(tokens):
+            if tokens[index] == "fn" and rust.is_word(tokens[index + 1]):
+                count.functions += 1
+            elif tokens[index] == "let" and (name := closure_name(tokens, index)):
+                count.closures.append(f"{count.crate}/{file}:{rust.line_of(text, tokens.at[index])}: {name}")
+    return count
+
+
+def product_code(tokens):
+    """The index of each token that is not inside of an attribute or of what only tests compile."""
+    reader, index = rust.Reader(tokens), 0
+    while index < len(tokens):
+        if tokens[index] == "#" and tokens[index + 1] == "[":
+            after, attributes = reader.attributes(index)
+            tested = any(rust.is_test(attribute) for attribute in attributes)
+            index = reader.item_end(reader.keyword(after)[0], len(tokens)) if tested else after
+        else:
+            yield index
+            index += 1
+
+
+def closure_name(tokens, index):
+    """The name that the `let` at `index` gives to a closure, if it does."""
+    index += 2 if tokens[index + 1] == "mut" else 1
+    name, index = tokens[index], index + 1
+    if tokens[index] == ":":
+        index = tokens.find(index, len(tokens), {"=", ";"})
+    value = index + 2 if tokens[index + 1] == "move" else index + 1
+    return name if tokens[index] == "=" and tokens[value] == "|" else None
 
 
 def check_tuple_parameters(texts, folders_left):

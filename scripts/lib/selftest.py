@@ -256,6 +256,19 @@ CASES = (
         ((LATER, "line 2: `g` takes a tuple"),),
     ),
     Case("tuples that are no patterns", LATER, "fn f(pair: (u8, u8), g: impl Fn((u8, u8)), _: [(u8, u8); 2]) {}\n", ()),
+    Case(
+        "closures that a `let` binds",
+        "crates/load/engine/src/run.rs",
+        "fn f() {\n    let mut g: Box<dyn Fn(u8)> = move |a| a;\n}\n",
+        (("crates", "closures per 1,000 functions are bound", "scripts/structure --closures"),),
+    ),
+    Case(
+        "closures elsewhere, and `let` without one",
+        "crates/load/engine/src/run.rs",
+        "fn f() { let a = b | c; let Some(d) = e else { return }; g(|h| h); }\n"
+        "#[cfg(test)]\nmod tests { fn f() { let g = || 1; } }\n",
+        (),
+    ),
     Case("a forbidden word", "README.md", f"It was {BAD_WORD.title()}.\n", (("README.md", "`fixed`"),)),
     Case("a path that is gone", "README.md", "see `crates/gone/src`\n", (("README.md", "names `crates/gone/src`"),)),
     Case("a link that is broken", "README.md", "[x](docs/gone.md#a)\n", (("README.md", "names `docs/gone.md`"),)),
