@@ -37,7 +37,8 @@ impl<S> ClientSocket<S> {
     pub(crate) fn new(
         stream: S,
         limit: Duration,
-        (memory, behind): (Arc<MemoryBudget>, usize),
+        memory: Arc<MemoryBudget>,
+        behind: usize,
     ) -> Self {
         Self { stream, limit, behind, memory, blocked: None }
     }

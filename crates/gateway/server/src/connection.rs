@@ -68,22 +68,23 @@ pub(crate) async fn serve_connection(
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
     let config = worker.config();
     let limit = config.server.header_timeout.0;
-    let memory = (Arc::clone(&worker.state.memory), config.upstream_buffer);
-    let stream = ClientSocket::new(stream, config.server.write_timeout.0, memory);
+    let memory = Arc::clone(&worker.state.memory);
+    let stream =
+        ClientSocket::new(stream, config.server.write_timeout.0, memory, config.upstream_buffer);
     drop(config);
     if let Some(tls) = &worker.state.tls {
         let Ok(Ok(stream)) = timeout(limit, tls.accept(stream)).await else { return };
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let version = if is_http2 { Version::Http2 } else { Version::Http1 };
-        return serve_http(worker, stream, (version, Bytes::new()), peer, slot).await;
+        return serve_http(worker, stream, version, Bytes::new(), peer, slot).await;
     }
     let (mut stream, mut stop) = (stream, slot.stop());
     let detected = tokio::select! {
         detected = timeout(limit, detect_version(&mut stream)) => detected,
         _ = stop.wait_for(|stopped| *stopped) => return,
     };
-    if let Ok(Some(start)) = detected {
-        serve_http(worker, stream, start, peer, slot).await;
+    if let Ok(Some((version, first))) = detected {
+        serve_http(worker, stream, version, first, peer, slot).await;
     }
 }
 
@@ -110,7 +111,8 @@ async fn detect_version(stream: &mut ClientSocket<TcpStream>) -> Option<(Version
 async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     worker: &Rc<Worker>,
     stream: S,
-    (version, first): (Version, Bytes),
+    version: Version,
+    first: Bytes,
     peer: SocketAddr,
     slot: Arc<ConnectionSlot>,
 ) {
@@ -132,7 +134,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     });
     match version {
         Version::Http1 => serve_http1(&config.server, io, service, stop).await,
-        Version::Http2 => serve_http2(&config.server, io, (service, &memory), stop).await,
+        Version::Http2 => serve_http2(&config.server, io, service, &memory, stop).await,
     }
 }
 
@@ -171,7 +173,8 @@ async fn serve_http1<S, H>(
 async fn serve_http2<S, H>(
     server: &ServerSpec,
     io: TokioIo<InspectedStream<S>>,
-    (service, memory): (H, &Arc<MemoryBudget>),
+    service: H,
+    memory: &Arc<MemoryBudget>,
     mut stop: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
     }
-    let context = RequestContext::new(&worker, &config, route, (request.method(), client));
+    let context = RequestContext::new(&worker, &config, route, request.method(), client);
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
@@ -219,8 +219,7 @@ async fn check_rate_limits(
         return Ok(());
     }
     let caller = Caller { address: context.client.ip(), identity };
-    let services = (&worker.store, worker.metrics());
-    rate_limit::check(&config.limits, &caller, services, headers).await
+    rate_limit::check(&config.limits, &caller, &worker.store, worker.metrics(), headers).await
 }
 
 fn check_size(request: &Request<Incoming>, max_body: u64) -> Result<(), ErrorResponse> {

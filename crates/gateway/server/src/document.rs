@@ -22,8 +22,8 @@ pub(crate) async fn redacted(
     let Some(policy) = context.config.policy.as_ref().filter(|_| !document.is_empty()) else {
         return Ok(None);
     };
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    let redacted = policy.evaluate_document(record, document, source).await?;
+    let (metrics, info) = (context.worker.metrics(), &mut context.llm_info);
+    let redacted = policy.evaluate_document(metrics, info, document, source).await?;
     redacted.map(|redacted| context.made(redacted)).transpose()
 }
 
@@ -52,7 +52,8 @@ pub(crate) async fn judged(
 pub(crate) async fn scrubbed(
     context: &RequestContext,
     document: Bytes,
-    (reading, source): (Reading, Source),
+    reading: Reading,
+    source: Source,
 ) -> Result<Bytes, ErrorResponse> {
     let Some(scrub) = &context.config.scrub else { return Ok(document) };
     match scrub.whole(&document, reading, source).await? {
@@ -72,5 +73,5 @@ pub(crate) async fn scrubbed_response(
 ) -> Result<Bytes, ErrorResponse> {
     let Some(scrub) = &context.config.scrub else { return Ok(body) };
     let reading = scrub.reading(headers, Reading::Json)?;
-    scrubbed(context, body, (reading, Source::Protocol)).await
+    scrubbed(context, body, reading, Source::Protocol).await
 }

@@ -75,7 +75,7 @@ impl Gateway {
         let count = listeners.len();
         for (number, (listener, serves)) in listeners.into_iter().enumerate() {
             let (state, stop, report) = (Arc::clone(&self.state), stop.clone(), report.clone());
-            let body = move || run_worker(state, (listener, serves), stop, (number == 0, report));
+            let body = move || run_worker(state, listener, serves, stop, number == 0, &report);
             let name = match serves {
                 Serves::Clients => format!("gateway-{number}"),
                 Serves::Administration => "gateway-admin".to_owned(),
@@ -180,9 +180,11 @@ fn listen(socket: Socket) -> io::Result<StdTcpListener> {
 /// The body of a worker thread.
 fn run_worker(
     state: Arc<GatewayState>,
-    (listener, serves): (StdTcpListener, Serves),
+    listener: StdTcpListener,
+    serves: Serves,
     stop: watch::Receiver<bool>,
-    (is_first, report): (bool, Sender<io::Result<()>>),
+    is_first: bool,
+    report: &Sender<io::Result<()>>,
 ) {
     let runtime = match server::runtime() {
         Ok(runtime) => runtime,

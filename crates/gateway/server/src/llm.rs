@@ -44,25 +44,27 @@ pub(crate) async fn serve(
     let RoutedRequest { request, mut context, .. } = routed;
     let (mut parts, body) = request.into_parts();
     let parsed = parse::parse(&mut context, &parts, body, proxy).await;
-    answer(context, &mut parts, parsed, (proxy, format)).await
+    answer(context, &mut parts, parsed, proxy, format).await
 }
 
 /// Serves a chat that has not come as a request of its own.
 pub(crate) async fn serve_chat(
     mut context: Box<RequestContext>,
-    (mut parts, body): (Parts, Bytes),
+    mut parts: Parts,
+    body: Bytes,
     proxy: &Proxy,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     let parsed = parse::parse_chat(&mut context, body, proxy).await;
-    answer(context, &mut parts, parsed, (proxy, format)).await
+    answer(context, &mut parts, parsed, proxy, format).await
 }
 
 async fn answer(
     mut context: Box<RequestContext>,
     parts: &mut Parts,
     parsed: Result<LlmRequest, ErrorResponse>,
-    (proxy, format): (&Proxy, ErrorFormat),
+    proxy: &Proxy,
+    format: ErrorFormat,
 ) -> Response<ResponseBody> {
     match parsed {
         Ok(request) => match cache::serve(&mut context, parts, &request, proxy).await {

@@ -170,7 +170,9 @@ impl Metrics {
     pub(crate) fn count_request(
         &self,
         series: &SeriesCache,
-        (template, method, status): (&Arc<str>, &Method, StatusCode),
+        template: &Arc<str>,
+        method: &Method,
+        status: StatusCode,
         seconds: f64,
     ) {
         let key = (method_label(method), status_label(status));
@@ -180,7 +182,7 @@ impl Metrics {
             time.observe(seconds);
             return;
         }
-        let (count, time) = self.series(template, key);
+        let (count, time) = self.series(template, key.0, key.1);
         count.inc();
         time.observe(seconds);
         known.entry(Arc::clone(template)).or_default().insert(key, (count, time));
@@ -189,7 +191,8 @@ impl Metrics {
     fn series(
         &self,
         template: &str,
-        (method, status): (&'static str, &'static str),
+        method: &'static str,
+        status: &'static str,
     ) -> (Counter, Histogram) {
         let (route, method) = (("route", template.to_owned()), ("method", method.to_owned()));
         let labels = [method.clone(), route.clone(), ("status", status.to_owned())];
@@ -234,8 +237,8 @@ impl Metrics {
     }
 
     /// Sets the numbers of tool servers that are up and down.
-    pub(crate) fn set_tool_servers(&self, counts: (usize, usize)) {
-        self.tools.set_servers(counts);
+    pub(crate) fn set_tool_servers(&self, up: usize, down: usize) {
+        self.tools.set_servers(up, down);
     }
 
     pub(crate) fn set_store_errors(&self, count: u64) {

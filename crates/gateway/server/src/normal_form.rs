@@ -88,14 +88,14 @@ impl From<WireFault> for Refusal {
 /// It has none.
 pub(crate) fn normalise<B>(request: &mut Request<B>, owned: &OwnedHeaders) -> Result<(), Refusal> {
     method(request.method())?;
-    let is_http1 = request.version() < Version::HTTP_2;
+    let version = request.version();
     let named = headers::single_host(request.headers())?;
     target(request.uri(), request.version(), named)?;
-    if let Some(uri) = rewritten(request.uri(), is_http1)? {
+    if let Some(uri) = rewritten(request.uri(), version < Version::HTTP_2)? {
         *request.uri_mut() = uri;
     }
-    let may_upgrade = request.method() == Method::GET && request.version() == Version::HTTP_11;
-    headers::normalise(request.headers_mut(), owned, (is_http1, may_upgrade))
+    let may_upgrade = request.method() == Method::GET && version == Version::HTTP_11;
+    headers::normalise(request.headers_mut(), owned, version, may_upgrade)
 }
 
 /// Standard methods, and extension methods in upper case. `CONNECT` asks for a tunnel and `TRACE`

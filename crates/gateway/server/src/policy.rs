@@ -71,7 +71,8 @@ impl PolicyLayer {
     /// The text must not pass.
     pub(crate) async fn evaluate(
         &self,
-        record: (&Metrics, &mut Option<Box<LlmInfo>>),
+        metrics: &Metrics,
+        info: &mut Option<Box<LlmInfo>>,
         text: String,
         reading: InputKind,
     ) -> Result<String, ErrorResponse> {
@@ -84,7 +85,7 @@ impl PolicyLayer {
             (decision.matches, decision.text.into_owned())
         })
         .await?;
-        decide(record, &matches)?;
+        decide(metrics, info, &matches)?;
         Ok(text)
     }
 
@@ -95,7 +96,8 @@ impl PolicyLayer {
     /// The document must not pass.
     pub(crate) async fn evaluate_document(
         &self,
-        record: (&Metrics, &mut Option<Box<LlmInfo>>),
+        metrics: &Metrics,
+        info: &mut Option<Box<LlmInfo>>,
         body: &Bytes,
         source: Source,
     ) -> Result<Option<Bytes>, ErrorResponse> {
@@ -109,7 +111,7 @@ impl PolicyLayer {
             )),
             _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
         })?;
-        decide(record, &judgement.matches)?;
+        decide(metrics, info, &judgement.matches)?;
         Ok(judgement.document.map(Bytes::from))
     }
 
@@ -121,7 +123,8 @@ impl PolicyLayer {
 
 /// Records the matches in a request. The error names the rule and does not repeat the text.
 fn decide(
-    (metrics, info): (&Metrics, &mut Option<Box<LlmInfo>>),
+    metrics: &Metrics,
+    info: &mut Option<Box<LlmInfo>>,
     matches: &[Match],
 ) -> Result<(), ErrorResponse> {
     if matches.is_empty() {

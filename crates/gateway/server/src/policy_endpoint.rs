@@ -76,8 +76,8 @@ async fn handle(
         Ok(reading) => reading,
         Err(reason) => return Ok(responses.blocked(reason)),
     };
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    let query = match policy.evaluate(record, request.query.clone(), reading).await {
+    let (metrics, info) = (context.worker.metrics(), &mut context.llm_info);
+    let query = match policy.evaluate(metrics, info, request.query.clone(), reading).await {
         Ok(query) => query,
         Err(blocked) => return responses.refused(blocked),
     };
@@ -86,7 +86,7 @@ async fn handle(
         let data = json!({"query": query, "redacted": redacted, "skipped": true});
         return Ok(responses.passed(&data));
     }
-    match complete(context, policy, &request, (&query, &parts.headers)).await {
+    match complete(context, policy, &request, &query, &parts.headers).await {
         Ok(text) => Ok(responses.passed(&json!({"answer": text, "redacted": redacted}))),
         Err(error) => responses.refused(error),
     }
@@ -126,16 +126,17 @@ async fn complete(
     context: &mut RequestContext,
     policy: &PolicyLayer,
     request: &PolicyRequest,
-    (query, headers): (&str, &HeaderMap),
+    query: &str,
+    headers: &HeaderMap,
 ) -> Result<String, ErrorResponse> {
     let proxy = provider(context)?;
     let model = request.context.get("model").and_then(Value::as_str).unwrap_or(DEFAULT_MODEL);
     let prompt = json!({"model": model, "messages": [{"role": "user", "content": query}]});
-    let chat = (Bytes::from(prompt.to_string()), model);
-    let completion = Box::pin(llm::complete(context, &proxy, chat, headers)).await?;
+    let chat = Bytes::from(prompt.to_string());
+    let completion = Box::pin(llm::complete(context, &proxy, chat, model, headers)).await?;
     let text = completion.pointer("/choices/0/message/content").and_then(Value::as_str);
-    let record = (context.worker.metrics(), &mut context.llm_info);
-    policy.evaluate(record, text.unwrap_or_default().to_owned(), InputKind::Text).await
+    let (metrics, info) = (context.worker.metrics(), &mut context.llm_info);
+    policy.evaluate(metrics, info, text.unwrap_or_default().to_owned(), InputKind::Text).await
 }
 
 /// The first upstream, which the endpoint sends its chats to.

@@ -64,7 +64,7 @@ pub(crate) async fn answer(
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     match &Arc::clone(&context.config).scrub {
-        Some(scrub) => scrubbed(context, upstream_response, (scrub, upstream), format).await,
+        Some(scrub) => scrubbed(context, upstream_response, scrub, upstream, format).await,
         None => relay(context, upstream_response, upstream, None),
     }
 }
@@ -73,7 +73,8 @@ pub(crate) async fn answer(
 async fn scrubbed(
     context: Box<RequestContext>,
     mut upstream_response: Box<UpstreamResponse>,
-    (scrub, upstream): (&Scrub, &Upstream),
+    scrub: &Scrub,
+    upstream: &Upstream,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     upstream_response.decode();
@@ -99,7 +100,7 @@ async fn scrub_whole(
     upstream_response: Box<UpstreamResponse>,
 ) -> HandlerResult {
     let (mut parts, body) = upstream_response.collect(context).await?;
-    let body = document::scrubbed(context, body, (Reading::Json, Source::Data)).await?;
+    let body = document::scrubbed(context, body, Reading::Json, Source::Data).await?;
     parts.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(parts, ResponseBody::Full(body)))
 }

@@ -71,7 +71,8 @@ impl From<AlgorithmSpec> for Algorithm {
 pub(crate) async fn check(
     limits: &[RateLimit],
     caller: &Caller<'_>,
-    (store, metrics): (&Store, &Metrics),
+    store: &Store,
+    metrics: &Metrics,
     headers: &mut Vec<(HeaderName, HeaderValue)>,
 ) -> Result<(), ErrorResponse> {
     let by_address = limits.iter().any(|limit| limit.per == Per::Address);

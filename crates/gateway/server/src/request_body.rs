@@ -29,8 +29,13 @@ const STREAMED_BYTES: usize = 128 << 10;
 /// The most of a body in memory that is written at once.
 const PIECE: usize = 32 << 10;
 
-/// What bounds a body: the settings, and the memory of all.
-pub(crate) type Bounds<'a> = (&'a ServerSpec, &'a Arc<MemoryBudget>);
+/// What bounds a body.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyBounds<'a> {
+    pub(crate) server: &'a ServerSpec,
+    /// The memory of all messages.
+    pub(crate) memory: &'a Arc<MemoryBudget>,
+}
 
 /// The body of a request to an upstream.
 #[derive(Debug)]
@@ -68,7 +73,7 @@ impl WaitingForClient {
 /// # Errors
 /// As [`collect`].
 pub(crate) async fn take(
-    (server, memory): Bounds<'_>,
+    bounds: BodyBounds<'_>,
     body: Incoming,
 ) -> Result<RequestBody, ErrorResponse> {
     let size = body.size_hint();
@@ -76,10 +81,10 @@ pub(crate) async fn take(
         return Ok(RequestBody::Full(Bytes::new()));
     }
     if size.upper().is_none_or(|upper| upper > MAX_BUFFERED) {
-        let held = memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
-        return Ok(RequestBody::stream(body, server, held));
+        let held = bounds.memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
+        return Ok(RequestBody::stream(body, bounds.server, held));
     }
-    collect((server, memory), body).await.map(RequestBody::Full)
+    collect(bounds, body).await.map(RequestBody::Full)
 }
 
 /// Reads a whole body, bounded in size and time.
@@ -87,12 +92,12 @@ pub(crate) async fn take(
 /// # Errors
 /// The body is too large, too slow or malformed.
 pub(crate) async fn collect(
-    (server, memory): Bounds<'_>,
+    bounds: BodyBounds<'_>,
     body: Incoming,
 ) -> Result<Bytes, ErrorResponse> {
-    let limit = usize::try_from(server.body_bytes.0).unwrap_or(usize::MAX);
-    let bounds = whole_body::Bounds { bytes: limit, time: server.body_timeout.0 };
-    let body = whole_body::read(body, bounds, memory).await;
+    let limit = usize::try_from(bounds.server.body_bytes.0).unwrap_or(usize::MAX);
+    let limits = whole_body::Bounds { bytes: limit, time: bounds.server.body_timeout.0 };
+    let body = whole_body::read(body, limits, bounds.memory).await;
     body.map_err(|unread| match unread {
         Unread::TooLarge => {
             ErrorResponse::request_too_large(format!("the body is larger than {limit} bytes"))

@@ -17,7 +17,7 @@ use crate::error_response::ErrorResponse;
 use crate::identity::Identity;
 use crate::llm::ObservedUsage;
 use crate::llm_info::LlmInfo;
-use crate::request_body::{Bounds, no_memory};
+use crate::request_body::{BodyBounds, no_memory};
 use crate::router::Route;
 use crate::worker::Worker;
 
@@ -66,7 +66,8 @@ impl RequestContext {
         worker: &Rc<Worker>,
         config: &Arc<Config>,
         route: &Arc<Route>,
-        (method, client): (&Method, SocketAddr),
+        method: &Method,
+        client: SocketAddr,
     ) -> Box<Self> {
         Box::new(Self {
             worker: Rc::clone(worker),
@@ -91,8 +92,8 @@ impl RequestContext {
     }
 
     /// What bounds the body of the request.
-    pub(crate) fn body_bounds(&self) -> Bounds<'_> {
-        (&self.config.server, &self.worker.state.memory)
+    pub(crate) fn body_bounds(&self) -> BodyBounds<'_> {
+        BodyBounds { server: &self.config.server, memory: &self.worker.state.memory }
     }
 
     /// A body that the gateway made, counted as held while anybody has it.
@@ -141,7 +142,9 @@ impl RequestContext {
         if self.config.metrics {
             metrics.count_request(
                 &self.worker.series,
-                (&self.route.template, &self.method, self.status),
+                &self.route.template,
+                &self.method,
+                self.status,
                 nanos as f64 / 1e9,
             );
         }

@@ -97,7 +97,8 @@ impl GatewayState {
     pub(crate) fn update_gauges(&self) {
         self.metrics.set_store_errors(self.backend.errors());
         self.metrics.set_memory(self.memory.held());
-        self.metrics.set_tool_servers(self.tools.counts());
+        let (up, down) = self.tools.counts();
+        self.metrics.set_tool_servers(up, down);
         if let Some(stats) = self.request_log.audit_stats() {
             let states = [
                 ("accepted", stats.accepted),

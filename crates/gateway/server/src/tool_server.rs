@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub(crate) use connection::{Connection, ToolConnections};
 pub(crate) use directory::ToolDirectory;
-pub(crate) use exchange::{Asker, Trace};
+pub(crate) use exchange::{Asker, Services, Trace};
 pub(crate) use failure::Failure;
 pub(crate) use layer::ToolLayer;
 pub(crate) use link::ServerLink;

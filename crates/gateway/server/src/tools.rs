@@ -41,8 +41,8 @@ pub(crate) async fn serve(
         ToolRoute::List => rest::list(&context, layer, &request),
         ToolRoute::Call => rest::call(&mut context, request, &trace).await,
         ToolRoute::Policies => rest::policies(&context, layer, &request, parameter.as_deref()),
-        ToolRoute::Mcp => return mcp::serve(context, request, (true, trace), format).await,
-        ToolRoute::Message => return mcp::serve(context, request, (false, trace), format).await,
+        ToolRoute::Mcp => return mcp::serve(context, request, true, trace, format).await,
+        ToolRoute::Message => return mcp::serve(context, request, false, trace, format).await,
     };
     respond(context, result, format)
 }

@@ -41,7 +41,7 @@ pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
     };
     context.llm_info().model = Some(Arc::clone(&agent.name));
     let sent = match document::judged(&mut context, body, Source::Protocol).await {
-        Ok(body) => send(&context, &agent, (head, None), RequestBody::Full(body)).await,
+        Ok(body) => send(&context, &agent, head, None, RequestBody::Full(body)).await,
         Err(error) => Err(error),
     };
     match sent {
@@ -60,7 +60,8 @@ pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
 pub(super) async fn send(
     context: &RequestContext,
     agent: &Agent,
-    (mut head, named): (Parts, Option<Vec<String>>),
+    mut head: Parts,
+    named: Option<Vec<String>>,
     body: RequestBody,
 ) -> Result<(Box<UpstreamResponse>, AgentPath), ErrorResponse> {
     let path = AgentPath::next(&head.headers, named, &agent.name)?;

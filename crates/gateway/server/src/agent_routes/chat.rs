@@ -114,8 +114,9 @@ pub(super) async fn run(
     let (mut conversation, mut tool_calls) = (Conversation::new(work), 0);
     conversation.add(context, Texts { messages, tools }).await?;
     for step in 1..=chat.spec.steps {
-        let question = (conversation.body(context, model)?, model);
-        let completion = Box::pin(llm::complete(context, &chat.proxy, question, headers)).await;
+        let body = conversation.body(context, model)?;
+        let completion = llm::complete(context, &chat.proxy, body, model, headers);
+        let completion = Box::pin(completion).await;
         let message = message_of(counted(context, "chat_step", completion)?)?;
         let calls = calls_of(&message)?;
         // It stays while its tools are called, and so do the calls.
@@ -333,7 +334,7 @@ pub(super) async fn scrubbed(
     body: String,
 ) -> Result<Bytes, ErrorResponse> {
     let body = context.made(body)?;
-    document::scrubbed(context, body, (Reading::Json, Source::Protocol)).await
+    document::scrubbed(context, body, Reading::Json, Source::Protocol).await
 }
 
 #[cfg(test)]

@@ -56,10 +56,10 @@ async fn send(request: &mut ApiRequest) -> HandlerResult {
     let context = &request.context;
     expect_session(context, wanted.session_id.as_deref()).await?;
     let mut version = agent.version();
-    let mut asked = ask(context, &agent, (&request.head, version), &wanted).await?;
+    let mut asked = ask(context, &agent, &request.head, version, &wanted).await?;
     if matches!(asked.0, Answer::OtherVersion(_)) {
         version = version.other();
-        asked = ask(context, &agent, (&request.head, version), &wanted).await?;
+        asked = ask(context, &agent, &request.head, version, &wanted).await?;
     }
     let (answer, depth) = asked;
     let result = match answer {
@@ -79,14 +79,15 @@ async fn send(request: &mut ApiRequest) -> HandlerResult {
 async fn ask(
     context: &RequestContext,
     agent: &Agent,
-    (client, version): (&Parts, Version),
+    client: &Parts,
+    version: Version,
     wanted: &Wanted,
 ) -> Result<(Answer, usize), ErrorResponse> {
     let id = random_id()?.to_string();
     let body = message(&id, version, &wanted.message).to_string();
     let head = head(context, client, version);
     let body = RequestBody::Full(context.made(body)?);
-    let (response, path) = a2a::send(context, agent, (head, wanted.path.clone()), body).await?;
+    let (response, path) = a2a::send(context, agent, head, wanted.path.clone(), body).await?;
     let (parts, body) = response.collect(context).await?;
     let body = document::scrubbed_response(context, &parts.headers, body).await?;
     if !parts.status.is_success() {

@@ -45,7 +45,7 @@ pub(super) async fn serve(
         }
     };
     let remaining = reservation.as_ref().and_then(RequestReservation::remaining_header);
-    let mut ready = look_up_or_fetch(context, parts, request, (proxy, reservation)).await?;
+    let mut ready = look_up_or_fetch(context, parts, request, proxy, reservation).await?;
     ready.headers.extend(remaining);
     ready.headers.extend(request.left_out.as_deref().and_then(left_out_header));
     Ok(ready)
@@ -55,10 +55,11 @@ async fn look_up_or_fetch(
     context: &mut RequestContext,
     parts: &mut Parts,
     request: &LlmRequest,
-    (proxy, reservation): (&Proxy, Option<RequestReservation>),
+    proxy: &Proxy,
+    reservation: Option<RequestReservation>,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let Some(key) = cache_key(context, parts, request, &proxy.upstream)? else {
-        let fetched = fetch(context, parts, (request, proxy), (reservation, None));
+        let fetched = fetch(context, parts, request, proxy, reservation, None);
         let mut ready = Box::pin(fetched).await?;
         let bypassed = context.config.spec.cache.is_some();
         ready.headers.extend(bypassed.then(|| cache_header("bypass")));
@@ -78,7 +79,7 @@ async fn look_up_or_fetch(
         }
     };
     record(context, "miss");
-    let fetched = fetch(context, parts, (request, proxy), (reservation, lead));
+    let fetched = fetch(context, parts, request, proxy, reservation, lead);
     let mut ready = Box::pin(fetched).await?;
     ready.headers.push(cache_header("miss"));
     Ok(ready)
@@ -111,8 +112,7 @@ fn cache_key(
         Some(known) => known,
         None => new_body_key(context, request)?,
     };
-    let asking = (&*config, &context.identity);
-    Ok(Some(response_key(asking, parts, upstream, &body)))
+    Ok(Some(response_key(&config, &context.identity, parts, upstream, &body)))
 }
 
 /// The key of a body that was not seen lately, kept for the next time.
@@ -190,8 +190,10 @@ fn hold(context: &RequestContext, answer: &CachedResponse) -> Result<Vec<Bytes>,
 async fn fetch(
     context: &mut RequestContext,
     parts: &mut Parts,
-    (request, proxy): (&LlmRequest, &Proxy),
-    (reservation, lead): (Option<RequestReservation>, Option<Lead>),
+    request: &LlmRequest,
+    proxy: &Proxy,
+    reservation: Option<RequestReservation>,
+    lead: Option<Lead>,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let ttl = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.ttl.0);
     let mut reservation = reservation;
@@ -209,5 +211,5 @@ async fn fetch(
     };
     let cache_write = lead.map(|lead| CacheWrite { lead, ttl });
     let completion = Completion { reservation, cache_write };
-    response::prepare(context, upstream, (request, proxy), completion).await
+    response::prepare(context, upstream, request, proxy, completion).await
 }

@@ -69,7 +69,8 @@ pub(super) fn body_key(endpoint: Endpoint, body: &[u8]) -> Result<BodyKey, Diale
 
 /// The key of the response to a request.
 pub(super) fn response_key(
-    (config, identity): (&Config, &Identity),
+    config: &Config,
+    identity: &Identity,
     parts: &Parts,
     upstream: &Upstream,
     body: &BodyKey,

@@ -23,7 +23,8 @@ use crate::router::Proxy;
 pub(crate) async fn complete(
     context: &mut RequestContext,
     proxy: &Proxy,
-    (body, model): (Bytes, &str),
+    body: Bytes,
+    model: &str,
     headers: &HeaderMap,
 ) -> Result<Value, ErrorResponse> {
     let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect.into());

@@ -61,7 +61,7 @@ pub(super) async fn parse(
             digest: None,
             body_key: Some(parsed.body_key),
         },
-        None => parse_body(context, endpoint, body, (translator, digest)).await?,
+        None => parse_body(context, endpoint, body, translator, digest).await?,
     };
     note(context, &request);
     Ok(request)
@@ -75,7 +75,7 @@ pub(super) async fn parse_chat(
 ) -> Result<LlmRequest, ErrorResponse> {
     let upstream = Dialect::from(proxy.upstream.dialect);
     let translator = Translator::between(Endpoint::Chat.dialect(), upstream);
-    let request = parse_body(context, Endpoint::Chat, body, (translator, None)).await?;
+    let request = parse_body(context, Endpoint::Chat, body, translator, None).await?;
     note(context, &request);
     Ok(request)
 }
@@ -84,7 +84,8 @@ async fn parse_body(
     context: &mut RequestContext,
     endpoint: Endpoint,
     body: Bytes,
-    (translator, digest): (Option<Translator>, Option<BodyDigest>),
+    translator: Option<Translator>,
+    digest: Option<BodyDigest>,
 ) -> Result<LlmRequest, ErrorResponse> {
     let left_out = match translator {
         Some(translator) => translator.left_out(&body).map_err(|error| dialect_error(&error))?,

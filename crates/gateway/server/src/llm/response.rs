@@ -56,7 +56,8 @@ impl Completion {
 pub(super) async fn prepare(
     context: &mut RequestContext,
     mut upstream: Box<UpstreamResponse>,
-    (request, proxy): (&LlmRequest, &Proxy),
+    request: &LlmRequest,
+    proxy: &Proxy,
     mut completion: Completion,
 ) -> Result<ReadyResponse, ErrorResponse> {
     if request.is_answer_read(&context.config) {
@@ -88,7 +89,7 @@ pub(super) async fn prepare(
     }
     let changed = request.translator.is_some() || context.config.scrub.is_some();
     if !is_stream && changed && !compressed {
-        return prepare_whole(context, upstream, request, (completion, &usage)).await;
+        return prepare_whole(context, upstream, request, completion, &usage).await;
     }
     let Completion { reservation, cache_write } = completion;
     let (mut parts, mut body) = upstream.into_proxy_body(context, &proxy.upstream);
@@ -97,8 +98,8 @@ pub(super) async fn prepare(
         reservation.is_some() || cache_write.is_some() || context.config.observes_requests;
     // Of what cannot be read nothing is known: its reservation is dropped, and so charged.
     if is_observed && !compressed {
-        let source = (request.upstream_endpoint(), is_stream);
-        body.add_filter(Box::new(UsageFilter::new(source, reservation, &usage)));
+        let endpoint = request.upstream_endpoint();
+        body.add_filter(Box::new(UsageFilter::new(endpoint, is_stream, reservation, &usage)));
     }
     if is_stream && !compressed {
         body.tell_why(request.endpoint);
@@ -226,7 +227,8 @@ async fn prepare_whole(
     context: &RequestContext,
     upstream: Box<UpstreamResponse>,
     request: &LlmRequest,
-    (completion, observed): (Completion, &ObservedUsage),
+    completion: Completion,
+    observed: &ObservedUsage,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let (mut parts, mut body) = upstream.collect(context).await?;
     let wanted = completion.reservation.is_some() || context.config.observes_requests;

@@ -57,7 +57,8 @@ pub(super) struct UsageFilter {
 impl UsageFilter {
     /// `endpoint` is the upstream's, whose dialect the response has.
     pub(super) fn new(
-        (endpoint, is_stream): (Endpoint, bool),
+        endpoint: Endpoint,
+        is_stream: bool,
         reservation: Option<RequestReservation>,
         usage: &Rc<ObservedUsage>,
     ) -> Self {

@@ -29,7 +29,7 @@ impl ToolMetrics {
     }
 
     /// Sets the numbers of servers that are up and down; nothing where there are none.
-    pub(super) fn set_servers(&self, (up, down): (usize, usize)) {
+    pub(super) fn set_servers(&self, up: usize, down: usize) {
         self.servers.clear();
         let states = [("up", up), ("down", down)].into_iter().filter(|_| up + down > 0);
         for (state, count) in states {

@@ -1,11 +1,11 @@
 //! The normal form of the headers: which of them may be there, how often, and which end here.
 
-use hyper::HeaderMap;
 use hyper::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT,
     FORWARDED, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
     UPGRADE, VIA,
 };
+use hyper::{HeaderMap, Version};
 
 use super::Refusal;
 
@@ -114,10 +114,11 @@ pub(super) fn single_host(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal>
 pub(super) fn normalise(
     headers: &mut HeaderMap,
     owned: &OwnedHeaders,
-    (is_http1, may_upgrade): (bool, bool),
+    version: Version,
+    may_upgrade: bool,
 ) -> Result<(), Refusal> {
     if headers.len() > headers.keys_len() {
-        check_repeated(headers, owned, is_http1)?;
+        check_repeated(headers, owned, version < Version::HTTP_2)?;
     }
     if !scan(headers, owned)? {
         return Ok(());

@@ -11,14 +11,10 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::exchange::{Asker, exchange};
+use super::exchange::{Asker, Services, exchange};
 use super::failure::Failure;
 use super::link::ServerLink;
-use crate::memory::{Held, MemoryBudget};
-use crate::upstream::Pool;
-
-/// What exchanges need of a worker.
-pub(crate) type Services<'a> = (&'a Rc<Pool>, &'a Arc<MemoryBudget>);
+use crate::memory::Held;
 
 /// One worker's connections to all tool servers, by name.
 #[derive(Debug, Default)]
@@ -177,11 +173,12 @@ impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         let cancel = self.asked.and_then(|(connected, id)| connected.cancel(id));
         let Some(cancel) = cancel else { return };
-        let (pool, memory) = (Rc::clone(self.services.0), Arc::clone(self.services.1));
+        let (pool, memory) = (Rc::clone(self.services.pool), Arc::clone(self.services.memory));
         let link = Arc::clone(self.link);
         spawn_local(async move {
             // Where it does not reach the server, nobody waits for the answer either.
-            let told = exchange((&pool, &memory), &link, cancel, Asker::default());
+            let services = Services { pool: &pool, memory: &memory };
+            let told = exchange(services, &link, cancel, Asker::default());
             let _ = timeout(link.timeout, told).await;
         });
     }

@@ -31,6 +31,13 @@ const END_OF_STREAM: Duration = Duration::from_secs(1);
 /// What a server is told about the request of the client: headers.
 pub(crate) type Trace = Vec<(HeaderName, HeaderValue)>;
 
+/// What exchanges need of a worker.
+#[derive(Clone, Copy)]
+pub(crate) struct Services<'a> {
+    pub(crate) pool: &'a Rc<Pool>,
+    pub(crate) memory: &'a Arc<MemoryBudget>,
+}
+
 /// For whom something is asked.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Asker<'a> {
@@ -46,7 +53,7 @@ pub(crate) struct Asker<'a> {
 /// # Errors
 /// There is no answer.
 pub(super) async fn exchange(
-    (pool, memory): (&Rc<Pool>, &Arc<MemoryBudget>),
+    services: Services<'_>,
     link: &ServerLink,
     outgoing: Outgoing,
     asker: Asker<'_>,
@@ -54,8 +61,8 @@ pub(super) async fn exchange(
     let chosen = link.upstream.choose(None, clock::now());
     let in_flight = chosen.ok_or(Failure::Unreachable)?;
     let id = outgoing.id;
-    let request = Box::new(request(link, outgoing, (&in_flight, asker.trace))?);
-    let sent = pool.send(in_flight.endpoint(), request).await;
+    let request = Box::new(request(link, outgoing, &in_flight, asker.trace)?);
+    let sent = services.pool.send(in_flight.endpoint(), request).await;
     let (response, connection) = sent.map_err(|error| match error {
         UpstreamError::Connect => Failure::Unreachable,
         UpstreamError::Broken(..) => Failure::Broken,
@@ -65,21 +72,24 @@ pub(super) async fn exchange(
     let mut reader = AnswerReader::new(id, &head, link.limit);
     let mut held = None;
     let decoder = Decoder::of_body(&parts.headers).map(|decoder| (decoder, link.limit));
-    let is_whole = read((&mut reader, asker), (&mut body, decoder), (memory, &mut held)).await?;
+    let is_whole = read(&mut reader, asker, &mut body, decoder, services.memory, &mut held).await?;
     let answer = reader.finish()?;
     if is_whole {
-        pool.release(in_flight.endpoint(), connection);
+        services.pool.release(in_flight.endpoint(), connection);
     } else {
-        spawn_local(drain(Rc::clone(pool), body, connection, in_flight));
+        spawn_local(drain(Rc::clone(services.pool), body, connection, in_flight));
     }
     Ok((answer, held))
 }
 
 /// Reads the answer. Whether the body is read to its end.
 async fn read(
-    (reader, asker): (&mut AnswerReader, Asker<'_>),
-    (body, mut decoder): (&mut Incoming, Option<(Decoder, usize)>),
-    (memory, held): (&Arc<MemoryBudget>, &mut Option<Held>),
+    reader: &mut AnswerReader,
+    asker: Asker<'_>,
+    body: &mut Incoming,
+    mut decoder: Option<(Decoder, usize)>,
+    memory: &Arc<MemoryBudget>,
+    held: &mut Option<Held>,
 ) -> Result<bool, Failure> {
     let mut size = 0;
     while let Some(frame) = body.frame().await {
@@ -142,7 +152,8 @@ fn head(status: u16, headers: &HeaderMap) -> Head<'_> {
 fn request(
     link: &ServerLink,
     outgoing: Outgoing,
-    (in_flight, trace): (&InFlightGuard, &[(HeaderName, HeaderValue)]),
+    in_flight: &InFlightGuard,
+    trace: &[(HeaderName, HeaderValue)],
 ) -> Result<Request<RequestBody>, Failure> {
     let mut request = Request::post(link.path.clone())
         .header(HOST, &in_flight.endpoint().host)

@@ -21,7 +21,7 @@ use crate::memory::Held;
 use crate::request_context::RequestContext;
 use crate::scrub::Reading;
 use crate::store_error::store_error;
-use crate::tool_server::{Asker, Failure, RunningCall, ServerLink};
+use crate::tool_server::{Asker, Failure, RunningCall, ServerLink, Services};
 
 /// A call as a client asks for it.
 pub(crate) struct ToolCall<'a> {
@@ -227,7 +227,7 @@ async fn run(
         Provider::Server { link, .. } => link,
     };
     worker.turns.step().await;
-    let services = (&worker.pool, &worker.state.memory);
+    let services = Services { pool: &worker.pool, memory: &worker.state.memory };
     let connection = worker.tools.to(link);
     let headers = tool.tool.param_headers(arguments);
     let progress = asker.progress.is_some();
@@ -250,7 +250,7 @@ async fn judged_result(
         400 | 415 => ErrorResponse::response_unreadable(error.message),
         _ => error,
     })?;
-    document::scrubbed(context, document, (Reading::Json, Source::Tool)).await
+    document::scrubbed(context, document, Reading::Json, Source::Tool).await
 }
 
 /// The same for an error of a server.

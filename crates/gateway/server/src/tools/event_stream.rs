@@ -114,7 +114,10 @@ impl EventBody {
         }
         match std::mem::replace(&mut self.state, State::Over) {
             State::Over => Poll::Ready(None),
-            State::Done(done) => Poll::Ready(Some(self.finish(*done))),
+            State::Done(done) => {
+                let (context, result) = *done;
+                Poll::Ready(Some(self.finish(context, result)))
+            }
             working @ State::Working(_) => {
                 self.state = working;
                 Poll::Pending
@@ -125,7 +128,8 @@ impl EventBody {
     /// The answer, and the end of the request.
     fn finish(
         &self,
-        (mut context, result): (Box<RequestContext>, HandlerResult),
+        mut context: Box<RequestContext>,
+        result: HandlerResult,
     ) -> Result<Bytes, BoxError> {
         let answer = match result
             .map_err(|error: ErrorResponse| {

@@ -45,14 +45,14 @@ struct Asked<'a> {
 pub(super) async fn serve(
     mut context: Box<RequestContext>,
     request: Box<Request<Incoming>>,
-    (needs_session, trace): (bool, Trace),
+    needs_session: bool,
+    trace: Trace,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     let events = Rc::<Events>::default();
     let told = Rc::clone(&events);
     let work = async move {
-        let asked = (needs_session, &trace, &*told);
-        let result = handle(&mut context, request, asked).await;
+        let result = handle(&mut context, request, needs_session, &trace, &told).await;
         (context, result)
     };
     event_stream::answer(Box::pin(work), events, format).await
@@ -61,7 +61,9 @@ pub(super) async fn serve(
 async fn handle(
     context: &mut RequestContext,
     request: Box<Request<Incoming>>,
-    (needs_session, trace, events): (bool, &Trace, &Events),
+    needs_session: bool,
+    trace: &Trace,
+    events: &Events,
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
     if parts.method == Method::DELETE && needs_session {
@@ -79,7 +81,7 @@ async fn handle(
     let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
     let admitted = mcp_server::read(&head.headers, &body).and_then(|(era, message)| {
-        let session = session_of(context, (era, needs_session), (&head, &message))?;
+        let session = session_of(context, era, needs_session, &head, &message)?;
         Ok((era, session, message))
     });
     match admitted {
@@ -103,8 +105,10 @@ async fn handle(
 /// The session that a message belongs to, which must be open and be that of whoever asks.
 fn session_of<'a>(
     context: &RequestContext,
-    (era, needs_session): (Era, bool),
-    (head, message): (&Head<'a>, &Message<'_>),
+    era: Era,
+    needs_session: bool,
+    head: &Head<'a>,
+    message: &Message<'_>,
 ) -> Result<Option<&'a str>, Refusal> {
     let id = match message {
         Message::Request(request) => Some(request.id.to_owned()),
@@ -183,7 +187,7 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
         }
         Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
     };
-    head.answer(context, (status, message), events)
+    head.answer(context, status, message, events)
 }
 
 /// Opens a session.
@@ -193,7 +197,7 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
         Ok(version) => version,
         Err(error) => {
             let message = rpc::failure(Some(request.id), &error);
-            return head.answer(context, (200, message), events);
+            return head.answer(context, 200, message, events);
         }
     };
     let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
@@ -205,7 +209,7 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
     };
     let result = mcp_server::initialized(version, &context.config.name);
     let message = rpc::success(request.id, &result);
-    let response = head.answer(context, (200, message), events)?;
+    let response = head.answer(context, 200, message, events)?;
     Ok(with_session(response, &session))
 }
 

@@ -56,7 +56,8 @@ impl<'a> Head<'a> {
     pub(super) fn answer(
         &self,
         context: &RequestContext,
-        (status, message): (u16, Vec<u8>),
+        status: u16,
+        message: Vec<u8>,
         events: &Events,
     ) -> HandlerResult {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);

@@ -8,7 +8,7 @@ use plimsoll_gateway_mcp::ServerState;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
-use crate::tool_server::{Failure, ServerLink};
+use crate::tool_server::{Failure, ServerLink, Services};
 use crate::worker::Worker;
 
 /// Time between two looks at a server that does not answer.
@@ -54,7 +54,7 @@ async fn look_at_all(worker: &Rc<Worker>) -> bool {
 
 async fn look_at(worker: Rc<Worker>, link: Arc<ServerLink>) {
     let connection = worker.tools.to(&link);
-    let services = (&worker.pool, &worker.state.memory);
+    let services = Services { pool: &worker.pool, memory: &worker.state.memory };
     let listed = timeout(link.timeout, connection.list(services)).await;
     let listed = listed.unwrap_or(Err(Failure::TimedOut));
     worker.state.tools.note(&link, listed.map_err(|failure| failure.reason()));

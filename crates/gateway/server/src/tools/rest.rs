@@ -22,7 +22,7 @@ use crate::respond::{
     HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
 };
 use crate::spec::{Secret, ToolProtocolSpec, ToolServerSpec};
-use crate::tool_server::{Asker, Connection, Failure, ServerLink, ToolLayer, Trace};
+use crate::tool_server::{Asker, Connection, Failure, ServerLink, Services, ToolLayer, Trace};
 
 /// Most servers of a gateway.
 const MAX_SERVERS: usize = 256;
@@ -87,7 +87,7 @@ async fn register(
     if known.servers().len() >= MAX_SERVERS {
         return Err(ErrorResponse::bad_request(format!("there are {MAX_SERVERS} servers already")));
     }
-    let services = (&context.worker.pool, &state.memory);
+    let services = Services { pool: &context.worker.pool, memory: &state.memory };
     let connection = Connection::new(&link);
     let listed = timeout(link.timeout, connection.list(services)).await;
     let tools = listed.unwrap_or(Err(Failure::TimedOut));

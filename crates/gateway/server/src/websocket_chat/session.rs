@@ -169,15 +169,15 @@ impl Session {
     }
 
     async fn send_chat(&self, context: Box<RequestContext>, body: Bytes) -> Response<ResponseBody> {
-        let request = (self.parts(), body);
-        Box::pin(llm::serve_chat(context, request, &self.chat.proxy, ErrorFormat::Typed)).await
+        let (parts, format) = (self.parts(), ErrorFormat::Typed);
+        Box::pin(llm::serve_chat(context, parts, body, &self.chat.proxy, format)).await
     }
 
     /// A message is a request of its own, with what is known from the handshake.
     fn context(&self, bytes: usize) -> Box<RequestContext> {
         let (worker, config) = (&self.worker, self.worker.config());
-        let from = (&Method::POST, self.client);
-        let mut context = RequestContext::new(worker, &config, &self.route, from);
+        let mut context =
+            RequestContext::new(worker, &config, &self.route, &Method::POST, self.client);
         context.identity = self.identity.clone();
         (context.path, context.user_agent, context.request_id) = self.request.clone();
         context.bytes_received = bytes as u64;
@@ -190,8 +190,8 @@ impl Session {
             return Ok(());
         }
         let caller = Caller { address: self.client.ip(), identity: Some(&self.identity) };
-        let services = (&worker.store, worker.metrics());
-        rate_limit::check(&config.limits, &caller, services, &mut Vec::new()).await
+        let metrics = worker.metrics();
+        rate_limit::check(&config.limits, &caller, &worker.store, metrics, &mut Vec::new()).await
     }
 
     fn parts(&self) -> Parts {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::support::client::{get, post, send};
-use super::support::provider::Provider;
+use super::support::provider::{AnswerKind, Provider};
 use super::support::{CHAT, llm, metric, question, sleep_ms, streamed, until};
 
 fn rows(path: &Path) -> Vec<Value> {
@@ -163,7 +163,7 @@ fn the_row_of_an_aborted_response_has_the_usage_counted_so_far() {
     let path = folder.path().join("audit");
     let provider = Provider::start(|seen, wire| {
         wire.stream()?;
-        let frames = super::support::provider::frames(seen, &["x".to_owned()], (false, false));
+        let frames = super::support::provider::frames(seen, &["x".to_owned()], AnswerKind::Text);
         frames[..3].iter().try_for_each(|frame| wire.frame(frame))?;
         Err(std::io::Error::other("enough"))
     });

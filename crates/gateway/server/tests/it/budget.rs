@@ -6,7 +6,7 @@ use plimsoll_gateway_server::Gateway;
 use serde_json::{Value, json};
 
 use super::support::client::{get, post, send};
-use super::support::provider::{Provider, frames};
+use super::support::provider::{AnswerKind, Provider, frames};
 use super::support::{CHAT, MESSAGES, llm, question, sleep_ms, streamed, until, with};
 
 fn budget(gateway: &Gateway, tenant: &str) -> Value {
@@ -103,7 +103,7 @@ fn failures_and_cache_hits_cost_nothing() {
 fn a_cancelled_stream_pays_for_the_tokens_that_passed() {
     let provider = Provider::start(|seen, wire| {
         wire.stream()?;
-        let frames = frames(seen, &["one".to_owned()], (false, false));
+        let frames = frames(seen, &["one".to_owned()], AnswerKind::Text);
         for _ in 0..20 {
             wire.frame(&frames[1])?;
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 
 use super::support::client::{post, send};
-use super::support::provider::{Provider, answer, frames};
+use super::support::provider::{AnswerKind, Provider, answer, frames};
 use super::support::{
     CHAT, MESSAGES, crowd, gateway, llm, metric, question, sleep_ms, streamed, until, with,
 };
@@ -101,7 +101,7 @@ fn when_the_first_client_disconnects_another_request_takes_over() {
         }
         wire.stream()?;
         // Until the gateway disconnects.
-        let frame = &frames(seen, &["half".to_owned()], (false, false))[0];
+        let frame = &frames(seen, &["half".to_owned()], AnswerKind::Text)[0];
         for _ in 0..1_000 {
             wire.frame(frame)?;
             sleep_ms(5);
@@ -133,7 +133,7 @@ fn errors_and_truncated_responses_are_not_cached() {
             return wire.json(500, &json!({"error": {"message": "ill", "type": "server_error"}}));
         }
         wire.stream()?;
-        wire.frame(&frames(seen, &["half".to_owned()], (false, false))[1])?;
+        wire.frame(&frames(seen, &["half".to_owned()], AnswerKind::Text)[1])?;
         Err(io::Error::other("enough"))
     });
     let gateway = llm(provider.addr, "cache: {}");
@@ -154,7 +154,7 @@ fn errors_and_truncated_responses_are_not_cached() {
 fn a_stream_that_ends_before_its_last_event_is_not_cached() {
     let provider = Provider::start(|seen, wire| {
         wire.stream()?;
-        wire.frame(&frames(seen, &["half".to_owned()], (false, false))[1])?;
+        wire.frame(&frames(seen, &["half".to_owned()], AnswerKind::Text)[1])?;
         wire.end()
     });
     let gateway = llm(provider.addr, "cache: {}");
@@ -220,7 +220,7 @@ fn who_waits_too_long_for_an_equal_question_asks_for_itself() {
         let whole = json!({"choices": [{"finish_reason": "stop", "message": {"content": "hi"}}]});
         let is_first = seen.header("x-b3-sampled") == Some("1");
         if seen.json()["stream"] == true {
-            let frames = frames(seen, &["Hello".to_owned()], (false, false));
+            let frames = frames(seen, &["Hello".to_owned()], AnswerKind::Text);
             wire.stream()?;
             wire.frame(&frames[0])?;
             if is_first {
@@ -279,7 +279,7 @@ fn an_answer_is_kept_as_its_headers_say() {
         let provider = Provider::start(move |_, wire| {
             let whole =
                 json!({"choices": [{"finish_reason": "stop", "message": {"content": "hi"}}]});
-            wire.with(200, ("application/json", lines), &whole.to_string())
+            wire.with(200, "application/json", lines, &whole.to_string())
         });
         let gateway = llm(provider.addr, "cache: {}");
         assert_eq!(post(gateway.addr(), CHAT, &[], &question("x")).header("x-cache"), Some("miss"));

@@ -189,7 +189,11 @@ fn equal_dialects_pass_byte_for_byte() {
         let seen = provider.seen().pop().unwrap();
         assert_eq!(seen.body, body);
         let pieces = ["Hello".to_owned(), " there".to_owned()];
-        let frames = super::support::provider::frames(&seen, &pieces, (false, false));
+        let frames = super::support::provider::frames(
+            &seen,
+            &pieces,
+            super::support::provider::AnswerKind::Text,
+        );
         assert_eq!(reply.frames(), frames);
     }
 }
@@ -242,7 +246,11 @@ fn a_stream_truncated_by_the_upstream_is_truncated_for_the_caller() {
     let provider = Provider::start(|seen, wire| {
         wire.stream()?;
         let pieces = ["Hello".to_owned(), " there".to_owned()];
-        let frames = super::support::provider::frames(seen, &pieces, (false, false));
+        let frames = super::support::provider::frames(
+            seen,
+            &pieces,
+            super::support::provider::AnswerKind::Text,
+        );
         for frame in &frames[..3] {
             wire.frame(frame)?;
         }

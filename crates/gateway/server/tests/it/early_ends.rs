@@ -7,7 +7,7 @@ use plimsoll_gateway_server::Gateway;
 use serde_json::Value;
 
 use super::support::client::{post, send};
-use super::support::provider::{Provider, ReceivedRequest, ResponseWriter, frames};
+use super::support::provider::{AnswerKind, Provider, ReceivedRequest, ResponseWriter, frames};
 use super::support::{CHAT, MESSAGES, gateway, sleep_ms, streamed, until};
 
 /// What a provider does after the first half of its events.
@@ -26,7 +26,7 @@ fn provider(then: Then) -> Provider {
 }
 
 fn answer(seen: &ReceivedRequest, wire: &mut ResponseWriter, then: Then) -> io::Result<()> {
-    let events = frames(seen, &["Hello".to_owned(), " there".to_owned()], (false, false));
+    let events = frames(seen, &["Hello".to_owned(), " there".to_owned()], AnswerKind::Text);
     wire.stream()?;
     for event in &events[..events.len() / 2] {
         wire.frame(event)?;

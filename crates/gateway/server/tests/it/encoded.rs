@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use serde_json::{Value, json};
 
 use super::support::client::{ask, get, post, send};
-use super::support::provider::{Provider, frames};
+use super::support::provider::{AnswerKind, Provider, frames};
 use super::support::{CHAT, MESSAGES, gateway, llm, question, streamed, until, with};
 
 const CODINGS: [&str; 4] = ["identity", "gzip", "deflate", "zstd"];
@@ -41,7 +41,7 @@ fn compressing() -> Provider {
         let coding = words.split(' ').next().unwrap();
         let text = "write to ann.lee@example.com";
         let (kind, body) = if ask["stream"] == true {
-            ("text/event-stream", frames(seen, &[text.to_owned()], (false, false)).concat())
+            ("text/event-stream", frames(seen, &[text.to_owned()], AnswerKind::Text).concat())
         } else {
             let message = json!({"role": "assistant", "content": text});
             let whole = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",

@@ -21,13 +21,13 @@ routes:
 #[test]
 #[ignore = "installs the official SDKs from the package registries"]
 fn the_official_clients_get_what_the_provider_gives_them_itself() {
-    let provider = SdkServer::start(("llm", "llm_provider.py"), &[]);
+    let provider = SdkServer::start("llm", "llm_provider.py", &[]);
     let same = before(provider.port, "openai", "anthropic");
     let crossed = before(provider.port, "anthropic", "openai");
     let urls = [same.addr(), crossed.addr()].map(|addr| format!("http://{addr}"));
     let urls = format!("http://127.0.0.1:{},{}", provider.port, urls.join(","));
-    for client in [("llm", "gateway_llm.py"), ("node", "gateway_llm.mjs")] {
+    for (sdk, client) in [("llm", "gateway_llm.py"), ("node", "gateway_llm.mjs")] {
         // 40 conversations by two SDKs, whole and streamed, through two gateways.
-        assert_eq!(run_client(client, &urls).trim(), "40 320", "{client:?}");
+        assert_eq!(run_client(sdk, client, &urls).trim(), "40 320", "{client:?}");
     }
 }

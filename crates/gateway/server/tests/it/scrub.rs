@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::support::client::post;
-use super::support::provider::{Provider, frames};
+use super::support::provider::{AnswerKind, Provider, frames};
 use super::support::{CHAT, MESSAGES, gateway, llm, question, streamed, with};
 
 const PIECES: [&str; 5] =
@@ -50,7 +50,7 @@ fn frames_without_personal_data_pass_one_by_one() {
         let gateway = with(provider.addr, upstream, "scrub: {}");
         let reply = post(gateway.addr(), path, &[], &streamed("hi"));
         let seen = provider.seen().pop().unwrap();
-        assert_eq!(reply.frames(), frames(&seen, &pieces, (false, false)), "{path}");
+        assert_eq!(reply.frames(), frames(&seen, &pieces, AnswerKind::Text), "{path}");
         let (bare, scrubbed) = (with(provider.addr, upstream, ""), &gateway);
         let whole = |gateway: &plimsoll_gateway_server::Gateway| {
             post(gateway.addr(), path, &[], &question("hi")).text()
@@ -69,7 +69,7 @@ fn a_word_at_the_end_of_a_delta_is_sent_with_the_next_one() {
         let reply = post(gateway.addr(), path, &[], &streamed("hi"));
         assert_eq!(text(&reply.frames()), pieces.concat(), "{path}");
         let seen = provider.seen().pop().unwrap();
-        let count = frames(&seen, &pieces.map(str::to_owned), (false, false)).len();
+        let count = frames(&seen, &pieces.map(str::to_owned), AnswerKind::Text).len();
         let more = reply.frames().len() - count;
         assert!(more <= 1, "{path}: {more} frames more, of what was held back at the end");
     }

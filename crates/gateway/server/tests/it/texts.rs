@@ -156,7 +156,7 @@ fn json_of_any_spelling_is_read_as_json_on_any_route() {
 #[test]
 fn lines_of_json_are_passed_on_as_they_come() {
     let provider = Provider::start(|_, wire| {
-        wire.with(200, ("application/x-ndjson", ""), "{\"a\":\"ann@example.com\"}\n{\"b\":1}\n")
+        wire.with(200, "application/x-ndjson", "", "{\"a\":\"ann@example.com\"}\n{\"b\":1}\n")
     });
     let reply = get(everything(&provider, "scrub: {}").addr(), "/x");
     assert_eq!(reply.text(), "{\"a\":\"[REDACTED]\"}\n{\"b\":1}\n");
@@ -184,7 +184,7 @@ fn what_cannot_be_read_is_refused_or_passes() {
     ];
     for (kind_of, header, body) in rows {
         let header = header.to_owned();
-        let provider = Provider::start(move |_, wire| wire.with(200, (kind_of, &header), body));
+        let provider = Provider::start(move |_, wire| wire.with(200, kind_of, &header, body));
         for path in ["/x", CHAT] {
             let closed = if path == CHAT {
                 llm(provider.addr, "scrub: {}")
@@ -228,8 +228,8 @@ fn upstreams_are_asked_for_whole_answers_that_are_not_encoded() {
 #[test]
 fn answers_without_a_body_need_no_type() {
     let provider = Provider::start(|seen, wire| match seen.path.as_str() {
-        "/gone" => wire.with(204, ("application/octet-stream", ""), ""),
-        _ => wire.with(304, ("application/octet-stream", ""), ""),
+        "/gone" => wire.with(204, "application/octet-stream", "", ""),
+        _ => wire.with(304, "application/octet-stream", "", ""),
     });
     let gateway = everything(&provider, "scrub: {}");
     assert_eq!(get(gateway.addr(), "/gone").status, 204);

@@ -73,7 +73,7 @@ fn replay(name: &str, layers: &str) {
     for request in recorded(name) {
         let (asked, agent) = (request.json(), agent(&request));
         let current = tasks.get(agent).map(String::as_str);
-        let reply = raw(gateway.addr(), &request.bytes("", (task(&asked), current))).reply();
+        let reply = raw(gateway.addr(), &request.bytes("", task(&asked), current)).reply();
         assert_eq!((reply.status, reply.broken), (200, false), "{name}: {reply:?}");
         let answers = documents(&reply);
         let last = answers.last().unwrap();

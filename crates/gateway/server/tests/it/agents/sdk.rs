@@ -13,8 +13,8 @@ const CLIENTS: [(&str, &str); 2] = [("a2a", "gateway_a2a.py"), ("node", "gateway
 #[test]
 #[ignore = "installs the official SDK from the package registry"]
 fn the_official_clients_talk_to_the_official_agents_through_the_gateway() {
-    for agent in AGENTS {
-        let agent = SdkServer::start(agent, &[]);
+    for (sdk, agent) in AGENTS {
+        let agent = SdkServer::start(sdk, agent, &[]);
         for client in CLIENTS {
             for layers in ["", "policy: {}\nscrub: {}\n"] {
                 talk(&agent, client, layers);
@@ -30,7 +30,7 @@ fn talk(agent: &SdkServer, client: (&str, &str), layers: &str) {
          allow: {{'*': ['*']}}}}}}",
         agent.port
     ));
-    let counted = run_client(client, &format!("http://{}", gateway.addr()));
+    let counted = run_client(client.0, client.1, &format!("http://{}", gateway.addr()));
     let counted: u64 = counted.trim().parse().unwrap();
     until("all are counted", || gateway.served() >= counted);
     assert_eq!(gateway.served(), counted, "the gateway saw each of its requests");

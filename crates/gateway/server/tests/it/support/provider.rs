@@ -104,14 +104,15 @@ pub(crate) struct ResponseWriter(TcpStream);
 
 impl ResponseWriter {
     pub(crate) fn whole(&mut self, status: u16, kind: &str, body: &str) -> io::Result<()> {
-        self.with(status, (kind, ""), body)
+        self.with(status, kind, "", body)
     }
 
     /// With further lines of the head.
     pub(crate) fn with(
         &mut self,
         status: u16,
-        (kind, lines): (&str, &str),
+        kind: &str,
+        lines: &str,
         body: &str,
     ) -> io::Result<()> {
         let length = match status {
@@ -162,6 +163,34 @@ impl ResponseWriter {
     }
 }
 
+/// What an answer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerKind {
+    Text,
+    ToolCall,
+    /// A text that is cut off at the limit of tokens.
+    CutShort,
+}
+
+impl AnswerKind {
+    /// The kind that the texts of a request ask for.
+    fn asked_by(seen: &ReceivedRequest) -> Self {
+        if seen.body.contains("be cut short") {
+            return Self::CutShort;
+        }
+        if seen.body.contains("use the tool") { Self::ToolCall } else { Self::Text }
+    }
+
+    /// Why the answer ended, in the words of a dialect.
+    const fn reason<'a>(self, text: &'a str, tool_call: &'a str, cut_short: &'a str) -> &'a str {
+        match self {
+            Self::Text => text,
+            Self::ToolCall => tool_call,
+            Self::CutShort => cut_short,
+        }
+    }
+}
+
 /// Writes an answer: 7 prompt tokens, 5 completion tokens.
 pub(crate) fn answer(
     seen: &ReceivedRequest,
@@ -169,59 +198,52 @@ pub(crate) fn answer(
     pieces: &[String],
 ) -> io::Result<()> {
     let ask = seen.json();
-    let tool = seen.body.contains("use the tool");
-    let long = seen.body.contains("be cut short");
+    let kind = AnswerKind::asked_by(seen);
     if ask["stream"] == true {
         wire.stream()?;
-        for frame in frames(seen, pieces, (tool, long)) {
+        for frame in frames(seen, pieces, kind) {
             wire.frame(&frame)?;
         }
         return wire.end();
     }
-    wire.json(200, &whole(&seen.path, &pieces.concat(), (tool, long)))
+    wire.json(200, &whole(&seen.path, &pieces.concat(), kind))
 }
 
-fn whole(path: &str, text: &str, (tool, long): (bool, bool)) -> Value {
+fn whole(path: &str, text: &str, kind: AnswerKind) -> Value {
     if path == "/v1/messages" {
-        let content = if tool {
+        let content = if kind == AnswerKind::ToolCall {
             json!({"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Oslo"}})
         } else {
             json!({"type": "text", "text": text})
         };
-        let stop = if tool { "tool_use" } else { "end_turn" };
-        let stop = if long { "max_tokens" } else { stop };
+        let stop = kind.reason("end_turn", "tool_use", "max_tokens");
         return json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
             "content": [content], "stop_reason": stop, "stop_sequence": null,
             "usage": {"input_tokens": 7, "output_tokens": 5}});
     }
-    let message = if tool {
+    let message = if kind == AnswerKind::ToolCall {
         json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_1",
             "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}}]})
     } else {
         json!({"role": "assistant", "content": text})
     };
-    let stop = if tool { "tool_calls" } else { "stop" };
-    let stop = if long { "length" } else { stop };
+    let stop = kind.reason("stop", "tool_calls", "length");
     json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": stop}],
         "usage": {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}})
 }
 
 /// The frames of a streamed answer.
-pub(crate) fn frames(
-    seen: &ReceivedRequest,
-    pieces: &[String],
-    (tool, long): (bool, bool),
-) -> Vec<String> {
+pub(crate) fn frames(seen: &ReceivedRequest, pieces: &[String], kind: AnswerKind) -> Vec<String> {
     if seen.path == "/v1/messages" {
-        return anthropic(pieces, (tool, long));
+        return anthropic(pieces, kind);
     }
     let usage = seen.json()["stream_options"]["include_usage"] == true;
-    openai(pieces, (tool, long), usage)
+    openai(pieces, kind, usage)
 }
 
-fn anthropic(pieces: &[String], (tool, long): (bool, bool)) -> Vec<String> {
-    let start = if tool {
+fn anthropic(pieces: &[String], kind: AnswerKind) -> Vec<String> {
+    let start = if kind == AnswerKind::ToolCall {
         json!({"type": "tool_use", "id": "call_1", "name": "weather", "input": {}})
     } else {
         json!({"type": "text", "text": ""})
@@ -232,7 +254,7 @@ fn anthropic(pieces: &[String], (tool, long): (bool, bool)) -> Vec<String> {
             "stop_sequence": null, "usage": {"input_tokens": 7, "output_tokens": 1}}}),
         json!({"type": "content_block_start", "index": 0, "content_block": start}),
     ];
-    let deltas: Vec<Value> = if tool {
+    let deltas: Vec<Value> = if kind == AnswerKind::ToolCall {
         let parts = ["{\"city\":", "\"Oslo\"}"];
         parts.map(|part| json!({"type": "input_json_delta", "partial_json": part})).into()
     } else {
@@ -243,8 +265,7 @@ fn anthropic(pieces: &[String], (tool, long): (bool, bool)) -> Vec<String> {
             .into_iter()
             .map(|delta| json!({"type": "content_block_delta", "index": 0, "delta": delta})),
     );
-    let stop = if tool { "tool_use" } else { "end_turn" };
-    let stop = if long { "max_tokens" } else { stop };
+    let stop = kind.reason("end_turn", "tool_use", "max_tokens");
     events.push(json!({"type": "content_block_stop", "index": 0}));
     events.push(json!({"type": "message_delta",
         "delta": {"stop_reason": stop, "stop_sequence": null}, "usage": {"output_tokens": 5}}));
@@ -254,13 +275,13 @@ fn anthropic(pieces: &[String], (tool, long): (bool, bool)) -> Vec<String> {
     events.into_iter().map(frame).collect()
 }
 
-fn openai(pieces: &[String], (tool, long): (bool, bool), usage: bool) -> Vec<String> {
+fn openai(pieces: &[String], kind: AnswerKind, usage: bool) -> Vec<String> {
     let chunk = |delta: Value, stop: Value| {
         json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
             "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]})
     };
     let mut events = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
-    if tool {
+    if kind == AnswerKind::ToolCall {
         let call = |call: Value| chunk(json!({"tool_calls": [call]}), Value::Null);
         events.push(call(json!({"index": 0, "id": "call_1", "type": "function",
             "function": {"name": "weather", "arguments": ""}})));
@@ -270,8 +291,7 @@ fn openai(pieces: &[String], (tool, long): (bool, bool), usage: bool) -> Vec<Str
     } else {
         events.extend(pieces.iter().map(|text| chunk(json!({"content": text}), Value::Null)));
     }
-    let stop = if tool { "tool_calls" } else { "stop" };
-    let stop = if long { "length" } else { stop };
+    let stop = kind.reason("stop", "tool_calls", "length");
     events.push(chunk(json!({}), json!(stop)));
     if usage {
         events.push(json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,

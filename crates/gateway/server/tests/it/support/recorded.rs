@@ -53,7 +53,7 @@ impl Recorded {
 
     /// The bytes with a further header, and with another text in place of one that the server had
     /// made then.
-    pub(crate) fn bytes(&self, header: &str, (old, new): (Option<&str>, Option<&str>)) -> Vec<u8> {
+    pub(crate) fn bytes(&self, header: &str, old: Option<&str>, new: Option<&str>) -> Vec<u8> {
         let replaced = |text: &str| match (old, new) {
             (Some(old), Some(new)) => text.replace(old, new),
             _ => text.to_owned(),

@@ -14,7 +14,7 @@ fn script(sdk: &str, name: &str) -> Command {
 
 /// What a client printed, which got this URL.
 #[expect(clippy::print_stdout, reason = "it says what it did")]
-pub(crate) fn run_client((sdk, name): (&str, &str), url: &str) -> String {
+pub(crate) fn run_client(sdk: &str, name: &str, url: &str) -> String {
     let output = script(sdk, name).arg(url).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {error}");
@@ -30,7 +30,7 @@ pub(crate) struct SdkServer {
 }
 
 impl SdkServer {
-    pub(crate) fn start((sdk, name): (&str, &str), args: &[&str]) -> Self {
+    pub(crate) fn start(sdk: &str, name: &str, args: &[&str]) -> Self {
         let mut command = script(sdk, name);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();

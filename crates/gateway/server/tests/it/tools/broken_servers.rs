@@ -99,7 +99,7 @@ fn misbehave(tool: &str, seen: &ReceivedRequest, wire: &mut ResponseWriter) -> s
         }
         "closed" => Err(std::io::ErrorKind::ConnectionReset.into()),
         "accepted" => wire.whole(202, json_kind, ""),
-        "moved" => wire.with(307, ("text/plain", "location: http://127.0.0.1:1/\r\n"), ""),
+        "moved" => wire.with(307, "text/plain", "location: http://127.0.0.1:1/\r\n", ""),
         "status" => wire.whole(503, "text/plain", "busy"),
         "silent" => {
             sleep_ms(3_000);

@@ -26,7 +26,7 @@ fn slow(protocol: &str) -> (Mock, Gateway) {
 }
 
 /// A call that has reached the server.
-fn call_in_flight((mock, gateway): (&Mock, &Gateway), session: &str) -> PendingRequest {
+fn call_in_flight(mock: &Mock, gateway: &Gateway, session: &str) -> PendingRequest {
     let call = json!({"jsonrpc": "2.0", "id": "c 1", "method": "tools/call",
         "params": {"name": "slow", "arguments": {}}});
     let headers = [RETAIL, ("mcp-session-id", session)];
@@ -57,7 +57,7 @@ fn a_call_that_its_client_cancels_ends_at_the_server() {
     for (protocol, told) in [("sessions", 1), ("stateless", 0)] {
         let (mock, gateway) = slow(protocol);
         let session = open_session(&gateway);
-        let pending = call_in_flight((&mock, &gateway), &session);
+        let pending = call_in_flight(&mock, &gateway, &session);
         let cancel = |session: &str, id: Value| {
             let body = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
                 "params": {"requestId": id, "reason": "enough"}});
@@ -87,6 +87,6 @@ fn a_call_that_its_client_cancels_ends_at_the_server() {
 fn a_server_with_sessions_is_told_when_nobody_waits_any_more() {
     let (mock, gateway) = slow("sessions");
     let session = open_session(&gateway);
-    drop(call_in_flight((&mock, &gateway), &session));
+    drop(call_in_flight(&mock, &gateway, &session));
     end_of_call(&mock, 1);
 }

@@ -41,8 +41,8 @@ fn recorded_clients_are_answered_and_their_calls_reach_the_server_once() {
         let mut session = None;
         let mut calls = 0;
         for request in recorded(name) {
-            let known = (request.header("mcp-session-id"), session.as_deref());
-            let bytes = request.bytes("x-tenant-id: retail\r\n", known);
+            let known = request.header("mcp-session-id");
+            let bytes = request.bytes("x-tenant-id: retail\r\n", known, session.as_deref());
             let reply = raw(gateway.addr(), &bytes).reply();
             let answer = documents(&reply).pop().unwrap_or_default();
             let code = answer["error"]["code"].as_i64();
@@ -112,7 +112,7 @@ fn replay(name: &str, sessions: bool) -> Provider {
         let session = answer.header("mcp-session-id");
         let lines = session.map(|session| format!("mcp-session-id: {session}\r\n"));
         let kind = answer.header("content-type").unwrap_or("text/plain");
-        wire.with(answer.status(), (kind, &lines.unwrap_or_default()), &body)
+        wire.with(answer.status(), kind, &lines.unwrap_or_default(), &body)
     })
 }
 

@@ -27,7 +27,7 @@ fn the_official_clients_work_in_both_eras() {
             "name: front",
         );
         up(&gateway);
-        let printed = run_client(script, &format!("http://{}/mcp", gateway.addr()));
+        let printed = run_client(script.0, script.1, &format!("http://{}/mcp", gateway.addr()));
         assert_eq!(printed.lines().collect::<Vec<_>>(), versions);
         drop(gateway);
         // In each: 3 of `say` with text, 1 without, 1 of `failing`, 1 of `sad`.
@@ -48,7 +48,7 @@ fn the_official_servers_work_behind_the_gateway() {
     ] {
         for form in ["json", "events"] {
             let args: Vec<_> = [form].into_iter().chain(line).collect();
-            let server = SdkServer::start(script, &args);
+            let server = SdkServer::start(script.0, script.1, &args);
             for protocol in protocols {
                 let case = format!("{} {line:?} {form} {protocol}", script.1);
                 use_tools(server.port, protocol, &case);
