@@ -132,11 +132,12 @@ const ARGUMENTS_CLOSE: &[u8] = br#""}"#;
 
 /// The bytes of some tokens of a text: four for each, but no character is cut.
 fn bytes_of(text: &str, tokens: Range<u32>) -> Range<usize> {
-    let place = |token: u32| {
-        let at = (token as usize).saturating_mul(WORD_BYTES).min(text.len());
-        (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-    };
-    place(tokens.start)..place(tokens.end)
+    place_of(text, tokens.start)..place_of(text, tokens.end)
+}
+
+fn place_of(text: &str, token: u32) -> usize {
+    let at = (token as usize).saturating_mul(WORD_BYTES).min(text.len());
+    text.floor_char_boundary(at)
 }
 
 /// Splits `tokens` output tokens into sections: first `reasoning` tokens of reasoning, then text or

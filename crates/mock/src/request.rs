@@ -94,20 +94,21 @@ impl<'a> ApiRequest<'a> {
     }
 }
 
+/// Whether the text ends with `[` and a UUID.
+fn ends_with_id(text: &[u8]) -> bool {
+    const UUID: usize = 36;
+    let Some((before, id)) = text.split_last_chunk::<UUID>() else { return false };
+    before.ends_with(b"[")
+        && id.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
 /// The part of a text behind the last `[UUID]` in it; all of it where there is none.
 pub(crate) fn behind_id(text: &str) -> &str {
-    const UUID: usize = 36;
-    let is_id = |end: &usize| {
-        let Some(start) = end.checked_sub(UUID) else { return false };
-        let opened = start.checked_sub(1).is_some_and(|at| text.as_bytes()[at] == b'[');
-        opened
-            && text.as_bytes()[start..*end].iter().enumerate().all(|(at, byte)| match at {
-                8 | 13 | 18 | 23 => *byte == b'-',
-                _ => byte.is_ascii_hexdigit(),
-            })
-    };
     let ends = text.bytes().enumerate().rev().filter(|(_, byte)| *byte == b']');
-    let end = ends.map(|(end, _)| end).find(is_id);
+    let end = ends.map(|(end, _)| end).find(|end| ends_with_id(&text.as_bytes()[..*end]));
     end.map_or(text, |end| text[end + 1..].trim_start())
 }
 

@@ -76,10 +76,9 @@ impl ConnectionTimes {
     /// When the current request was received so far. If a pipelined request came in the same read
     /// as the one before it, that read's time counts.
     pub(crate) fn reception(&self) -> Reception {
-        let or = |time: &Cell<u64>, default| if time.get() == 0 { default } else { time.get() };
         let last_read = self.last_read.get();
-        let first_read = or(&self.first_read, last_read);
-        let arrived = or(&self.arrived, first_read);
+        let first_read = known_or(self.first_read.get(), last_read);
+        let arrived = known_or(self.arrived.get(), first_read);
         Reception { connection: self.connection, arrived, first_read, last_read }
     }
 
@@ -229,4 +228,9 @@ impl Drop for TimedStream {
             let _ = self.io.inner().set_zero_linger();
         }
     }
+}
+
+/// A time, or another where it is not known.
+const fn known_or(time: u64, other: u64) -> u64 {
+    if time == 0 { other } else { time }
 }

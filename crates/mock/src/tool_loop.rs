@@ -112,18 +112,19 @@ impl ToolTurn {
 
 fn calls(tool_loop: &ToolLoop, names: &[String], round: u32, rng: RequestRng) -> Vec<ToolCall> {
     let mut words = Words::new(rng);
-    let call = |index: u32| {
+    let mut calls = Vec::new();
+    for index in 0..tool_loop.parallel {
         let place = u64::from(round) * u64::from(tool_loop.parallel) + u64::from(index);
         // Less than the number of names, which is an index.
         let name = usize::try_from(place % names.len() as u64).unwrap_or(0);
-        ToolCall {
+        calls.push(ToolCall {
             id: mixed(rng.id(), place),
             // A string always has a JSON form.
             name: serde_json::to_string(&names[name]).unwrap_or_default(),
             arguments: Some(arguments(&tool_loop.arguments, &mut words)),
-        }
-    };
-    (0..tool_loop.parallel).map(call).collect()
+        });
+    }
+    calls
 }
 
 fn arguments(arguments: &ToolArguments, words: &mut Words) -> String {

@@ -157,15 +157,14 @@ impl<'a> RawMembers<'a> {
     }
 
     fn settings(&self) -> Settings<'a> {
-        let json = |raw: Option<&'a RawValue>| raw.map(RawValue::get);
         Settings {
-            stream: json(self.stream),
-            stream_options: json(self.stream_options),
-            max_tokens: json(self.max_tokens),
-            max_completion_tokens: json(self.max_completion_tokens),
-            max_output_tokens: json(self.max_output_tokens),
-            n: json(self.n),
-            tools: json(self.tools),
+            stream: self.stream.map(RawValue::get),
+            stream_options: self.stream_options.map(RawValue::get),
+            max_tokens: self.max_tokens.map(RawValue::get),
+            max_completion_tokens: self.max_completion_tokens.map(RawValue::get),
+            max_output_tokens: self.max_output_tokens.map(RawValue::get),
+            n: self.n.map(RawValue::get),
+            tools: self.tools.map(RawValue::get),
         }
     }
 }

@@ -262,12 +262,10 @@ impl EventMatcher {
 
     /// The bytes of the event's content; `None` if it has none.
     fn content_bytes(&self, event: &[u8]) -> Option<usize> {
-        let text = |value: &[u8]| Some(string_bytes(value)).filter(|bytes| *bytes > 0);
-        let list = |value: &[u8]| value.starts_with(b"[").then_some(value.len());
-        let found = value_after(&self.content, event).and_then(text);
+        let found = value_after(&self.content, event).and_then(text_bytes);
         found.or_else(|| {
             let mut others = self.other_content.iter().filter_map(|name| value_after(name, event));
-            others.find_map(|value| text(value).or_else(|| list(value)))
+            others.find_map(|value| text_bytes(value).or_else(|| list_bytes(value)))
         })
     }
 
@@ -323,6 +321,16 @@ fn event_name(event: &[u8]) -> Option<&[u8]> {
     let name = event.strip_prefix(b"event:")?;
     let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
     Some(name[..end].trim_ascii())
+}
+
+/// The bytes of a text that is not empty.
+fn text_bytes(value: &[u8]) -> Option<usize> {
+    Some(string_bytes(value)).filter(|bytes| *bytes > 0)
+}
+
+/// The bytes of a list.
+fn list_bytes(value: &[u8]) -> Option<usize> {
+    value.starts_with(b"[").then_some(value.len())
 }
 
 /// The bytes of a JSON string, as it is escaped; 0 for any other value.

@@ -123,14 +123,18 @@ impl<'a> Tokens<'a> {
     }
 
     fn scalar(&mut self, start: usize) -> Result<Token<'a>, Unreadable> {
-        let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| part(byte)).count();
+        let length = rest.iter().take_while(|byte| is_scalar_byte(**byte)).count();
         let scalar = self.text.get(start..start + length).filter(|scalar| !scalar.is_empty());
         let scalar = scalar.filter(|scalar| is_scalar(scalar)).ok_or(Unreadable::Json)?;
         self.at = start + length;
         Ok(Token::Scalar(scalar, start..self.at))
     }
+}
+
+/// Whether a number or a constant may contain a byte.
+const fn is_scalar_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
 /// Whether a word is a number or a constant, as lenient readers take them.

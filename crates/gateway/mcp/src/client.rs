@@ -91,15 +91,15 @@ impl Connected {
     /// Calls a tool.
     pub fn call_tool(&self, id: u64, call: Call<'_>) -> Outgoing {
         let mut headers = self.headers("tools/call", Some(call.name));
-        let token = || Map::from_iter([("progressToken".to_owned(), Value::from(id))]);
+        let token = Map::from_iter([("progressToken".to_owned(), Value::from(id))]);
         let meta = match (*self == Self::Stateless, call.progress) {
             (true, false) => Cow::Borrowed(STATELESS_META.as_str()),
             (true, true) => {
-                let mut meta = token();
+                let mut meta = token;
                 meta.extend(stateless_meta());
                 Cow::Owned(Value::Object(meta).to_string())
             }
-            (false, true) => Cow::Owned(Value::Object(token()).to_string()),
+            (false, true) => Cow::Owned(Value::Object(token).to_string()),
             (false, false) => Cow::Borrowed(""),
         };
         if *self == Self::Stateless {
@@ -116,8 +116,10 @@ impl Connected {
 
     /// Gives up the request with this id. `None` where the end of its connection says so.
     pub fn cancel(&self, id: u64) -> Option<Outgoing> {
-        let params = || json!({"requestId": id}).to_string();
-        (*self != Self::Stateless).then(|| self.notification(CANCELLED, &params()))
+        if *self == Self::Stateless {
+            return None;
+        }
+        Some(self.notification(CANCELLED, &json!({"requestId": id}).to_string()))
     }
 
     /// The notification that ends the handshake.

@@ -250,12 +250,11 @@ pub fn list<'t>(tools: impl Iterator<Item = &'t Tool>, params: &str) -> Result<S
         #[serde(default)]
         cursor: Option<String>,
     }
-    let unknown = || RpcError::invalid_params("Unknown cursor");
-    let params: Params = read_object(params).map_err(|_| unknown())?;
+    let params: Params = read_object(params).map_err(|_| unknown_cursor())?;
     let mut tools = tools
         .skip_while(|tool| params.cursor.as_deref().is_some_and(|cursor| *tool.name < *cursor));
     if let Some(cursor) = &params.cursor {
-        tools.next().filter(|tool| *tool.name == **cursor).ok_or_else(unknown)?;
+        tools.next().filter(|tool| *tool.name == **cursor).ok_or_else(unknown_cursor)?;
     }
     let mut page: Vec<&Tool> = tools.take(PAGE + 1).collect();
     let more = page.len() > PAGE;
@@ -266,6 +265,10 @@ pub fn list<'t>(tools: impl Iterator<Item = &'t Tool>, params: &str) -> Result<S
         result["nextCursor"] = Value::from(&*last.name);
     }
     Ok(result.to_string())
+}
+
+fn unknown_cursor() -> RpcError {
+    RpcError::invalid_params("Unknown cursor")
 }
 
 #[cfg(test)]

@@ -170,7 +170,6 @@ pub fn read_message(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
 }
 
 pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
-    let malformed = |error| Malformed { id: None, error };
     // serde_json does not look into members that it skips.
     let Ok(body) = str::from_utf8(body) else {
         return Err(malformed(RpcError::new(PARSE_ERROR, "Parse error: it is not UTF-8")));
@@ -190,6 +189,10 @@ pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> 
             _ => RpcError::new(PARSE_ERROR, format!("Parse error: {error}")),
         })
     })
+}
+
+const fn malformed<'a>(error: RpcError) -> Malformed<'a> {
+    Malformed { id: None, error }
 }
 
 fn invalid_request(problem: &str) -> RpcError {

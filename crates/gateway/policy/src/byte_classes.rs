@@ -40,18 +40,17 @@ const fn table() -> [u64; 256] {
 impl ByteClasses {
     /// The classes of all bytes of a text.
     pub(crate) fn from_text(text: &str) -> Self {
-        let of = |byte: u8| TABLE[usize::from(byte)];
         let (chunks, rest) = text.as_bytes().as_chunks::<4>();
         // Four independent accumulators, so that the steps can overlap.
         let sums = chunks.iter().fold([0; 4], |sums, chunk| {
             [
-                sums[0] | of(chunk[0]),
-                sums[1] | of(chunk[1]),
-                sums[2] | of(chunk[2]),
-                sums[3] | of(chunk[3]),
+                sums[0] | class_of(chunk[0]),
+                sums[1] | class_of(chunk[1]),
+                sums[2] | class_of(chunk[2]),
+                sums[3] | class_of(chunk[3]),
             ]
         });
-        let all = rest.iter().fold(0, |sum, byte| sum | of(*byte));
+        let all = rest.iter().fold(0, |sum, byte| sum | class_of(*byte));
         Self(sums.iter().fold(all, |all, sum| all | sum))
     }
 
@@ -86,6 +85,11 @@ impl ByteClasses {
     pub(crate) const fn has_one_of(self, others: Self) -> bool {
         self.0 & others.0 != 0
     }
+}
+
+/// The classes of a byte.
+const fn class_of(byte: u8) -> u64 {
+    TABLE[byte as usize]
 }
 
 #[cfg(test)]

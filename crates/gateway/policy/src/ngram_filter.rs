@@ -138,17 +138,14 @@ impl NgramFilter {
 
     /// Adds the window of a word that begins at an even position, and that of one at an odd one.
     fn add_windows(&mut self, word: &[u8], bucket: usize) {
-        let symbols = |from: usize| -> [Option<usize>; 4] {
-            array::from_fn(|at| word.get(from + at).map(|byte| symbol(*byte)))
-        };
         let odd = if word.len() > 4 {
-            symbols(1)
+            symbols(word, 1)
         } else {
             // Too short: the window begins with the byte before the word.
-            let [first, second, third, _] = symbols(0);
+            let [first, second, third, _] = symbols(word, 0);
             [None, first, second, third]
         };
-        for [first, second, third, fourth] in [symbols(0), odd] {
+        for [first, second, third, fourth] in [symbols(word, 0), odd] {
             for (pair, buckets) in self.pairs.iter_mut().enumerate() {
                 buckets.head |= u64::from(is_pair(pair, [first, second])) << bucket;
                 buckets.tail |= u64::from(is_pair(pair, [third, fourth])) << bucket;
@@ -186,8 +183,8 @@ impl NgramFilter {
         classes: ByteClasses,
         among: RuleBitSet,
     ) -> RuleBitSet {
-        let count = || text.bytes().filter(u8::is_ascii_digit).count();
-        let count = if classes.has_digit() { count() } else { 0 };
+        let count =
+            if classes.has_digit() { text.bytes().filter(u8::is_ascii_digit).count() } else { 0 };
         let lacking = self.digit_rules.iter().rev().take_while(|(least, _)| *least > count);
         lacking.fold(among, |left, (_, rules)| left.without(*rules))
     }
@@ -221,11 +218,10 @@ impl NgramFilter {
 
     /// Of the buckets, those with a word that `rest` begins with.
     fn with_word_at(&self, rest: &[u8], buckets: u64) -> u64 {
-        let starts = |word: &[u8]| {
-            rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-        };
         ones(buckets)
-            .filter(|bucket: &usize| self.buckets[*bucket].words.iter().any(|word| starts(word)))
+            .filter(|bucket: &usize| {
+                self.buckets[*bucket].words.iter().any(|word| begins_with(rest, word))
+            })
             .fold(0, |found, bucket| found | 1 << bucket)
     }
 
@@ -255,10 +251,20 @@ fn symbol(byte: u8) -> usize {
     usize::from(byte) & (SYMBOLS - 1)
 }
 
+/// Whether a text begins with a word, in any case.
+fn begins_with(text: &[u8], word: &[u8]) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+/// Four symbols of a word from a place on; None behind its end.
+fn symbols(word: &[u8], from: usize) -> [Option<usize>; 4] {
+    array::from_fn(|at| word.get(from + at).map(|byte| symbol(*byte)))
+}
+
 /// Whether a pair has these symbols; None stands for any.
 fn is_pair(pair: usize, [first, second]: [Option<usize>; 2]) -> bool {
-    let is = |wanted: Option<usize>, symbol| wanted.is_none_or(|wanted| wanted == symbol);
-    is(first, pair >> SYMBOL_BITS) && is(second, pair & (SYMBOLS - 1))
+    first.is_none_or(|first| first == pair >> SYMBOL_BITS)
+        && second.is_none_or(|second| second == pair & (SYMBOLS - 1))
 }
 
 /// The search for words in one text.

@@ -31,18 +31,11 @@ impl Prefilter {
     /// # Errors
     /// The literals are too many for an automaton.
     pub(crate) fn new(specs: &[RuleSpec]) -> Result<Self, BuildError> {
-        let lower = |literal: &String| literal.to_ascii_lowercase();
+        let literals = specs.iter().flat_map(RuleSpec::lists).flatten();
         let mut distinct: Vec<String> =
-            specs.iter().flat_map(RuleSpec::lists).flatten().map(lower).collect();
+            literals.map(|literal| literal.to_ascii_lowercase()).collect();
         distinct.sort();
         distinct.dedup();
-        let rules_with = |nth: usize, literal: &str| -> RuleBitSet {
-            matching(specs, |spec| {
-                spec.lists()
-                    .nth(nth)
-                    .is_some_and(|list: &[String]| list.iter().any(|own| lower(own) == literal))
-            })
-        };
         // A DFA takes about a megabyte and is the fastest automaton.
         let literals = DFA::builder()
             .ascii_case_insensitive(true)
@@ -54,7 +47,7 @@ impl Prefilter {
             literals,
             satisfied: distinct
                 .iter()
-                .map(|own| array::from_fn(|nth| rules_with(nth, own)))
+                .map(|own| array::from_fn(|nth| rules_with(specs, nth, own)))
                 .collect(),
             unconditional: array::from_fn(|nth| {
                 matching(specs, |spec| spec.lists().nth(nth).is_some_and(<[_]>::is_empty))
@@ -102,6 +95,14 @@ impl Prefilter {
 
 fn matching(specs: &[RuleSpec], wanted: impl Fn(&RuleSpec) -> bool) -> RuleBitSet {
     specs.iter().enumerate().filter(|(_, spec)| wanted(spec)).map(|(at, _)| at).collect()
+}
+
+/// The rules whose list of this number has this literal, which is in small letters.
+fn rules_with(specs: &[RuleSpec], nth: usize, literal: &str) -> RuleBitSet {
+    matching(specs, |spec| {
+        let list = spec.lists().nth(nth);
+        list.is_some_and(|list| list.iter().any(|own| own.to_ascii_lowercase() == literal))
+    })
 }
 
 #[cfg(test)]

@@ -34,19 +34,14 @@ impl Budgets {
     /// # Errors
     /// A message about an invalid amount.
     pub(crate) fn new(spec: &BudgetSpec) -> Result<Self, String> {
-        let budget = |amount: f64| {
-            let units = to_units(amount, spec.unit);
-            let units = units.ok_or_else(|| format!("budgets: {amount} is not an amount"))?;
-            Budget::new(units, spec.window.0).map_err(|error| format!("budgets: {error}"))
-        };
         let tenants =
-            spec.tenants.iter().map(|(name, amount)| Ok((name.clone(), budget(*amount)?)));
+            spec.tenants.iter().map(|(name, amount)| Ok((name.clone(), budget(spec, *amount)?)));
         Ok(Self {
             unit: spec.unit,
             prompt_price: spec.usd_per_1k_prompt * MICRO / 1e3,
             completion_price: spec.usd_per_1k_completion * MICRO / 1e3,
             max_tokens: spec.max_tokens,
-            default: budget(spec.default)?,
+            default: budget(spec, spec.default)?,
             tenants: tenants.collect::<Result<_, String>>()?,
         })
     }
@@ -191,11 +186,6 @@ impl RequestReservation {
     /// beyond all measure or as less than a sixteenth of the estimate, is taken from the estimate
     /// of the prompt and from the completion tokens estimated as they passed.
     pub(crate) async fn settle(mut self, usage: Option<Usage>, estimated: u64) {
-        let believed = |reported: Option<u64>, estimate: u64| {
-            reported
-                .filter(|tokens: &u64| *tokens < PLAUSIBLE && *tokens * 16 >= estimate)
-                .unwrap_or(estimate)
-        };
         let prompt = believed(usage.map(|usage| usage.prompt), self.prompt);
         let completion = believed(usage.map(|usage| usage.completion), estimated);
         let cost = self.budgets.cost(prompt, completion);
@@ -218,4 +208,16 @@ impl Drop for RequestReservation {
             poll_or_spawn(async move { reservation.settle(clock::now(), estimate).await });
         }
     }
+}
+
+/// The budget of an amount, in the units of the configuration.
+fn budget(spec: &BudgetSpec, amount: f64) -> Result<Budget, String> {
+    let units = to_units(amount, spec.unit);
+    let units = units.ok_or_else(|| format!("budgets: {amount} is not an amount"))?;
+    Budget::new(units, spec.window.0).map_err(|error| format!("budgets: {error}"))
+}
+
+/// The tokens that were reported, if they can be; otherwise the estimate.
+fn believed(reported: Option<u64>, estimate: u64) -> u64 {
+    reported.filter(|tokens| *tokens < PLAUSIBLE && *tokens * 16 >= estimate).unwrap_or(estimate)
 }

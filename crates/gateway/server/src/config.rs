@@ -129,9 +129,9 @@ impl Config {
     pub(crate) fn new(spec: &Spec) -> Result<Self, GatewayError> {
         let mut check = Check::default();
         let admin = check.keep(AdminGate::new(&spec.admin));
-        let auth = check.keep(spec.auth.as_ref().map(Auth::new).transpose()).flatten();
-        let cors = check.keep(spec.cors.as_ref().map(Cors::new).transpose()).flatten();
-        let tenant = check.keep(spec.tenant.as_ref().map(TenantRule::new).transpose()).flatten();
+        let auth = check.layer(spec.auth.as_ref(), Auth::new);
+        let cors = check.layer(spec.cors.as_ref(), Cors::new);
+        let tenant = check.layer(spec.tenant.as_ref(), TenantRule::new);
         let upstreams: Vec<_> = spec
             .upstreams
             .iter()
@@ -139,13 +139,13 @@ impl Config {
             .collect();
         let request_id = check.request_id(spec);
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
-        let budgets = check.keep(spec.budgets.as_ref().map(Budgets::new).transpose()).flatten();
-        let layer = |spec_policy| PolicyLayer::new(spec_policy, spec.faults.policy_off);
-        let policy = check.keep(spec.policy.as_ref().map(layer).transpose()).flatten();
-        let scrub = check.keep(spec.scrub.as_ref().map(Scrub::new).transpose()).flatten();
-        let agents = spec.agents.as_ref().map(|agents| AgentLayer::new(agents, &upstreams));
-        let agents = check.keep(agents.transpose()).flatten();
-        let tools = check.keep(spec.tools.as_ref().map(ToolLayer::new).transpose()).flatten();
+        let budgets = check.layer(spec.budgets.as_ref(), Budgets::new);
+        let off = spec.faults.policy_off;
+        let policy = check.layer(spec.policy.as_ref(), |policy| PolicyLayer::new(policy, off));
+        let scrub = check.layer(spec.scrub.as_ref(), Scrub::new);
+        let agents =
+            check.layer(spec.agents.as_ref(), |agents| AgentLayer::new(agents, &upstreams));
+        let tools = check.layer(spec.tools.as_ref(), ToolLayer::new);
         let trusted_proxies = check.keep(TrustedProxies::parse(&spec.trusted_proxies));
         check.values(spec);
         let router = check.routes(spec, &upstreams);

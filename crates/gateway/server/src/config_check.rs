@@ -32,6 +32,15 @@ impl Check {
         self.keep(name.map_err(|_| format!("{key} is not a header name")))
     }
 
+    /// A layer, where its section enables it.
+    pub(crate) fn layer<S, L>(
+        &mut self,
+        section: Option<&S>,
+        new: impl FnOnce(&S) -> Result<L, String>,
+    ) -> Option<L> {
+        self.keep(section.map(new).transpose()).flatten()
+    }
+
     /// The header that holds the id of a request.
     pub(crate) fn request_id(&mut self, spec: &Spec) -> Option<HeaderName> {
         self.header("request_id: `header`", &spec.request_id.as_ref()?.header)

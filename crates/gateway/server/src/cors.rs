@@ -88,8 +88,10 @@ impl Cors {
             response.append(VARY, HeaderValue::from_static("origin"));
         }
         let Some(origin) = origin.filter(|origin| self.allows(origin)) else { return };
-        let any = || HeaderValue::from_static("*");
-        let allowed = if self.origins.is_some() { origin.clone() } else { any() };
+        let allowed = match self.origins {
+            Some(_) => origin.clone(),
+            None => HeaderValue::from_static("*"),
+        };
         response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
         if self.credentials {
             let yes = HeaderValue::from_static("true");

@@ -131,13 +131,11 @@ fn is_retriable(result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
 /// How long a server wants to be left alone (RFC 9110, 10.2.3): seconds, or a time; some say it in
 /// milliseconds.
 fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    if let Some(millis) = text("retry-after-ms").and_then(number) {
+    if let Some(millis) = text_of(headers, "retry-after-ms").and_then(finite) {
         return Duration::try_from_secs_f64(millis / 1e3).ok();
     }
-    let text = text(RETRY_AFTER.as_str())?;
-    if let Some(seconds) = number(text) {
+    let text = text_of(headers, RETRY_AFTER.as_str())?;
+    if let Some(seconds) = finite(text) {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let due = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -342,6 +340,14 @@ async fn decode_whole(
     let decoded = judge::aside(size, move || decoder.decode(&body, limit)).await?;
     let decoded = decoded.map_err(|error| ErrorResponse::bad_gateway(error.to_string()))?;
     context.made(decoded)
+}
+
+fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 #[cfg(test)]

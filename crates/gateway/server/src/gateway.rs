@@ -75,12 +75,14 @@ impl Gateway {
         let count = listeners.len();
         for (number, (listener, serves)) in listeners.into_iter().enumerate() {
             let (state, stop, report) = (Arc::clone(&self.state), stop.clone(), report.clone());
-            let body = move || run_worker(state, listener, serves, stop, number == 0, &report);
             let name = match serves {
                 Serves::Clients => format!("gateway-{number}"),
                 Serves::Administration => "gateway-admin".to_owned(),
             };
-            self.threads.push(Builder::new().name(name).spawn(body)?);
+            let thread = Builder::new().name(name).spawn(move || {
+                run_worker(state, listener, serves, stop, number == 0, &report);
+            });
+            self.threads.push(thread?);
         }
         drop(report);
         let ready = reports.iter().take(count).collect::<io::Result<Vec<()>>>()?;
@@ -143,16 +145,17 @@ impl Drop for Gateway {
 /// One listener for each worker; the kernel distributes connections among them. A shared port would
 /// also admit a second gateway silently, so the address is first bound without sharing.
 fn listen_all(addr: SocketAddr, workers: u16) -> Result<Vec<StdTcpListener>, GatewayError> {
-    let listen_all = || {
-        let first = bind(addr, false)?;
-        if workers == 1 {
-            return Ok(vec![listen(first)?]);
-        }
-        let addr = first.local_addr()?.as_socket().unwrap_or(addr);
-        drop(first);
-        (0..workers).map(|_| bind(addr, true).and_then(listen)).collect()
-    };
-    listen_all().map_err(|source| GatewayError::Listen { addr, source })
+    try_listen_all(addr, workers).map_err(|source| GatewayError::Listen { addr, source })
+}
+
+fn try_listen_all(addr: SocketAddr, workers: u16) -> io::Result<Vec<StdTcpListener>> {
+    let first = bind(addr, false)?;
+    if workers == 1 {
+        return Ok(vec![listen(first)?]);
+    }
+    let addr = first.local_addr()?.as_socket().unwrap_or(addr);
+    drop(first);
+    (0..workers).map(|_| bind(addr, true).and_then(listen)).collect()
 }
 
 fn local_addr(

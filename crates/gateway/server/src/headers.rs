@@ -105,12 +105,11 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
 /// Removes the headers that `connection` names.
 fn remove_listed(headers: &mut HeaderMap) {
     let lines = headers.get_all(CONNECTION).iter();
-    // The usual two need no search: `keep-alive` is one of `HOP`, and `close` is no header.
-    let is_usual = |name: &[u8]| {
-        name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close")
-    };
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    let listed = names.map(<[u8]>::trim_ascii).filter(|name| !is_usual(name));
+    // The usual two need no search: `keep-alive` is one of `HOP`, and `close` is no header.
+    let listed = names.map(<[u8]>::trim_ascii).filter(|name| {
+        !(name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close"))
+    });
     let listed: Vec<_> = listed.filter_map(|name| HeaderName::from_bytes(name).ok()).collect();
     for name in listed {
         headers.remove(name);

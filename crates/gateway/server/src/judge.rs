@@ -37,15 +37,16 @@ pub(crate) async fn document(
     body: &Bytes,
     source: Source,
 ) -> Result<Result<Judgement, Unreadable>, ErrorResponse> {
-    let judge = move |inspector: &Inspector, body: &[u8]| {
-        let text = simdutf8::basic::from_utf8(body).map_err(|_| Unreadable::NotUtf8)?;
-        inspector.document(text, source)
-    };
     if body.len() <= AT_ONCE {
-        return Ok(judge(inspector, body));
+        return Ok(judge(inspector, body, source));
     }
     let (inspector, body) = (Arc::clone(inspector), body.clone());
-    aside(body.len(), move || judge(&inspector, &body)).await
+    aside(body.len(), move || judge(&inspector, &body, source)).await
+}
+
+fn judge(inspector: &Inspector, body: &[u8], source: Source) -> Result<Judgement, Unreadable> {
+    let text = simdutf8::basic::from_utf8(body).map_err(|_| Unreadable::NotUtf8)?;
+    inspector.document(text, source)
 }
 
 /// The rule for content that is no text.

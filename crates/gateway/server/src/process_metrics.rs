@@ -10,23 +10,24 @@ const TICKS_PER_S: f64 = 100.0;
 pub(crate) fn append(page: &mut String) {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut metric = |name: &str, kind: &str, help: &str, value: Option<f64>| {
-        if let Some(value) = value {
-            // Writing to a string does not fail.
-            let _ = write!(page, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-        }
-    };
-    metric("process_cpu_seconds_total", "counter", "User and system CPU time.", cpu_s(&stat));
+    let cpu = cpu_s(&stat);
+    metric(page, "process_cpu_seconds_total", "counter", "User and system CPU time.", cpu);
     let rss = resident_bytes(&status);
-    metric("process_resident_memory_bytes", "gauge", "Memory that is resident.", rss);
+    metric(page, "process_resident_memory_bytes", "gauge", "Memory that is resident.", rss);
+}
+
+fn metric(page: &mut String, name: &str, kind: &str, help: &str, value: Option<f64>) {
+    if let Some(value) = value {
+        // Writing to a string does not fail.
+        let _ = write!(page, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    }
 }
 
 /// User and system time: fields 14 and 15 of `stat` (proc(5)), counted behind the program's name.
 fn cpu_s(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ').skip(11);
-    let mut ticks = || fields.next()?.parse::<f64>().ok();
-    Some((ticks()? + ticks()?) / TICKS_PER_S)
+    let mut ticks = fields.split(' ').skip(11).map(|field| field.parse::<f64>().ok());
+    Some((ticks.next()?? + ticks.next()??) / TICKS_PER_S)
 }
 
 fn resident_bytes(status: &str) -> Option<f64> {

@@ -175,9 +175,6 @@ impl RequestContext {
     }
 
     fn row<'a>(&'a self, rules: &'a [&'a str], latency_us: u64) -> Row<'a> {
-        let text = |value: &'a Option<HeaderValue>| {
-            value.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default()
-        };
         let info = self.llm_info.as_deref();
         let usage = self.usage.as_ref().and_then(|usage| usage.get());
         let (asked, read) = self.upstream.get();
@@ -193,8 +190,8 @@ impl RequestContext {
             request_bytes: self.bytes_received,
             response_bytes: self.bytes_sent,
             client: Some(self.client.ip()),
-            user_agent: text(&self.user_agent),
-            request_id: text(&self.request_id),
+            user_agent: text_of(self.user_agent.as_ref()),
+            request_id: text_of(self.request_id.as_ref()),
             policy_decision: info.and_then(|info| info.policy_decision).unwrap_or_default(),
             rules,
             model: info.and_then(|info| info.model.as_deref()).unwrap_or_default(),
@@ -216,4 +213,9 @@ impl Drop for RequestContext {
         }
         self.finish(false);
     }
+}
+
+/// The text of a header; nothing for one that is not there, or has no text.
+fn text_of(value: Option<&HeaderValue>) -> &str {
+    value.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -62,11 +62,10 @@ impl RequestLog {
 
     /// Rows lost so far, of the audit and of the access log.
     pub(crate) fn lost(&self) -> LostRows {
-        let lost = |log: &Option<Audit>| {
-            let stats = log.as_ref().map(Audit::stats).unwrap_or_default();
-            stats.dropped.total() + stats.queued
-        };
-        LostRows { audit: lost(&self.audit), access_log: lost(&self.access) }
+        LostRows {
+            audit: lost_rows(self.audit.as_ref()),
+            access_log: lost_rows(self.access.as_ref()),
+        }
     }
 
     /// Writes what is still queued, and closes both.
@@ -131,4 +130,9 @@ impl LogWriter {
             };
         }
     }
+}
+
+fn lost_rows(log: Option<&Audit>) -> u64 {
+    let stats = log.map(Audit::stats).unwrap_or_default();
+    stats.dropped.total() + stats.queued
 }

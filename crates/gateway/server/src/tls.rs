@@ -16,13 +16,6 @@ use crate::spec::TlsSpec;
 
 /// TLS 1.2 and 1.3; HTTP/2 is preferred where the client supports it.
 pub(crate) fn acceptor(spec: &TlsSpec) -> Result<TlsAcceptor, GatewayError> {
-    let invalid = |path: &Path, reason: String| GatewayError::File {
-        path: path.to_owned(),
-        source: io::Error::other(reason),
-    };
-    let open = |path: &Path| {
-        File::open(path).map_err(|source| GatewayError::File { path: path.to_owned(), source })
-    };
     let chain = CertificateDer::pem_reader_iter(open(&spec.cert)?)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| invalid(&spec.cert, error.to_string()))?;
@@ -34,4 +27,12 @@ pub(crate) fn acceptor(spec: &TlsSpec) -> Result<TlsAcceptor, GatewayError> {
         .map_err(|error| invalid(&spec.cert, error.to_string()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn invalid(path: &Path, reason: String) -> GatewayError {
+    GatewayError::File { path: path.to_owned(), source: io::Error::other(reason) }
+}
+
+fn open(path: &Path) -> Result<File, GatewayError> {
+    File::open(path).map_err(|source| GatewayError::File { path: path.to_owned(), source })
 }

@@ -68,7 +68,10 @@ pub(crate) fn registry(context: &RequestContext) -> Arc<ToolRegistry> {
 
 /// Reads the body of a request, an object.
 fn read_body<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, ErrorResponse> {
-    let invalid = |problem: &str| ErrorResponse::bad_request(format!("the body: {problem}"));
     let text = str::from_utf8(body).map_err(|_| invalid("it is not UTF-8"))?;
     read_object(text).map_err(|problem| invalid(&problem))
+}
+
+fn invalid(problem: &str) -> ErrorResponse {
+    ErrorResponse::bad_request(format!("the body: {problem}"))
 }

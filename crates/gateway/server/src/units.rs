@@ -54,16 +54,13 @@ enum NumberOrText {
 
 impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let invalid = || {
-            D::Error::custom(
-                "not a duration: write a number and a unit (ns, us, ms, s, m, h, d), like `250us`",
-            )
-        };
+        const INVALID: &str =
+            "not a duration: write a number and a unit (ns, us, ms, s, m, h, d), like `250us`";
         match NumberOrText::deserialize(deserializer)? {
             NumberOrText::Number(0) => Ok(Self::default()),
-            NumberOrText::Number(_) => Err(invalid()),
+            NumberOrText::Number(_) => Err(D::Error::custom(INVALID)),
             NumberOrText::Text(text) => {
-                humantime::parse_duration(&text).map(Self).map_err(|_| invalid())
+                humantime::parse_duration(&text).map(Self).map_err(|_| D::Error::custom(INVALID))
             }
         }
     }

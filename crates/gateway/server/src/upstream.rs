@@ -91,23 +91,19 @@ impl Upstream {
     /// The server for a request; `None` when none is available. `tried` failed before, and is
     /// chosen only if there is no other.
     pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<InFlightGuard> {
-        let admitted = |endpoint: &Arc<Endpoint>| {
-            endpoint.admits(now).map(|admission| InFlightGuard::new(endpoint, admission))
-        };
         if let [only] = self.endpoints.as_slice() {
-            return admitted(only);
+            return admitted(only, now);
         }
         let (before, from_start) = self.endpoints.split_at(self.start());
         let available =
             || from_start.iter().chain(before).filter(|endpoint| endpoint.is_available(now));
-        let untried =
-            |endpoint: &&Arc<Endpoint>| tried.is_none_or(|tried| !Arc::ptr_eq(tried, endpoint));
-        let chosen = if self.balance == Balance::LeastLoaded {
-            available().filter(untried).min_by_key(|endpoint| endpoint.in_flight())
-        } else {
-            available().find(untried)
+        let mut untried =
+            available().filter(|endpoint| tried.is_none_or(|tried| !Arc::ptr_eq(tried, endpoint)));
+        let chosen = match self.balance {
+            Balance::LeastLoaded => untried.min_by_key(|endpoint| endpoint.in_flight()),
+            _ => untried.next(),
         };
-        chosen.or_else(|| available().next()).and_then(admitted)
+        chosen.or_else(|| available().next()).and_then(|endpoint| admitted(endpoint, now))
     }
 
     /// Index at which the search for a server starts.
@@ -119,4 +115,9 @@ impl Upstream {
         };
         draw % self.endpoints.len()
     }
+}
+
+/// A request to a server that takes one now.
+fn admitted(endpoint: &Arc<Endpoint>, now: u64) -> Option<InFlightGuard> {
+    endpoint.admits(now).map(|admission| InFlightGuard::new(endpoint, admission))
 }

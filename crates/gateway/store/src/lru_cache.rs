@@ -73,10 +73,12 @@ struct Entry<V> {
 
 impl<V: Clone> ByteLru<V> {
     pub(crate) fn new(bytes: usize) -> Self {
-        let shard = || Shard { entries: LruCache::unbounded(), bytes: 0, room: bytes / SHARDS };
         Self {
             hasher: RandomState::new(),
-            shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(),
+            shards: (0..SHARDS)
+                .map(|_| Shard { entries: LruCache::unbounded(), bytes: 0, room: bytes / SHARDS })
+                .map(Mutex::new)
+                .collect(),
             counters: CacheCounters::default(),
         }
     }

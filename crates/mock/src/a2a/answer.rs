@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::methods::{Content, Reply};
 use super::refuse;
 use super::shape::Shape;
-use super::task::Task;
-use super::version::{State, Version};
+use super::version::Version;
 use crate::endpoint::JSON;
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::fault::Fault;
@@ -138,10 +137,10 @@ impl Answer {
             });
         }
         let events = events.into_iter().map(|(due, message)| (due, event(&message))).collect();
-        let farewell = |(task, _): &(Task, State)| {
-            event(&rpc::success(&self.id, self.shape.canceled_event(task)))
+        let farewell = match &self.reply.task {
+            Some((task, _)) => event(&rpc::success(&self.id, self.shape.canceled_event(task))),
+            None => Vec::new(),
         };
-        let farewell = self.reply.task.as_ref().map(farewell).unwrap_or_default();
         let plan = EventPlan::timed(events, self.reply.fault, self.reply.stop.take());
         responder.stream_events(plan.with_farewell(farewell))
     }

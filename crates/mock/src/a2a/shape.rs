@@ -175,16 +175,18 @@ impl Shape {
     fn pieces(self, task: &Task) -> Vec<(u64, Value)> {
         let (work, text) = (&task.work, task.text());
         let count = u64::from(work.pieces).min(text.len().max(1) as u64);
-        let place = |number: u64| {
-            let at = usize::try_from(part(text.len() as u64, number, count)).unwrap_or(0);
-            (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-        };
         (1..=count)
             .map(|number| {
                 let due = part(work.due - work.started, number, count).saturating_add(work.started);
-                let text = &text[place(number - 1)..place(number)];
+                let text = &text[place(&text, number - 1, count)..place(&text, number, count)];
                 (due, self.piece_event(task, text, number, count))
             })
             .collect()
     }
+}
+
+/// Where a piece of a text ends; no character is cut.
+fn place(text: &str, number: u64, count: u64) -> usize {
+    let at = usize::try_from(part(text.len() as u64, number, count)).unwrap_or(0);
+    text.floor_char_boundary(at)
 }

@@ -67,13 +67,12 @@ fn check(head: &Parts) -> Result<&str, (u16, &'static str)> {
     if head.method != Method::GET || head.version != Version::HTTP_11 {
         return Err((405, "Only GET requests over HTTP/1.1 open a WebSocket"));
     }
-    let has = |name: &HeaderName, word: &str| {
-        words(&head.headers, name).any(|found| found.eq_ignore_ascii_case(word))
-    };
-    if !has(&UPGRADE, "websocket") || !has(&CONNECTION, "upgrade") {
+    if !has_word(&head.headers, &UPGRADE, "websocket")
+        || !has_word(&head.headers, &CONNECTION, "upgrade")
+    {
         return Err((426, "This path takes WebSocket connections only"));
     }
-    if !has(&SEC_WEBSOCKET_VERSION, "13") {
+    if !has_word(&head.headers, &SEC_WEBSOCKET_VERSION, "13") {
         return Err((426, "The version of WebSocket must be 13"));
     }
     let key = head.headers.get(SEC_WEBSOCKET_KEY).and_then(|key| key.to_str().ok());
@@ -89,6 +88,10 @@ fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
 
 fn accept_of(key: &str) -> String {
     STANDARD.encode(Sha1::from(format!("{key}{GUID}")).digest().bytes())
+}
+
+fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    words(headers, name).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

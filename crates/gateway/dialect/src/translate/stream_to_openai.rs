@@ -58,9 +58,10 @@ impl ToOpenAi {
             "message_stop" => return self.stop(out),
             "ping" => out.extend_from_slice(b": ping\n\n"),
             "error" => {
-                let unknown = || ErrorBody::new(ErrorKind::Server, "the upstream's stream failed");
-                let error = event.error.as_ref();
-                let error = error.map_or_else(unknown, |error| ErrorBody::from_json(error, 500));
+                let error = match &event.error {
+                    Some(error) => ErrorBody::from_json(error, 500),
+                    None => ErrorBody::new(ErrorKind::Server, "the upstream's stream failed"),
+                };
                 write_error(&error, out);
                 return Ok(Progress::Failed);
             }

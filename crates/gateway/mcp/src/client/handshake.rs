@@ -105,10 +105,8 @@ impl Handshake {
                 "it chose a version of MCP that is not spoken here; those with sessions are {known}"
             ));
         };
-        let is_id =
-            |id: &String| id.len() <= MAX_SESSION && id.bytes().all(|byte| byte.is_ascii_graphic());
         let id = answer.session.clone().filter(|id| !id.is_empty());
-        if id.as_ref().is_some_and(|id| !is_id(id)) {
+        if id.as_ref().is_some_and(|id| !is_session_id(id)) {
             return Step::Failed("the id of its session is none".to_owned());
         }
         let connected = Connected::Session { version, id };
@@ -140,6 +138,11 @@ fn initialize(id: u64) -> Outgoing {
     });
     let body = rpc::request(Some(id), "initialize", &params.to_string());
     Outgoing { id: Some(id), headers: Vec::new(), body }
+}
+
+/// Whether a text may be the id of a session.
+fn is_session_id(id: &str) -> bool {
+    id.len() <= MAX_SESSION && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]

@@ -34,12 +34,15 @@ pub(super) fn strip(from: &MappedText, by: &str) -> MappedText {
 
 /// Whether a comment is between two letters, so that removing it makes a word.
 pub(super) fn is_inside_word(from: &MappedText) -> bool {
-    let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     let bytes = from.text().as_bytes();
     let mut at = 0;
     while let Some(comment) = next(from.text(), at) {
         let before = comment.range.start.checked_sub(1).and_then(|at| bytes.get(at));
-        if comment.executed.is_none() && letter(before) && letter(bytes.get(comment.range.end)) {
+        let after = bytes.get(comment.range.end);
+        if comment.executed.is_none()
+            && before.is_some_and(u8::is_ascii_alphabetic)
+            && after.is_some_and(u8::is_ascii_alphabetic)
+        {
             return true;
         }
         at = comment.range.end;

@@ -123,9 +123,9 @@ fn entity(rest: &str) -> Option<(char, usize)> {
         };
         return character.map(|character| (character, length + 3));
     }
-    let named =
-        |name: &str| rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name));
-    let (name, character) = ENTITIES.iter().find(|(name, _)| named(name))?;
+    let (name, character) = ENTITIES.iter().find(|(name, _)| {
+        rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name))
+    })?;
     Some((*character, name.len()))
 }
 

@@ -39,8 +39,14 @@ fn byte(bytes: &[u8], at: usize) -> u8 {
 
 /// Whether the byte is a `_` or `-` after and before a letter, another `_` or another `-`.
 fn joins(bytes: &[u8], at: usize) -> bool {
-    let part = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
-    matches!(byte(bytes, at), b'_' | b'-') && part(byte(bytes, at - 1)) && part(byte(bytes, at + 1))
+    matches!(byte(bytes, at), b'_' | b'-')
+        && is_part(byte(bytes, at - 1))
+        && is_part(byte(bytes, at + 1))
+}
+
+/// Whether a joined word may contain a byte.
+const fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-')
 }
 
 /// Whether a capital letter follows a small one, or is the last of several before a small one.

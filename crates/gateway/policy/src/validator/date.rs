@@ -25,15 +25,19 @@ pub(super) fn date_of_birth(text: &str, range: Range<usize>) -> Option<Range<usi
         .split(|character: char| !character.is_ascii_digit())
         .filter_map(|part| part.parse().ok())
         .collect();
-    let century = |year: u32| if year < 100 { 1900 + year } else { year };
     let valid = match *numbers.as_slice() {
-        [year, month, day] if year > 31 => plausible(century(year), month, day),
+        [year, month, day] if year > 31 => plausible(with_century(year), month, day),
         [first, second, year] => {
-            plausible(century(year), first, second) || plausible(century(year), second, first)
+            plausible(with_century(year), first, second)
+                || plausible(with_century(year), second, first)
         }
         [day, year] => plausible(year, 1, day),
         [compact] => plausible(compact / 10_000, compact / 100 % 100, compact % 100),
         _ => false,
     };
     valid.then_some(range)
+}
+
+const fn with_century(year: u32) -> u32 {
+    if year < 100 { 1900 + year } else { year }
 }

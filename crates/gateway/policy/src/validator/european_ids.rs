@@ -26,26 +26,21 @@ pub(super) fn it_fiscal(text: &str, range: Range<usize>) -> Option<Range<usize>>
         1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24,
         23,
     ];
-    let value = |sign: u8| match sign {
-        b'0'..=b'9' => u32::from(sign - b'0'),
-        _ => u32::from(sign.to_ascii_uppercase().wrapping_sub(b'A')),
-    };
     let (last, body) = slice(text, &range).as_bytes().split_last()?;
     let sum: u32 = body
         .iter()
         .enumerate()
         .map(|(at, sign)| match at % 2 {
-            0 => ODD.get(value(*sign) as usize).copied().unwrap_or_default(),
-            _ => value(*sign),
+            0 => ODD.get(value_of(*sign) as usize).copied().unwrap_or_default(),
+            _ => value_of(*sign),
         })
         .sum();
-    (sum % 26 == value(*last)).then_some(range)
+    (sum % 26 == value_of(*last)).then_some(range)
 }
 
 /// Thirteen digits, then 97 minus their remainder modulo 97. Corsica's letters are not supported.
 pub(super) fn fr_nir(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
-    let number = |part: &[u32]| part.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(*digit));
     let (body, key) = digits.split_at_checked(13)?;
     (key.len() == 2 && 97 - number(body) % 97 == number(key)).then_some(range)
 }
@@ -84,4 +79,17 @@ pub(super) fn pl_pesel(text: &str, range: Range<usize>) -> Option<Range<usize>> 
     let digits = digits(text, &range);
     let sum = weighted(&digits, &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]);
     (digits.len() == 11 && sum != 0 && sum.is_multiple_of(10)).then_some(range)
+}
+
+/// The value of a digit, or of a letter from 0 for A on.
+fn value_of(sign: u8) -> u32 {
+    match sign {
+        b'0'..=b'9' => u32::from(sign - b'0'),
+        _ => u32::from(sign.to_ascii_uppercase().wrapping_sub(b'A')),
+    }
+}
+
+/// The number with these digits.
+fn number(digits: &[u32]) -> u64 {
+    digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(*digit))
 }

@@ -37,9 +37,8 @@ pub(super) fn ca_sin(text: &str, range: Range<usize>) -> Option<Range<usize>> {
 /// Eleven digits, two check digits modulo 11, not all the same.
 pub(super) fn br_cpf(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
-    let check = |weights: &[u32]| weighted(&digits, weights) * 10 % 11 % 10;
-    let first = check(&[10, 9, 8, 7, 6, 5, 4, 3, 2]);
-    let second = check(&[11, 10, 9, 8, 7, 6, 5, 4, 3, 2]);
+    let first = weighted(&digits, &[10, 9, 8, 7, 6, 5, 4, 3, 2]) * 10 % 11 % 10;
+    let second = weighted(&digits, &[11, 10, 9, 8, 7, 6, 5, 4, 3, 2]) * 10 % 11 % 10;
     let same = digits.iter().all(|digit| Some(digit) == digits.first());
     (digits.get(9..) == Some(&[first, second]) && !same).then_some(range)
 }
@@ -53,16 +52,6 @@ pub(super) fn in_aadhaar(text: &str, range: Range<usize>) -> Option<Range<usize>
 /// The Verhoeff check (1969): digits are permuted by their position and multiplied in the dihedral
 /// group of order ten, where 0 to 4 are rotations and 5 to 9 reflections.
 pub(super) fn verhoeff(digits: &[u32]) -> bool {
-    const STEP: [u32; 10] = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4];
-    let permuted = |digit: u32, times: usize| {
-        (0..times).fold(digit, |digit, _| STEP.get(digit as usize).copied().unwrap_or_default())
-    };
-    let product = |left: u32, right: u32| match (left < 5, right < 5) {
-        (true, true) => (left + right) % 5,
-        (true, false) => (left + right) % 5 + 5,
-        (false, true) => (left + 5 - right) % 5 + 5,
-        (false, false) => (left + 5 - right) % 5,
-    };
     let sum = digits
         .iter()
         .rev()
@@ -95,4 +84,20 @@ pub(super) fn au_tfn(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let sum = weighted(&digits, &[1, 4, 3, 7, 5, 8, 6, 9, 10]);
     (digits.len() == 9 && sum != 0 && sum.is_multiple_of(11)).then_some(range)
+}
+
+/// The permutation of Verhoeff's check, done this often.
+fn permuted(digit: u32, times: usize) -> u32 {
+    const STEP: [u32; 10] = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4];
+    (0..times).fold(digit, |digit, _| STEP.get(digit as usize).copied().unwrap_or_default())
+}
+
+/// The product in the dihedral group of order ten.
+const fn product(left: u32, right: u32) -> u32 {
+    match (left < 5, right < 5) {
+        (true, true) => (left + right) % 5,
+        (true, false) => (left + right) % 5 + 5,
+        (false, true) => (left + 5 - right) % 5 + 5,
+        (false, false) => (left + 5 - right) % 5,
+    }
 }

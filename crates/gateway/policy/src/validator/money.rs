@@ -46,18 +46,22 @@ fn alone(text: &str, span: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let before = span.start.checked_sub(1).and_then(|at| bytes.get(at));
     let after = bytes.get(span.end);
-    let touches = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let fraction = before == Some(&b'.')
         || after == Some(&b'.') && bytes.get(span.end + 1).is_some_and(u8::is_ascii_digit);
-    !touches(before) && !touches(after) && !fraction
+    let touches = [before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric);
+    !touches && !fraction
+}
+
+/// The number that the first digits make.
+fn prefix(digits: &[u32], length: usize) -> u32 {
+    digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit)
 }
 
 /// Prefixes and lengths of the card brands (ISO/IEC 7812 issuer ranges, as published by the
 /// brands).
 fn is_card(digits: &[u32]) -> bool {
-    let prefix = |length: usize| digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit);
     let brand = matches!(
-        (digits.len(), prefix(1), prefix(2), prefix(4)),
+        (digits.len(), prefix(digits, 1), prefix(digits, 2), prefix(digits, 4)),
         (13 | 16 | 19, 4, ..)
             | (16, _, 51..=55, _)
             | (16, _, _, 2221..=2720)

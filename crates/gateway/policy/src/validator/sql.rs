@@ -8,13 +8,10 @@ use super::digits::slice;
 /// needed in a legitimate statement.
 pub(super) fn always_true(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let (left, right) = sides(slice(text, &range))?;
-    let constant = |side: &str| {
-        side.starts_with(['\'', '"']) || side.starts_with(|first: char| first.is_ascii_digit())
-    };
     let wildcard = matches!(right.trim_matches(['\'', '"']), "%" | "%%");
-    let both = constant(left) && constant(right);
+    let both = is_constant(left) && is_constant(right);
     let same = !left.is_empty() && left.eq_ignore_ascii_case(right);
-    (both || same || wildcard && !constant(left)).then_some(range)
+    (both || same || wildcard && !is_constant(left)).then_some(range)
 }
 
 /// The two operands of the first operator outside quotes.
@@ -64,24 +61,29 @@ pub(super) fn open_quote(text: &str, range: Range<usize>) -> Option<Range<usize>
 /// A statement without `where` and `limit`.
 pub(super) fn no_where(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let statement = text.get(range.start..)?.split(';').next()?.to_ascii_lowercase();
-    let word = |word: &str| {
-        statement.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|own| own == word)
-    };
-    (!word("where") && !word("limit")).then_some(range)
+    let mut words = statement.split(|letter: char| !letter.is_ascii_alphanumeric());
+    (!words.any(|word| matches!(word, "where" | "limit"))).then_some(range)
 }
 
 /// A hexadecimal constant that encodes text: at least four printable characters.
 pub(super) fn hex_text(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let written = slice(text, &range);
     let digits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X"))?;
-    let printable = |pair: &[u8]| {
-        let pair = str::from_utf8(pair).ok();
-        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        byte.is_some_and(|byte| matches!(byte, 0x20..=0x7e | b'\n' | b'\r' | b'\t'))
-    };
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let text = pairs.len() >= 4 && rest.is_empty() && pairs.iter().all(|pair| printable(pair));
+    let text = pairs.len() >= 4 && rest.is_empty() && pairs.iter().all(|pair| is_printable(pair));
     text.then_some(range)
+}
+
+/// Whether an operand is a text or a number.
+fn is_constant(side: &str) -> bool {
+    side.starts_with(['\'', '"']) || side.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// Whether two hexadecimal digits stand for a printable character.
+fn is_printable(pair: &[u8]) -> bool {
+    let pair = str::from_utf8(pair).ok();
+    let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    byte.is_some_and(|byte| matches!(byte, 0x20..=0x7e | b'\n' | b'\r' | b'\t'))
 }
 
 #[cfg(test)]

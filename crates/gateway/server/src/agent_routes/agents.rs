@@ -31,11 +31,10 @@ pub(super) fn find(
 ) -> Result<Arc<Agent>, ErrorResponse> {
     let layer = layer(context)?;
     let directory = &layer.directory;
-    let missing = || ErrorResponse::agent_not_found("there is no such agent");
-    let name = name.or(directory.default.as_deref()).ok_or_else(missing)?;
+    let name = name.or(directory.default.as_deref()).ok_or_else(no_such_agent)?;
     let known = directory.known.get(name).cloned();
     let agent = known.or_else(|| context.worker.state.agents.all().get(name).cloned());
-    let agent = agent.ok_or_else(missing)?;
+    let agent = agent.ok_or_else(no_such_agent)?;
     if directory.allows(context.identity.tenant.as_deref(), name) {
         Ok(agent)
     } else {
@@ -76,4 +75,8 @@ async fn add(request: &mut ApiRequest) -> HandlerResult {
     request.context.worker.state.agents.add(agent, &layer.directory)?;
     let body = json!({"name": name, "url": url});
     Ok(json_response(StatusCode::CREATED, body.to_string()))
+}
+
+fn no_such_agent() -> ErrorResponse {
+    ErrorResponse::agent_not_found("there is no such agent")
 }

@@ -259,17 +259,20 @@ fn message_of(mut completion: Value) -> Result<Value, ErrorResponse> {
 /// The tool calls of a message.
 fn calls_of(message: &Value) -> Result<Vec<ToolCall>, ErrorResponse> {
     let Some(calls) = message["tool_calls"].as_array() else { return Ok(Vec::new()) };
-    let read = |call: &Value| {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let short = |text: &String| text.len() <= MAX_NAME;
-        Some(ToolCall {
-            id: text(&call["id"]).filter(short)?,
-            name: text(&call["function"]["name"]).filter(short)?,
-            arguments: text(&call["function"]["arguments"])?,
-        })
-    };
-    let calls: Option<Vec<ToolCall>> = calls.iter().map(read).collect();
+    let calls: Option<Vec<ToolCall>> = calls.iter().map(read_call).collect();
     calls.ok_or_else(|| ErrorResponse::bad_gateway("the provider's tool call cannot be read"))
+}
+
+fn read_call(call: &Value) -> Option<ToolCall> {
+    Some(ToolCall {
+        id: short_text(&call["id"])?,
+        name: short_text(&call["function"]["name"])?,
+        arguments: call["function"]["arguments"].as_str()?.to_owned(),
+    })
+}
+
+fn short_text(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| text.len() <= MAX_NAME).map(str::to_owned)
 }
 
 /// The model's message as it goes back to it.

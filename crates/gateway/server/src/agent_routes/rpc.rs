@@ -85,7 +85,6 @@ struct Members {
 /// # Errors
 /// The error for the client.
 pub(super) fn read(body: &[u8], headers: &HeaderMap) -> Result<Value, RpcError> {
-    let invalid = |id: Value, message: &str| RpcError::new(id, INVALID_REQUEST, message);
     let Members { jsonrpc, id, method, params, .. } =
         serde_json::from_slice(body).map_err(|error| match error.classify() {
             Category::Data => invalid(Value::Null, misfit(body)),
@@ -119,12 +118,9 @@ fn misfit(body: &[u8]) -> &'static str {
 
 fn check_version(id: &Value, method: &str, headers: &HeaderMap) -> Result<(), RpcError> {
     let version = headers.get(&VERSION_HEADER).map(|value| value.to_str().unwrap_or("?").trim());
-    let is = |wanted: &str, version: &str| {
-        version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
     let (old, current) = match version {
         None | Some("") => (true, false),
-        Some(version) => (is("0.3", version), is("1.0", version)),
+        Some(version) => (is_version(version, "0.3"), is_version(version, "1.0")),
     };
     if !old && !current {
         let message = "this version of A2A is not spoken here: 1.0 and 0.3 are";
@@ -166,6 +162,15 @@ impl RpcError {
         let body = json!({"jsonrpc": "2.0", "id": self.id, "error": error});
         json_response(StatusCode::OK, body.to_string())
     }
+}
+
+fn invalid(id: Value, message: &str) -> RpcError {
+    RpcError::new(id, INVALID_REQUEST, message)
+}
+
+/// Whether a version is the one that is wanted, in any of its patches.
+fn is_version(version: &str, wanted: &str) -> bool {
+    version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]

@@ -132,7 +132,6 @@ fn message(id: &str, version: Version, text: &str) -> Value {
 
 /// Reads the answer to the request with this id.
 fn read(body: &[u8], id: &str) -> Result<Answer, ErrorResponse> {
-    let wrong = |what: &str| ErrorResponse::agent_error(format!("the agent's answer {what}"));
     let Ok(Value::Object(mut answer)) = serde_json::from_slice(body) else {
         return Err(wrong("is no JSON-RPC"));
     };
@@ -163,6 +162,10 @@ fn read(body: &[u8], id: &str) -> Result<Answer, ErrorResponse> {
 /// The agent's error. Its text may be anything, and is not repeated.
 fn refused(code: i64) -> ErrorResponse {
     ErrorResponse::agent_error(format!("the agent answered with error {code}"))
+}
+
+fn wrong(what: &str) -> ErrorResponse {
+    ErrorResponse::agent_error(format!("the agent's answer {what}"))
 }
 
 #[cfg(test)]

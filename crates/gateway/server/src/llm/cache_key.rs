@@ -187,15 +187,14 @@ fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, 
         config.tenant.as_ref().map(TenantRule::header),
         config.request_id.as_ref(),
     ];
-    let passes = |name: &HeaderName| {
-        !(own.contains(&Some(name))
-            || is_credential(name)
-            || is_own(name)
-            || is_harmless(name.as_str()))
-    };
     let mut shaping: Vec<_> = headers
         .iter()
-        .filter(|(name, _)| passes(name))
+        .filter(|(name, _)| {
+            !(own.contains(&Some(*name))
+                || is_credential(name)
+                || is_own(name)
+                || is_harmless(name.as_str()))
+        })
         .map(|(name, value)| (name, value.as_bytes()))
         .collect();
     shaping.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));

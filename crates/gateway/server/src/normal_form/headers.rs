@@ -157,16 +157,19 @@ fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
     Ok(ends_here)
 }
 
+fn is_repeated(headers: &HeaderMap, name: &HeaderName) -> bool {
+    headers.get_all(name).iter().nth(1).is_some()
+}
+
 fn check_repeated(
     headers: &mut HeaderMap,
     owned: &OwnedHeaders,
     is_http1: bool,
 ) -> Result<(), Refusal> {
-    let is_repeated = |name: &HeaderName| headers.get_all(name).iter().nth(1).is_some();
-    if owned.single.iter().any(is_repeated) {
+    if owned.single.iter().any(|name| is_repeated(headers, name)) {
         return Err(Refusal::header("a header is there twice of which there is only one"));
     }
-    if !is_repeated(&COOKIE) {
+    if !is_repeated(headers, &COOKIE) {
         return Ok(());
     }
     if is_http1 {

@@ -37,8 +37,10 @@ fn after_ipv6(rest: &[u8]) -> Option<&[u8]> {
 
 /// What stands behind a name or an IPv4 address.
 fn after_name(value: &[u8]) -> Option<&[u8]> {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
-    let end = value.iter().position(|byte| !is_name(byte)).unwrap_or(value.len());
+    let end = value.iter().position(
+        |byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'_'),
+    );
+    let end = end.unwrap_or(value.len());
     let is_valid = (1..=MAX_NAME).contains(&end) && value[0] != b'.';
     is_valid.then(|| &value[end..])
 }

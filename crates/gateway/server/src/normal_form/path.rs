@@ -164,8 +164,9 @@ fn encoded(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
         Class::Percent => {
             let (first, length) = decoded_at(bytes, at + 3);
             let (second, _) = decoded_at(bytes, at + 3 + length);
-            let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
-            if is_digit(first) && is_digit(second) { Err(TWICE) } else { Ok((Spelling::Same, 3)) }
+            let is_escape = matches!([first, second], [Some(first), Some(second)]
+                if first.is_ascii_hexdigit() && second.is_ascii_hexdigit());
+            if is_escape { Err(TWICE) } else { Ok((Spelling::Same, 3)) }
         }
         Class::Encoded => Ok(kept(bytes, at, 3)),
         Class::Control if byte == b' ' => Ok((Spelling::Same, 3)),
@@ -200,8 +201,11 @@ fn check_character(bytes: &[u8], at: usize, first: u8) -> Result<usize, Refusal>
 /// The byte that is percent-encoded at a place.
 fn escape(bytes: &[u8], at: usize) -> Option<u8> {
     let [b'%', high, low] = bytes.get(at..at + 3)? else { return None };
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    Some(digit(*high)? << 4 | digit(*low)?)
+    Some(hex_digit(*high)? << 4 | hex_digit(*low)?)
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// The byte at a place, decoded once, and the length of its spelling.

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use plimsoll_gateway_mcp::{
-    Collision, LocalTool, ServerState, SessionLimits, Sessions, Tool, ToolServer,
-};
+use plimsoll_gateway_mcp::{Collision, LocalTool, ServerState, SessionLimits, Sessions, Tool};
 
 use super::ToolRegistry;
 use super::layer::ToolLayer;
@@ -63,12 +61,11 @@ impl ToolDirectory {
             for link in configured {
                 next = next.with_server(&link.name, Arc::clone(link));
             }
-            let stays = |server: &Arc<ToolServer<Arc<ServerLink>>>| match next.server(&server.name)
-            {
+            let staying = old.servers().filter(|server| match next.server(&server.name) {
                 Some(now) => now.link.is_same(&server.link),
                 None => layer.is_some() && !server.link.configured,
-            };
-            let staying: Vec<_> = old.servers().filter(|server| stays(server)).collect();
+            });
+            let staying: Vec<_> = staying.collect();
             for server in staying {
                 next = adopted(&next, old, &server.name);
             }

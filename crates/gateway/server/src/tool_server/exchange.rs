@@ -144,9 +144,12 @@ async fn drain(
 }
 
 fn head(status: u16, headers: &HeaderMap) -> Head<'_> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let content_type = text(CONTENT_TYPE.as_str()).unwrap_or_default();
-    Head { status, content_type, session: text(SESSION_HEADER) }
+    let content_type = text_of(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    Head { status, content_type, session: text_of(headers, SESSION_HEADER) }
+}
+
+fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 fn request(

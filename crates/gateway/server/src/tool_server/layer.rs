@@ -25,39 +25,39 @@ impl ToolLayer {
     /// # Errors
     /// A message about an invalid value.
     pub(crate) fn new(spec: &ToolsSpec) -> Result<Self, String> {
-        let named = |name: &String| {
-            LocalTool::named(name).ok_or_else(|| {
-                let known = LocalTool::ALL.map(LocalTool::name).join(", ");
-                format!("`local` has `{name}`, but the gateway's own tools are: {known}")
-            })
-        };
-        let settings = |configured| ServerSettings {
-            timeout: spec.timeout,
-            result_bytes: spec.result_bytes,
-            configured,
-        };
-        let layer = || {
-            if spec.calls_per_session == 0 || spec.sessions == 0 {
-                return Err("`calls_per_session` and `sessions` are at least 1".to_owned());
-            }
-            if spec.timeout.nanos() == 0 || spec.refresh.nanos() == 0 {
-                return Err("`timeout` and `refresh` are longer than 0".to_owned());
-            }
-            Ok(Self {
-                allow: AllowLists::new(&spec.allow)?,
-                local: spec.local.iter().map(named).collect::<Result<_, _>>()?,
-                servers: ServerLink::all(&spec.servers, settings(true))?,
-                settings: settings(false),
-                sessions: SessionLimits {
-                    sessions: spec.sessions,
-                    idle: spec.session_timeout.nanos(),
-                    calls: spec.calls_per_session,
-                },
-                refresh: spec.refresh,
-            })
-        };
-        layer().map_err(|problem: String| format!("tools: {problem}"))
+        Self::read(spec).map_err(|problem| format!("tools: {problem}"))
     }
+
+    fn read(spec: &ToolsSpec) -> Result<Self, String> {
+        if spec.calls_per_session == 0 || spec.sessions == 0 {
+            return Err("`calls_per_session` and `sessions` are at least 1".to_owned());
+        }
+        if spec.timeout.nanos() == 0 || spec.refresh.nanos() == 0 {
+            return Err("`timeout` and `refresh` are longer than 0".to_owned());
+        }
+        let (timeout, result_bytes) = (spec.timeout, spec.result_bytes);
+        let settings = ServerSettings { timeout, result_bytes, configured: false };
+        let configured = ServerSettings { configured: true, ..settings };
+        Ok(Self {
+            allow: AllowLists::new(&spec.allow)?,
+            local: spec.local.iter().map(|name| local_tool(name)).collect::<Result<_, _>>()?,
+            servers: ServerLink::all(&spec.servers, configured)?,
+            settings,
+            sessions: SessionLimits {
+                sessions: spec.sessions,
+                idle: spec.session_timeout.nanos(),
+                calls: spec.calls_per_session,
+            },
+            refresh: spec.refresh,
+        })
+    }
+}
+
+fn local_tool(name: &str) -> Result<LocalTool, String> {
+    LocalTool::named(name).ok_or_else(|| {
+        let known = LocalTool::ALL.map(LocalTool::name).join(", ");
+        format!("`local` has `{name}`, but the gateway's own tools are: {known}")
+    })
 }
 
 #[cfg(test)]

@@ -91,9 +91,10 @@ async fn handle(
             answer(context, asked).await
         }
         Ok((_, session, Message::Notification { method, params })) => {
-            let cancelled =
-                || notification::cancelled_request(params).filter(|_| method == CANCELLED);
-            if let Some((session, id)) = session.and_then(|session| Some((session, cancelled()?))) {
+            if method == CANCELLED
+                && let Some(session) = session
+                && let Some(id) = notification::cancelled_request(params)
+            {
                 context.worker.state.tools.calls.cancel(session, id);
             }
             Ok(accept())
@@ -142,27 +143,23 @@ fn session_of<'a>(
 
 /// `DELETE`: the end of a session.
 fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
-    let ended = || {
-        let head = Head::read(parts, false)?;
-        if Era::from_version(head.headers.version).map_err(|error| Refusal {
-            status: 400,
-            id: None,
-            error,
-        })? == Era::Stateless
-        {
-            return Err(Refusal::new(405, "there are no sessions in this version"));
-        }
-        let session = head.session;
-        let session =
-            session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
-        let sessions = &context.worker.state.tools.sessions;
-        let closed = sessions.close(session, &context.identity.owner(), clock::now());
-        closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
-    };
-    match ended() {
+    match try_end_session(context, parts) {
         Ok(()) => empty(StatusCode::NO_CONTENT),
         Err(refusal) => refuse(context, &refusal),
     }
+}
+
+fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), Refusal> {
+    let head = Head::read(parts, false)?;
+    let era = Era::from_version(head.headers.version);
+    if era.map_err(|error| Refusal { status: 400, id: None, error })? == Era::Stateless {
+        return Err(Refusal::new(405, "there are no sessions in this version"));
+    }
+    let session =
+        head.session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
+    let sessions = &context.worker.state.tools.sessions;
+    let closed = sessions.close(session, &context.identity.owner(), clock::now());
+    closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
 }
 
 /// Answers a request.
@@ -239,8 +236,9 @@ async fn call(
         arguments => asked.body.slice_ref(arguments.as_bytes()),
     };
     let state = Arc::clone(&context.worker.state);
-    let id = || rpc::spelled(asked.request.id);
-    let running = asked.session.map(|session| state.tools.calls.begin(session, id()));
+    let running = asked
+        .session
+        .map(|session| state.tools.calls.begin(session, rpc::spelled(asked.request.id)));
     let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
     let token = asked
         .head

@@ -30,11 +30,12 @@ fn trace_id(value: &HeaderValue) -> Option<&str> {
     let text = value.to_str().ok()?;
     let parts: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags] = parts.as_slice() else { return None };
-    let is_hex = |part: &str, length| {
-        part.len() == length && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    };
     let fits = is_hex(version, 2) && is_hex(trace, 32) && is_hex(parent, 16) && is_hex(flags, 2);
     (fits && trace.bytes().any(|byte| byte != b'0')).then_some(*trace)
+}
+
+fn is_hex(part: &str, length: usize) -> bool {
+    part.len() == length && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

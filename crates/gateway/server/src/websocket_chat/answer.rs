@@ -87,9 +87,10 @@ impl Answer {
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = Some(usage.clone());
         }
-        let text = |path| chunk.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let mut messages = self.delta("reasoning", text("/choices/0/delta/reasoning_content"));
-        messages.extend(self.delta("delta", text("/choices/0/delta/content")));
+        let delta = chunk.pointer("/choices/0/delta").unwrap_or(&Value::Null);
+        let reasoning = delta["reasoning_content"].as_str().unwrap_or_default();
+        let mut messages = self.delta("reasoning", reasoning);
+        messages.extend(self.delta("delta", delta["content"].as_str().unwrap_or_default()));
         messages
     }
 
