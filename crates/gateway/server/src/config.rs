@@ -1,5 +1,12 @@
 //! The configuration in force: checked, complete, never changed, only replaced as a whole.
 
+pub(crate) mod check;
+pub(crate) mod overrides;
+pub(crate) mod preset;
+pub mod spec;
+pub(crate) mod units;
+pub(crate) mod yaml_error;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,24 +14,23 @@ use std::sync::Arc;
 use hyper::header::HeaderName;
 use ring::digest::{SHA256, digest};
 
-use crate::admin::AdminGate;
-use crate::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
-use crate::auth::Auth;
-use crate::budget::Budgets;
-use crate::config_check::Check;
-use crate::config_error;
-use crate::cors::Cors;
+use crate::config::check::Check;
+use crate::config::spec::{FaultSpec, ServerSpec, Spec};
 use crate::error::GatewayError;
-use crate::error_response::ErrorFormat;
-use crate::forwarded::TrustedProxies;
-use crate::normal_form::OwnedHeaders;
-use crate::policy::PolicyLayer;
-use crate::rate_limit::{self, RateLimit};
-use crate::router::{Route, Router};
-use crate::scrub::Scrub;
-use crate::spec::{FaultSpec, ServerSpec, Spec};
-use crate::tenant::TenantRule;
-use crate::tool_server::ToolLayer;
+use crate::http::error_response::ErrorFormat;
+use crate::http::normal_form::OwnedHeaders;
+use crate::layers::admin::AdminGate;
+use crate::layers::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
+use crate::layers::auth::Auth;
+use crate::layers::budget::Budgets;
+use crate::layers::cors::Cors;
+use crate::layers::forwarded::TrustedProxies;
+use crate::layers::policy::PolicyLayer;
+use crate::layers::rate_limit::{self, RateLimit};
+use crate::layers::scrub::Scrub;
+use crate::layers::tenant::TenantRule;
+use crate::layers::tool_server::ToolLayer;
+use crate::routes::router::{Route, Router};
 use crate::upstream::Upstream;
 
 /// The configuration in force.
@@ -94,7 +100,7 @@ impl Spec {
             return Err(GatewayError::Empty);
         }
         serde_saphyr::from_str(text).map_err(|error| {
-            let (message, place) = config_error::describe(&error);
+            let (message, place) = yaml_error::describe(&error);
             GatewayError::Syntax { message, place }
         })
     }

@@ -12,14 +12,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::admin::Serves;
 use crate::config::Source;
+use crate::config::spec::Spec;
 use crate::error::GatewayError;
-use crate::request_log::LostRows;
-use crate::server;
-use crate::spec::Spec;
-use crate::state::GatewayState;
+use crate::layers::admin::Serves;
+use crate::layers::request_log::LostRows;
 use crate::worker::Worker;
+use crate::worker::server;
+use crate::worker::state::GatewayState;
 
 /// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;

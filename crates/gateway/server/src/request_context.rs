@@ -11,15 +11,15 @@ use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
 use plimsoll_gateway_audit::Row;
 
-use crate::clock;
 use crate::config::Config;
-use crate::error_response::ErrorResponse;
-use crate::identity::Identity;
-use crate::llm::ObservedUsage;
-use crate::llm_info::LlmInfo;
-use crate::request_body::{BodyBounds, no_memory};
-use crate::router::Route;
+use crate::http::error_response::ErrorResponse;
+use crate::http::request_body::{BodyBounds, no_memory};
+use crate::layers::identity::Identity;
+use crate::routes::llm::ObservedUsage;
+use crate::routes::llm_info::LlmInfo;
+use crate::routes::router::Route;
 use crate::worker::Worker;
+use crate::worker::clock;
 
 /// A request with its route and context. Both are large, and move from function to function: they
 /// stay where they are, so that the futures of these are small (`docs/experiments.md`).

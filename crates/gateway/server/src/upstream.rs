@@ -1,5 +1,9 @@
 //! Upstreams: the servers behind the gateway, and the choice of one for each request.
 
+pub(crate) mod fair_queue;
+pub(crate) mod forward;
+pub(crate) mod proxy_body;
+
 mod breaker;
 mod connection;
 mod endpoint;
@@ -18,11 +22,11 @@ pub(crate) use health_check::{HealthTarget, run_health_checks};
 pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;
 
-use crate::rng::splitmix64;
-use crate::spec::{
+use crate::config::spec::{
     Balance, DialectSpec, HealthSpec, RetrySpec, Secret, TokenLimitSpec, UpstreamSpec,
 };
-use crate::units::HumanDuration;
+use crate::config::units::HumanDuration;
+use crate::worker::rng::splitmix64;
 
 /// The smallest buffer that hyper reads responses with.
 const MIN_BUFFER: u64 = 8_192;

@@ -1,5 +1,15 @@
 //! The state of one worker thread. Connections stay on the worker that accepted them.
 
+pub(crate) mod clock;
+pub(crate) mod memory;
+pub(crate) mod owners;
+pub(crate) mod poll_or_spawn;
+pub(crate) mod process_metrics;
+pub(crate) mod random_id;
+pub(crate) mod rng;
+pub(crate) mod server;
+pub(crate) mod state;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,24 +17,24 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Cache};
 use plimsoll_gateway_store::Store;
 
-use crate::admin::Serves;
 use crate::config::Config;
-use crate::fault_injection::FaultInjector;
-use crate::llm::ParseCache;
-use crate::metrics::{Metrics, SeriesCache};
-use crate::request_log::LogWriter;
-use crate::rng::splitmix64;
-use crate::state::GatewayState;
-use crate::tool_server::ToolConnections;
-use crate::turns::Turns;
+use crate::layers::admin::Serves;
+use crate::layers::fault_injection::FaultInjector;
+use crate::layers::metrics::{Metrics, SeriesCache};
+use crate::layers::request_log::LogWriter;
+use crate::layers::tool_server::ToolConnections;
+use crate::routes::llm::ParseCache;
 use crate::upstream::Pool;
+use crate::upstream::fair_queue::FairQueue;
+use crate::worker::rng::splitmix64;
+use crate::worker::state::GatewayState;
 
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {
     pub(crate) serves: Serves,
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
-    pub(crate) turns: Rc<Turns>,
+    pub(crate) fair_queue: Rc<FairQueue>,
     pub(crate) series: SeriesCache,
     pub(crate) parse_cache: ParseCache,
     pub(crate) store: Store,
@@ -44,7 +54,7 @@ impl Worker {
             serves,
             state,
             pool: Rc::default(),
-            turns: Rc::default(),
+            fair_queue: Rc::default(),
             series: SeriesCache::default(),
             parse_cache: ParseCache::default(),
             store,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::spec::BreakerSpec;
+use crate::config::spec::BreakerSpec;
 
 /// Closed while `open_until` is 0. Open until that time; then one trial request decides.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::HumanDuration;
+    use crate::config::units::HumanDuration;
 
     #[test]
     fn it_opens_after_failures_in_a_row_admits_one_trial_and_closes_on_success() {

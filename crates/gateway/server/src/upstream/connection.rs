@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, spawn_local};
 
 use super::endpoint::Endpoint;
-use crate::request_body::RequestBody;
+use crate::http::request_body::RequestBody;
 
 /// A connection that carries one request at a time. A separate task reads and writes its socket;
 /// dropping the connection ends it, whatever it is doing.

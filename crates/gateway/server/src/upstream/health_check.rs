@@ -9,8 +9,8 @@ use tokio::time::{sleep, timeout};
 
 use super::endpoint::Endpoint;
 use super::pool::connect;
-use crate::request_body::RequestBody;
-use crate::spec::HealthSpec;
+use crate::config::spec::HealthSpec;
+use crate::http::request_body::RequestBody;
 
 /// A server to check, and how.
 #[derive(Debug)]

@@ -1,0 +1,189 @@
+//! Error responses of the gateway itself, and the formats they are written in.
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Version};
+
+use plimsoll_gateway_dialect::{Dialect, ErrorBody, ErrorKind, status_for};
+
+use crate::config::spec::EnvelopeSpec;
+use crate::http::normal_form::Refusal;
+
+/// An error response: why a request was refused or failed.
+#[derive(Debug)]
+pub(crate) struct ErrorResponse {
+    pub(crate) status: StatusCode,
+    /// For programs: `auth_required`.
+    pub(crate) kind: &'static str,
+    /// For people.
+    pub(crate) message: String,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether an upstream had the request: what it did may cost something.
+    pub(crate) reached_upstream: bool,
+}
+
+/// The format of an error's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorFormat {
+    /// The message alone, as text.
+    Plain,
+    /// `{"error":{"type":...,"message":...}}`.
+    Typed,
+    /// The error object of an LLM dialect.
+    Llm(Dialect),
+}
+
+impl From<EnvelopeSpec> for ErrorFormat {
+    fn from(spec: EnvelopeSpec) -> Self {
+        match spec {
+            EnvelopeSpec::Typed => Self::Typed,
+            EnvelopeSpec::Plain => Self::Plain,
+        }
+    }
+}
+
+macro_rules! error_responses {
+    ($($(#[$doc:meta])* $name:ident => $status:ident, $kind:literal;)*) => {
+        impl ErrorResponse {
+            $($(#[$doc])* pub(crate) fn $name(message: impl Into<String>) -> Self {
+                Self {
+                    status: StatusCode::$status,
+                    kind: $kind,
+                    message: message.into(),
+                    headers: Vec::new(),
+                    reached_upstream: false,
+                }
+            })*
+        }
+    };
+}
+
+error_responses! {
+    bad_request => BAD_REQUEST, "invalid_request";
+    auth_required => UNAUTHORIZED, "auth_required";
+    auth_failed => FORBIDDEN, "auth_failed";
+    insufficient_scope => FORBIDDEN, "insufficient_scope";
+    forbidden => FORBIDDEN, "forbidden";
+    policy_blocked => FORBIDDEN, "policy_blocked";
+    content_blocked => FORBIDDEN, "content_blocked";
+    agent_denied => FORBIDDEN, "agent_denied";
+    tool_denied => FORBIDDEN, "tool_denied";
+    not_found => NOT_FOUND, "not_found";
+    session_not_found => NOT_FOUND, "session_not_found";
+    approval_not_found => NOT_FOUND, "approval_not_found";
+    agent_not_found => NOT_FOUND, "agent_not_found";
+    run_not_found => NOT_FOUND, "run_not_found";
+    tool_not_found => NOT_FOUND, "tool_not_found";
+    already_decided => CONFLICT, "already_decided";
+    agent_loop => CONFLICT, "agent_loop";
+    agent_depth => CONFLICT, "agent_depth";
+    step_limit => CONFLICT, "step_limit";
+    method_not_allowed => METHOD_NOT_ALLOWED, "method_not_allowed";
+    name_collision => CONFLICT, "name_collision";
+    request_timeout => REQUEST_TIMEOUT, "request_timeout";
+    request_too_large => PAYLOAD_TOO_LARGE, "request_too_large";
+    path_too_long => URI_TOO_LONG, "path_too_long";
+    headers_too_large => REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large";
+    unsupported_media_type => UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type";
+    rate_limited => TOO_MANY_REQUESTS, "rate_limited";
+    budget_exceeded => TOO_MANY_REQUESTS, "budget_exceeded";
+    owner_limit => TOO_MANY_REQUESTS, "owner_limit";
+    tool_call_limit => TOO_MANY_REQUESTS, "tool_call_limit";
+    internal_error => INTERNAL_SERVER_ERROR, "internal_error";
+    injected_fault => INTERNAL_SERVER_ERROR, "planted_fault";
+    bad_gateway => BAD_GATEWAY, "upstream_error";
+    response_unreadable => BAD_GATEWAY, "response_unreadable";
+    agent_error => BAD_GATEWAY, "agent_error";
+    upstream_unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
+    store_unavailable => SERVICE_UNAVAILABLE, "store_unavailable";
+    overloaded => SERVICE_UNAVAILABLE, "overloaded";
+    store_full => SERVICE_UNAVAILABLE, "store_full";
+    upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
+}
+
+impl ErrorResponse {
+    /// The same error, of a request that an upstream had.
+    pub(crate) fn after_upstream(mut self) -> Self {
+        self.reached_upstream = true;
+        self
+    }
+
+    /// The route needs one of these methods.
+    pub(crate) fn wrong_methods(allowed: &'static str) -> Self {
+        let mut error = Self::method_not_allowed(format!("use one of {allowed}"));
+        error.headers.push((ALLOW, HeaderValue::from_static(allowed)));
+        error
+    }
+
+    /// The route needs another method.
+    pub(crate) fn wrong_method(wanted: &Method) -> Self {
+        let allowed = if wanted == Method::GET { "GET, HEAD" } else { wanted.as_str() };
+        let mut error = Self::method_not_allowed(format!("use {wanted}"));
+        error.headers.extend(HeaderValue::try_from(allowed).ok().map(|value| (ALLOW, value)));
+        error
+    }
+
+    /// The request has no normal form. On HTTP/1.1 the connection ends, since the two sides may
+    /// disagree where the next request starts.
+    pub(crate) fn no_normal_form(refusal: Refusal, version: Version) -> Self {
+        let mut error = Self::bad_request(refusal.message);
+        error.kind = refusal.code;
+        if version < Version::HTTP_2 {
+            error.headers.push((CONNECTION, HeaderValue::from_static("close")));
+        }
+        error
+    }
+
+    /// The error for a malformed head, by the status that hyper answers it with.
+    pub(crate) fn for_malformed_head(status: u16) -> Option<Self> {
+        match status {
+            400 => Some(Self::bad_request("the head of the request is malformed")),
+            414 => Some(Self::path_too_long("the path is too long")),
+            431 => Some(Self::headers_too_large("the head of the request is larger than allowed")),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the response on an HTTP/1.1 connection that is closed afterwards.
+    pub(crate) fn to_http1_bytes(&self, format: ErrorFormat) -> Bytes {
+        let (body, media_type) = self.body(format);
+        let head = format!(
+            "HTTP/1.1 {}\r\ncontent-type: {media_type}\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n",
+            self.status,
+            body.len()
+        );
+        [head.into_bytes(), body].concat().into()
+    }
+
+    /// The status in this format: the dialects have other statuses for some errors.
+    pub(crate) fn status_in(&self, format: ErrorFormat) -> StatusCode {
+        let ErrorFormat::Llm(dialect) = format else { return self.status };
+        StatusCode::from_u16(status_for(dialect, self.status.as_u16())).unwrap_or(self.status)
+    }
+
+    /// Body and its media type.
+    pub(crate) fn body(&self, format: ErrorFormat) -> (Vec<u8>, &'static str) {
+        match format {
+            ErrorFormat::Plain => (self.message.clone().into_bytes(), "text/plain; charset=utf-8"),
+            ErrorFormat::Typed => (typed_body(self.kind, &self.message), "application/json"),
+            ErrorFormat::Llm(dialect) => {
+                let envelope = ErrorBody::new(self.dialect_fault(), self.message.clone());
+                (envelope.to_bytes(dialect), "application/json")
+            }
+        }
+    }
+
+    /// The dialects' name for the error.
+    fn dialect_fault(&self) -> ErrorKind {
+        match self.kind {
+            "policy_blocked" => ErrorKind::Blocked,
+            "budget_exceeded" => ErrorKind::Quota,
+            _ => ErrorKind::from_status(self.status.as_u16()),
+        }
+    }
+}
+
+fn typed_body(kind: &str, message: &str) -> Vec<u8> {
+    serde_json::json!({"error": {"type": kind, "message": message}}).to_string().into_bytes()
+}

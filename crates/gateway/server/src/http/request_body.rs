@@ -1,0 +1,211 @@
+//! Bodies of requests: what the client sends, bounded in size and time, on its way upstream.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::header::{HeaderValue, RETRY_AFTER};
+use tokio::time::{Sleep, sleep};
+
+use crate::config::spec::ServerSpec;
+use crate::http::body_filter::BoxError;
+use crate::http::error_response::ErrorResponse;
+use crate::http::whole_body::{self, Unread};
+use crate::worker::memory::{Held, MemoryBudget};
+
+/// Message for a client whose body exceeds its time limit.
+pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
+
+/// Bodies up to this size are read before they are sent on, so that they can be sent again.
+const MAX_BUFFERED: u64 = 64 << 10;
+
+/// What a larger body may have waiting on its way: a window of HTTP/2.
+const STREAMED_BYTES: usize = 128 << 10;
+
+/// The most of a body in memory that is written at once.
+const PIECE: usize = 32 << 10;
+
+/// What bounds a body.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyBounds<'a> {
+    pub(crate) server: &'a ServerSpec,
+    /// The memory of all messages.
+    pub(crate) memory: &'a Arc<MemoryBudget>,
+}
+
+/// The body of a request to an upstream.
+#[derive(Debug)]
+pub(crate) enum RequestBody {
+    /// In memory: it can be sent again.
+    Full(Bytes),
+    /// As it comes from the client.
+    Stream(Box<ClientStream>),
+}
+
+/// A body that is still arriving from the client, bounded in size and time.
+#[derive(Debug)]
+pub(crate) struct ClientStream {
+    incoming: Incoming,
+    /// Bytes that may still come.
+    remaining: u64,
+    deadline: Pin<Box<Sleep>>,
+    /// Whether the gateway waits for more of it.
+    waiting: Rc<Cell<bool>>,
+    _held: Held,
+}
+
+/// Whether the gateway is waiting for more of the client's body; never if it is in memory.
+#[derive(Debug)]
+pub(crate) struct WaitingForClient(Option<Rc<Cell<bool>>>);
+
+impl WaitingForClient {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.as_ref().is_some_and(|waiting| waiting.get())
+    }
+}
+
+/// Takes the body of a client's request; small bodies are read into memory first.
+///
+/// # Errors
+/// As [`collect`].
+pub(crate) async fn take(
+    bounds: BodyBounds<'_>,
+    body: Incoming,
+) -> Result<RequestBody, ErrorResponse> {
+    let size = body.size_hint();
+    if body.is_end_stream() {
+        return Ok(RequestBody::Full(Bytes::new()));
+    }
+    if size.upper().is_none_or(|upper| upper > MAX_BUFFERED) {
+        let held = bounds.memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
+        return Ok(RequestBody::stream(body, bounds.server, held));
+    }
+    collect(bounds, body).await.map(RequestBody::Full)
+}
+
+/// Reads a whole body, bounded in size and time.
+///
+/// # Errors
+/// The body is too large, too slow or malformed.
+pub(crate) async fn collect(
+    bounds: BodyBounds<'_>,
+    body: Incoming,
+) -> Result<Bytes, ErrorResponse> {
+    let limit = usize::try_from(bounds.server.body_bytes.0).unwrap_or(usize::MAX);
+    let limits = whole_body::Bounds { bytes: limit, time: bounds.server.body_timeout.0 };
+    let body = whole_body::read(body, limits, bounds.memory).await;
+    body.map_err(|unread| match unread {
+        Unread::TooLarge => {
+            ErrorResponse::request_too_large(format!("the body is larger than {limit} bytes"))
+        }
+        Unread::TooSlow => ErrorResponse::request_timeout(SLOW_BODY),
+        Unread::NoMemory => no_memory(),
+        Unread::Broken => ErrorResponse::bad_request("the body is malformed or broke off"),
+    })
+}
+
+/// The error for a message that there is no memory for.
+pub(crate) fn no_memory() -> ErrorResponse {
+    let mut error = ErrorResponse::overloaded("the gateway holds too many messages now");
+    error.headers.push((RETRY_AFTER, HeaderValue::from_static("1")));
+    error
+}
+
+impl RequestBody {
+    /// Streams within the bounds of size and time.
+    fn stream(incoming: Incoming, server: &ServerSpec, held: Held) -> Self {
+        let deadline = Box::pin(sleep(server.body_timeout.0));
+        let (remaining, waiting) = (server.body_bytes.0, Rc::default());
+        Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting, _held: held }))
+    }
+
+    /// A flag that tells, while the body is sent, whether the client is being waited for.
+    pub(crate) fn waiting(&self) -> WaitingForClient {
+        WaitingForClient(match self {
+            Self::Full(_) => None,
+            Self::Stream(stream) => Some(Rc::clone(&stream.waiting)),
+        })
+    }
+
+    /// A copy for another attempt; `None` for a body that is not in memory.
+    pub(crate) fn try_clone(&self) -> Option<Self> {
+        match self {
+            Self::Full(bytes) => Some(Self::Full(bytes.clone())),
+            Self::Stream(..) => None,
+        }
+    }
+}
+
+/// The client sent a body that is larger than allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("the body is larger than allowed")]
+pub(crate) struct BodyTooLarge;
+
+/// The client took longer for a body than allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("the body did not arrive in time")]
+pub(crate) struct BodyTooSlow;
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.get_mut() {
+            Self::Full(bytes) => Poll::Ready(take_piece(bytes).map(Ok)),
+            Self::Stream(stream) => stream.poll(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Stream(stream) => stream.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(stream) => stream.incoming.size_hint(),
+        }
+    }
+}
+
+/// All bytes as one frame; `None` if there are none.
+pub(crate) fn take_frame(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
+    let bytes = std::mem::take(bytes);
+    (!bytes.is_empty()).then(|| Frame::data(bytes))
+}
+
+/// A piece of the bytes as a frame: the HTTP library copies each into its buffer, which then never
+/// holds a second copy of a large body.
+fn take_piece(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
+    let piece = bytes.split_to(bytes.len().min(PIECE));
+    (!piece.is_empty()).then(|| Frame::data(piece))
+}
+
+impl ClientStream {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = Pin::new(&mut self.incoming).poll_frame(context);
+        self.waiting.set(frame.is_pending());
+        if frame.is_pending() {
+            ready!(self.deadline.as_mut().poll(context));
+            return Poll::Ready(Some(Err(BodyTooSlow.into())));
+        }
+        frame.map(|frame| frame.map(|frame| count(frame?, &mut self.remaining)))
+    }
+}
+
+fn count(frame: Frame<Bytes>, remaining: &mut u64) -> Result<Frame<Bytes>, BoxError> {
+    let size = frame.data_ref().map_or(0, |data| data.len() as u64);
+    *remaining = remaining.checked_sub(size).ok_or(BodyTooLarge)?;
+    Ok(frame)
+}

@@ -1,0 +1,100 @@
+//! Reading a body as a whole, bounded in size, in time, and in memory.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use crate::worker::memory::{Held, MemoryBudget, SHORT_PATIENCE, UNCOUNTED};
+
+/// The bounds of a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) bytes: usize,
+    pub(crate) time: Duration,
+}
+
+/// Why a body was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It is larger than allowed.
+    TooLarge,
+    /// It did not end in time.
+    TooSlow,
+    /// The gateway holds too much already.
+    NoMemory,
+    /// It is malformed, or broke off.
+    Broken,
+}
+
+/// Reads a body. While memory is short, one that takes longer than a second is given up.
+///
+/// # Errors
+/// Why it was given up.
+pub(crate) async fn read(
+    body: Incoming,
+    bounds: Bounds,
+    memory: &Arc<MemoryBudget>,
+) -> Result<Bytes, Unread> {
+    let mut reading = pin!(read_frames(body, bounds.bytes, memory));
+    let mut left = bounds.time;
+    loop {
+        let step = left.min(SHORT_PATIENCE);
+        if let Ok(read) = timeout(step, reading.as_mut()).await {
+            return read;
+        }
+        left -= step;
+        if left.is_zero() {
+            return Err(Unread::TooSlow);
+        }
+        if memory.is_short() {
+            return Err(Unread::NoMemory);
+        }
+    }
+}
+
+/// A body of one frame, as most are, is not copied.
+async fn read_frames(
+    mut body: Incoming,
+    limit: usize,
+    memory: &Arc<MemoryBudget>,
+) -> Result<Bytes, Unread> {
+    let (mut first, mut all, mut held) = (Bytes::new(), BytesMut::new(), None);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let size = first.len().max(all.len()) + data.len();
+        if size > limit {
+            return Err(Unread::TooLarge);
+        }
+        if size > UNCOUNTED {
+            count(&mut held, size, memory)?;
+        }
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&data);
+    }
+    let whole = if all.is_empty() { first } else { all.freeze() };
+    Ok(match held {
+        Some(held) => held.attach(whole),
+        None => whole,
+    })
+}
+
+fn count(held: &mut Option<Held>, size: usize, memory: &Arc<MemoryBudget>) -> Result<(), Unread> {
+    let fits = if let Some(held) = held {
+        held.resize(size)
+    } else {
+        *held = memory.hold(size);
+        held.is_some()
+    };
+    fits.then_some(()).ok_or(Unread::NoMemory)
+}

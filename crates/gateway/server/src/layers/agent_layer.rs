@@ -1,0 +1,127 @@
+//! The layer of agents: its settings, checked and complete, and the agents that there are.
+
+mod agent;
+mod directory;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::HeaderName;
+use plimsoll_gateway_store::{ApprovalRules, SessionRules};
+
+use crate::config::spec::{AgentsSpec, ChatSpec};
+use crate::config::units::HumanDuration;
+use crate::http::error_response::ErrorResponse;
+use crate::routes::router::Proxy;
+use crate::upstream::Upstream;
+
+pub(crate) use agent::{Agent, Version, is_name};
+pub(crate) use directory::{AgentRegistry, Directory};
+
+/// The header with the agents that had the message, the first one first, separated by commas.
+pub(crate) static PATH_HEADER: HeaderName = HeaderName::from_static("x-agent-path");
+
+/// The header that names the version of A2A.
+pub(crate) static VERSION_HEADER: HeaderName = HeaderName::from_static("a2a-version");
+
+/// The most steps of a chat, whatever the configuration says.
+const MAX_STEPS: u32 = 20;
+
+/// The most agents that a message goes through.
+pub(crate) const MAX_DEPTH: usize = 5;
+
+/// The settings of the layer.
+#[derive(Debug)]
+pub(crate) struct AgentLayer {
+    pub(crate) sessions: SessionRules,
+    pub(crate) session_ttl: Ttl,
+    pub(crate) approvals: ApprovalRules,
+    pub(crate) approval_ttl: Ttl,
+    pub(crate) directory: Directory,
+    pub(crate) chat: Option<ChatLayer>,
+}
+
+/// A life time: the usual and the longest one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ttl {
+    usual: Duration,
+    longest: Duration,
+}
+
+/// The agent that the gateway itself runs.
+#[derive(Debug)]
+pub(crate) struct ChatLayer {
+    pub(crate) proxy: Proxy,
+    pub(crate) spec: ChatSpec,
+}
+
+impl AgentLayer {
+    /// # Errors
+    /// A message about an invalid value.
+    pub(crate) fn new(spec: &AgentsSpec, upstreams: &[Arc<Upstream>]) -> Result<Self, String> {
+        let (sessions, approvals) = (&spec.sessions, &spec.approvals);
+        if sessions.max == 0 || approvals.max == 0 {
+            return Err("agents: `max` is at least 1".to_owned());
+        }
+        Ok(Self {
+            sessions: SessionRules {
+                sessions: sessions.max,
+                metadata_bytes: size(sessions.metadata_bytes.0),
+                calls: sessions.calls,
+            },
+            session_ttl: Ttl::new("sessions", sessions.ttl, sessions.max_ttl)?,
+            approvals: ApprovalRules {
+                approvals: approvals.max,
+                bytes: size(approvals.bytes.0),
+                keep: approvals.keep.0,
+            },
+            approval_ttl: Ttl::new("approvals", approvals.ttl, approvals.max_ttl)?,
+            directory: Directory::new(&spec.agents, upstreams)?,
+            chat: spec.chat.as_ref().map(|chat| ChatLayer::new(chat, upstreams)).transpose()?,
+        })
+    }
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+impl Ttl {
+    fn new(section: &str, usual: HumanDuration, longest: HumanDuration) -> Result<Self, String> {
+        let (usual, longest) = (usual.0, longest.0);
+        if usual.is_zero() || usual > longest {
+            return Err(format!("agents.{section}: `ttl` is between 0 and `max_ttl`"));
+        }
+        Ok(Self { usual, longest })
+    }
+
+    /// The life time that a request asks for, in seconds.
+    ///
+    /// # Errors
+    /// It is 0 or too long.
+    pub(crate) fn of(self, seconds: Option<u64>) -> Result<Duration, ErrorResponse> {
+        let Some(seconds) = seconds else { return Ok(self.usual) };
+        let asked = Duration::from_secs(seconds);
+        if asked.is_zero() || asked > self.longest {
+            let longest = self.longest.as_secs();
+            return Err(ErrorResponse::bad_request(format!("`ttl_s` is between 1 and {longest}")));
+        }
+        Ok(asked)
+    }
+}
+
+impl ChatLayer {
+    fn new(spec: &ChatSpec, upstreams: &[Arc<Upstream>]) -> Result<Self, String> {
+        if !(1..=MAX_STEPS).contains(&spec.steps) {
+            return Err(format!("agents.chat: `steps` is between 1 and {MAX_STEPS}"));
+        }
+        let upstream = match &spec.upstream {
+            None => upstreams.first().ok_or("agents.chat: there is no upstream")?,
+            Some(name) => upstreams
+                .iter()
+                .find(|upstream| *upstream.name == **name)
+                .ok_or_else(|| format!("agents.chat: there is no upstream `{name}`"))?,
+        };
+        Ok(Self { proxy: Proxy::to(upstream), spec: spec.clone() })
+    }
+}

@@ -1,0 +1,161 @@
+//! The agents that there are, and who may ask them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::agent::{Agent, is_name};
+use crate::config::spec::AgentDirectorySpec;
+use crate::http::error_response::ErrorResponse;
+use crate::upstream::Upstream;
+
+/// Stands for every tenant, and for every agent.
+const ALL: &str = "*";
+
+/// The most agents that can be named while the gateway runs.
+const MAX_REGISTERED: usize = 1_000;
+
+/// The agents of the configuration, and who may ask which.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) known: BTreeMap<String, Arc<Agent>>,
+    pub(crate) default: Option<String>,
+    allow: BTreeMap<String, Vec<String>>,
+    pub(crate) public_url: Option<String>,
+}
+
+/// Agents that were named while the gateway runs. They stay when the configuration is read again.
+#[derive(Debug, Default)]
+pub(crate) struct AgentRegistry(Mutex<BTreeMap<String, Arc<Agent>>>);
+
+impl Directory {
+    /// # Errors
+    /// A message about an invalid value.
+    pub(crate) fn new(
+        spec: &AgentDirectorySpec,
+        upstreams: &[Arc<Upstream>],
+    ) -> Result<Self, String> {
+        let known = spec.known.iter().map(|(name, agent)| {
+            Agent::new(name, agent, upstreams).map(|agent| (name.clone(), Arc::new(agent)))
+        });
+        let known = known.collect::<Result<BTreeMap<_, _>, _>>();
+        let known = known.map_err(|problem| format!("agents.agents: {problem}"))?;
+        if let Some(default) = spec.default.as_ref().filter(|name| !known.contains_key(*name)) {
+            return Err(format!("agents.agents: `default` names no agent: `{default}`"));
+        }
+        let mut listed = spec.allow.values().flatten();
+        if let Some(name) = listed.find(|name| *name != ALL && !is_name(name)) {
+            let name = name.escape_debug();
+            return Err(format!("agents.agents: `allow` lists what is no name: `{name}`"));
+        }
+        if let Some(url) = &spec.public_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            return Err("agents.agents: `public_url` begins with http:// or https://".to_owned());
+        }
+        let public_url = spec.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned());
+        let only = known.keys().next().filter(|_| known.len() == 1).cloned();
+        let default = spec.default.clone().or(only);
+        Ok(Self { known, default, allow: spec.allow.clone(), public_url })
+    }
+
+    /// All agents that a tenant may ask, by name; `registry` has those that were named while the
+    /// gateway runs.
+    pub(crate) fn allowed(
+        &self,
+        registry: &AgentRegistry,
+        tenant: Option<&str>,
+    ) -> Vec<Arc<Agent>> {
+        let registered = registry.all();
+        // A configuration that was read later may have taken a name: its agent is the last.
+        let all: BTreeMap<_, _> = registered.iter().chain(&self.known).collect();
+        let allowed = all.into_values().filter(|agent| self.allows(tenant, &agent.name));
+        allowed.cloned().collect()
+    }
+
+    /// Whether a tenant may ask an agent.
+    pub(crate) fn allows(&self, tenant: Option<&str>, agent: &str) -> bool {
+        let lists = [Some(ALL), tenant].into_iter().flatten();
+        let mut lists = lists.filter_map(|name| self.allow.get(name));
+        lists.any(|names| names.iter().any(|name| name == ALL || name == agent))
+    }
+}
+
+impl AgentRegistry {
+    /// All of them, locked.
+    pub(crate) fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Agent>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an agent.
+    ///
+    /// # Errors
+    /// `name_collision`, or there are too many.
+    pub(crate) fn add(&self, agent: Agent, directory: &Directory) -> Result<(), ErrorResponse> {
+        let mut registered = self.all();
+        let name = agent.name.to_string();
+        if directory.known.contains_key(&name) || registered.contains_key(&name) {
+            let message = format!("another agent has the name `{name}`");
+            return Err(ErrorResponse::name_collision(message));
+        }
+        if registered.len() >= MAX_REGISTERED {
+            return Err(ErrorResponse::store_full("there are too many agents"));
+        }
+        registered.insert(name, Arc::new(agent));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::spec::AgentSpec;
+
+    fn directory(allow: &str) -> Directory {
+        read(&format!("allow: {allow}"))
+    }
+
+    fn read(settings: &str) -> Directory {
+        let text = format!("agents: {{agents: {{{settings}}}}}");
+        let spec = crate::config::spec::Spec::from_yaml(&text).unwrap();
+        Directory::new(&spec.agents.unwrap().agents, &[]).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_listed_is_denied() {
+        let rules = directory("{retail: [planner], ops: ['*'], '*': [help]}");
+        for (tenant, agent, allowed) in [
+            (Some("retail"), "planner", true),
+            (Some("retail"), "help", true),
+            (Some("retail"), "writer", false),
+            (Some("ops"), "writer", true),
+            (Some("other"), "help", true),
+            (Some("other"), "planner", false),
+            (None, "help", true),
+            (None, "planner", false),
+            // A tenant of that name is everybody and no more.
+            (Some("*"), "help", true),
+            (Some("*"), "planner", false),
+        ] {
+            assert_eq!(rules.allows(tenant, agent), allowed, "{tenant:?} {agent}");
+        }
+        assert!(!directory("{}").allows(Some("retail"), "planner"), "nothing is allowed");
+        assert!(!directory("{retail: []}").allows(Some("retail"), "planner"));
+    }
+
+    #[test]
+    fn agents_are_listed_by_name_and_each_once() {
+        let registry = AgentRegistry::default();
+        for (name, url) in [("b", "http://old/"), ("c", "http://c/"), ("z", "http://z/")] {
+            let agent = Agent::new(name, &AgentSpec::at(url.to_owned()), &[]).unwrap();
+            registry.add(agent, &read("")).unwrap();
+        }
+        let rules = read(
+            "known: {d: {url: 'http://d/'}, b: {url: 'http://new/'}, \
+                          e: {url: 'http://e/'}}, allow: {retail: [b, c, d]}",
+        );
+        let allowed = rules.allowed(&registry, Some("retail"));
+        let listed: Vec<(&str, &str)> =
+            allowed.iter().map(|agent| (&*agent.name, &*agent.url)).collect();
+        assert_eq!(listed, [("b", "http://new/"), ("c", "http://c/"), ("d", "http://d/")]);
+    }
+}

@@ -1,0 +1,177 @@
+//! Authentication by API key.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HeaderName};
+use ring::digest::{SHA256, digest};
+use subtle::ConstantTimeEq as _;
+
+use crate::config::spec::{AuthSpec, KeySpec};
+use crate::http::error_response::ErrorResponse;
+
+/// The `tenant` of a key that may name any tenant in the header.
+const ANY_TENANT: &str = "*";
+
+/// The owner of a key.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    pub(crate) name: Arc<str>,
+    pub(crate) tenant: Option<Arc<str>>,
+    /// Whether the header may name its tenant, whichever it is.
+    pub(crate) names_any_tenant: bool,
+    pub(crate) scopes: Vec<String>,
+}
+
+/// The known keys. Only their digests are kept.
+#[derive(Debug)]
+pub(crate) struct Auth {
+    header: HeaderName,
+    consumers: HashMap<[u8; 32], Arc<Consumer>>,
+}
+
+impl Auth {
+    /// # Errors
+    /// A message about an invalid value.
+    pub(crate) fn new(spec: &AuthSpec) -> Result<Self, String> {
+        let header = HeaderName::try_from(&spec.header)
+            .map_err(|_| "auth: `header` is not a header name".to_owned())?;
+        let mut consumers = HashMap::new();
+        for key in &spec.keys {
+            let consumer = Consumer {
+                name: Arc::from(key.name.as_str()),
+                tenant: key.tenant.as_deref().filter(|name| *name != ANY_TENANT).map(Arc::from),
+                names_any_tenant: key.tenant.as_deref() == Some(ANY_TENANT),
+                scopes: key.scopes.clone(),
+            };
+            if consumers.insert(digest_of(key)?, Arc::new(consumer)).is_some() {
+                return Err(format!(
+                    "auth: the key of `{}` also belongs to another consumer",
+                    key.name
+                ));
+            }
+        }
+        Ok(Self { header, consumers })
+    }
+
+    pub(crate) const fn header(&self) -> &HeaderName {
+        &self.header
+    }
+
+    /// The consumer whose key the request carries.
+    pub(crate) fn consumer(&self, headers: &HeaderMap) -> Result<&Arc<Consumer>, ErrorResponse> {
+        let Some(value) = headers.get(&self.header) else {
+            return Err(ErrorResponse::auth_required(format!("send a key in `{}`", self.header)));
+        };
+        let value = value.as_bytes();
+        let key = if self.header == AUTHORIZATION { bearer(value) } else { Some(value) };
+        let Some(key) = key.filter(|key| !key.is_empty()) else {
+            return Err(ErrorResponse::auth_required(
+                "send the key as `Authorization: Bearer KEY`",
+            ));
+        };
+        let hash = sha256(key);
+        // The time of the look-up depends on the digest only, which reveals nothing about the key;
+        // the comparison that decides takes constant time.
+        self.consumers
+            .get_key_value(&hash)
+            .filter(|(known, _)| known.ct_eq(&hash).into())
+            .map(|(_, consumer)| consumer)
+            .ok_or_else(|| ErrorResponse::auth_failed("the key is not known"))
+    }
+}
+
+/// The credential after `Bearer`.
+pub(crate) fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| rest.trim_ascii())
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    out
+}
+
+fn digest_of(key: &KeySpec) -> Result<[u8; 32], String> {
+    match (&key.sha256, &key.key) {
+        (Some(hex), None) => from_hex(hex).ok_or_else(|| {
+            format!("auth: the sha256 of `{}` is not 64 hexadecimal digits", key.name)
+        }),
+        (None, Some(secret)) => secret.reveal().map(|key| sha256(key.as_bytes())).map_err(|name| {
+            format!("auth: the environment variable `{name}` for `{}` is not set", key.name)
+        }),
+        _ => Err(format!("auth: `{}` needs either `sha256` or `key`", key.name)),
+    }
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut out = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, at) in out.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn auth(header: &str) -> Auth {
+        // The digest of `open sesame`, computed by another program.
+        let yaml = format!(
+            "header: {header}\nkeys:\n  - {{name: ali, key: abc, tenant: cave}}\n  - {{name: baba, sha256: \
+             41ef4bb0b23661e66301aac36066912dac037827b4ae63a7b1165a5aa93ed4eb}}"
+        );
+        Auth::new(&serde_saphyr::from_str(&yaml).unwrap()).unwrap()
+    }
+
+    fn headers(name: &'static str, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(HeaderName::from_static(name), value.parse().unwrap())])
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_digest() {
+        let auth = auth("apikey");
+        for (value, name) in [("abc", Some("ali")), ("open sesame", Some("baba")), ("abd", None)] {
+            let found = auth.consumer(&headers("apikey", value));
+            assert_eq!(found.ok().map(|consumer| &*consumer.name), name, "{value}");
+        }
+        assert_eq!(auth.consumer(&HeaderMap::new()).unwrap_err().status, 401);
+        assert_eq!(auth.consumer(&headers("apikey", "no")).unwrap_err().status, 403);
+    }
+
+    #[test]
+    fn in_authorization_the_key_follows_bearer() {
+        let auth = auth("authorization");
+        for (value, status) in [
+            ("Bearer abc", None),
+            ("bearer abc", None),
+            ("abc", Some(401)),
+            ("Bearer ", Some(401)),
+            ("Bearer x", Some(403)),
+        ] {
+            let found = auth.consumer(&headers("authorization", value));
+            assert_eq!(found.err().map(|error| error.status.as_u16()), status, "{value}");
+        }
+    }
+
+    #[test]
+    fn invalid_keys_are_refused() {
+        for (keys, message) in [
+            ("[{name: a}]", "either"),
+            ("[{name: a, key: x, sha256: y}]", "either"),
+            ("[{name: a, sha256: zz}]", "hexadecimal"),
+            ("[{name: a, key: x}, {name: b, key: x}]", "another consumer"),
+            ("[{name: a, key: '${NO_SUCH_VARIABLE_HERE}'}]", "NO_SUCH_VARIABLE_HERE"),
+        ] {
+            let spec = serde_saphyr::from_str(&format!("keys: {keys}")).unwrap();
+            let error = Auth::new(&spec).unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Prometheus metrics. The values of labels come from closed sets, so that no client can make new
+//! series: routes are named by their template and not by the raw path, methods and statuses that
+//! HTTP does not define are `other`. Series belong to names and go on over reloads.
+
+mod tools;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use hyper::{Method, StatusCode};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
+
+use crate::worker::process_metrics;
+
+use self::tools::ToolMetrics;
+
+/// Bounds of the buckets, in seconds: from the overhead of a gateway to the response of a provider.
+const BUCKETS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// The metrics of all workers.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Labels<3>, Counter>,
+    durations: Family<Labels<2>, Histogram>,
+    errors: Family<Labels<1>, Counter>,
+    connections: Gauge,
+    memory: Gauge,
+    cache: [(&'static str, Counter); 3],
+    policy_matches: Family<Labels<2>, Counter>,
+    agent_operations: Family<Labels<2>, Counter>,
+    rate_limited: Counter,
+    retries: Counter,
+    tools: ToolMetrics,
+    store_errors: Gauge,
+    audit: Family<Labels<1>, Gauge>,
+    layers: Family<Labels<1>, Gauge>,
+    upstreams: Family<Labels<2>, Gauge>,
+    /// All requests, whether or not the layer `metrics` is enabled.
+    served: AtomicU64,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// One worker's cache of the series of requests, each looked up once.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesCache(RefCell<HashMap<Arc<str>, RouteSeries>>);
+
+/// The series of one route, by method and status.
+type RouteSeries = HashMap<(&'static str, &'static str), (Counter, Histogram)>;
+
+/// The methods of RFC 9110 and RFC 5789; all others are `other`.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::CONNECT => "CONNECT",
+        Method::PATCH => "PATCH",
+        Method::TRACE => "TRACE",
+        _ => OTHER,
+    }
+}
+
+/// The statuses that the registry of HTTP has a phrase for; all others are `other`.
+fn status_label(status: StatusCode) -> &'static str {
+    static NAMES: LazyLock<HashMap<u16, String>> = LazyLock::new(|| {
+        let known = (100..600).filter_map(|code| StatusCode::from_u16(code).ok());
+        let known = known.filter(|status| status.canonical_reason().is_some());
+        known.map(|status| (status.as_u16(), status.as_str().to_owned())).collect()
+    });
+    if status == StatusCode::OK {
+        return "200";
+    }
+    NAMES.get(&status.as_u16()).map_or(OTHER, String::as_str)
+}
+
+/// The value of a label for what is in no closed set.
+const OTHER: &str = "other";
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("gateway");
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
+        let errors = Family::default();
+        let cache_family = Family::<Labels<1>, Counter>::default();
+        let cache = ["hit", "miss", "bypass"].map(|state| {
+            (state, cache_family.get_or_create(&[("state", state.to_owned())]).clone())
+        });
+        let (audit, layers) = (Family::default(), Family::default());
+        let (connections, memory) = (Gauge::default(), Gauge::default());
+        let store_errors = Gauge::default();
+        let (rate_limited, retries) = (Counter::default(), Counter::default());
+        registry.register("requests", "Requests by method, route and status", requests.clone());
+        registry.register(
+            "request_duration_seconds",
+            "From a request's head to the end of its response",
+            durations.clone(),
+        );
+        registry.register("errors", "Refused and failed requests by kind", errors.clone());
+        registry.register("active_connections", "Open client connections", connections.clone());
+        registry.register("memory_bytes", "Bytes of messages that are held", memory.clone());
+        registry.register(
+            "cache",
+            "LLM requests by cache result: hit, miss or bypass",
+            cache_family,
+        );
+        let help = "Policy matches by category and action";
+        let policy_matches = registered(&mut registry, "policy_verdicts", help);
+        let help = "Operations of the layer of agents by outcome: ok or the kind of the error";
+        let agent_operations = registered(&mut registry, "agent_operations", help);
+        registry.register("rate_limited", "Requests refused by a rate limit", rate_limited.clone());
+        registry.register("retries", "Retries of requests to upstreams", retries.clone());
+        let tools = ToolMetrics::register(&mut registry);
+        registry.register("store_errors", "Failed operations of the store", store_errors.clone());
+        registry.register("audit_rows", "Audit rows by state", audit.clone());
+        registry.register("layer_enabled", "1 for each layer that is enabled", layers.clone());
+        let help = "1 while an address receives requests";
+        let upstreams = registered(&mut registry, "upstream_healthy", help);
+        Self {
+            registry,
+            requests,
+            durations,
+            errors,
+            connections,
+            memory,
+            cache,
+            policy_matches,
+            agent_operations,
+            rate_limited,
+            retries,
+            tools,
+            store_errors,
+            audit,
+            layers,
+            upstreams,
+            served: AtomicU64::new(0),
+        }
+    }
+
+    /// The text exposition of all metrics.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(4_096);
+        process_metrics::append(&mut text);
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    /// Counts a finished request.
+    pub(crate) fn count_request(
+        &self,
+        series: &SeriesCache,
+        template: &Arc<str>,
+        method: &Method,
+        status: StatusCode,
+        seconds: f64,
+    ) {
+        let key = (method_label(method), status_label(status));
+        let mut known = series.0.borrow_mut();
+        if let Some((count, time)) = known.get(template).and_then(|route| route.get(&key)) {
+            count.inc();
+            time.observe(seconds);
+            return;
+        }
+        let (count, time) = self.series(template, key.0, key.1);
+        count.inc();
+        time.observe(seconds);
+        known.entry(Arc::clone(template)).or_default().insert(key, (count, time));
+    }
+
+    fn series(
+        &self,
+        template: &str,
+        method: &'static str,
+        status: &'static str,
+    ) -> (Counter, Histogram) {
+        let (route, method) = (("route", template.to_owned()), ("method", method.to_owned()));
+        let labels = [method.clone(), route.clone(), ("status", status.to_owned())];
+        (
+            self.requests.get_or_create(&labels).clone(),
+            self.durations.get_or_create(&[method, route]).clone(),
+        )
+    }
+
+    pub(crate) fn count_error(&self, kind: &str) {
+        self.errors.get_or_create(&[("type", kind.to_owned())]).inc();
+    }
+
+    pub(crate) fn count_cache(&self, state: &str) {
+        if let Some((_, counter)) = self.cache.iter().find(|(name, _)| *name == state) {
+            counter.inc();
+        }
+    }
+
+    pub(crate) fn count_policy_match(&self, category: &str, action: &str) {
+        let labels = [("category", category.to_owned()), ("action", action.to_owned())];
+        self.policy_matches.get_or_create(&labels).inc();
+    }
+
+    /// Counts an operation of the layer of agents. Both names are from closed sets.
+    pub(crate) fn count_agent_operation(&self, operation: &'static str, outcome: &'static str) {
+        let labels = [("operation", operation.to_owned()), ("outcome", outcome.to_owned())];
+        self.agent_operations.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn count_rate_limited(&self) {
+        self.rate_limited.inc();
+    }
+
+    pub(crate) fn count_retry(&self) {
+        self.retries.inc();
+    }
+
+    /// Counts a call of a tool. Calls of tools that do not exist have the server `none`.
+    pub(crate) fn count_tool_call(&self, server: &str, outcome: &'static str) {
+        self.tools.count_call(server, outcome);
+    }
+
+    /// Sets the numbers of tool servers that are up and down.
+    pub(crate) fn set_tool_servers(&self, up: usize, down: usize) {
+        self.tools.set_servers(up, down);
+    }
+
+    pub(crate) fn set_store_errors(&self, count: u64) {
+        self.store_errors.set(count.cast_signed());
+    }
+
+    pub(crate) fn set_audit_rows(&self, state: &str, rows: u64) {
+        self.audit.get_or_create(&[("state", state.to_owned())]).set(rows.cast_signed());
+    }
+
+    /// Sets the enabled layers; those of an earlier configuration are removed.
+    pub(crate) fn set_layers(&self, enabled: &[&str]) {
+        self.layers.clear();
+        for layer in enabled {
+            self.layers.get_or_create(&[("layer", (*layer).to_owned())]).set(1);
+        }
+    }
+
+    pub(crate) fn set_memory(&self, bytes: usize) {
+        self.memory.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Forgets the upstreams of an earlier configuration.
+    pub(crate) fn forget_upstreams(&self) {
+        self.upstreams.clear();
+    }
+
+    pub(crate) fn set_upstream(&self, upstream: &str, address: &str, healthy: bool) {
+        let labels = [("upstream", upstream.to_owned()), ("address", address.to_owned())];
+        self.upstreams.get_or_create(&labels).set(healthy.into());
+    }
+
+    pub(crate) fn connection_opened(&self) {
+        self.connections.inc();
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections.dec();
+    }
+
+    /// Counts a request that arrived, whether or not the layer `metrics` is enabled.
+    pub(crate) fn count_served(&self) {
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+}
+
+/// A new metric in a registry.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}

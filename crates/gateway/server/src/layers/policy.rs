@@ -1,0 +1,164 @@
+//! The policy layer: evaluates texts before they pass.
+
+use std::fs;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
+use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
+use ring::digest::{Digest, SHA256, digest};
+
+use crate::config::spec::PolicySpec;
+use crate::http::error_response::ErrorResponse;
+use crate::layers::metrics::Metrics;
+use crate::layers::offload::{self, file_rule};
+use crate::routes::llm_info::LlmInfo;
+
+/// The rules, and the actions taken on their matches.
+#[derive(Debug)]
+pub(crate) struct PolicyLayer {
+    policy: Arc<Policy>,
+    /// SHA-256 of the file with the rules.
+    rules_digest: Option<Digest>,
+    actions: Actions,
+    inspector: Arc<Inspector>,
+    /// The injected fault `policy_off`: every text passes unseen.
+    off: bool,
+}
+
+/// The built-in rules, compiled once.
+///
+/// # Errors
+/// A message; none in a build that passed its tests.
+pub(crate) fn builtin() -> Result<Arc<Policy>, String> {
+    static BUILTIN: OnceLock<Arc<Policy>> = OnceLock::new();
+    if let Some(policy) = BUILTIN.get() {
+        return Ok(Arc::clone(policy));
+    }
+    let policy = Policy::builtin().map_err(|error| format!("policy: {error}"))?;
+    Ok(Arc::clone(BUILTIN.get_or_init(|| Arc::new(policy))))
+}
+
+impl PolicyLayer {
+    /// # Errors
+    /// A message about rules that cannot be read.
+    pub(crate) fn new(spec: &PolicySpec, off: bool) -> Result<Self, String> {
+        let mut rules_digest = None;
+        let policy = match &spec.rules {
+            None => builtin()?,
+            Some(path) => {
+                let text = fs::read_to_string(path)
+                    .map_err(|error| format!("policy: cannot read {}: {error}", path.display()))?;
+                rules_digest = Some(digest(&SHA256, text.as_bytes()));
+                let policy = Policy::from_yaml(&text);
+                Arc::new(policy.map_err(|error| format!("policy: {}: {error}", path.display()))?)
+            }
+        };
+        let files = file_rule(spec.unreadable, &spec.pass_types);
+        let inspector = Arc::new(Inspector::new(Arc::clone(&policy), spec.actions, files));
+        Ok(Self { policy, rules_digest, actions: spec.actions, inspector, off })
+    }
+
+    /// The digest of the file with the rules, where there is one.
+    pub(crate) const fn rules_digest(&self) -> Option<Digest> {
+        self.rules_digest
+    }
+
+    /// Evaluates a text, and records the decision in `info` and the metrics. Returns the text,
+    /// redacted where the policy says so.
+    ///
+    /// # Errors
+    /// The text must not pass.
+    pub(crate) async fn evaluate(
+        &self,
+        metrics: &Metrics,
+        info: &mut Option<Box<LlmInfo>>,
+        text: String,
+        reading: InputKind,
+    ) -> Result<String, ErrorResponse> {
+        if self.off {
+            return Ok(text);
+        }
+        let (policy, actions) = (Arc::clone(&self.policy), self.actions);
+        let (matches, text) = offload::run(text.len(), move || {
+            let decision = policy.scan(&text, reading, &actions);
+            (decision.matches, decision.text.into_owned())
+        })
+        .await?;
+        decide(metrics, info, &matches)?;
+        Ok(text)
+    }
+
+    /// Evaluates every text of a JSON document, as [`Self::evaluate`]. Returns the redacted
+    /// document; None if nothing changed.
+    ///
+    /// # Errors
+    /// The document must not pass.
+    pub(crate) async fn evaluate_document(
+        &self,
+        metrics: &Metrics,
+        info: &mut Option<Box<LlmInfo>>,
+        body: &Bytes,
+        source: Source,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
+        if self.off {
+            return Ok(None);
+        }
+        let judgement = offload::check_document(&self.inspector, body, source).await?;
+        let judgement = judgement.map_err(|error| match error {
+            Unreadable::File(_) => ErrorResponse::unsupported_media_type(format!(
+                "the policy cannot read the request: {error}"
+            )),
+            _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
+        })?;
+        decide(metrics, info, &judgement.matches)?;
+        Ok(judgement.document.map(Bytes::from))
+    }
+
+    /// The numbers of policies and checks that a text passes.
+    pub(crate) fn evaluated(&self) -> EvaluatedChecks<'_> {
+        self.policy.evaluated()
+    }
+}
+
+/// Records the matches in a request. The error names the rule and does not repeat the text.
+fn decide(
+    metrics: &Metrics,
+    info: &mut Option<Box<LlmInfo>>,
+    matches: &[Match],
+) -> Result<(), ErrorResponse> {
+    if matches.is_empty() {
+        return Ok(());
+    }
+    for found in matches {
+        metrics.count_policy_match(found.category.name(), found.action.name());
+    }
+    record(info.get_or_insert_default(), matches);
+    match matches.iter().find(|found| found.action == Action::Block) {
+        None => Ok(()),
+        Some(cause) => {
+            let (category, rule) = (cause.category.name(), &cause.rule_id);
+            let reason = format!("blocked by policy: {category} ({rule})");
+            Err(ErrorResponse::policy_blocked(reason))
+        }
+    }
+}
+
+/// The position of an action on the ladder of severity.
+fn severity(name: &str) -> usize {
+    let ladder = [Action::Allow, Action::Log, Action::Warn, Action::Redact, Action::Block];
+    ladder.iter().position(|action| action.name() == name).unwrap_or_default()
+}
+
+/// Adds matches to the request's record; of several actions the most severe one stays.
+fn record(info: &mut LlmInfo, matches: &[Match]) {
+    let action = matches.iter().map(|found| found.action).max().unwrap_or_default();
+    if severity(action.name()) >= info.policy_decision.map_or(0, severity) {
+        info.policy_decision = Some(action.name());
+    }
+    for found in matches {
+        if !info.rules.iter().any(|known| **known == *found.rule_id) {
+            info.rules.push(found.rule_id.to_string());
+        }
+    }
+}

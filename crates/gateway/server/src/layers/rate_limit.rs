@@ -1,0 +1,160 @@
+//! Rate limits: who is counted, and what the response says about it.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use plimsoll_gateway_store::{Algorithm, Charge, Decision, Limit, LimitKey, MAX_CHARGES, Store};
+
+use crate::config::spec::{AlgorithmSpec, Per, RateLimitSpec};
+use crate::http::error_response::ErrorResponse;
+use crate::layers::identity::Identity;
+use crate::layers::metrics::Metrics;
+use crate::worker::clock;
+
+/// One configured rate limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateLimit {
+    per: Per,
+    limit: Limit,
+}
+
+/// Whom a request is counted for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller<'a> {
+    pub(crate) address: IpAddr,
+    /// `None` for requests whose sender was refused, and for administration: they count by address
+    /// only.
+    pub(crate) identity: Option<&'a Identity>,
+}
+
+impl RateLimit {
+    /// Whether it counts tenants.
+    pub(crate) fn counts_tenants(&self) -> bool {
+        self.per == Per::Tenant
+    }
+}
+
+/// The limits of a configuration; a limit of zero requests is left out.
+///
+/// # Errors
+/// A message about too many limits, or a window that cannot be counted in.
+pub(crate) fn from_specs(specs: &[RateLimitSpec]) -> Result<Vec<RateLimit>, String> {
+    let limited = specs.iter().filter_map(|spec| Some((spec, NonZeroU32::new(spec.requests)?)));
+    if limited.clone().count() > MAX_CHARGES {
+        return Err(format!("rate_limits: at most {MAX_CHARGES} at once"));
+    }
+    limited
+        .map(|(spec, requests)| {
+            let limit = Limit::new(requests, spec.window.0, spec.algorithm.into());
+            let limit = limit.map_err(|error| format!("rate_limits: {error}"))?;
+            Ok(RateLimit { per: spec.per, limit })
+        })
+        .collect()
+}
+
+impl From<AlgorithmSpec> for Algorithm {
+    fn from(spec: AlgorithmSpec) -> Self {
+        match spec {
+            AlgorithmSpec::Sliding => Self::Sliding,
+            AlgorithmSpec::Bucket => Self::Bucket,
+        }
+    }
+}
+
+/// Counts a request in all limits that apply to it, and appends the headers that say so to
+/// `headers`; if one limit is used up, it counts in none.
+///
+/// # Errors
+/// A limit is used up, or the store is unavailable.
+pub(crate) async fn check(
+    limits: &[RateLimit],
+    caller: &Caller<'_>,
+    store: &Store,
+    metrics: &Metrics,
+    headers: &mut Vec<(HeaderName, HeaderValue)>,
+) -> Result<(), ErrorResponse> {
+    let by_address = limits.iter().any(|limit| limit.per == Per::Address);
+    let address = by_address.then(|| subject_of(caller.address));
+    let charges: Vec<_> = limits
+        .iter()
+        .filter_map(|limit| {
+            let subject = caller.limit_key(limit.per, address.as_deref())?;
+            Some(Charge { key: subject, limit: &limit.limit })
+        })
+        .collect();
+    if charges.is_empty() {
+        return Ok(());
+    }
+    let decision = store.check(clock::now(), &charges).await;
+    let decision = decision
+        .map_err(|_| ErrorResponse::store_unavailable("the store of the limits is unavailable"))?;
+    push_headers(&decision, headers);
+    if decision.allowed {
+        return Ok(());
+    }
+    metrics.count_rate_limited();
+    let mut error = ErrorResponse::rate_limited(format!("more than {} requests", decision.limit));
+    error.headers.push((RETRY_AFTER, whole_seconds(decision.retry_after)));
+    push_headers(&decision, &mut error.headers);
+    Err(error)
+}
+
+impl<'a> Caller<'a> {
+    /// The key of a limit; `None` where the limit does not apply to the caller.
+    fn limit_key(&self, per: Per, address: Option<&'a str>) -> Option<LimitKey<'a>> {
+        match per {
+            Per::Address => Some(LimitKey::new("address", address?)),
+            Per::Global => self.identity.map(|_| LimitKey::new("global", "")),
+            Per::Tenant => self.identity.map(Identity::tenant_key),
+            Per::Key => {
+                let consumer = self.identity?.consumer.as_ref();
+                Some(LimitKey::new("key", consumer.map_or("", |consumer| &consumer.name)))
+            }
+        }
+    }
+}
+
+/// The name of an address in limits. Of an IPv6 address the first 64 bits count: the rest is chosen
+/// by the host itself (RFC 4291, 2.5.1).
+fn subject_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let network = Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64));
+            format!("{network}/64")
+        }
+    }
+}
+
+fn push_headers(decision: &Decision, headers: &mut Vec<(HeaderName, HeaderValue)>) {
+    let named = HeaderName::from_static;
+    headers.push((named("x-ratelimit-limit"), decision.limit.into()));
+    headers.push((named("x-ratelimit-remaining"), decision.remaining.into()));
+    headers.push((named("x-ratelimit-reset"), whole_seconds(decision.reset)));
+}
+
+/// Whole seconds, rounded up, so that a client that waits this long has waited long enough.
+fn whole_seconds(duration: Duration) -> HeaderValue {
+    (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_address() {
+        for (address, subject) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+            ("::1", "::/64"),
+        ] {
+            assert_eq!(subject_of(address.parse().unwrap()), subject, "{address}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Removes personal data from responses.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unread};
+use plimsoll_gateway_policy::{Policy, Scrubber};
+
+use crate::config::spec::ScrubSpec;
+use crate::http::body_filter::{BodyFilter, BoxError};
+use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
+use crate::http::error_response::ErrorResponse;
+use crate::layers::offload::{self, file_rule};
+use crate::layers::policy;
+
+/// Removes personal data from responses.
+#[derive(Debug)]
+pub(crate) struct Scrub {
+    policy: Arc<Policy>,
+    inspector: Arc<Inspector>,
+    files: FileRule,
+}
+
+/// How a response is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is JSON: read whole.
+    Json,
+    /// It is a stream of events: read one by one.
+    Events,
+    /// It is any other text: read as it comes.
+    Text,
+    /// It passes without being read.
+    Nothing,
+}
+
+impl Scrub {
+    /// # Errors
+    /// A message; none in a build that passed its tests.
+    pub(crate) fn new(spec: &ScrubSpec) -> Result<Self, String> {
+        let policy = policy::builtin()?;
+        let files = file_rule(spec.unreadable, &spec.pass_types);
+        let inspector = Arc::new(Inspector::personal_data(Arc::clone(&policy), files.clone()));
+        Ok(Self { policy, inspector, files })
+    }
+
+    /// How a response with these headers is read. One without a type is `otherwise`.
+    ///
+    /// # Errors
+    /// It cannot be read, and must not pass.
+    pub(crate) fn reading(
+        &self,
+        headers: &HeaderMap,
+        otherwise: Reading,
+    ) -> Result<Reading, ErrorResponse> {
+        if is_encoded(headers) {
+            return self.unreadable("it is encoded").map(|()| Reading::Nothing);
+        }
+        let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(otherwise) };
+        // As almost all responses say it: nothing to take apart.
+        if value == "application/json" {
+            return Ok(Reading::Json);
+        }
+        if is_event_stream(headers) {
+            return Ok(Reading::Events);
+        }
+        let Some(media_type) = MediaType::read(headers) else { return Ok(otherwise) };
+        let kind = media_type.kind();
+        if !FileRule::is_text(kind) {
+            let allowed = self.files.check(kind).map(|()| Reading::Nothing);
+            return allowed.map_err(|_| unreadable(&format!("its type is `{kind}`")));
+        }
+        if media_type.charset() == Charset::Other {
+            return self.unreadable("its character set is unusual").map(|()| Reading::Nothing);
+        }
+        Ok(if is_json(kind) { Reading::Json } else { Reading::Text })
+    }
+
+    /// Whether something that cannot be read may pass.
+    fn unreadable(&self, reason: &str) -> Result<(), ErrorResponse> {
+        match self.files.unreadable {
+            Unread::Pass => Ok(()),
+            Unread::Refuse => Err(unreadable(reason)),
+        }
+    }
+
+    /// A filter for a response that is not read whole.
+    pub(crate) fn filter(&self, reading: Reading) -> Option<Box<dyn BodyFilter>> {
+        match reading {
+            Reading::Json | Reading::Nothing => None,
+            Reading::Text => Some(Box::new(ScrubText(Scrubber::new(Arc::clone(&self.policy))))),
+            Reading::Events => {
+                Some(Box::new(ScrubEvents(EventScrubber::new(Arc::clone(&self.inspector)))))
+            }
+        }
+    }
+
+    /// Scrubs a whole response; `None` if nothing changed.
+    ///
+    /// # Errors
+    /// It cannot be read, and must not pass.
+    pub(crate) async fn whole(
+        &self,
+        body: &Bytes,
+        reading: Reading,
+        source: Source,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
+        if reading == Reading::Nothing || body.is_empty() {
+            return Ok(None);
+        }
+        if reading == Reading::Json {
+            return match offload::check_document(&self.inspector, body, source).await? {
+                Ok(judgement) => Ok(judgement.document.map(Bytes::from)),
+                Err(error) => self.unreadable(&error.to_string()).map(|()| None),
+            };
+        }
+        let Some(mut filter) = self.filter(reading) else { return Ok(None) };
+        let scrubbed =
+            filter.chunk(body.clone()).and_then(|first| Ok([first, filter.end()?].concat()));
+        scrubbed
+            .map(|bytes| Some(Bytes::from(bytes)))
+            .map_err(|error| unreadable(&error.to_string()))
+    }
+}
+
+fn unreadable(reason: &str) -> ErrorResponse {
+    let message = format!("the upstream's response cannot be searched for personal data: {reason}");
+    ErrorResponse::response_unreadable(message)
+}
+
+/// Whether a type is one JSON document. Several in lines may be a stream, which cannot be read
+/// whole.
+fn is_json(kind: &str) -> bool {
+    kind.ends_with("/json") || kind.ends_with("+json")
+}
+
+/// Scrubs any text, across the boundaries of its chunks.
+struct ScrubText(Scrubber);
+
+impl BodyFilter for ScrubText {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        Ok(match self.0.feed(&chunk) {
+            Cow::Borrowed(same) => chunk.slice_ref(same),
+            Cow::Owned(changed) => Bytes::from(changed),
+        })
+    }
+
+    fn end(&mut self) -> Result<Bytes, BoxError> {
+        Ok(Bytes::from(self.0.finish()))
+    }
+
+    fn held(&self) -> usize {
+        self.0.buffered()
+    }
+}
+
+/// Scrubs the texts inside a stream of events.
+struct ScrubEvents(EventScrubber);
+
+impl BodyFilter for ScrubEvents {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        let mut out = Vec::with_capacity(chunk.len());
+        self.0.feed(&chunk, &mut out)?;
+        Ok(Bytes::from(out))
+    }
+
+    fn end(&mut self) -> Result<Bytes, BoxError> {
+        let mut out = Vec::new();
+        self.0.finish(&mut out)?;
+        Ok(Bytes::from(out))
+    }
+
+    fn held(&self) -> usize {
+        self.0.buffered()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_back_is_counted() {
+        let scrub = Scrub::new(&ScrubSpec::default()).unwrap();
+        let event =
+            Bytes::from("data: {\"choices\":[{\"delta\":{\"content\":\"my card is 41\"}}]}\n\n");
+        let start = Bytes::from(format!("data: {{\"text\":\"{}", "x".repeat(100_000)));
+        let mut events = scrub.filter(Reading::Events).unwrap();
+        assert_eq!(events.held(), 0);
+        assert!(events.chunk(event.clone()).unwrap().is_empty());
+        assert_eq!(events.held(), event.len(), "an event waits");
+        let sent = events.chunk(start.clone()).unwrap().len();
+        assert_eq!(events.held() + sent, event.len() + start.len(), "so does half an event");
+
+        let mut text = scrub.filter(Reading::Text).unwrap();
+        let sent = text.chunk(Bytes::from("my card is 4111 1111 1")).unwrap().len();
+        assert!(text.held() > 0 && text.held() + sent == 22);
+        text.end().unwrap();
+        assert_eq!(text.held(), 0);
+    }
+}

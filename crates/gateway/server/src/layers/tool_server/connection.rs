@@ -1,0 +1,193 @@
+//! How one worker speaks to each tool server: after one handshake, in one session.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_gateway_mcp::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
+use plimsoll_gateway_mcp::{Tool, ToolResult, ToolTable};
+use tokio::sync::Mutex;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use super::exchange::{Asker, Services, exchange};
+use super::failure::Failure;
+use super::link::ServerLink;
+use crate::worker::memory::Held;
+
+/// One worker's connections to all tool servers, by name.
+#[derive(Debug, Default)]
+pub(crate) struct ToolConnections(RefCell<HashMap<Arc<str>, Rc<Connection>>>);
+
+impl ToolConnections {
+    /// The connection to a server. One that reached it in another way is given up.
+    pub(crate) fn to(&self, link: &Arc<ServerLink>) -> Rc<Connection> {
+        let mut all = self.0.borrow_mut();
+        if let Some(known) = all.get(&link.name)
+            && Arc::ptr_eq(&known.link, link)
+        {
+            return Rc::clone(known);
+        }
+        let connection = Rc::new(Connection::new(link));
+        all.insert(Arc::clone(&link.name), Rc::clone(&connection));
+        connection
+    }
+
+    /// Keeps a connection that was made before its server was known.
+    pub(crate) fn keep(&self, connection: Connection) {
+        let name = Arc::clone(&connection.link.name);
+        self.0.borrow_mut().insert(name, Rc::new(connection));
+    }
+}
+
+/// How one worker speaks to one server.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    link: Arc<ServerLink>,
+    /// Locked during a handshake, so that there is one, however many calls wait for it.
+    connected: Mutex<Option<Rc<Connected>>>,
+    ids: Cell<u64>,
+}
+
+impl Connection {
+    pub(crate) fn new(link: &Arc<ServerLink>) -> Self {
+        Self { link: Arc::clone(link), connected: Mutex::new(None), ids: Cell::new(0) }
+    }
+
+    /// Calls a tool. The bytes of its result stay counted as long as they are held.
+    ///
+    /// # Errors
+    /// There is no result.
+    pub(crate) async fn call(
+        &self,
+        services: Services<'_>,
+        call: Call<'_>,
+        asker: Asker<'_>,
+    ) -> Result<(ToolResult, Option<Held>), Failure> {
+        let (result, held) = self
+            .ask(services, |connected: &Connected, id| connected.call_tool(id, call), asker)
+            .await?;
+        Ok((ToolResult::read(&result).map_err(Failure::Result)?, held))
+    }
+
+    /// All tools of the server.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub(crate) async fn list(&self, services: Services<'_>) -> Result<Vec<Tool>, Failure> {
+        let (mut table, mut cursor) = (ToolTable::default(), None);
+        loop {
+            let (page, _held) = self
+                .ask(
+                    services,
+                    |connected: &Connected, id| connected.list_tools(id, cursor.as_deref()),
+                    Asker::default(),
+                )
+                .await?;
+            cursor = table.add(&page).map_err(Failure::List)?;
+            if cursor.is_none() {
+                return Ok(table.into_tools());
+            }
+        }
+    }
+
+    /// Asks for a result. Where the server forgot the session, a new one is opened once: it did
+    /// not look at the request.
+    async fn ask(
+        &self,
+        services: Services<'_>,
+        write: impl Fn(&Connected, u64) -> Outgoing,
+        asker: Asker<'_>,
+    ) -> Result<(String, Option<Held>), Failure> {
+        let connected = self.connected(services).await?;
+        let (mut answer, mut held) = self.ask_once(services, &connected, &write, asker).await?;
+        if connected.is_lost(&answer) {
+            self.forget(&connected).await;
+            let connected = self.connected(services).await?;
+            (answer, held) = self.ask_once(services, &connected, &write, asker).await?;
+        }
+        Ok((result(answer)?, held))
+    }
+
+    async fn ask_once(
+        &self,
+        services: Services<'_>,
+        connected: &Connected,
+        write: &impl Fn(&Connected, u64) -> Outgoing,
+        asker: Asker<'_>,
+    ) -> Result<(Answer, Option<Held>), Failure> {
+        let id = self.next_id();
+        let mut unanswered =
+            Unanswered { services, link: &self.link, asked: Some((connected, id)) };
+        let answer = exchange(services, &self.link, write(connected, id), asker).await;
+        unanswered.asked = None;
+        answer
+    }
+
+    /// How the server is spoken to; after a handshake if it is not known.
+    async fn connected(&self, services: Services<'_>) -> Result<Rc<Connected>, Failure> {
+        let mut known = self.connected.lock().await;
+        if let Some(connected) = &*known {
+            return Ok(Rc::clone(connected));
+        }
+        let (mut handshake, mut outgoing) = Handshake::start(self.link.protocol, self.next_id());
+        loop {
+            let (answer, _held) =
+                exchange(services, &self.link, outgoing, Asker::default()).await?;
+            match handshake.next(&answer, self.next_id()) {
+                Step::Send(next) => outgoing = next,
+                Step::Failed(reason) => return Err(Failure::Handshake(reason)),
+                Step::Done(connected) => {
+                    let connected = Rc::new(connected);
+                    *known = Some(Rc::clone(&connected));
+                    return Ok(connected);
+                }
+            }
+        }
+    }
+
+    /// Forgets how the server was spoken to, unless that is known anew.
+    async fn forget(&self, lost: &Rc<Connected>) {
+        let mut known = self.connected.lock().await;
+        if known.as_ref().is_some_and(|known| Rc::ptr_eq(known, lost)) {
+            *known = None;
+        }
+    }
+
+    fn next_id(&self) -> u64 {
+        self.ids.set(self.ids.get() + 1);
+        self.ids.get()
+    }
+}
+
+/// A request whose answer is awaited. Dropped before that came, it tells the server so.
+struct Unanswered<'a> {
+    services: Services<'a>,
+    link: &'a Arc<ServerLink>,
+    /// How the server is spoken to, and the id of the request.
+    asked: Option<(&'a Connected, u64)>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let cancel = self.asked.and_then(|(connected, id)| connected.cancel(id));
+        let Some(cancel) = cancel else { return };
+        let (pool, memory) = (Rc::clone(self.services.pool), Arc::clone(self.services.memory));
+        let link = Arc::clone(self.link);
+        spawn_local(async move {
+            // Where it does not reach the server, nobody waits for the answer either.
+            let services = Services { pool: &pool, memory: &memory };
+            let told = exchange(services, &link, cancel, Asker::default());
+            let _ = timeout(link.timeout, told).await;
+        });
+    }
+}
+
+fn result(answer: Answer) -> Result<String, Failure> {
+    match answer.said {
+        Said::Result(result) => Ok(result),
+        Said::Error(error) => Err(Failure::Rpc(error)),
+        Said::Accepted | Said::Status => Err(Failure::Status(answer.status)),
+    }
+}

@@ -1,0 +1,177 @@
+//! One exchange with a tool server: a message goes out, its answer is read as far as it matters.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+};
+use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Head, Outgoing, Progress};
+use plimsoll_gateway_mcp::notification::CallProgress;
+use plimsoll_gateway_mcp::version::SESSION_HEADER;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+use super::link::ServerLink;
+use crate::http::decode::Decoder;
+use crate::http::request_body::RequestBody;
+use crate::upstream::{InFlightGuard, Pool, UpstreamConn, UpstreamError};
+use crate::worker::clock;
+use crate::worker::memory::{Held, MemoryBudget, UNCOUNTED};
+
+/// How long a stream may take to end behind the answer, for its connection to be used again.
+const END_OF_STREAM: Duration = Duration::from_secs(1);
+
+/// What a server is told about the request of the client: headers.
+pub(crate) type Trace = Vec<(HeaderName, HeaderValue)>;
+
+/// What exchanges need of a worker.
+#[derive(Clone, Copy)]
+pub(crate) struct Services<'a> {
+    pub(crate) pool: &'a Rc<Pool>,
+    pub(crate) memory: &'a Arc<MemoryBudget>,
+}
+
+/// For whom something is asked.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asker<'a> {
+    /// What the server is told about the request of the client.
+    pub(crate) trace: &'a [(HeaderName, HeaderValue)],
+    /// Is told how far the server is, if the client wants to know.
+    pub(crate) progress: Option<&'a dyn Fn(&CallProgress)>,
+}
+
+/// Sends a message and reads the answer, whose bytes stay counted as long as the caller holds
+/// them. The caller bounds the time.
+///
+/// # Errors
+/// There is no answer.
+pub(super) async fn exchange(
+    services: Services<'_>,
+    link: &ServerLink,
+    outgoing: Outgoing,
+    asker: Asker<'_>,
+) -> Result<(Answer, Option<Held>), Failure> {
+    let chosen = link.upstream.choose(None, clock::now());
+    let in_flight = chosen.ok_or(Failure::Unreachable)?;
+    let id = outgoing.id;
+    let request = Box::new(request(link, outgoing, &in_flight, asker.trace)?);
+    let sent = services.pool.send(in_flight.endpoint(), request).await;
+    let (response, connection) = sent.map_err(|error| match error {
+        UpstreamError::Connect => Failure::Unreachable,
+        UpstreamError::Broken(..) => Failure::Broken,
+    })?;
+    let (parts, mut body) = response.into_parts();
+    let head = head(parts.status.as_u16(), &parts.headers);
+    let mut reader = AnswerReader::new(id, &head, link.limit);
+    let mut held = None;
+    let decoder = Decoder::of_body(&parts.headers).map(|decoder| (decoder, link.limit));
+    let is_whole = read(&mut reader, asker, &mut body, decoder, services.memory, &mut held).await?;
+    let answer = reader.finish()?;
+    if is_whole {
+        services.pool.release(in_flight.endpoint(), connection);
+    } else {
+        spawn_local(drain(Rc::clone(services.pool), body, connection, in_flight));
+    }
+    Ok((answer, held))
+}
+
+/// Reads the answer. Whether the body is read to its end.
+async fn read(
+    reader: &mut AnswerReader,
+    asker: Asker<'_>,
+    body: &mut Incoming,
+    mut decoder: Option<(Decoder, usize)>,
+    memory: &Arc<MemoryBudget>,
+    held: &mut Option<Held>,
+) -> Result<bool, Failure> {
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(mut data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
+        if let Some((decoder, most)) = &mut decoder {
+            data = decoder.decode(&data, *most).map_err(|_| Failure::Broken)?.into();
+        }
+        size += data.len();
+        if size > UNCOUNTED {
+            hold(held, size, memory)?;
+        }
+        let read = reader.feed(&data)?;
+        if let Some(tell) = asker.progress {
+            reader.take_progress().iter().for_each(tell);
+        }
+        if read == Progress::Complete {
+            return Ok(body.is_end_stream());
+        }
+    }
+    Ok(true)
+}
+
+fn hold(held: &mut Option<Held>, bytes: usize, memory: &Arc<MemoryBudget>) -> Result<(), Failure> {
+    let fits = if let Some(held) = held {
+        held.resize(bytes)
+    } else {
+        *held = memory.hold(bytes);
+        held.is_some()
+    };
+    if fits { Ok(()) } else { Err(Failure::NoMemory) }
+}
+
+/// Waits a little for the end of a stream whose answer came, so that its connection can be used
+/// again. A stream that goes on ends with its connection.
+async fn drain(
+    pool: Rc<Pool>,
+    mut body: Incoming,
+    connection: UpstreamConn,
+    in_flight: InFlightGuard,
+) {
+    let is_over = timeout(END_OF_STREAM, async {
+        while let Some(frame) = body.frame().await {
+            if frame.is_err() {
+                return false;
+            }
+        }
+        true
+    });
+    if is_over.await.unwrap_or(false) {
+        pool.release(in_flight.endpoint(), connection);
+    }
+}
+
+fn head(status: u16, headers: &HeaderMap) -> Head<'_> {
+    let content_type = text_of(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    Head { status, content_type, session: text_of(headers, SESSION_HEADER) }
+}
+
+fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn request(
+    link: &ServerLink,
+    outgoing: Outgoing,
+    in_flight: &InFlightGuard,
+    trace: &[(HeaderName, HeaderValue)],
+) -> Result<Request<RequestBody>, Failure> {
+    let mut request = Request::post(link.path.clone())
+        .header(HOST, &in_flight.endpoint().host)
+        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"))
+        .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in &outgoing.headers {
+        request = request.header(name, value);
+    }
+    if let Some(authorization) = &link.authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    for (name, value) in trace {
+        request = request.header(name, value);
+    }
+    // Names and values were made by the gateway, or are those of a session that was checked.
+    request.body(RequestBody::Full(Bytes::from(outgoing.body))).map_err(|_| Failure::Broken)
+}

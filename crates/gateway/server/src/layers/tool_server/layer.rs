@@ -1,0 +1,91 @@
+//! The layer `tools` of a configuration: checked and complete.
+
+use std::sync::Arc;
+
+use plimsoll_gateway_mcp::{AllowLists, LocalTool, SessionLimits};
+
+use super::link::{ServerLink, ServerSettings};
+use crate::config::spec::ToolsSpec;
+use crate::config::units::HumanDuration;
+
+/// The layer `tools`.
+#[derive(Debug)]
+pub(crate) struct ToolLayer {
+    pub(crate) allow: AllowLists,
+    pub(crate) local: Vec<LocalTool>,
+    pub(crate) servers: Vec<Arc<ServerLink>>,
+    /// What servers that are registered later have in common.
+    pub(crate) settings: ServerSettings,
+    /// What bounds the sessions of MCP clients.
+    pub(crate) sessions: SessionLimits,
+    pub(crate) refresh: HumanDuration,
+}
+
+impl ToolLayer {
+    /// # Errors
+    /// A message about an invalid value.
+    pub(crate) fn new(spec: &ToolsSpec) -> Result<Self, String> {
+        Self::read(spec).map_err(|problem| format!("tools: {problem}"))
+    }
+
+    fn read(spec: &ToolsSpec) -> Result<Self, String> {
+        if spec.calls_per_session == 0 || spec.sessions == 0 {
+            return Err("`calls_per_session` and `sessions` are at least 1".to_owned());
+        }
+        if spec.timeout.nanos() == 0 || spec.refresh.nanos() == 0 {
+            return Err("`timeout` and `refresh` are longer than 0".to_owned());
+        }
+        let (timeout, result_bytes) = (spec.timeout, spec.result_bytes);
+        let settings = ServerSettings { timeout, result_bytes, configured: false };
+        let configured = ServerSettings { configured: true, ..settings };
+        Ok(Self {
+            allow: AllowLists::new(&spec.allow)?,
+            local: spec.local.iter().map(|name| local_tool(name)).collect::<Result<_, _>>()?,
+            servers: ServerLink::all(&spec.servers, configured)?,
+            settings,
+            sessions: SessionLimits {
+                sessions: spec.sessions,
+                idle: spec.session_timeout.nanos(),
+                calls: spec.calls_per_session,
+            },
+            refresh: spec.refresh,
+        })
+    }
+}
+
+fn local_tool(name: &str) -> Result<LocalTool, String> {
+    LocalTool::named(name).ok_or_else(|| {
+        let known = LocalTool::ALL.map(LocalTool::name).join(", ");
+        format!("`local` has `{name}`, but the gateway's own tools are: {known}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::spec::Spec;
+
+    #[test]
+    fn an_invalid_value_is_named_with_what_to_write_instead() {
+        for (tools, message) in [
+            ("{local: [echo, shell]}", "`shell`, but the gateway's own tools are: echo, time"),
+            ("{servers: {local: {url: 'http://h/mcp'}}}", "not `local`"),
+            ("{servers: {'a b': {url: 'http://h/mcp'}}}", "1 to 64 letters"),
+            ("{servers: {s: {url: 'https://h/mcp'}}}", "http://HOST:PORT/PATH"),
+            ("{servers: {s: {url: 'http://a:Secret@h/mcp'}}}", "http://HOST:PORT/PATH"),
+            ("{servers: {s: {url: 'http://h:99999/mcp'}}}", "http://HOST:PORT/PATH"),
+            ("{servers: {s: {url: 'http://h/', key: '${NO_SUCH_NAME}'}}}", "`NO_SUCH_NAME`"),
+            ("{servers: {s: {url: 'http://h/', timeout: 0}}}", "longer than 0"),
+            ("{allow: {retail: ['*']}}", "`SERVER/*`"),
+            ("{calls_per_session: 0}", "at least 1"),
+            ("{refresh: 0}", "longer than 0"),
+        ] {
+            let spec = Spec::from_yaml(&format!("tenant: {{}}\ntools: {tools}")).unwrap();
+            let error = spec.check().unwrap_err().to_string();
+            assert!(error.contains("tools: ") && error.contains(message), "{tools}: {error}");
+            assert!(!error.contains("Secret"), "{error}");
+        }
+        let spec = Spec::from_yaml("tools: {allow: {retail: [echo]}}").unwrap();
+        assert!(spec.check().unwrap_err().to_string().contains("section `tenant`"));
+        Spec::from_yaml("tools: {}").unwrap().check().unwrap();
+    }
+}

@@ -1,0 +1,274 @@
+//! The key of a cached response: all that decides what the response is.
+//!
+//! One function makes it, from who asks (the tenant, and the credential that is passed on), from
+//! which upstream, and what: the endpoint with its query, what the body asks, and every header of
+//! the client that is passed on. Only headers that are known to shape no answer are left out. What
+//! the gateway itself changes in answers belongs to it, too: after a reload that turns scrubbing
+//! on, no answer of before is served.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use hyper::HeaderMap;
+use hyper::header::{
+    CACHE_CONTROL, EXPIRES, HeaderName, HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA, RANGE, VARY,
+};
+use hyper::http::request::Parts;
+use plimsoll_gateway_dialect::{DialectError, Endpoint, write_cache_key};
+use plimsoll_gateway_store::CacheKey;
+use ring::digest::{Context, SHA256};
+
+use crate::config::Config;
+use crate::http::headers::is_credential;
+use crate::layers::auth::Auth;
+use crate::layers::forwarded::is_own;
+use crate::layers::identity::Identity;
+use crate::layers::tenant::TenantRule;
+use crate::upstream::Upstream;
+use crate::worker::clock;
+
+/// The digest of what a body asks of an endpoint, however it is written.
+pub(super) type BodyKey = [u8; 32];
+
+/// Headers that shape no answer: those of the connection, and those of tracing, which differ in
+/// every request. Everything else that is passed on may say who asks.
+const HARMLESS: [&str; 19] = [
+    "accept-encoding",
+    "b3",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "traceparent",
+    "tracestate",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-amzn-trace-id",
+    "x-cloud-trace-context",
+    "x-request-id",
+    "x-correlation-id",
+    "x-stainless-retry-count",
+];
+
+/// The beginning of such names.
+const HARMLESS_PREFIX: &str = "x-b3-";
+
+/// The digest of a body.
+///
+/// # Errors
+/// As [`write_cache_key`].
+pub(super) fn body_key(endpoint: Endpoint, body: &[u8]) -> Result<BodyKey, DialectError> {
+    let mut hash = Context::new(&SHA256);
+    write_cache_key(endpoint, body, |bytes| hash.update(bytes))?;
+    Ok(finish(hash))
+}
+
+/// The key of the response to a request.
+pub(super) fn response_key(
+    config: &Config,
+    identity: &Identity,
+    parts: &Parts,
+    upstream: &Upstream,
+    body: &BodyKey,
+) -> CacheKey {
+    let mut hash = Context::new(&SHA256);
+    identity.write_scope(&mut hash);
+    hash.update(&config.text_rules);
+    let query = parts.uri.query().unwrap_or_default();
+    for part in [upstream.name.as_bytes(), query.as_bytes(), body] {
+        update(&mut hash, part);
+    }
+    for (name, value) in shaping(config, &parts.headers) {
+        update(&mut hash, name.as_str().as_bytes());
+        update(&mut hash, value);
+    }
+    CacheKey(finish(hash))
+}
+
+/// Whether a request must not be served from the cache: it asks for a part, for a change since
+/// another time, or for no cache.
+pub(super) fn prevents_caching(headers: &HeaderMap) -> bool {
+    let conditional =
+        [RANGE, IF_RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
+    let control = CacheControl::read(headers);
+    conditional.iter().any(|name| headers.contains_key(name))
+        || control.has(&["no-store", "no-cache"])
+        || control.seconds("max-age") == Some(0)
+        || (control.is_empty() && says_no_cache(headers))
+}
+
+/// How long the answer with these headers may be kept for others, at most this long; `None` for not
+/// at all (RFC 9111).
+pub(super) fn lifetime(headers: &HeaderMap, most: Duration) -> Option<Duration> {
+    let control = CacheControl::read(headers);
+    let is_forbidden = control.has(&["no-store", "no-cache", "private"])
+        || (control.is_empty() && says_no_cache(headers))
+        || varies(headers);
+    if is_forbidden {
+        return None;
+    }
+    let stated = control.seconds("s-maxage").or_else(|| control.seconds("max-age"));
+    let lifetime = match stated {
+        Some(seconds) => Some(seconds),
+        None => headers.get(EXPIRES).map(expires_in),
+    };
+    let Some(lifetime) = lifetime else { return Some(most) };
+    let age = headers.get("age").and_then(|age| age.to_str().ok()?.trim().parse().ok());
+    let left = Duration::from_secs(lifetime.saturating_sub(age.unwrap_or(0)));
+    Some(left.min(most)).filter(|left| !left.is_zero())
+}
+
+/// The seconds until a time; 0 for what is no time, as caches have it.
+fn expires_in(value: &HeaderValue) -> u64 {
+    let due = value.to_str().ok().and_then(|text| httpdate::parse_http_date(text.trim()).ok());
+    let due = due.and_then(|due| due.duration_since(UNIX_EPOCH).ok());
+    due.map_or(0, |due| due.as_secs().saturating_sub(clock::unix_ms() / 1_000))
+}
+
+/// `pragma: no-cache`, which counts where there is no `cache-control`.
+fn says_no_cache(headers: &HeaderMap) -> bool {
+    headers.get_all(PRAGMA).iter().any(|value| {
+        String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase().contains("no-cache")
+    })
+}
+
+/// Whether an answer depends on something that is no part of the key.
+fn varies(headers: &HeaderMap) -> bool {
+    headers.get_all(VARY).iter().any(|value| {
+        let names = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+        // Upstreams are asked not to encode answers.
+        let mut names = names.split(',').map(str::trim).filter(|name| *name != "accept-encoding");
+        names.any(|name| name == "*" || is_harmless(name))
+    })
+}
+
+/// The directives of `cache-control`.
+struct CacheControl(String);
+
+impl CacheControl {
+    fn read(headers: &HeaderMap) -> Self {
+        let values = headers.get_all(CACHE_CONTROL).iter();
+        let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        Self(values.collect::<Vec<_>>().join(",").to_ascii_lowercase())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Names and values.
+    fn directives(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.split(',').map(|one| {
+            let (name, value) = one.split_once('=').unwrap_or((one, ""));
+            (name.trim(), value.trim().trim_matches('"'))
+        })
+    }
+
+    fn has(&self, names: &[&str]) -> bool {
+        self.directives().any(|(name, _)| names.contains(&name))
+    }
+
+    /// The smallest value of a directive; what is no number is 0.
+    fn seconds(&self, wanted: &str) -> Option<u64> {
+        let values = self.directives().filter(|(name, _)| *name == wanted);
+        values.map(|(_, value)| value.parse().unwrap_or(0)).min()
+    }
+}
+
+/// The headers that are passed on and may shape the answer, in the order of their names. Those that
+/// belong to the identity are not among them: credentials, and the tenant's name.
+fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, &'h [u8])> {
+    let own = [
+        config.auth.as_ref().map(Auth::header),
+        config.tenant.as_ref().map(TenantRule::header),
+        config.request_id.as_ref(),
+    ];
+    let mut shaping: Vec<_> = headers
+        .iter()
+        .filter(|(name, _)| {
+            !(own.contains(&Some(*name))
+                || is_credential(name)
+                || is_own(name)
+                || is_harmless(name.as_str()))
+        })
+        .map(|(name, value)| (name, value.as_bytes()))
+        .collect();
+    shaping.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
+    shaping
+}
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || name.starts_with(HARMLESS_PREFIX)
+}
+
+fn update(hash: &mut Context, part: &[u8]) {
+    hash.update(&(part.len() as u64).to_be_bytes());
+    hash.update(part);
+}
+
+fn finish(hash: Context) -> [u8; 32] {
+    let mut key = [0; 32];
+    key.copy_from_slice(hash.finish().as_ref());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        lines
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn an_answer_is_kept_as_long_as_it_says() {
+        const MOST: u64 = 600;
+        for (lines, expected) in [
+            (&[][..], Some(MOST)),
+            (&[("cache-control", "max-age=60")], Some(60)),
+            (&[("cache-control", "max-age=9000")], Some(MOST)),
+            (&[("cache-control", "Max-Age=\"60\"")], Some(60)),
+            (&[("cache-control", "max-age=60, s-maxage=5")], Some(5)),
+            (&[("cache-control", "max-age=60"), ("age", "20")], Some(40)),
+            (&[("cache-control", "max-age=60"), ("age", "60")], None),
+            (&[("cache-control", "max-age=0")], None),
+            (&[("cache-control", "max-age=x")], None),
+            (&[("cache-control", "public"), ("cache-control", "NO-STORE")], None),
+            (&[("cache-control", "private=\"x\"")], None),
+            (&[("expires", "0")], None),
+            (&[("expires", "Thu, 01 Jan 1970 00:00:00 GMT")], None),
+            (&[("expires", "Fri, 31 Dec 2100 23:59:59 GMT")], Some(MOST)),
+            (&[("expires", "0"), ("cache-control", "max-age=7")], Some(7)),
+            (&[("pragma", "no-cache")], None),
+            (&[("pragma", "no-cache"), ("cache-control", "max-age=7")], Some(7)),
+            (&[("vary", "*")], None),
+            (&[("vary", "Accept-Encoding, Origin")], Some(MOST)),
+            (&[("vary", "accept-language, traceparent")], None),
+        ] {
+            let kept = lifetime(&headers(lines), Duration::from_secs(MOST));
+            assert_eq!(kept.map(|kept| kept.as_secs()), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_may_pass_the_cache_by() {
+        for (lines, passes) in [
+            (&[][..], false),
+            (&[("cache-control", "max-age=60")], false),
+            (&[("cache-control", "max-age=0")], true),
+            (&[("cache-control", "no-cache")], true),
+            (&[("pragma", "no-cache")], true),
+            (&[("pragma", "no-cache"), ("cache-control", "max-age=60")], false),
+            (&[("range", "bytes=0-1")], true),
+        ] {
+            assert_eq!(prevents_caching(&headers(lines)), passes, "{lines:?}");
+        }
+    }
+}

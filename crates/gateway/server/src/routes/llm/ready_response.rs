@@ -1,0 +1,37 @@
+//! A response that is ready to be sent.
+
+use hyper::Response;
+use hyper::http::response::Parts;
+
+use crate::http::respond::{Header, finish, with_headers};
+use crate::http::response_body::ResponseBody;
+use crate::request_context::RequestContext;
+
+/// A response that only lacks some headers and its context.
+pub(super) struct ReadyResponse {
+    pub(super) response: Response<ResponseBody>,
+    pub(super) headers: Vec<Header>,
+}
+
+impl ReadyResponse {
+    pub(super) fn new(parts: Parts, body: ResponseBody) -> Self {
+        Self { response: Response::from_parts(parts, body), headers: Vec::new() }
+    }
+
+    /// The complete response; the context is finished with its body.
+    pub(super) fn into_response(self, mut context: Box<RequestContext>) -> Response<ResponseBody> {
+        let mut response = with_headers(self.response, self.headers);
+        context.status = response.status();
+        match response.body_mut() {
+            ResponseBody::Proxy(body) => body.set_context(context),
+            ResponseBody::Frames(frames) => {
+                for frame in frames.iter() {
+                    context.count_sent(frame.len());
+                }
+                context.finish(true);
+            }
+            ResponseBody::Full(_) | ResponseBody::Made(_) => finish(&mut context, &response),
+        }
+        response
+    }
+}

@@ -1,0 +1,93 @@
+//! A parsed LLM request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
+
+use super::cache_key::BodyKey;
+use super::parse_cache::BodyDigest;
+use crate::config::Config;
+use crate::config::spec::DialectSpec;
+use crate::http::error_response::ErrorResponse;
+use crate::layers::budget::Demand;
+
+/// A parsed LLM request.
+pub(crate) struct LlmRequest {
+    pub(super) endpoint: Endpoint,
+    pub(super) streaming: Streaming,
+    pub(super) body: Bytes,
+    /// An estimate.
+    pub(super) prompt_tokens: u64,
+    pub(super) max_tokens: Option<u64>,
+    /// Answers that are asked for.
+    pub(super) answers: u64,
+    pub(super) model: Arc<str>,
+    /// Where the upstream speaks another dialect.
+    pub(crate) translator: Option<Translator>,
+    /// The members that the translation leaves out.
+    pub(super) left_out: Option<Arc<str>>,
+    /// The digest of the body, where the result of parsing may be cached.
+    pub(super) digest: Option<BodyDigest>,
+    /// The digest of what its body asks, if already known.
+    pub(super) body_key: Option<BodyKey>,
+}
+
+impl LlmRequest {
+    /// A chat that the gateway itself sends: not streamed and not cached.
+    pub(crate) fn chat(body: Bytes, model: &str, translator: Option<Translator>) -> Self {
+        Self {
+            endpoint: Endpoint::Chat,
+            streaming: Streaming::No,
+            body,
+            prompt_tokens: 0,
+            max_tokens: None,
+            answers: 1,
+            model: Arc::from(model),
+            translator,
+            left_out: None,
+            digest: None,
+            body_key: None,
+        }
+    }
+
+    /// What it may use of a budget. A quarter of its bytes covers a prompt with all that belongs to
+    /// it, tools and schemas too; embeddings complete nothing.
+    pub(crate) fn demand(&self) -> Demand {
+        let bytes = self.body.len() as u64;
+        let completes = self.endpoint != Endpoint::Embeddings;
+        Demand {
+            prompt: self.prompt_tokens,
+            prompt_limit: self.prompt_tokens.max(bytes.div_ceil(4)),
+            max_tokens: if completes { self.max_tokens } else { Some(0) },
+            answers: self.answers,
+        }
+    }
+
+    /// Whether a layer reads or keeps the answer, which must then not be encoded.
+    pub(super) fn is_answer_read(&self, config: &Config) -> bool {
+        config.spec.cache.is_some() || self.translator.is_some() || config.reads_responses()
+    }
+
+    /// The endpoint that the upstream is asked at, in whose dialect it responds.
+    pub(crate) fn upstream_endpoint(&self) -> Endpoint {
+        self.translator.map_or(self.endpoint, Translator::upstream_endpoint)
+    }
+}
+
+impl From<DialectSpec> for Dialect {
+    fn from(spec: DialectSpec) -> Self {
+        match spec {
+            DialectSpec::Openai => Self::OpenAi,
+            DialectSpec::Anthropic => Self::Anthropic,
+        }
+    }
+}
+
+/// The error response for a body that does not follow its dialect.
+pub(super) fn dialect_error(error: &DialectError) -> ErrorResponse {
+    match error.status() {
+        400 => ErrorResponse::bad_request(error.to_string()),
+        _ => ErrorResponse::bad_gateway(error.to_string()),
+    }
+}

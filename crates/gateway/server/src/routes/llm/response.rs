@@ -1,0 +1,260 @@
+//! The upstream's response on its way back: metered, translated, scrubbed, cached.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, StatusCode};
+use plimsoll_gateway_dialect::{
+    DialectError, StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
+};
+
+use super::cache_key::lifetime;
+use super::cache_write::{CacheFilter, CacheWrite};
+use super::ready_response::ReadyResponse;
+use super::request::{LlmRequest, dialect_error};
+use super::usage::{ObservedUsage, UsageFilter};
+use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
+use crate::http::content::{MediaType, is_encoded, is_event_stream};
+use crate::http::error_response::ErrorResponse;
+use crate::http::response_body::ResponseBody;
+use crate::layers::budget::RequestReservation;
+use crate::layers::document;
+use crate::layers::scrub::Reading;
+use crate::request_context::RequestContext;
+use crate::routes::router::Proxy;
+use crate::upstream::forward::UpstreamResponse;
+use crate::upstream::proxy_body::ProxyBody;
+use crate::worker::clock;
+
+/// The work that remains when the response is over.
+pub(super) struct Completion {
+    pub(super) reservation: Option<RequestReservation>,
+    pub(super) cache_write: Option<CacheWrite>,
+}
+
+impl Completion {
+    /// The response is cached as long as its headers say, or not at all.
+    fn keep_as_told(&mut self, headers: &HeaderMap) {
+        let Some(write) = &mut self.cache_write else { return };
+        match lifetime(headers, write.ttl) {
+            Some(lifetime) => write.ttl = lifetime,
+            None => self.keep_nothing(),
+        }
+    }
+
+    /// The response is not cached.
+    fn keep_nothing(&mut self) {
+        if let Some(write) = self.cache_write.take() {
+            write.cancel();
+        }
+    }
+}
+
+/// Prepares the upstream's response for the client.
+pub(super) async fn prepare(
+    context: &mut RequestContext,
+    mut upstream: Box<UpstreamResponse>,
+    request: &LlmRequest,
+    proxy: &Proxy,
+    mut completion: Completion,
+) -> Result<ReadyResponse, ErrorResponse> {
+    if request.is_answer_read(&context.config) {
+        upstream.decode();
+    }
+    let usage = Rc::new(ObservedUsage::default());
+    context.usage = Some(Rc::clone(&usage));
+    let status = upstream.response.status();
+    if !status.is_success() {
+        completion.keep_nothing();
+        if let Some(reservation) = completion.reservation {
+            reservation.release();
+        }
+        return prepare_error(context, upstream, request).await;
+    }
+    let headers = upstream.response.headers();
+    let is_stream = is_event_stream(headers);
+    if status != StatusCode::OK || !is_expected(request, headers) {
+        completion.keep_nothing();
+    }
+    completion.keep_as_told(headers);
+    // In a way that is not known here.
+    let compressed = is_encoded(headers);
+    if compressed && request.translator.is_some() {
+        return Err(unknown_encoding(headers));
+    }
+    if let Some(scrub) = &context.config.scrub {
+        scrub.reading(headers, Reading::Json)?;
+    }
+    let changed = request.translator.is_some() || context.config.scrub.is_some();
+    if !is_stream && changed && !compressed {
+        return prepare_whole(context, upstream, request, completion, &usage).await;
+    }
+    let Completion { reservation, cache_write } = completion;
+    let (mut parts, mut body) = upstream.into_proxy_body(context, &proxy.upstream);
+    // Otherwise nobody needs the usage, or to know whether the response was complete.
+    let is_observed =
+        reservation.is_some() || cache_write.is_some() || context.config.observes_requests;
+    // Of what cannot be read nothing is known: its reservation is dropped, and so charged.
+    if is_observed && !compressed {
+        let endpoint = request.upstream_endpoint();
+        body.add_filter(Box::new(UsageFilter::new(endpoint, is_stream, reservation, &usage)));
+    }
+    if is_stream && !compressed {
+        body.tell_why(request.endpoint);
+        add_stream_filters(context, request, &mut body);
+    }
+    match cache_write {
+        // Its encoding is not cached, so nobody could read it.
+        Some(write) if compressed => write.cancel(),
+        Some(write) => {
+            let content_type = parts.headers.get(CONTENT_TYPE).cloned();
+            body.add_filter(Box::new(CacheFilter::new(write, content_type, usage)));
+        }
+        None => {}
+    }
+    if body.changes_length() {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    Ok(ReadyResponse::new(parts, ResponseBody::Proxy(Box::new(body))))
+}
+
+/// Whether a response has the type that the request asks for: events, or JSON.
+fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
+    match request.streaming {
+        Streaming::No => MediaType::read(headers).is_some_and(|kind| kind.is_plain_json()),
+        Streaming::Yes | Streaming::WithUsage => is_event_stream(headers),
+    }
+}
+
+/// The error for an answer that must be translated and cannot be read.
+fn unknown_encoding(headers: &HeaderMap) -> ErrorResponse {
+    let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes).unwrap_or_default();
+    let coding: String = String::from_utf8_lossy(coding).chars().take(40).collect();
+    ErrorResponse::bad_gateway(format!(
+        "the upstream's answer has `content-encoding: {coding}`: gzip, deflate, br and zstd are read"
+    ))
+}
+
+/// Adds the filters that change a stream.
+fn add_stream_filters(context: &RequestContext, request: &LlmRequest, body: &mut ProxyBody) {
+    if let Some(translator) = request.translator {
+        let settings = StreamSettings {
+            created: clock::unix_ms() / 1_000,
+            include_usage: request.streaming == Streaming::WithUsage,
+            prompt_tokens: request.prompt_tokens,
+        };
+        body.add_filter(Box::new(TranslateStream(translator.stream(settings))));
+    }
+    let scrub = context.config.scrub.as_ref();
+    if let Some(filter) = scrub.and_then(|scrub| scrub.filter(Reading::Events)) {
+        body.add_filter(filter);
+    }
+}
+
+/// Translates a stream to the caller's dialect.
+struct TranslateStream(StreamTranslator);
+
+impl BodyFilter for TranslateStream {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        let mut out = Vec::with_capacity(chunk.len());
+        match self.0.feed(&chunk, &mut out) {
+            Ok(()) => Ok(Bytes::from(out)),
+            Err(error) => Err(self.last_words(error, out)),
+        }
+    }
+
+    /// A stream that ended before its last event is aborted for the caller, too.
+    fn end(&mut self) -> Result<Bytes, BoxError> {
+        match self.0.finish() {
+            Ok(()) => Ok(Bytes::new()),
+            Err(error) => Err(self.last_words(error, Vec::new())),
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.0.buffered()
+    }
+}
+
+impl TranslateStream {
+    /// The caller gets what was translated before, and an event that says why no more comes.
+    fn last_words(&self, error: DialectError, mut out: Vec<u8>) -> BoxError {
+        self.0.write_error(&error, &mut out);
+        LastWords { bytes: Bytes::from(out), source: error.into() }.into()
+    }
+}
+
+/// An upstream's error, in the caller's error format.
+async fn prepare_error(
+    context: &RequestContext,
+    upstream: Box<UpstreamResponse>,
+    request: &LlmRequest,
+) -> Result<ReadyResponse, ErrorResponse> {
+    let (mut parts, mut body) = upstream.collect(context).await?;
+    if let Some(translator) = request.translator {
+        let (status, translated) = translator.error(parts.status.as_u16(), &body);
+        parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+        set_json_headers(&mut parts);
+        body = context.made(translated)?;
+    }
+    body = scrub(context, &mut parts, body).await?;
+    Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
+}
+
+/// A whole response without personal data.
+async fn scrub(
+    context: &RequestContext,
+    parts: &mut Parts,
+    body: Bytes,
+) -> Result<Bytes, ErrorResponse> {
+    let scrubbed = document::scrub_response(context, &parts.headers, body).await?;
+    if context.config.scrub.is_some() {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    Ok(scrubbed)
+}
+
+/// Replaces the headers that describe the body.
+fn set_json_headers(parts: &mut Parts) {
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+/// Reads and changes a response that is not streamed.
+async fn prepare_whole(
+    context: &RequestContext,
+    upstream: Box<UpstreamResponse>,
+    request: &LlmRequest,
+    completion: Completion,
+    observed: &ObservedUsage,
+) -> Result<ReadyResponse, ErrorResponse> {
+    let (mut parts, mut body) = upstream.collect(context).await?;
+    let wanted = completion.reservation.is_some() || context.config.observes_requests;
+    let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
+    let usage = usage.flatten();
+    observed.set(usage);
+    let judged = completion.cache_write.is_some() || usage.is_none();
+    let good = judged && is_answer(request.upstream_endpoint(), &body);
+    // Otherwise nothing is known, and the reservation is charged.
+    if let Some(reservation) = completion.reservation
+        && (usage.is_some() || good)
+    {
+        reservation.settle(usage, estimated_tokens(usage, &body)).await;
+    }
+    if let Some(translator) = request.translator {
+        let translated = translator.response(&body, clock::unix_ms() / 1_000);
+        body = context.made(translated.map_err(|error| dialect_error(&error))?)?;
+    }
+    if request.translator.is_some() || !parts.headers.contains_key(CONTENT_TYPE) {
+        set_json_headers(&mut parts);
+    }
+    body = scrub(context, &mut parts, body).await?;
+    match completion.cache_write {
+        Some(write) if good => write.write_whole(parts.headers.get(CONTENT_TYPE), &body),
+        Some(write) => write.cancel(),
+        None => {}
+    }
+    Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
+}

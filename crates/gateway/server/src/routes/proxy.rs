@@ -1,0 +1,125 @@
+//! Routes that an upstream serves.
+
+use std::sync::Arc;
+
+use hyper::body::Body as _;
+use hyper::header::CONTENT_LENGTH;
+use hyper::{Method, Response};
+use plimsoll_gateway_inspect::Source;
+
+use crate::http::body_filter::BodyFilter;
+use crate::http::content::ask_for_readable;
+use crate::http::error_response::ErrorFormat;
+use crate::http::normal_form;
+use crate::http::request_body;
+use crate::http::respond::{HandlerResult, respond, respond_error};
+use crate::http::response_body::ResponseBody;
+use crate::layers::document;
+use crate::layers::scrub::{Reading, Scrub};
+use crate::request_context::{RequestContext, RoutedRequest};
+use crate::routes::router::Proxy;
+use crate::routes::websocket;
+use crate::upstream::Upstream;
+use crate::upstream::forward::{self, UpstreamResponse};
+
+/// Serves a request from an upstream.
+pub(crate) async fn serve(
+    mut routed: RoutedRequest,
+    proxy: &Proxy,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    if proxy.websocket && normal_form::is_websocket(routed.request.headers()) {
+        let result = Box::pin(websocket::serve(&mut routed, proxy)).await;
+        return respond(routed.context, result, format);
+    }
+    let RoutedRequest { request, context, .. } = routed;
+    let (mut parts, body) = request.into_parts();
+    let has_body = parts.method != Method::HEAD;
+    if context.worker.state.memory.is_short() {
+        return respond_error(context, request_body::no_memory(), format);
+    }
+    if context.config.scrub.is_some() {
+        ask_for_readable(&mut parts.headers);
+    }
+    let sent = match request_body::take(context.body_bounds(), body).await {
+        Ok(body) => forward::send(&context, proxy, &mut parts, body).await,
+        Err(error) => Err(error),
+    };
+    let upstream_response = match sent {
+        Ok(upstream_response) => upstream_response,
+        Err(error) => return respond_error(context, error, format),
+    };
+    if has_body {
+        answer(context, upstream_response, &proxy.upstream, format).await
+    } else {
+        relay(context, upstream_response, &proxy.upstream, None)
+    }
+}
+
+/// The response for the client, without personal data where the configuration says so.
+pub(crate) async fn answer(
+    context: Box<RequestContext>,
+    upstream_response: Box<UpstreamResponse>,
+    upstream: &Upstream,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    match &Arc::clone(&context.config).scrub {
+        Some(scrub) => scrubbed(context, upstream_response, scrub, upstream, format).await,
+        None => relay(context, upstream_response, upstream, None),
+    }
+}
+
+/// The response for the client without personal data.
+async fn scrubbed(
+    context: Box<RequestContext>,
+    mut upstream_response: Box<UpstreamResponse>,
+    scrub: &Scrub,
+    upstream: &Upstream,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    upstream_response.decode();
+    let response = &upstream_response.response;
+    // What has no body needs no type.
+    let reading = if response.body().is_end_stream() {
+        Ok(Reading::Nothing)
+    } else {
+        scrub.reading(response.headers(), Reading::Text)
+    };
+    match reading {
+        Ok(Reading::Json) => {
+            let result = scrub_whole(&context, upstream_response).await;
+            respond(context, result, format)
+        }
+        Ok(reading) => relay(context, upstream_response, upstream, scrub.filter(reading)),
+        Err(error) => respond_error(context, error, format),
+    }
+}
+
+async fn scrub_whole(
+    context: &RequestContext,
+    upstream_response: Box<UpstreamResponse>,
+) -> HandlerResult {
+    let (mut parts, body) = upstream_response.collect(context).await?;
+    let body = document::scrub(context, body, Reading::Json, Source::Data).await?;
+    parts.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(parts, ResponseBody::Full(body)))
+}
+
+/// The response for the client, its body still with the upstream.
+fn relay(
+    mut context: Box<RequestContext>,
+    upstream_response: Box<UpstreamResponse>,
+    upstream: &Upstream,
+    filter: Option<Box<dyn BodyFilter>>,
+) -> Response<ResponseBody> {
+    let (mut parts, mut body) = upstream_response.into_proxy_body(&context, upstream);
+    if let Some(filter) = filter {
+        body.add_filter(filter);
+    }
+    if body.changes_length() {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    context.status = parts.status;
+    body.set_context(context);
+    Response::from_parts(parts, ResponseBody::Proxy(Box::new(body)))
+}

@@ -1,0 +1,271 @@
+//! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
+//! handshake.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use plimsoll_gateway_mcp::mcp_server::{self, Era, Refusal};
+use plimsoll_gateway_mcp::notification::{self, CANCELLED, CallProgress};
+use plimsoll_gateway_mcp::rpc::{
+    self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
+};
+use serde_json::json;
+
+use super::call::{CallError, CallSession, ToolCall, text};
+use super::event_stream::{self, Events};
+use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
+use super::{allowed, registry};
+use crate::http::error_response::{ErrorFormat, ErrorResponse};
+use crate::http::request_body;
+use crate::http::respond::{HandlerResult, expect_json, expect_plain};
+use crate::http::response_body::ResponseBody;
+use crate::layers::tool_server::{Asker, Trace};
+use crate::request_context::RequestContext;
+use crate::worker::clock;
+use crate::worker::random_id::random_id;
+
+/// A request and what is known of it.
+struct Asked<'a> {
+    head: Head<'a>,
+    era: Era,
+    /// The session that the request belongs to.
+    session: Option<&'a str>,
+    request: RpcRequest<'a>,
+    body: &'a Bytes,
+    trace: &'a Trace,
+    /// What the client is told before the answer.
+    events: &'a Events,
+}
+
+/// Serves a request to `/mcp`, or with `needs_session: false` to `/mcp/message`.
+pub(super) async fn serve(
+    mut context: Box<RequestContext>,
+    request: Box<Request<Incoming>>,
+    needs_session: bool,
+    trace: Trace,
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    let events = Rc::<Events>::default();
+    let told = Rc::clone(&events);
+    let work = async move {
+        let result = handle(&mut context, request, needs_session, &trace, &told).await;
+        (context, result)
+    };
+    event_stream::answer(Box::pin(work), events, format).await
+}
+
+async fn handle(
+    context: &mut RequestContext,
+    request: Box<Request<Incoming>>,
+    needs_session: bool,
+    trace: &Trace,
+    events: &Events,
+) -> HandlerResult {
+    let (parts, body) = request.into_parts();
+    if parts.method == Method::DELETE && needs_session {
+        return Ok(end_session(context, &parts));
+    }
+    if parts.method != Method::POST {
+        return Err(mcp_http::wrong_method(needs_session));
+    }
+    let head = match Head::read(&parts, !needs_session) {
+        Ok(head) => head,
+        Err(refusal) => return Ok(refuse(context, &refusal)),
+    };
+    expect_json(&parts.headers)?;
+    expect_plain(&parts.headers)?;
+    let body = request_body::collect(context.body_bounds(), body).await?;
+    context.bytes_received = body.len() as u64;
+    let admitted = mcp_server::read(&head.headers, &body).and_then(|(era, message)| {
+        let session = session_of(context, era, needs_session, &head, &message)?;
+        Ok((era, session, message))
+    });
+    match admitted {
+        Err(refusal) => Ok(refuse(context, &refusal)),
+        Ok((era, session, Message::Request(request))) => {
+            let asked = Asked { head, era, session, request, body: &body, trace, events };
+            answer(context, asked).await
+        }
+        Ok((_, session, Message::Notification { method, params })) => {
+            if method == CANCELLED
+                && let Some(session) = session
+                && let Some(id) = notification::cancelled_request(params)
+            {
+                context.worker.state.tools.calls.cancel(session, id);
+            }
+            Ok(accept())
+        }
+        Ok((_, _, Message::Response)) => Ok(accept()),
+    }
+}
+
+/// The session that a message belongs to, which must be open and be that of whoever asks.
+fn session_of<'a>(
+    context: &RequestContext,
+    era: Era,
+    needs_session: bool,
+    head: &Head<'a>,
+    message: &Message<'_>,
+) -> Result<Option<&'a str>, Refusal> {
+    let id = match message {
+        Message::Request(request) => Some(request.id.to_owned()),
+        _ => None,
+    };
+    let opens = matches!(message, Message::Request(request) if request.method == "initialize");
+    let refusal =
+        |status, problem: &str| Refusal { id: id.clone(), ..Refusal::new(status, problem) };
+    let Era::Sessions(version) = era else { return Ok(None) };
+    match head.session {
+        None if opens || !needs_session => Ok(None),
+        None => Err(refusal(400, "the header Mcp-Session-Id is missing")),
+        Some(session) => {
+            let sessions = &context.worker.state.tools.sessions;
+            let found = sessions.version(session, &context.identity.owner(), clock::now());
+            let found = found.ok_or_else(|| {
+                refusal(404, "there is no such session: it ended, expired, or never was")
+            })?;
+            if opens {
+                return Err(refusal(400, "the session is initialized already"));
+            }
+            match version {
+                Some(version) if version != found => {
+                    Err(refusal(400, &format!("the session has the version {found}")))
+                }
+                _ => Ok(Some(session)),
+            }
+        }
+    }
+}
+
+/// `DELETE`: the end of a session.
+fn end_session(context: &RequestContext, parts: &Parts) -> Response<ResponseBody> {
+    match try_end_session(context, parts) {
+        Ok(()) => empty(StatusCode::NO_CONTENT),
+        Err(refusal) => refuse(context, &refusal),
+    }
+}
+
+fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), Refusal> {
+    let head = Head::read(parts, false)?;
+    let era = Era::from_version(head.headers.version);
+    if era.map_err(|error| Refusal { status: 400, id: None, error })? == Era::Stateless {
+        return Err(Refusal::new(405, "there are no sessions in this version"));
+    }
+    let session =
+        head.session.ok_or_else(|| Refusal::new(400, "the header Mcp-Session-Id is missing"))?;
+    let sessions = &context.worker.state.tools.sessions;
+    let closed = sessions.close(session, &context.identity.owner(), clock::now());
+    closed.then_some(()).ok_or_else(|| Refusal::new(404, "there is no such session"))
+}
+
+/// Answers a request.
+async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
+    let Asked { head, era, ref request, events, .. } = asked;
+    if request.method == "initialize" && era != Era::Stateless {
+        return initialize(context, &asked);
+    }
+    let result = match request.method.as_str() {
+        "ping" if era != Era::Stateless => Ok("{}".to_owned()),
+        "server/discover" if era == Era::Stateless => {
+            Ok(mcp_server::discovered(&context.config.name))
+        }
+        "tools/list" => list(context, request),
+        "tools/call" => call(context, &asked).await?,
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, "Method not found")),
+    };
+    let (status, message) = match result {
+        Ok(result) => {
+            let result = era.complete(&request.method, result);
+            (200, rpc::success(request.id, &result))
+        }
+        Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
+    };
+    head.answer(context, status, message, events)
+}
+
+/// Opens a session.
+fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
+    let Asked { head, request, events, .. } = asked;
+    let version = match mcp_server::negotiate(request.params) {
+        Ok(version) => version,
+        Err(error) => {
+            let message = rpc::failure(Some(request.id), &error);
+            return head.answer(context, 200, message, events);
+        }
+    };
+    let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
+    let opened = sessions.open(random_id()?.0, &owner, version, clock::now());
+    let Some(session) = opened else {
+        let error = RpcError::new(INVALID_REQUEST, "too many sessions are open");
+        let id = Some(request.id.to_owned());
+        return Ok(refuse(context, &Refusal { status: 503, id, error }));
+    };
+    let result = mcp_server::initialized(version, &context.config.name);
+    let message = rpc::success(request.id, &result);
+    let response = head.answer(context, 200, message, events)?;
+    Ok(with_session(response, &session))
+}
+
+fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, RpcError> {
+    let Some(layer) = &context.config.tools else {
+        return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found"));
+    };
+    let registry = registry(context);
+    let tools = allowed(layer, &registry, context.identity.tenant.as_deref());
+    mcp_server::list(tools.map(|tool| &tool.tool), request.params)
+}
+
+/// Calls a tool.
+///
+/// # Errors
+/// The gateway has no room for the request; all else is an error of JSON-RPC.
+async fn call(
+    context: &mut RequestContext,
+    asked: &Asked<'_>,
+) -> Result<Result<String, RpcError>, ErrorResponse> {
+    let (name, arguments) = match mcp_server::read_call(asked.request.params) {
+        Ok(call) => call,
+        Err(error) => return Ok(Err(error)),
+    };
+    let arguments = match arguments {
+        "{}" => Bytes::from_static(b"{}"),
+        arguments => asked.body.slice_ref(arguments.as_bytes()),
+    };
+    let state = Arc::clone(&context.worker.state);
+    let running = asked
+        .session
+        .map(|session| state.tools.calls.begin(session, rpc::spelled(asked.request.id)));
+    let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
+    let token = asked
+        .head
+        .takes_events
+        .then(|| notification::progress_token(asked.request.params))
+        .flatten();
+    let tell = token.map(|token| {
+        move |progress: &CallProgress| asked.events.push(notification::progress(&token, progress))
+    });
+    let progress = tell.as_ref().map(|tell| tell as &dyn Fn(&CallProgress));
+    let asker = Asker { trace: asked.trace, progress };
+    let call = ToolCall { name: &name, arguments, session, asker, running };
+    match super::call::call(context, call).await {
+        Ok(called) => Ok(Ok(text(&called.result).into_owned())),
+        Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
+        // Whoever is told to come back later looks at the status and its headers, if there is one
+        // to come.
+        Err(CallError::Refused(error))
+            if error.kind == "overloaded" && !asked.events.have_begun() =>
+        {
+            Err(error)
+        }
+        Err(CallError::Refused(error)) => {
+            context.worker.metrics().count_error(error.kind);
+            let code = if error.kind == "tool_not_found" { rpc::INVALID_PARAMS } else { REFUSED };
+            let data = json!({"type": error.kind});
+            Ok(Err(RpcError::new(code, error.message).with_data(data)))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Looks at the tools of all servers, again and again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_gateway_mcp::ServerState;
+use tokio::task::spawn_local;
+use tokio::time::{sleep, timeout};
+
+use crate::layers::tool_server::{Failure, ServerLink, Services};
+use crate::worker::Worker;
+
+/// Time between two looks at a server that does not answer.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Looks at the servers of the configuration in force, and of each later one.
+pub(crate) async fn refresh(worker: Rc<Worker>) {
+    let mut reloaded = worker.state.reloaded.subscribe();
+    loop {
+        let pause = worker.config().tools.as_ref().map(|layer| layer.refresh.0);
+        let Some(pause) = pause else {
+            if reloaded.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let all_up = look_at_all(&worker).await;
+        let pause = if all_up { pause } else { pause.min(RETRY) };
+        let is_over = tokio::select! {
+            () = sleep(pause) => false,
+            changed = reloaded.changed() => changed.is_err(),
+        };
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// Looks at all servers at once. Whether each answered.
+async fn look_at_all(worker: &Rc<Worker>) -> bool {
+    let registry = worker.state.tools.registry();
+    let looks: Vec<_> = registry
+        .servers()
+        .map(|server| spawn_local(look_at(Rc::clone(worker), Arc::clone(&server.link))))
+        .collect();
+    for look in looks {
+        // One that panicked has noted nothing.
+        let _ = look.await;
+    }
+    let registry = worker.state.tools.registry();
+    registry.servers().all(|server| server.state == ServerState::Up)
+}
+
+async fn look_at(worker: Rc<Worker>, link: Arc<ServerLink>) {
+    let connection = worker.tools.to(&link);
+    let services = Services { pool: &worker.pool, memory: &worker.state.memory };
+    let listed = timeout(link.timeout, connection.list(services)).await;
+    let listed = listed.unwrap_or(Err(Failure::TimedOut));
+    worker.state.tools.note(&link, listed.map_err(|failure| failure.reason()));
+}

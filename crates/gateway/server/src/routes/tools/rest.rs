@@ -1,0 +1,221 @@
+//! Tools over REST.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use plimsoll_gateway_mcp::{RegisteredTool, ServerState};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::call::{CallError, CallSession, ToolCall};
+use super::{allowed, read_body, registry};
+use crate::config::spec::{Secret, ToolProtocolSpec, ToolServerSpec};
+use crate::http::error_response::ErrorResponse;
+use crate::http::normal_form::decoded;
+use crate::http::request_body;
+use crate::http::respond::{
+    HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
+};
+use crate::layers::agent_layer::MAX_DEPTH;
+use crate::layers::tool_server::{
+    Asker, Connection, Failure, ServerLink, Services, ToolLayer, Trace,
+};
+use crate::request_context::RequestContext;
+
+/// Most servers of a gateway.
+const MAX_SERVERS: usize = 256;
+
+/// Longest id of a session.
+const MAX_SESSION: usize = 128;
+
+/// `GET` and `POST /v1/mcp/servers`.
+pub(super) async fn servers(
+    context: &mut RequestContext,
+    layer: &ToolLayer,
+    request: Box<Request<Incoming>>,
+) -> HandlerResult {
+    if *request.method() == Method::POST {
+        return register(context, layer, request).await;
+    }
+    expect_method(request.method(), &Method::GET)?;
+    let registry = registry(context);
+    let shown = registry.servers().map(|server| {
+        let tools = registry.tools_of(&server.name);
+        let mut shown = json!({
+            "name": &*server.name, "url": &server.link.url, "tools": tools, "state": "up",
+        });
+        if let ServerState::Down(reason) = &server.state {
+            shown["state"] = Value::from("down");
+            shown["reason"] = Value::from(reason.as_str());
+        }
+        shown
+    });
+    let body = json!({"servers": shown.collect::<Vec<_>>()});
+    Ok(json_response(StatusCode::OK, body.to_string()))
+}
+
+/// The body of `POST /v1/mcp/servers`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerBody {
+    name: String,
+    url: String,
+    #[serde(default)]
+    key: Option<Secret>,
+    #[serde(default)]
+    protocol: ToolProtocolSpec,
+}
+
+async fn register(
+    context: &mut RequestContext,
+    layer: &ToolLayer,
+    request: Box<Request<Incoming>>,
+) -> HandlerResult {
+    let body = body(context, request).await?;
+    let ServerBody { name, url, key, protocol } = read_body(&body)?;
+    let spec = ToolServerSpec { url, key, protocol, timeout: None };
+    let link = ServerLink::new(&name, &spec, layer.settings);
+    let link = Arc::new(link.map_err(ErrorResponse::bad_request)?);
+    let state = &context.worker.state;
+    let known = state.tools.registry();
+    if known.server(&name).is_some() {
+        let message = format!("there is a server with the name `{name}` already");
+        return Err(ErrorResponse::name_collision(message));
+    }
+    if known.servers().len() >= MAX_SERVERS {
+        return Err(ErrorResponse::bad_request(format!("there are {MAX_SERVERS} servers already")));
+    }
+    let services = Services { pool: &context.worker.pool, memory: &state.memory };
+    let connection = Connection::new(&link);
+    let listed = timeout(link.timeout, connection.list(services)).await;
+    let tools = listed.unwrap_or(Err(Failure::TimedOut));
+    let tools = tools.map_err(|failure| failure.to_response(&name))?;
+    let count = tools.len();
+    let registered = state.tools.register(&link, tools);
+    registered.map_err(|collision| ErrorResponse::name_collision(collision.to_string()))?;
+    context.worker.tools.keep(connection);
+    let body = json!({"name": name, "url": link.url, "tools": count, "state": "up"});
+    Ok(json_response(StatusCode::CREATED, body.to_string()))
+}
+
+/// `GET /v1/mcp/tools`.
+pub(super) fn list(
+    context: &RequestContext,
+    layer: &ToolLayer,
+    request: &Request<Incoming>,
+) -> HandlerResult {
+    expect_method(request.method(), &Method::GET)?;
+    let registry = registry(context);
+    let tools = allowed(layer, &registry, context.identity.tenant.as_deref()).map(
+        |tool: &RegisteredTool<_>| {
+            json!({
+                "name": &*tool.tool.name,
+                "server": tool.provider.name(),
+                "description": &tool.tool.description,
+                "input_schema": &tool.tool.input_schema,
+            })
+        },
+    );
+    let body = json!({"tools": tools.collect::<Vec<_>>()}).to_string();
+    Ok(json_response(StatusCode::OK, context.made(body)?))
+}
+
+/// The body of `POST /v1/mcp/tools/call`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallBody<'a> {
+    name: String,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+    #[serde(default)]
+    session_id: Option<String>,
+}
+
+/// `POST /v1/mcp/tools/call`.
+pub(super) async fn call(
+    context: &mut RequestContext,
+    request: Box<Request<Incoming>>,
+    trace: &Trace,
+) -> HandlerResult {
+    let body = body(context, request).await?;
+    let asked: CallBody<'_> = read_body(&body)?;
+    let arguments = match asked.arguments {
+        None => Bytes::from_static(b"{}"),
+        Some(arguments) if arguments.get().starts_with('{') => {
+            body.slice_ref(arguments.get().as_bytes())
+        }
+        Some(_) => return Err(ErrorResponse::bad_request("`arguments` is not an object")),
+    };
+    let session = asked.session_id.as_deref();
+    if session.is_some_and(|session| session.len() > MAX_SESSION) {
+        return Err(ErrorResponse::session_not_found("no session has an id as long as this"));
+    }
+    let counted = session.map(CallSession::Stored);
+    let asker = Asker { trace, progress: None };
+    let call = ToolCall { name: &asked.name, arguments, session: counted, asker, running: None };
+    let called = super::call::call(context, call).await.map_err(|error| match error {
+        CallError::Refused(error) => error,
+        CallError::Rpc { server, error } => Failure::Rpc(error).to_response(&server),
+    })?;
+    let mut shown = json!({"name": asked.name, "server": called.server});
+    if let Some(session) = session {
+        shown["session_id"] = Value::from(session);
+        shown["calls_left"] = Value::from(called.calls_left);
+    }
+    // The result is JSON already.
+    let mut answer = shown.to_string().into_bytes();
+    answer.pop();
+    answer.extend_from_slice(b",\"result\":");
+    answer.extend_from_slice(&called.result);
+    answer.push(b'}');
+    Ok(json_response(StatusCode::OK, context.made(answer)?))
+}
+
+/// `GET /v1/policies/{tenant}`: for that tenant, and for those who may administrate.
+pub(super) fn policies(
+    context: &RequestContext,
+    layer: &ToolLayer,
+    request: &Request<Incoming>,
+    tenant: Option<&str>,
+) -> HandlerResult {
+    expect_method(request.method(), &Method::GET)?;
+    let tenant = decoded(tenant.unwrap_or_default());
+    match context.identity.tenant.as_deref() {
+        Some(own) if own == tenant => {}
+        Some(_) => {
+            return Err(ErrorResponse::forbidden("tenant mismatch: this is another tenant's"));
+        }
+        None => context.config.admin.admit(context.client.ip(), context.worker.serves, request)?,
+    }
+    let registry = registry(context);
+    let tools = allowed(layer, &registry, Some(&tenant)).map(|tool| &*tool.tool.name);
+    let tools: Vec<&str> = tools.collect();
+    let mut body = json!({
+        "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.sessions.calls,
+    });
+    if let Some(agents) = &context.config.agents {
+        let registry = &context.worker.state.agents;
+        let allowed = agents.directory.allowed(registry, Some(&tenant));
+        body["agents"] = allowed.iter().map(|agent| &*agent.name).collect();
+        body["max_agent_depth"] = MAX_DEPTH.into();
+        body["max_tool_calls"] = agents.sessions.calls.into();
+    }
+    Ok(json_response(StatusCode::OK, context.made(body.to_string())?))
+}
+
+/// The body of a `POST` with JSON.
+async fn body(
+    context: &mut RequestContext,
+    request: Box<Request<Incoming>>,
+) -> Result<Bytes, ErrorResponse> {
+    expect_method(request.method(), &Method::POST)?;
+    expect_json(request.headers())?;
+    expect_plain(request.headers())?;
+    let body = request_body::collect(context.body_bounds(), request.into_body()).await?;
+    context.bytes_received = body.len() as u64;
+    Ok(body)
+}

@@ -1,0 +1,142 @@
+//! `WebSocket` connections: after the handshake, bytes pass both ways unchanged.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
+use hyper::upgrade::Upgraded;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
+use tokio::task::spawn_local;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::http::connection_slot::ConnectionSlot;
+use crate::http::error_response::ErrorResponse;
+use crate::http::headers::prepare_request;
+use crate::http::request_body::RequestBody;
+use crate::http::respond::HandlerResult;
+use crate::http::response_body::ResponseBody;
+use crate::request_context::RoutedRequest;
+use crate::routes::router::Proxy;
+use crate::upstream::forward::{NO_SERVER, SLOW_UPSTREAM, is_failure, upstream_uri};
+use crate::worker::clock;
+
+/// Asks the upstream for a `WebSocket`, and joins both connections when it agrees.
+pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerResult {
+    let pool = Rc::clone(&routed.context.worker.pool);
+    let in_flight = proxy
+        .upstream
+        .choose(None, clock::now())
+        .ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
+    let endpoint = in_flight.endpoint();
+    let mut request = Box::new(Request::new(RequestBody::Full(Bytes::new())));
+    *request.uri_mut() = upstream_uri(routed.request.uri(), proxy.strip.as_deref())?;
+    *request.headers_mut() = routed.request.headers().clone();
+    let headers = request.headers_mut();
+    prepare_request(headers, &routed.context.config, &proxy.upstream)?;
+    headers.insert(HOST, endpoint.host.clone());
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    let sent = timeout(proxy.timeout.0, pool.send(endpoint, request)).await;
+    let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
+    in_flight.record(success);
+    let sent = sent.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))?;
+    let (mut response, upstream_connection) =
+        sent.map_err(|_| ErrorResponse::bad_gateway("the upstream cannot be reached"))?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(ErrorResponse::bad_gateway(format!(
+            "the upstream did not switch to WebSocket: it answered {}",
+            response.status()
+        )));
+    }
+    let upstream = hyper::upgrade::on(&mut response);
+    let client = hyper::upgrade::on(&mut *routed.request);
+    let limit = routed.context.config.server.websocket_timeout.0;
+    let slot = routed.request.extensions_mut().remove::<Arc<ConnectionSlot>>();
+    spawn_local(async move {
+        // If one side's upgrade fails, its connection broke; the other side notices when it is
+        // dropped.
+        if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
+            tokio::select! {
+                () = relay(client, upstream, limit) => {}
+                () = stopped(slot.as_deref()) => {}
+            }
+        }
+        drop((in_flight, upstream_connection, slot));
+    });
+    let (mut parts, _) = response.into_parts();
+    parts.extensions.clear();
+    Ok(Response::from_parts(parts, ResponseBody::EMPTY))
+}
+
+/// Passes bytes both ways until one side ends, or nothing passes for too long.
+async fn relay(client: Upgraded, upstream: Upgraded, limit: Duration) {
+    let last = Rc::new(Cell::new(Instant::now()));
+    let mut client = Active { stream: TokioIo::new(client), last: Rc::clone(&last) };
+    let mut upstream = Active { stream: TokioIo::new(upstream), last: Rc::clone(&last) };
+    tokio::select! {
+        _ = copy_bidirectional(&mut client, &mut upstream) => {}
+        () = idle(&last, limit) => {}
+    }
+}
+
+/// Waits until nothing passed for this long.
+async fn idle(last: &Cell<Instant>, limit: Duration) {
+    while last.get().elapsed() < limit {
+        sleep_until(last.get() + limit).await;
+    }
+}
+
+/// Waits until the gateway stops: a `WebSocket` has no end of its own.
+async fn stopped(slot: Option<&ConnectionSlot>) {
+    match slot.map(ConnectionSlot::stop) {
+        Some(mut stop) => drop(stop.wait_for(|stopped| *stopped).await),
+        None => std::future::pending().await,
+    }
+}
+
+/// One side of a `WebSocket`, which notes when bytes were written to it.
+struct Active<S> {
+    stream: S,
+    last: Rc<Cell<Instant>>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Active<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Active<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        if written.is_ready() {
+            this.last.set(Instant::now());
+        }
+        written
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,137 @@
+//! The state that all workers share: configuration, metrics, store, request log, TLS.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arc_swap::ArcSwap;
+use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::spec::{FailureMode as FailureModeSpec, Spec};
+use crate::config::{Config, Source};
+use crate::error::GatewayError;
+use crate::layers::agent_layer::AgentRegistry;
+use crate::layers::metrics::Metrics;
+use crate::layers::request_log::RequestLog;
+use crate::layers::tool_server::ToolDirectory;
+use crate::worker::memory::MemoryBudget;
+use crate::worker::owners::Owners;
+
+/// The state that all workers share.
+pub(crate) struct GatewayState {
+    pub(crate) config: Arc<ArcSwap<Config>>,
+    pub(crate) metrics: Metrics,
+    pub(crate) backend: Backend,
+    pub(crate) request_log: RequestLog,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) memory: Arc<MemoryBudget>,
+    /// Who has chats and runs in progress.
+    pub(crate) owners: Arc<Owners>,
+    /// Agents that were named while the gateway runs.
+    pub(crate) agents: AgentRegistry,
+    /// Runs in progress.
+    pub(crate) runs: Arc<AtomicUsize>,
+    pub(crate) tools: ToolDirectory,
+    /// Mixed into request ids, so that two gateway processes make different ones.
+    pub(crate) salt: u64,
+    /// Notifies the first worker of a new configuration.
+    pub(crate) reloaded: watch::Sender<()>,
+    source: Source,
+}
+
+impl std::fmt::Debug for GatewayState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = &self.config.load().name;
+        f.debug_struct("GatewayState").field("config", name).finish_non_exhaustive()
+    }
+}
+
+impl GatewayState {
+    pub(crate) fn new(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
+        let config = Config::new(spec)?;
+        let metrics = Metrics::new();
+        metrics.set_layers(&config.layers);
+        let tools = ToolDirectory::new(config.tools.as_ref());
+        let memory = MemoryBudget::new(spec.server.memory.0);
+        Ok(Self {
+            tools,
+            config: Arc::new(ArcSwap::from_pointee(config)),
+            metrics,
+            backend: open_backend(spec)?,
+            request_log: RequestLog::open(spec)?,
+            owners: Owners::new(&memory, &spec.server),
+            memory,
+            agents: AgentRegistry::default(),
+            runs: Arc::default(),
+            tls: spec.tls.as_ref().map(crate::http::tls::acceptor).transpose()?,
+            salt: crate::worker::clock::unix_ms().wrapping_mul(0x9e37_79b9)
+                ^ u64::from(std::process::id()) << 40,
+            reloaded: watch::channel(()).0,
+            source,
+        })
+    }
+
+    /// Reads the configuration file again and applies it. An invalid file changes nothing.
+    pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
+        let Source::File(path) = &self.source else {
+            return Err(GatewayError::NoFile);
+        };
+        let spec = Spec::open(path)?;
+        // A file that is being written may be valid and yet only half of it.
+        if spec.routes.is_empty() && !self.config.load().spec.routes.is_empty() {
+            return Err(GatewayError::Empty);
+        }
+        let config = Arc::new(Config::new(&spec)?);
+        self.metrics.set_layers(&config.layers);
+        self.metrics.forget_upstreams();
+        self.memory.set_limit(config.server.memory.0);
+        self.owners.configure(&config.server);
+        self.tools.configure(config.tools.as_ref());
+        self.config.store(Arc::clone(&config));
+        self.reloaded.send_replace(());
+        Ok(config)
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn update_gauges(&self) {
+        self.metrics.set_store_errors(self.backend.errors());
+        self.metrics.set_memory(self.memory.held());
+        let (up, down) = self.tools.counts();
+        self.metrics.set_tool_servers(up, down);
+        if let Some(stats) = self.request_log.audit_stats() {
+            let states = [
+                ("accepted", stats.accepted),
+                ("written", stats.written),
+                ("dropped", stats.dropped.total()),
+                ("queued", stats.queued),
+            ];
+            for (state, rows) in states {
+                self.metrics.set_audit_rows(state, rows);
+            }
+        }
+    }
+
+    /// Writes what is still queued for the request log.
+    pub(crate) fn close(&self) {
+        self.request_log.close();
+    }
+}
+
+fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
+    let Some(url) = &spec.store.redis else {
+        let bytes = spec.cache.as_ref().map_or(0, |cache| cache.bytes.0);
+        let cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        return Ok(Backend::memory(Sizes { cache_bytes, ..Sizes::default() }));
+    };
+    let on_loss = match spec.store.on_loss {
+        FailureModeSpec::Closed => FailureMode::Closed,
+        FailureModeSpec::Open => FailureMode::Open,
+    };
+    let url = url.reveal().map_err(|name| {
+        GatewayError::Store(format!("the environment variable `{name}` is not set"))
+    })?;
+    let settings =
+        RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
+    Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))
+}
