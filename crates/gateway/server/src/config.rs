@@ -20,16 +20,10 @@ use crate::error::GatewayError;
 use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form::OwnedHeaders;
 use crate::layers::admin::AdminGate;
-use crate::layers::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
-use crate::layers::auth::Auth;
-use crate::layers::budget::Budgets;
-use crate::layers::cors::Cors;
 use crate::layers::forwarded::TrustedProxies;
 use crate::layers::policy::PolicyLayer;
 use crate::layers::rate_limit::{self, RateLimit};
-use crate::layers::scrub::Scrub;
-use crate::layers::tenant::TenantRule;
-use crate::layers::tool_server::ToolLayer;
+use crate::layers::{Layers, Setup};
 use crate::routes::router::{Route, Router};
 use crate::upstream::Upstream;
 
@@ -39,27 +33,19 @@ pub(crate) struct Config {
     pub(crate) name: String,
     /// Digest of the values, shown by `/admin/build`.
     pub(crate) digest: String,
-    pub(crate) layers: Vec<&'static str>,
+    /// Names of the enabled layers.
+    pub(crate) layer_names: Vec<&'static str>,
+    /// The layers in force.
+    pub(crate) layers: Layers,
     pub(crate) server: ServerSpec,
     pub(crate) error_format: ErrorFormat,
-    pub(crate) request_id: Option<HeaderName>,
-    pub(crate) metrics: bool,
     /// Who may administrate.
     pub(crate) admin: AdminGate,
     /// The headers that the gateway itself reads or sets.
     pub(crate) owned_headers: OwnedHeaders,
     /// Proxies whose word about the client counts.
     pub(crate) trusted_proxies: TrustedProxies,
-    /// Which pages of other origins may ask.
-    pub(crate) cors: Option<Cors>,
-    pub(crate) auth: Option<Auth>,
-    pub(crate) tenant: Option<TenantRule>,
     pub(crate) limits: Vec<RateLimit>,
-    pub(crate) budgets: Option<Arc<Budgets>>,
-    pub(crate) policy: Option<PolicyLayer>,
-    pub(crate) scrub: Option<Scrub>,
-    pub(crate) agents: Option<Arc<AgentLayer>>,
-    pub(crate) tools: Option<ToolLayer>,
     /// Digest of what policy and scrub do with texts. Cached answers of other rules are not served.
     pub(crate) text_rules: [u8; 32],
     pub(crate) router: Router,
@@ -135,78 +121,46 @@ impl Config {
     pub(crate) fn new(spec: &Spec) -> Result<Self, GatewayError> {
         let mut check = Check::default();
         let admin = check.keep(AdminGate::new(&spec.admin));
-        let auth = check.layer(spec.auth.as_ref(), Auth::new);
-        let cors = check.layer(spec.cors.as_ref(), Cors::new);
-        let tenant = check.layer(spec.tenant.as_ref(), TenantRule::new);
         let upstreams: Vec<_> = spec
             .upstreams
             .iter()
             .filter_map(|(name, spec)| check.keep(Upstream::new(name, spec)).map(Arc::new))
             .collect();
-        let request_id = check.request_id(spec);
+        let layers = check.layers(&Setup { spec, upstreams: &upstreams });
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
-        let budgets = check.layer(spec.budgets.as_ref(), Budgets::new);
-        let off = spec.faults.policy_off;
-        let policy = check.layer(spec.policy.as_ref(), |policy| PolicyLayer::new(policy, off));
-        let scrub = check.layer(spec.scrub.as_ref(), Scrub::new);
-        let agents =
-            check.layer(spec.agents.as_ref(), |agents| AgentLayer::new(agents, &upstreams));
-        let tools = check.layer(spec.tools.as_ref(), ToolLayer::new);
         let trusted_proxies = check.keep(TrustedProxies::parse(&spec.trusted_proxies));
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
-        let bypass = check.bypass_header(spec);
-        let own = [auth.as_ref().map(Auth::header), tenant.as_ref().map(TenantRule::header)];
-        let own = own.into_iter().flatten().cloned();
-        let own = own.chain(agents.iter().flat_map(|_| [&PATH_HEADER, &VERSION_HEADER]).cloned());
-        let owned_headers = OwnedHeaders::new(own.chain(request_id.clone()).chain(bypass));
         check.finish()?;
         let Some(admin) = admin else { return Err(GatewayError::Config(Vec::new())) };
         Ok(Self {
             admin,
-            owned_headers,
+            owned_headers: OwnedHeaders::new(layers.headers()),
             trusted_proxies: trusted_proxies.unwrap_or_default(),
             name: spec.name.clone(),
             digest: digest_of(spec),
-            text_rules: text_rules(spec, policy.as_ref()),
-            layers: spec.layers(),
+            text_rules: text_rules(spec, layers.policy.as_ref()),
+            layer_names: spec.layers(),
             server: spec.server,
             error_format: spec.envelope.into(),
-            request_id,
-            metrics: spec.metrics.is_some(),
-            cors,
-            auth,
-            tenant,
             limits,
-            budgets: budgets.map(Arc::new),
-            policy,
-            scrub,
-            agents: agents.map(Arc::new),
-            tools,
             router,
             admin_router,
             not_found_route: Arc::new(Route::not_found()),
             upstreams,
             upstream_buffer: upstream_buffer(spec),
             faults: spec.faults,
-            observes_requests: observes_requests(spec),
+            observes_requests: layers.observe(),
+            layers,
             spec: spec.clone(),
         })
     }
 
-    /// Whether a layer reads the text of responses.
-    pub(crate) const fn reads_responses(&self) -> bool {
-        self.observes_requests
-            || self.budgets.is_some()
-            || self.scrub.is_some()
-            || self.policy.is_some()
+    /// The header with the id of a request, if there is one.
+    pub(crate) fn request_id(&self) -> Option<&HeaderName> {
+        self.layers.request_id.as_ref().map(|layer| &layer.header)
     }
-}
-
-/// Whether finished requests are measured or logged.
-const fn observes_requests(spec: &Spec) -> bool {
-    spec.metrics.is_some() || spec.audit.is_some() || spec.access_log.is_some()
 }
 
 /// Three of the largest buffer of the upstreams: one waits, one is read into, and one is for what

@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HOST, HeaderName, HeaderValue, ORIGIN, USER_AGENT};
+use hyper::header::{HOST, HeaderValue, ORIGIN, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::config::Config;
@@ -50,7 +49,7 @@ pub(crate) async fn serve(
         Some(_) => None,
     };
     let (route, parameter) = found.unwrap_or((&config.not_found_route, None));
-    if let Some(headers) = config.cors.as_ref().and_then(|cors| cors.preflight(&request))
+    if let Some(headers) = config.layers.cors.as_ref().and_then(|cors| cors.preflight(&request))
         && refusal.is_none()
     {
         return no_content(headers);
@@ -58,8 +57,8 @@ pub(crate) async fn serve(
     let no_layer_applies = !config.observes_requests
         && route.open
         && refusal.is_none()
-        && config.request_id.is_none()
-        && config.cors.is_none()
+        && config.request_id().is_none()
+        && config.layers.cors.is_none()
         && config.faults.delay.nanos() == 0;
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
@@ -68,12 +67,13 @@ pub(crate) async fn serve(
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
-    let origin = config.cors.as_ref().and_then(|_| routed.request.headers().get(ORIGIN).cloned());
+    let origin =
+        config.layers.cors.as_ref().and_then(|_| routed.request.headers().get(ORIGIN).cloned());
     let mut response = match admit(&mut routed, refusal).await {
         Ok(headers) => with_headers(handle(routed, format).await, headers),
         Err(error) => respond_error(routed.context, error, format),
     };
-    if let Some(cors) = &config.cors {
+    if let Some(cors) = &config.layers.cors {
         cors.mark(response.headers_mut(), origin.as_ref());
     }
     response
@@ -143,8 +143,11 @@ async fn admit(
 ) -> Result<Vec<Header>, ErrorResponse> {
     let config = Arc::clone(&routed.context.config);
     let mut headers = Vec::new();
-    if let Some(header) = &config.request_id {
-        headers.push((header.clone(), assign_request_id(routed, header)));
+    if let Some(layer) = &config.layers.request_id {
+        let worker = Rc::clone(&routed.context.worker);
+        let id = layer.assign(routed.request.headers_mut(), move || worker.next_request_number());
+        routed.context.request_id = Some(id.clone());
+        headers.push((layer.header.clone(), id));
     }
     if let Some(refusal) = refusal {
         return Err(ErrorResponse::no_normal_form(refusal, routed.request.version()));
@@ -250,26 +253,4 @@ async fn handle(mut routed: RoutedRequest, format: ErrorFormat) -> Response<Resp
         Handler::Tools(tool_route) => Box::pin(tools::serve(routed, *tool_route, format)).await,
         handler => builtin_routes::serve(routed, handler, format).await,
     }
-}
-
-/// Takes the client's request id, or generates one; the upstream sees it as well.
-fn assign_request_id(routed: &mut RoutedRequest, header: &HeaderName) -> HeaderValue {
-    let given = routed.request.headers().get(header).filter(|id| (1..=128).contains(&id.len()));
-    let id = given.cloned().unwrap_or_else(|| to_hex(routed.context.worker.next_request_number()));
-    routed.request.headers_mut().insert(header.clone(), id.clone());
-    routed.context.request_id = Some(id.clone());
-    id
-}
-
-/// Sixteen hexadecimal digits.
-fn to_hex(number: u64) -> HeaderValue {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = [0; 16];
-    for (index, byte) in number.to_be_bytes().into_iter().enumerate() {
-        digits[2 * index] = DIGITS[usize::from(byte >> 4)];
-        digits[2 * index + 1] = DIGITS[usize::from(byte & 15)];
-    }
-    // Digits are always allowed.
-    HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&digits))
-        .unwrap_or_else(|_| HeaderValue::from_static("0"))
 }

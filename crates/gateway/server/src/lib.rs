@@ -11,12 +11,14 @@
 //! # Ok::<(), plimsoll_gateway_server::GatewayError>(())
 //! ```
 
+#[macro_use]
+mod layers;
+
 mod config;
 mod dispatch;
 mod error;
 mod gateway;
 mod http;
-mod layers;
 mod request_context;
 mod routes;
 mod upstream;

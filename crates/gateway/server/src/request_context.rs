@@ -139,7 +139,7 @@ impl RequestContext {
         if !complete {
             metrics.count_error("broken_off");
         }
-        if self.config.metrics {
+        if self.config.layers.metrics.is_some() {
             metrics.count_request(
                 &self.worker.series,
                 &self.route.template,

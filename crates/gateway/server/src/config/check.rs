@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::HeaderValue;
 
 use crate::config::spec::{Per, RespondSpec, RouteSpec, Spec};
 use crate::error::GatewayError;
 use crate::http::normal_form::is_normal_template;
+use crate::layers::{Layers, Setup};
 use crate::routes::agent_route::AgentRoute;
 use crate::routes::router::{
     FixedResponse, Handler, LlmUse, Proxy, Route, Router, WebSocketChat, covers,
@@ -28,30 +29,9 @@ impl Check {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    /// The name of a header; `key` is where it stands.
-    pub(crate) fn header(&mut self, key: &str, name: &str) -> Option<HeaderName> {
-        let name = HeaderName::try_from(name);
-        self.keep(name.map_err(|_| format!("{key} is not a header name")))
-    }
-
-    /// A layer, where its section enables it.
-    pub(crate) fn layer<S, L>(
-        &mut self,
-        section: Option<&S>,
-        new: impl FnOnce(&S) -> Result<L, String>,
-    ) -> Option<L> {
-        self.keep(section.map(new).transpose()).flatten()
-    }
-
-    /// The header that holds the id of a request.
-    pub(crate) fn request_id(&mut self, spec: &Spec) -> Option<HeaderName> {
-        self.header("request_id: `header`", &spec.request_id.as_ref()?.header)
-    }
-
-    /// The header by which a client passes the cache by.
-    pub(crate) fn bypass_header(&mut self, spec: &Spec) -> Option<HeaderName> {
-        let name = &spec.cache.as_ref()?.bypass_header;
-        self.header("cache: `bypass_header`", name)
+    /// The layers whose sections are there.
+    pub(crate) fn layers(&mut self, setup: &Setup<'_>) -> Layers {
+        Layers::new(setup, &mut self.problems)
     }
 
     fn require(&mut self, holds: bool, problem: &str) {
@@ -74,12 +54,6 @@ impl Check {
         self.require(
             spec.server.header_bytes.0 >= 8_192,
             "server.header_bytes: at least 8KiB, the smallest buffer for a head",
-        );
-        self.require(
-            spec.audit
-                .as_ref()
-                .is_none_or(|audit| audit.path.is_some() != audit.clickhouse.is_some()),
-            "audit: needs either `path` or `clickhouse`",
         );
         self.require(
             spec.rate_limits.iter().all(|limit| limit.window.nanos() > 0),

@@ -35,7 +35,7 @@ pub(crate) fn passed_on<'a>(
     config: &'a Config,
     upstream: &Upstream,
 ) -> impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)> {
-    let own = config.auth.as_ref().map(Auth::header);
+    let own = config.layers.auth.as_ref().map(Auth::header);
     let replaced = if upstream.key.is_some() { CREDENTIALS.len() - 1 } else { 0 };
     let names = CREDENTIALS[replaced..].iter().filter(move |name| Some(*name) != own);
     names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value)))
@@ -50,7 +50,7 @@ pub(crate) fn prepare_request(
 ) -> Result<(), ErrorResponse> {
     headers.remove(UPGRADE);
     headers.remove(CONTENT_LENGTH);
-    if let Some(auth) = &config.auth {
+    if let Some(auth) = &config.layers.auth {
         headers.remove(auth.header());
     }
     if let Some(key) = &upstream.key {

@@ -57,7 +57,7 @@ pub(crate) fn respond_error(
 ) -> Response<ResponseBody> {
     context.worker.metrics().count_error(error.kind);
     let response = error_response(error, format);
-    let id = context.config.request_id.clone().zip(context.request_id.clone());
+    let id = context.config.request_id().cloned().zip(context.request_id.clone());
     finish(&mut context, &response);
     with_headers(response, id.into_iter().collect())
 }

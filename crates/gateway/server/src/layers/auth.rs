@@ -10,6 +10,9 @@ use subtle::ConstantTimeEq as _;
 
 use crate::config::spec::{AuthSpec, KeySpec};
 use crate::http::error_response::ErrorResponse;
+use crate::layers::identity::Identity;
+use crate::layers::{Asked, Layer, Setup};
+use crate::routes::router::Route;
 
 /// The `tenant` of a key that may name any tenant in the header.
 const ANY_TENANT: &str = "*";
@@ -31,10 +34,10 @@ pub(crate) struct Auth {
     consumers: HashMap<[u8; 32], Arc<Consumer>>,
 }
 
-impl Auth {
-    /// # Errors
-    /// A message about an invalid value.
-    pub(crate) fn new(spec: &AuthSpec) -> Result<Self, String> {
+impl Layer for Auth {
+    type Section = AuthSpec;
+
+    fn new(spec: &AuthSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         let header = HeaderName::try_from(&spec.header)
             .map_err(|_| "auth: `header` is not a header name".to_owned())?;
         let mut consumers = HashMap::new();
@@ -55,6 +58,19 @@ impl Auth {
         Ok(Self { header, consumers })
     }
 
+    fn headers(&self) -> Vec<HeaderName> {
+        vec![self.header.clone()]
+    }
+
+    fn admit(&self, asked: &Asked<'_>, identity: &mut Identity) -> Result<(), ErrorResponse> {
+        let consumer = self.consumer(asked.headers)?;
+        check_route(consumer, asked.route)?;
+        identity.consumer = Some(Arc::clone(consumer));
+        Ok(())
+    }
+}
+
+impl Auth {
     pub(crate) const fn header(&self) -> &HeaderName {
         &self.header
     }
@@ -117,9 +133,24 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
     Some(out)
 }
 
+/// Checks that a consumer may use the route.
+fn check_route(consumer: &Consumer, route: &Route) -> Result<(), ErrorResponse> {
+    if !route.consumers.is_empty() && !route.consumers.contains(&consumer.name) {
+        return Err(ErrorResponse::forbidden("this route is not for this consumer"));
+    }
+    let scope = route.scope.as_ref().filter(|_| !consumer.scopes.is_empty());
+    match scope {
+        Some(scope) if !consumer.scopes.contains(scope) => {
+            Err(ErrorResponse::insufficient_scope(format!("the key lacks the scope `{scope}`")))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::made;
 
     fn auth(header: &str) -> Auth {
         // The digest of `open sesame`, computed by another program.
@@ -127,7 +158,7 @@ mod tests {
             "header: {header}\nkeys:\n  - {{name: ali, key: abc, tenant: cave}}\n  - {{name: baba, sha256: \
              41ef4bb0b23661e66301aac36066912dac037827b4ae63a7b1165a5aa93ed4eb}}"
         );
-        Auth::new(&serde_saphyr::from_str(&yaml).unwrap()).unwrap()
+        made::<Auth>(&serde_saphyr::from_str(&yaml).unwrap()).unwrap()
     }
 
     fn headers(name: &'static str, value: &str) -> HeaderMap {
@@ -170,7 +201,7 @@ mod tests {
             ("[{name: a, key: '${NO_SUCH_VARIABLE_HERE}'}]", "NO_SUCH_VARIABLE_HERE"),
         ] {
             let spec = serde_saphyr::from_str(&format!("keys: {keys}")).unwrap();
-            let error = Auth::new(&spec).unwrap_err();
+            let error = made::<Auth>(&spec).unwrap_err();
             assert!(error.contains(message), "{error}");
         }
     }

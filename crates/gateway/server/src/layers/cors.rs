@@ -12,6 +12,7 @@ use hyper::header::{
 use hyper::{Method, Request, Uri};
 
 use crate::config::spec::CorsSpec;
+use crate::layers::{Layer, Setup};
 
 /// What preflights are told that a page may send.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
@@ -26,10 +27,10 @@ pub(crate) struct Cors {
     max_age: HeaderValue,
 }
 
-impl Cors {
-    /// # Errors
-    /// A message about an invalid value.
-    pub(crate) fn new(spec: &CorsSpec) -> Result<Self, String> {
+impl Layer for Cors {
+    type Section = CorsSpec;
+
+    fn new(spec: &CorsSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         if spec.origins.is_empty() {
             return Err("cors: `origins` is empty, so the section allows nothing".to_owned());
         }
@@ -50,7 +51,9 @@ impl Cors {
             max_age: spec.max_age.0.as_secs().into(),
         })
     }
+}
 
+impl Cors {
     fn allows(&self, origin: &HeaderValue) -> bool {
         let Some(origins) = &self.origins else { return true };
         let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();

@@ -19,7 +19,8 @@ pub(crate) async fn redact(
     document: &Bytes,
     source: Source,
 ) -> Result<Option<Bytes>, ErrorResponse> {
-    let Some(policy) = context.config.policy.as_ref().filter(|_| !document.is_empty()) else {
+    let Some(policy) = context.config.layers.policy.as_ref().filter(|_| !document.is_empty())
+    else {
         return Ok(None);
     };
     let (metrics, info) = (context.worker.metrics(), &mut context.llm_info);
@@ -55,7 +56,7 @@ pub(crate) async fn scrub(
     reading: Reading,
     source: Source,
 ) -> Result<Bytes, ErrorResponse> {
-    let Some(layer) = &context.config.scrub else { return Ok(document) };
+    let Some(layer) = &context.config.layers.scrub else { return Ok(document) };
     match layer.whole(&document, reading, source).await? {
         Some(scrubbed) => context.made(scrubbed),
         None => Ok(document),
@@ -71,7 +72,7 @@ pub(crate) async fn scrub_response(
     headers: &HeaderMap,
     body: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
-    let Some(layer) = &context.config.scrub else { return Ok(body) };
+    let Some(layer) = &context.config.layers.scrub else { return Ok(body) };
     let reading = layer.reading(headers, Reading::Json)?;
     scrub(context, body, reading, Source::Protocol).await
 }

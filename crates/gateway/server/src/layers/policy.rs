@@ -12,6 +12,7 @@ use crate::config::spec::PolicySpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::metrics::Metrics;
 use crate::layers::offload::{self, file_rule};
+use crate::layers::{Layer, Setup};
 use crate::routes::llm_info::LlmInfo;
 
 /// The rules, and the actions taken on their matches.
@@ -39,10 +40,11 @@ pub(crate) fn builtin() -> Result<Arc<Policy>, String> {
     Ok(Arc::clone(BUILTIN.get_or_init(|| Arc::new(policy))))
 }
 
-impl PolicyLayer {
-    /// # Errors
-    /// A message about rules that cannot be read.
-    pub(crate) fn new(spec: &PolicySpec, off: bool) -> Result<Self, String> {
+impl Layer for PolicyLayer {
+    type Section = PolicySpec;
+    const READS_ANSWERS: bool = true;
+
+    fn new(spec: &PolicySpec, setup: &Setup<'_>) -> Result<Self, String> {
         let mut rules_digest = None;
         let policy = match &spec.rules {
             None => builtin()?,
@@ -56,9 +58,17 @@ impl PolicyLayer {
         };
         let files = file_rule(spec.unreadable, &spec.pass_types);
         let inspector = Arc::new(Inspector::new(Arc::clone(&policy), spec.actions, files));
-        Ok(Self { policy, rules_digest, actions: spec.actions, inspector, off })
+        Ok(Self {
+            policy,
+            rules_digest,
+            actions: spec.actions,
+            inspector,
+            off: setup.spec.faults.policy_off,
+        })
     }
+}
 
+impl PolicyLayer {
     /// The digest of the file with the rules, where there is one.
     pub(crate) const fn rules_digest(&self) -> Option<Digest> {
         self.rules_digest

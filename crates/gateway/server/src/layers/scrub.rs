@@ -14,6 +14,7 @@ use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
 use crate::layers::offload::{self, file_rule};
 use crate::layers::policy;
+use crate::layers::{Layer, Setup};
 
 /// Removes personal data from responses.
 #[derive(Debug)]
@@ -36,16 +37,19 @@ pub(crate) enum Reading {
     Nothing,
 }
 
-impl Scrub {
-    /// # Errors
-    /// A message; none in a build that passed its tests.
-    pub(crate) fn new(spec: &ScrubSpec) -> Result<Self, String> {
+impl Layer for Scrub {
+    type Section = ScrubSpec;
+    const READS_ANSWERS: bool = true;
+
+    fn new(spec: &ScrubSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         let policy = policy::builtin()?;
         let files = file_rule(spec.unreadable, &spec.pass_types);
         let inspector = Arc::new(Inspector::personal_data(Arc::clone(&policy), files.clone()));
         Ok(Self { policy, inspector, files })
     }
+}
 
+impl Scrub {
     /// How a response with these headers is read. One without a type is `otherwise`.
     ///
     /// # Errors
@@ -180,10 +184,11 @@ impl BodyFilter for ScrubEvents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::made;
 
     #[test]
     fn what_is_held_back_is_counted() {
-        let scrub = Scrub::new(&ScrubSpec::default()).unwrap();
+        let scrub = made::<Scrub>(&ScrubSpec::default()).unwrap();
         let event =
             Bytes::from("data: {\"choices\":[{\"delta\":{\"content\":\"my card is 41\"}}]}\n\n");
         let start = Bytes::from(format!("data: {{\"text\":\"{}", "x".repeat(100_000)));

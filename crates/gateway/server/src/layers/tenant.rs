@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::config::spec::TenantSpec;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::auth::{Consumer, bearer};
+use crate::layers::identity::Identity;
 use crate::layers::jwt::TokenVerifier;
+use crate::layers::{Asked, Layer, Setup};
 
 /// Longest name of a tenant: names become keys of limits and budgets.
 const MAX_NAME_BYTES: usize = 128;
@@ -34,10 +36,10 @@ impl std::fmt::Debug for TenantRule {
     }
 }
 
-impl TenantRule {
-    /// # Errors
-    /// A message about an invalid value.
-    pub(crate) fn new(spec: &TenantSpec) -> Result<Self, String> {
+impl Layer for TenantRule {
+    type Section = TenantSpec;
+
+    fn new(spec: &TenantSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         let header = HeaderName::try_from(&spec.header)
             .map_err(|_| "tenant: `header` is not a header name".to_owned())?;
         let token = match (&spec.claim, &spec.secret) {
@@ -61,6 +63,20 @@ impl TenantRule {
         Ok(Self { header, token, required, anonymous })
     }
 
+    fn headers(&self) -> Vec<HeaderName> {
+        vec![self.header.clone()]
+    }
+
+    fn admit(&self, asked: &Asked<'_>, identity: &mut Identity) -> Result<(), ErrorResponse> {
+        identity.tenant = self.tenant(asked.headers, identity.consumer.as_deref())?;
+        if identity.tenant.is_none() && self.refuses_none(asked.counts_tenants) {
+            return Err(self.none_named());
+        }
+        Ok(())
+    }
+}
+
+impl TenantRule {
     /// The header that names the tenant.
     pub(crate) const fn header(&self) -> &HeaderName {
         &self.header
@@ -140,12 +156,13 @@ mod tests {
     use ring::hmac;
 
     use super::*;
+    use crate::layers::made;
 
     const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
     fn rule(required: bool) -> TenantRule {
         let yaml = format!("claim: tenant\nsecret: s3cret\nrequired: {required}");
-        TenantRule::new(&serde_saphyr::from_str(&yaml).unwrap()).unwrap()
+        made::<TenantRule>(&serde_saphyr::from_str(&yaml).unwrap()).unwrap()
     }
 
     fn token(secret: &str, head: &str, claims: &str) -> String {
@@ -223,12 +240,12 @@ mod tests {
             (true, false, true, true),
         ] {
             let yaml = format!("required: {required}\nanonymous: {anonymous}");
-            let rule = TenantRule::new(&serde_saphyr::from_str(&yaml).unwrap()).unwrap();
+            let rule = made::<TenantRule>(&serde_saphyr::from_str(&yaml).unwrap()).unwrap();
             assert_eq!(rule.refuses_none(counts), refused, "{yaml} {counts}");
             assert_eq!(rule.tenant(&HeaderMap::new(), None).unwrap(), None);
         }
         let both = serde_saphyr::from_str("required: true\nanonymous: true").unwrap();
-        assert!(TenantRule::new(&both).unwrap_err().contains("exclude"));
+        assert!(made::<TenantRule>(&both).unwrap_err().contains("exclude"));
         assert_eq!(rule(true).none_named().status, 401);
         assert_eq!(tenant_of(&rule(true), &[("x-tenant-id", "")]), Err(400));
     }

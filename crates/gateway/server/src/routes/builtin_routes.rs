@@ -76,7 +76,7 @@ fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     }
     let mut body =
         json!({"status": "ok", "service": config.name, "version": env!("CARGO_PKG_VERSION")});
-    if config.tools.is_some() {
+    if config.layers.tools.is_some() {
         body["mcp_servers"] = state.tools.registry().servers().len().into();
     }
     json_response(StatusCode::OK, body.to_string())
@@ -115,7 +115,7 @@ fn build(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
         "profile": if cfg!(debug_assertions) { "debug" } else { "release" },
         "config": config.digest,
         "workers": config.spec.workers,
-        "layers": config.layers,
+        "layers": config.layer_names,
         "faults": config.spec.faults(),
         "store": if config.spec.store.redis.is_some() { "redis" } else { "embedded" },
         "served": state.metrics.served(),
@@ -138,7 +138,7 @@ fn reload(state: &Arc<GatewayState>) -> HandlerResult {
 /// `GET /v1/budget/{tenant}`.
 async fn budget(routed: &RoutedRequest) -> HandlerResult {
     let context = &routed.context;
-    let (Some(budgets), Some(tenant)) = (&context.config.budgets, &routed.parameter) else {
+    let (Some(budgets), Some(tenant)) = (&context.config.layers.budgets, &routed.parameter) else {
         return Err(ErrorResponse::not_found("there are no budgets"));
     };
     let tenant = decoded(tenant);

@@ -63,7 +63,7 @@ async fn handle(
     expect_json(request.headers())?;
     expect_plain(request.headers())?;
     let config = Arc::clone(&context.config);
-    let Some(policy) = &config.policy else {
+    let Some(policy) = &config.layers.policy else {
         return Err(ErrorResponse::not_found("there is no policy"));
     };
     let (parts, body) = request.into_parts();

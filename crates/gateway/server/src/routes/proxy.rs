@@ -38,7 +38,7 @@ pub(crate) async fn serve(
     if context.worker.state.memory.is_short() {
         return respond_error(context, request_body::no_memory(), format);
     }
-    if context.config.scrub.is_some() {
+    if context.config.layers.scrub.is_some() {
         ask_for_readable(&mut parts.headers);
     }
     let sent = match request_body::take(context.body_bounds(), body).await {
@@ -63,7 +63,7 @@ pub(crate) async fn answer(
     upstream: &Upstream,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
-    match &Arc::clone(&context.config).scrub {
+    match &Arc::clone(&context.config).layers.scrub {
         Some(scrub) => scrubbed(context, upstream_response, scrub, upstream, format).await,
         None => relay(context, upstream_response, upstream, None),
     }

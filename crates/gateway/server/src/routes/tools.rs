@@ -33,7 +33,7 @@ pub(crate) async fn serve(
     let RoutedRequest { request, mut context, parameter } = routed;
     let config = Arc::clone(&context.config);
     let trace = trace::of(&mut context, request.headers());
-    let Some(layer) = &config.tools else {
+    let Some(layer) = &config.layers.tools else {
         return respond(context, Err(ErrorResponse::not_found("there are no tools")), format);
     };
     let result = match route {

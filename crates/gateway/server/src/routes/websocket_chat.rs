@@ -41,7 +41,7 @@ pub(crate) fn serve(
     chat: &WebSocketChat,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
-    let cors = routed.context.config.cors.as_ref();
+    let cors = routed.context.config.layers.cors.as_ref();
     if !may_open_chat(cors, routed.request.headers()) {
         let error = ErrorResponse::forbidden(
             "a page of this origin may not open a chat: name it in `cors.origins`",

@@ -51,8 +51,8 @@ impl GatewayState {
     pub(crate) fn new(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
         let config = Config::new(spec)?;
         let metrics = Metrics::new();
-        metrics.set_layers(&config.layers);
-        let tools = ToolDirectory::new(config.tools.as_ref());
+        metrics.set_layers(&config.layer_names);
+        let tools = ToolDirectory::new(config.layers.tools.as_ref());
         let memory = MemoryBudget::new(spec.server.memory.0);
         Ok(Self {
             tools,
@@ -83,11 +83,11 @@ impl GatewayState {
             return Err(GatewayError::Empty);
         }
         let config = Arc::new(Config::new(&spec)?);
-        self.metrics.set_layers(&config.layers);
+        self.metrics.set_layers(&config.layer_names);
         self.metrics.forget_upstreams();
         self.memory.set_limit(config.server.memory.0);
         self.owners.configure(&config.server);
-        self.tools.configure(config.tools.as_ref());
+        self.tools.configure(config.layers.tools.as_ref());
         self.config.store(Arc::clone(&config));
         self.reloaded.send_replace(());
         Ok(config)

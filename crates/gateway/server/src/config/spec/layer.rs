@@ -14,21 +14,6 @@ use crate::config::units::{ByteSize, HumanDuration};
 #[serde(deny_unknown_fields, default)]
 pub struct Empty {}
 
-/// The header of the request id.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct RequestIdSpec {
-    /// Header with the id, which is echoed, or generated if the client sent none.
-    pub header: String,
-}
-
-impl Default for RequestIdSpec {
-    fn default() -> Self {
-        Self { header: "x-request-id".to_owned() }
-    }
-}
-
 /// The file of the access log.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]

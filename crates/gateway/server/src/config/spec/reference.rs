@@ -12,7 +12,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference
 
 const INTRODUCTION: &str = "# Configuration of the gateway
 
-<!-- Made from crates/gateway/server/src/config/spec.rs by `UPDATE_EXPECT=1 cargo test -p plimsoll-gateway-server`. -->
+<!-- Made from crates/gateway/server/src/config/spec.rs and layers.rs by `UPDATE_EXPECT=1 cargo test -p plimsoll-gateway-server`. -->
 
 Every key of the file that `plimsoll gateway --config FILE` reads; `--set PATH=VALUE` replaces single values. The
 presence of a section enables its layer. [The guide](../guides/gateway.md) explains the layers with examples.
@@ -24,6 +24,13 @@ presence of a section enables its layer. [The guide](../guides/gateway.md) expla
 | key | type | default | meaning |
 |---|---|---|---|
 ";
+
+/// The names of the table's layers.
+macro_rules! names {
+    ($($(#[$meaning:meta])* $name:ident: $section:ty => $layer:ty,)*) => {
+        [$(stringify!($name)),*]
+    };
+}
 
 /// The keys of the policy's actions, as the schema shows them.
 #[derive(JsonSchema)]
@@ -119,6 +126,17 @@ impl Reference {
         }
     }
 
+    /// The layers of the table, in its order.
+    fn layers(&mut self) {
+        self.table.push_str("\n## Layers, in the order in which a request passes them\n\n");
+        for name in for_each_layer!(names) {
+            let description = self.schema["properties"][name]["description"].as_str().unwrap();
+            let meaning = description.strip_prefix("Layer: ").unwrap().replace('\n', " ");
+            writeln!(self.table, "1. `{name}`: {meaning}").unwrap();
+        }
+        self.table.push_str("\nRequests that these let pass are counted in `rate_limits`.\n");
+    }
+
     /// The rows below a key.
     fn members(&mut self, path: &str, schema: &Value) {
         let schema = self.resolve(schema).clone();
@@ -159,6 +177,7 @@ fn the_reference_page_is_up_to_date() {
     let schema = serde_json::to_value(schemars::schema_for!(Spec)).unwrap();
     let mut reference = Reference { schema: schema.clone(), table: INTRODUCTION.to_owned() };
     reference.rows("", &schema);
+    reference.layers();
     expect_test::expect_file![PAGE].assert_eq(&reference.table);
 }
 

@@ -7,6 +7,7 @@ use plimsoll_gateway_mcp::{AllowLists, LocalTool, SessionLimits};
 use super::link::{ServerLink, ServerSettings};
 use crate::config::spec::ToolsSpec;
 use crate::config::units::HumanDuration;
+use crate::layers::{Layer, Setup};
 
 /// The layer `tools`.
 #[derive(Debug)]
@@ -21,13 +22,15 @@ pub(crate) struct ToolLayer {
     pub(crate) refresh: HumanDuration,
 }
 
-impl ToolLayer {
-    /// # Errors
-    /// A message about an invalid value.
-    pub(crate) fn new(spec: &ToolsSpec) -> Result<Self, String> {
+impl Layer for ToolLayer {
+    type Section = ToolsSpec;
+
+    fn new(spec: &ToolsSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         Self::read(spec).map_err(|problem| format!("tools: {problem}"))
     }
+}
 
+impl ToolLayer {
     fn read(spec: &ToolsSpec) -> Result<Self, String> {
         if spec.calls_per_session == 0 || spec.sessions == 0 {
             return Err("`calls_per_session` and `sessions` are at least 1".to_owned());

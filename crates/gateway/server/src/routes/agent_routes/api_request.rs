@@ -92,7 +92,12 @@ impl ApiRequest {
 /// # Errors
 /// The configuration that is in force now has no such layer.
 pub(super) fn layer(context: &RequestContext) -> Result<Arc<AgentLayer>, ErrorResponse> {
-    context.config.agents.clone().ok_or_else(|| ErrorResponse::not_found("there is no such route"))
+    context
+        .config
+        .layers
+        .agents
+        .clone()
+        .ok_or_else(|| ErrorResponse::not_found("there is no such route"))
 }
 
 /// Reads a JSON object; nothing at all is an empty one.

@@ -148,7 +148,7 @@ pub(super) async fn run(
 
 /// The tools that whoever asks may call, as a model is told of them.
 fn tools_for(context: &RequestContext) -> Vec<Value> {
-    let Some(layer) = &context.config.tools else { return Vec::new() };
+    let Some(layer) = &context.config.layers.tools else { return Vec::new() };
     let registry = tools::registry(context);
     let allowed = tools::allowed(layer, &registry, context.identity.tenant.as_deref());
     let described = allowed.map(|registered| {
@@ -182,7 +182,7 @@ struct ModelRequest<'a> {
 impl Texts {
     /// The same as the policy lets it pass.
     async fn judged(self, context: &mut RequestContext) -> Result<Self, ErrorResponse> {
-        if context.config.policy.is_none() {
+        if context.config.layers.policy.is_none() {
             return Ok(self);
         }
         let body = serde_json::to_string(&self);

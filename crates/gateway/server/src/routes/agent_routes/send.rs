@@ -102,7 +102,7 @@ async fn ask(
 fn head(context: &RequestContext, client: &Parts, version: Version) -> Parts {
     let mut head = Request::new(()).into_parts().0;
     (head.method, head.version) = (Method::POST, HttpVersion::HTTP_11);
-    let id = context.config.request_id.as_ref();
+    let id = context.config.request_id();
     for name in [Some(&PATH_HEADER), Some(&TRACE_HEADER), id].into_iter().flatten() {
         if let Some(value) = client.headers.get(name) {
             head.headers.insert(name, value.clone());

@@ -37,7 +37,7 @@ pub(super) async fn serve(
     request: &LlmRequest,
     proxy: &Proxy,
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let reservation = match &context.config.budgets {
+    let reservation = match &context.config.layers.budgets {
         None => None,
         Some(budgets) => {
             let (store, identity) = (&context.worker.store, &context.identity);
@@ -61,7 +61,7 @@ async fn look_up_or_fetch(
     let Some(key) = cache_key(context, parts, request, &proxy.upstream)? else {
         let fetched = fetch(context, parts, request, proxy, reservation, None);
         let mut ready = Box::pin(fetched).await?;
-        let bypassed = context.config.spec.cache.is_some();
+        let bypassed = context.config.layers.cache.is_some();
         ready.headers.extend(bypassed.then(|| cache_header("bypass")));
         return Ok(ready);
     };
@@ -88,7 +88,7 @@ async fn look_up_or_fetch(
 /// How long a request waits for the answer to an equal one: a stream is wanted from its first event
 /// on, and a whole answer not before it is complete.
 fn patience(context: &RequestContext, request: &LlmRequest, proxy: &Proxy) -> Duration {
-    let wait = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.wait.0);
+    let wait = context.config.layers.cache.as_ref().map_or(Duration::ZERO, |cache| cache.wait.0);
     match request.streaming {
         Streaming::No => proxy.timeout.0,
         Streaming::Yes | Streaming::WithUsage => wait.min(proxy.timeout.0),
@@ -103,7 +103,7 @@ fn cache_key(
     upstream: &Upstream,
 ) -> Result<Option<CacheKey>, ErrorResponse> {
     let config = Arc::clone(&context.config);
-    let Some(cache) = &config.spec.cache else { return Ok(None) };
+    let Some(cache) = &config.layers.cache else { return Ok(None) };
     if parts.headers.contains_key(&cache.bypass_header) || prevents_caching(&parts.headers) {
         record(context, "bypass");
         return Ok(None);
@@ -195,7 +195,7 @@ async fn fetch(
     reservation: Option<RequestReservation>,
     lead: Option<Lead>,
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let ttl = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.ttl.0);
+    let ttl = context.config.layers.cache.as_ref().map_or(Duration::ZERO, |cache| cache.ttl.0);
     let mut reservation = reservation;
     if let Some(reservation) = &mut reservation {
         reservation.risk();

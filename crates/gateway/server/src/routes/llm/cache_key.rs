@@ -183,9 +183,9 @@ impl CacheControl {
 /// belong to the identity are not among them: credentials, and the tenant's name.
 fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, &'h [u8])> {
     let own = [
-        config.auth.as_ref().map(Auth::header),
-        config.tenant.as_ref().map(TenantRule::header),
-        config.request_id.as_ref(),
+        config.layers.auth.as_ref().map(Auth::header),
+        config.layers.tenant.as_ref().map(TenantRule::header),
+        config.request_id(),
     ];
     let mut shaping: Vec<_> = headers
         .iter()

@@ -29,7 +29,7 @@ pub(crate) async fn complete(
 ) -> Result<Value, ErrorResponse> {
     let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect.into());
     let chat = LlmRequest::chat(body, model, translator);
-    let mut reservation = match &context.config.budgets {
+    let mut reservation = match &context.config.layers.budgets {
         None => None,
         Some(budgets) => {
             let (store, identity) = (&context.worker.store, &context.identity);

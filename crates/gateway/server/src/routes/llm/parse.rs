@@ -44,7 +44,7 @@ pub(super) async fn parse(
     context.bytes_received = body.len() as u64;
     let translator = Translator::between(endpoint.dialect(), upstream);
     // Texts that the policy evaluates are evaluated every time.
-    let digest = (config.spec.cache.is_some() && config.policy.is_none())
+    let digest = (config.layers.cache.is_some() && config.layers.policy.is_none())
         .then(|| digest(&context.identity, endpoint, &body));
     let parsed = digest.as_ref().and_then(|digest| context.worker.parse_cache.get(digest));
     let request = match parsed {
@@ -91,7 +91,8 @@ async fn parse_body(
         Some(translator) => translator.left_out(&body).map_err(|error| dialect_error(&error))?,
         None => None,
     };
-    let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
+    let needs_tokens =
+        context.config.layers.budgets.is_some() || translator.is_some() || digest.is_some();
     // The view is gone before anything is waited for: it takes more memory than the body.
     let (streaming, max_tokens, answers, prompt_tokens, model) = {
         let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;

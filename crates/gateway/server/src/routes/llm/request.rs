@@ -66,7 +66,7 @@ impl LlmRequest {
 
     /// Whether a layer reads or keeps the answer, which must then not be encoded.
     pub(super) fn is_answer_read(&self, config: &Config) -> bool {
-        config.spec.cache.is_some() || self.translator.is_some() || config.reads_responses()
+        self.translator.is_some() || config.observes_requests || config.layers.read_answers()
     }
 
     /// The endpoint that the upstream is asked at, in whose dialect it responds.

@@ -84,10 +84,10 @@ pub(super) async fn prepare(
     if compressed && request.translator.is_some() {
         return Err(unknown_encoding(headers));
     }
-    if let Some(scrub) = &context.config.scrub {
+    if let Some(scrub) = &context.config.layers.scrub {
         scrub.reading(headers, Reading::Json)?;
     }
-    let changed = request.translator.is_some() || context.config.scrub.is_some();
+    let changed = request.translator.is_some() || context.config.layers.scrub.is_some();
     if !is_stream && changed && !compressed {
         return prepare_whole(context, upstream, request, completion, &usage).await;
     }
@@ -147,7 +147,7 @@ fn add_stream_filters(context: &RequestContext, request: &LlmRequest, body: &mut
         };
         body.add_filter(Box::new(TranslateStream(translator.stream(settings))));
     }
-    let scrub = context.config.scrub.as_ref();
+    let scrub = context.config.layers.scrub.as_ref();
     if let Some(filter) = scrub.and_then(|scrub| scrub.filter(Reading::Events)) {
         body.add_filter(filter);
     }
@@ -210,7 +210,7 @@ async fn scrub(
     body: Bytes,
 ) -> Result<Bytes, ErrorResponse> {
     let scrubbed = document::scrub_response(context, &parts.headers, body).await?;
-    if context.config.scrub.is_some() {
+    if context.config.layers.scrub.is_some() {
         parts.headers.remove(CONTENT_LENGTH);
     }
     Ok(scrubbed)

@@ -137,7 +137,7 @@ fn find(context: &RequestContext, name: &str) -> Result<FoundTool, ErrorResponse
 /// Whether the tenant of a request may call a tool.
 fn allow(context: &RequestContext, tool: &FoundTool) -> Result<(), ErrorResponse> {
     let (tenant, server) = (context.identity.tenant.as_deref(), tool.provider.name());
-    let layer = context.config.tools.as_ref();
+    let layer = context.config.layers.tools.as_ref();
     if layer.is_some_and(|layer| layer.allow.allows(tenant, &tool.tool.name, server)) {
         return Ok(());
     }
@@ -198,7 +198,7 @@ async fn count_stored(
 /// Counts a call of a session.
 async fn count(context: &RequestContext, session: CallSession<'_>) -> Result<u32, ErrorResponse> {
     let session = match session {
-        CallSession::Stored(id) => match &context.config.agents {
+        CallSession::Stored(id) => match &context.config.layers.agents {
             Some(layer) => return count_stored(context, &layer.sessions, id).await,
             None => id,
         },

@@ -211,7 +211,7 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
 }
 
 fn list(context: &RequestContext, request: &RpcRequest<'_>) -> Result<String, RpcError> {
-    let Some(layer) = &context.config.tools else {
+    let Some(layer) = &context.config.layers.tools else {
         return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found"));
     };
     let registry = registry(context);

@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(crate) async fn refresh(worker: Rc<Worker>) {
     let mut reloaded = worker.state.reloaded.subscribe();
     loop {
-        let pause = worker.config().tools.as_ref().map(|layer| layer.refresh.0);
+        let pause = worker.config().layers.tools.as_ref().map(|layer| layer.refresh.0);
         let Some(pause) = pause else {
             if reloaded.changed().await.is_err() {
                 return;

@@ -197,7 +197,7 @@ pub(super) fn policies(
     let mut body = json!({
         "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.sessions.calls,
     });
-    if let Some(agents) = &context.config.agents {
+    if let Some(agents) = &context.config.layers.agents {
         let registry = &context.worker.state.agents;
         let allowed = agents.directory.allowed(registry, Some(&tenant));
         body["agents"] = allowed.iter().map(|agent| &*agent.name).collect();

@@ -13,7 +13,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) fn of(context: &mut RequestContext, headers: &HeaderMap) -> Trace {
     let parent = headers.get(TRACEPARENT).filter(|value| trace_id(value).is_some());
     let mut trace: Trace = parent.map(|value| (TRACEPARENT, value.clone())).into_iter().collect();
-    let header = context.config.request_id.clone();
+    let header = context.config.request_id().cloned();
     trace.extend(header.zip(context.request_id.clone()));
     if context.request_id.is_none() && context.worker.log.is_enabled() {
         let id = parent.and_then(trace_id).map_or_else(
