@@ -350,16 +350,17 @@ impl OpenTurn {
     }
 
     /// The generator's part of the wait for a connection and of its set-up. An arrival that was
-    /// released late opens none, so that its wait is the generator's. Else the connection may have
-    /// been ready since the worker last looked.
+    /// released late opens none, so that its wait is the generator's. Else the pool may have been
+    /// too careful, and the connection may have been ready since the worker last looked.
     fn late_connection(&self, acquired: &Acquired<'_>, demand: Demand) -> (Nanos, Nanos) {
-        let Acquired { phases, dispatched, connected, .. } = acquired;
+        let Acquired { phases, dispatched, own_wait, connected, .. } = acquired;
         let (wait, set_up) = (phases.wait.unwrap_or_default(), connected.since(*dispatched));
         if wait == Nanos::ZERO && set_up == Nanos::ZERO {
             return Default::default();
         }
         let late = self.worker.watch.looks.lateness(*connected).unwrap_or_default();
-        let of_wait = if demand.is_late() { wait } else { wait.min(late.saturating_sub(set_up)) };
+        let unseen = wait.min(late.saturating_sub(set_up));
+        let of_wait = if demand.is_late() { wait } else { unseen.max(*own_wait) };
         (of_wait, set_up.min(late))
     }
 

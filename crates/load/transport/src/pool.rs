@@ -40,6 +40,8 @@ pub struct Acquired<'p, O: Opener> {
     /// When the connection was there, or began to be opened for the request: later than the demand
     /// by `phases.wait`.
     pub dispatched: Moment,
+    /// How much of the wait the pool may have made itself: it opens connections with care.
+    pub own_wait: Nanos,
     /// When it could be used.
     pub connected: Moment,
     /// The connection.
@@ -74,6 +76,7 @@ impl<O: Opener> Pool<O> {
             return Acquired {
                 phases: ConnectPhases { ahead, ..ConnectPhases::default() },
                 dispatched: demand.now,
+                own_wait: Nanos::ZERO,
                 connected: demand.now,
                 connection: Ok(self.lease(connection)),
             };
@@ -91,11 +94,12 @@ impl<O: Opener> Pool<O> {
         // A handshake that began before the demand was no wait for one.
         let dispatched = started.unwrap_or(connected).max(demand.now);
         phases.wait = Some(dispatched.since(demand.now)).filter(|wait| *wait > Nanos::ZERO);
+        let own_wait = self.0.own_part(demand.now, dispatched);
         let connection = connection.map(|mut connection| {
             connection.taken = connected;
             self.lease(connection)
         });
-        Acquired { phases, dispatched, connected, connection }
+        Acquired { phases, dispatched, own_wait, connected, connection }
     }
 
     /// Opens connections ahead of the load, up to so many in all. Gives the number of those that

@@ -33,12 +33,14 @@ pub(crate) struct PoolLoad {
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PoolRun {
     /// Connections that were opened.
     pub(crate) connections: usize,
     /// The response times, shortest first.
     response_times: Vec<Nanos>,
+    /// The same without what the pools may have added themselves.
+    without_own_waits: Vec<Nanos>,
     /// The longest wait for a connection.
     pub(crate) longest_wait: Nanos,
 }
@@ -46,9 +48,17 @@ pub(crate) struct PoolRun {
 impl PoolRun {
     /// A percentile of the response times, in microseconds.
     pub(crate) fn response_us(&self, percentile: usize) -> u64 {
-        let index = self.response_times.len() * percentile / 100;
-        self.response_times[index].as_u64() / 1_000
+        percentile_us(&self.response_times, percentile)
     }
+
+    /// The same, without what the pools may have added themselves.
+    pub(crate) fn least_response_us(&self, percentile: usize) -> u64 {
+        percentile_us(&self.without_own_waits, percentile)
+    }
+}
+
+fn percentile_us(sorted: &[Nanos], percentile: usize) -> u64 {
+    sorted[sorted.len() * percentile / 100].as_u64() / 1_000
 }
 
 /// Moments of Poisson arrivals, as far as `rate` (a function of the time in seconds) admits them
@@ -83,7 +93,7 @@ pub(crate) fn run(load: &PoolLoad, target: ScriptedTarget) -> PoolRun {
     let clock = WorkerClock::simulated(Rc::clone(&simulation));
     let pools: Vec<_> =
         (0..load.workers).map(|worker| Rc::new(pool(load, worker, &clock))).collect();
-    let done = Rc::new(RefCell::new((Vec::new(), Nanos::ZERO)));
+    let done = Rc::new(RefCell::new(PoolRun::default()));
     run_simulated(&simulation, &LocalSet::new(), async {
         if let Some((count, answer)) = load.ahead {
             for pool in &pools {
@@ -101,19 +111,22 @@ pub(crate) fn run(load: &PoolLoad, target: ScriptedTarget) -> PoolRun {
             let time = *time;
             requests.push(spawn_local(async move {
                 let wait = request(&pool, &clock, intended, time).await;
+                let response = clock.now().since(intended);
                 let mut done = done.borrow_mut();
-                done.0.push(clock.now().since(intended));
-                done.1 = done.1.max(wait);
+                done.response_times.push(response);
+                done.without_own_waits.push(response.saturating_sub(wait.own));
+                done.longest_wait = done.longest_wait.max(wait.whole);
             }));
         }
         for request in requests {
             request.await.unwrap();
         }
     });
-    let (mut response_times, longest_wait) = done.take();
-    response_times.sort_unstable();
-    let connections = pools.iter().map(|pool| pool.opened() as usize).sum();
-    PoolRun { connections, response_times, longest_wait }
+    let mut done = done.take();
+    done.response_times.sort_unstable();
+    done.without_own_waits.sort_unstable();
+    done.connections = pools.iter().map(|pool| pool.opened() as usize).sum();
+    done
 }
 
 fn pool(load: &PoolLoad, worker: usize, clock: &WorkerClock) -> Pool {
@@ -124,13 +137,19 @@ fn pool(load: &PoolLoad, worker: usize, clock: &WorkerClock) -> Pool {
     Pool::new(ScriptedOpener::of_clock(clock), PoolLimits { max_connections, ..limits })
 }
 
+/// A wait for a connection, and how much of it the pool may have made itself.
+struct Wait {
+    whole: Nanos,
+    own: Nanos,
+}
+
 /// One request; gives its wait for a connection.
-async fn request(pool: &Pool, clock: &WorkerClock, intended: Moment, time: Nanos) -> Nanos {
+async fn request(pool: &Pool, clock: &WorkerClock, intended: Moment, time: Nanos) -> Wait {
     let now = clock.now();
     let adds = Adds::for_arrival(now.since(intended));
     let acquired = pool.checkout(Demand { adds, ..Demand::at(now) }).await;
     let mut lease = acquired.connection.unwrap();
     lease.carry(time).await;
     lease.release(clock.now());
-    acquired.phases.wait.unwrap_or_default()
+    Wait { whole: acquired.phases.wait.unwrap_or_default(), own: acquired.own_wait }
 }

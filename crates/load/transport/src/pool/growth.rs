@@ -137,8 +137,17 @@ impl Growth {
     }
 
     /// A probe is being opened.
-    pub(super) fn probe_began(&self) {
-        self.probe.began();
+    pub(super) fn probe_began(&self, now: Moment) {
+        self.probe.began(now);
+    }
+
+    /// How much of a wait for a connection may be due to this pool's caution: all of it, but what
+    /// came after the target stood still.
+    pub(super) fn own_part(&self, since: Moment, until: Moment) -> Nanos {
+        let slow = Nanos::new(self.usual().as_u64().saturating_mul(STOOD_STILL));
+        let slow = slow.max(self.savings.set_up());
+        let still = self.probe.stands_still_since(until, slow);
+        still.unwrap_or(until).min(until).since(since)
     }
 
     /// Handshakes in progress.

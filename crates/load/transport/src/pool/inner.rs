@@ -117,6 +117,15 @@ impl<O: Opener> Inner<O> {
         open + self.growth.handshakes()
     }
 
+    /// How much of a wait for a connection the pool may have made itself. A wait at the limit that
+    /// the user set is wanted.
+    pub(super) fn own_part(&self, since: Moment, until: Moment) -> Nanos {
+        if self.connections() >= self.limits.max_connections {
+            return Nanos::ZERO;
+        }
+        self.growth.own_part(since, until)
+    }
+
     /// How many connections a demand that has just joined the queue may ask for.
     pub(super) fn demand_of(&self, demand: Demand) -> usize {
         let busy = self.connections() > self.idle.borrow().len();
@@ -288,7 +297,7 @@ impl<O: Opener> Inner<O> {
     /// Opens one connection to see whether the target or its connections are busy.
     fn probe(self: &Rc<Self>, now: Moment) {
         if self.connections() < self.limits.max_connections {
-            self.growth.probe_began();
+            self.growth.probe_began(now);
             let refill = self.growth.take_place();
             self.start_handshake(now, refill);
         }
