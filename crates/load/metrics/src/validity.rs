@@ -89,6 +89,8 @@ pub struct StageOpenings {
     pub requests: u64,
     /// Of these, the ones that opened a connection.
     pub opened: u64,
+    /// Requests that failed, timed out or were given up: each may have ended its connection.
+    pub cut_off: u64,
     /// Connections that the stage needs at least: its virtual users, in the closed model.
     pub needed: f64,
 }

@@ -131,8 +131,8 @@ impl Encoder {
     ///
     /// An empty base or `/` becomes the dialect's default path. To a base that ends in `/v1` the
     /// endpoint is appended. A base that ends with the endpoint is unchanged. Any other base is put
-    /// before the default path. For plain HTTP it is the request's own path, else the base, else
-    /// `/`. For JSON-RPC it is the request's own path, else the base, else `/mcp` or `/a2a`; a base
+    /// before the default path. For plain HTTP the request's own path is put below the base, except
+    /// `/v1`; without one it is the base, else `/`. For JSON-RPC it is the request's own path, else the base, else `/mcp` or `/a2a`; a base
     /// of `/v1` is none. The endpoint of WebSockets takes the place of `/v1`. The query of the base
     /// is kept in any case.
     ///
@@ -147,7 +147,7 @@ impl Encoder {
             }
             (Some(endpoint), _) => Cow::Owned(path::join(base_path, endpoint)),
             (None, RequestContent::Http(http)) if !http.path.is_empty() => {
-                path::with_query_of(&http.path, base_path)
+                path::below(base_path, &http.path)
             }
             (None, _) => path::with_leading_slash(base_path),
         }

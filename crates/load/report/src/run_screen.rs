@@ -15,7 +15,7 @@ pub use verdict::run_verdict;
 
 use crate::format;
 use crate::screen::{Item, Rest, Screen, debug_build};
-use crate::text::{goodput, policy_sentence, requests, task_ends, task_label};
+use crate::text::{goodput, load_time, policy_sentence, requests, task_ends, task_label};
 
 /// The screen of a run; `rest` is where its report is.
 pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
@@ -82,7 +82,6 @@ fn title(summary: &RunSummary) -> String {
         [target] => format!(" {}, model {}", target.url, target.model),
         targets => format!(" {} targets", targets.len()),
     };
-    let load: f64 = metadata.stages.iter().map(|stage| stage.duration_s).sum();
     let build = debug_build(&metadata.environment);
-    format!("{}:{target}, {} of load{build}", metadata.run.name, format::seconds(load))
+    format!("{}:{target}, {}{build}", metadata.run.name, load_time(metadata))
 }

@@ -30,6 +30,7 @@ use crate::escape::printable;
 use crate::{format, table};
 
 pub(crate) use bands::measured as band_measured;
+pub(crate) use header::load_time;
 pub(crate) use headline::{goodput, requests};
 pub(crate) use load::tokens;
 pub(crate) use policy::sentence as policy_sentence;

@@ -50,6 +50,7 @@ fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
                 name: stage.name.clone(),
                 requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
                 opened: counters.connections_opened,
+                cut_off: counters.failed + counters.timed_out + counters.cancelled,
                 needed: users,
             }
         })

@@ -198,7 +198,8 @@ fn sampled_rows_give_a_warning_and_unaccounted_rows_a_violation() {
 fn limits_that_change_no_figure_yet_are_warnings() {
     assert_eq!(warnings(sound(), |h, _| h.ports_peak = Some(28_000)), ["local ports"]);
     let failed = CalibrationQuote { failed: 1, ..CalibrationQuote::default() };
-    assert_eq!(warnings(sound(), |h, _| h.calibration = Some(failed)), ["calibration"]);
+    let earlier = warnings(sound(), |h, _| h.calibration = Some(failed));
+    assert!(earlier.is_empty(), "it says nothing of this run");
     assert_eq!(warnings(sound(), |h, _| h.fd_peak = Some(922)), ["file descriptors"]);
 }
 
@@ -207,7 +208,9 @@ fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() 
     let openings = |requests, opened, needed| {
         move |_: &mut InstrumentHealth, evidence: &mut Evidence| {
             let name = "@100:10s".to_owned();
-            evidence.openings = vec![StageOpenings { name, requests, opened, needed }];
+            let stage =
+                StageOpenings { name, requests, opened, needed, ..StageOpenings::default() };
+            evidence.openings = vec![stage];
         }
     };
     assert!(warnings(sound(), openings(1_000, 10, 0.0)).is_empty());

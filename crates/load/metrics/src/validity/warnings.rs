@@ -17,7 +17,6 @@ pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Re
     reasons.extend(descriptors(health));
     reasons.extend(openings(health, evidence));
     reasons.extend(ports(health));
-    reasons.extend(calibration(health));
     reasons
 }
 
@@ -60,25 +59,30 @@ fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
             stage.opened as f64 > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
         })
         .max_by(|one, other| share(one).total_cmp(&share(other)))?;
-    let StageOpenings { name, requests, opened, .. } = worst;
+    let StageOpenings { name, requests, opened, cut_off, .. } = worst;
     let measured = format!("{opened} of {requests} requests of {name} ({})", percent(share(worst)));
-    let fix = "the service time of these requests contains the set-up of their connection. Look \
-               whether the target closes connections; for a load with warm connections, add a \
-               warm-up stage or raise `idle_limit`";
-    Some(reason("requests that opened a connection", measured, "at most 1 %", fix))
+    let why = if cut_off * 2 >= *opened {
+        format!(
+            "{cut_off} requests failed, timed out or were given up, which ends their connection, \
+             and the next request opens another"
+        )
+    } else {
+        "look whether the target closes connections; for a load with warm connections, add a \
+         warm-up stage or raise `idle_limit`"
+            .to_owned()
+    };
+    let fix = format!(
+        "the service time of these requests contains the set-up of their connection: {why}"
+    );
+    Some(reason("requests that opened a connection", measured, "at most 1 %", &fix))
 }
 
 fn ports(health: &InstrumentHealth) -> Option<Reason> {
     let (peak, limit) = (health.ports_peak?, health.ephemeral_ports?);
     beyond_headroom(peak, limit).then(|| {
         let fix = "widen net.ipv4.ip_local_port_range, or let connections be reused";
-        reason("local ports", format!("up to {peak} of {limit} taken"), "at most 90 %", fix)
+        let taken =
+            if peak < limit { format!("{peak} of {limit}") } else { format!("all {limit}") };
+        reason("local ports", format!("up to {taken} taken"), "at most 90 %", fix)
     })
-}
-
-fn calibration(health: &InstrumentHealth) -> Option<Reason> {
-    let quote = health.calibration.as_ref().filter(|quote| quote.failed > 0)?;
-    let measured = format!("{} on this host, {}", quote.failed_words(), quote.when);
-    let fix = "`plimsoll calibrate --show` has their figures; run it again on an idle host";
-    Some(reason("calibration", measured, "none", fix))
 }

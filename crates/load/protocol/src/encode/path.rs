@@ -45,6 +45,20 @@ pub(super) fn with_query_of<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     }
 }
 
+/// A request's own path below the path of the target, whose query is kept. `/v1` is the prefix of
+/// the LLM dialects and none of a plain request; a path that begins with the prefix has it already.
+pub(super) fn below<'a>(base: &str, own: &'a str) -> Cow<'a, str> {
+    let (prefix, _) = base.split_at(base.find('?').unwrap_or(base.len()));
+    let prefix = with_leading_slash(prefix.trim_end_matches('/'));
+    let own_path = with_leading_slash(own);
+    let rest = own_path.strip_prefix(&*prefix);
+    let has_it = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    if matches!(&*prefix, "/" | "/v1") || has_it {
+        return with_query_of(own, base);
+    }
+    Cow::Owned(with_query_of(&format!("{prefix}{own_path}"), base).into_owned())
+}
+
 /// The path with a leading `/`.
 pub(super) fn with_leading_slash(path: &str) -> Cow<'_, str> {
     if path.starts_with('/') { Cow::Borrowed(path) } else { Cow::Owned(format!("/{path}")) }
@@ -63,6 +77,24 @@ mod tests {
             ("/x?a=2", "?v=1&w=2", "/x?a=2&v=1&w=2"),
         ] {
             assert_eq!(with_query_of(path, base), whole);
+        }
+    }
+
+    #[test]
+    fn a_requests_own_path_is_below_that_of_the_target() {
+        for (base, own, whole) in [
+            ("", "/x", "/x"),
+            ("/", "x", "/x"),
+            ("/v1", "/x", "/x"),
+            ("/v2", "/x", "/v2/x"),
+            ("/gw/", "/x?a=2", "/gw/x?a=2"),
+            ("/gw?k=1", "/x", "/gw/x?k=1"),
+            ("/gw", "/gw/x", "/gw/x"),
+            ("/gw", "/gw", "/gw"),
+            ("/gw", "/gwx", "/gw/gwx"),
+            ("/gw", "/?a=1", "/gw/?a=1"),
+        ] {
+            assert_eq!(below(base, own), whole, "{own} below {base}");
         }
     }
 

@@ -347,10 +347,11 @@ fn each_dialect_has_its_own_default_path_and_posts_to_it() {
 }
 
 #[test]
-fn plain_http_uses_its_own_path_else_the_targets() {
+fn plain_http_has_its_own_path_below_the_targets() {
     for (path, base, expected) in [
-        ("/health?full=1", "/base", "/health?full=1"),
-        ("health", "/base", "/health"),
+        ("/health?full=1", "/base", "/base/health?full=1"),
+        ("health", "/base", "/base/health"),
+        ("/base/health", "/base", "/base/health"),
         ("", "/base?k=v", "/base?k=v"),
         ("", "", "/"),
     ] {

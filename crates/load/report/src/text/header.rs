@@ -1,6 +1,6 @@
 //! The header: the run, its targets, and how it ended.
 
-use plimsoll_metrics::{RunEnd, RunSummary, TargetInfo};
+use plimsoll_metrics::{RunEnd, RunMetadata, RunSummary, TargetInfo};
 
 use super::{Page, format};
 use crate::color::Color;
@@ -14,16 +14,20 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     }
     let shard = if run.shard == "0/1" { String::new() } else { format!(", shard {}", run.shard) };
     let started = format::utc(run.started_unix_ns);
-    let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
-    page.paragraph(
-        2,
-        &format!(
-            "started {started}, {} of load, seed {}{shard}, {}",
-            format::seconds(load_s),
-            run.seed,
-            ended(run.ended)
-        ),
-    );
+    let load = load_time(&summary.metadata);
+    let text = format!("started {started}, {load}, seed {}{shard}, {}", run.seed, ended(run.ended));
+    page.paragraph(2, &text);
+}
+
+/// How long the load was: what is measured, and the warm-up before it.
+pub(crate) fn load_time(metadata: &RunMetadata) -> String {
+    let seconds = |warmup: bool| -> f64 {
+        let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
+        stages.map(|stage| stage.duration_s).sum()
+    };
+    let (measured, warmup) = (seconds(false), seconds(true));
+    let load = format!("{} of load", format::seconds(measured));
+    if warmup > 0.0 { format!("{load} after {} of warm-up", format::seconds(warmup)) } else { load }
 }
 
 fn describe(target: &TargetInfo) -> String {

@@ -120,11 +120,12 @@ fn switches(health: &InstrumentHealth) -> Option<String> {
 }
 
 fn used(peak: Option<u64>, limit: Option<u64>) -> Option<String> {
-    let limit = format::count(limit?);
-    Some(peak.map_or_else(
-        || format!("limit {limit}"),
-        |peak| format!("{} used of {limit}", format::count(peak)),
-    ))
+    let (limit, most) = (format::count(limit?), limit?);
+    Some(match peak {
+        None => format!("limit {limit}"),
+        Some(peak) if peak < most => format!("{} used of {limit}", format::count(peak)),
+        Some(_) => format!("all {limit} used"),
+    })
 }
 
 fn connections(health: &InstrumentHealth) -> Option<String> {
