@@ -140,14 +140,17 @@ fn row(name: &str, level: &Level<'_>) -> Vec<String> {
         |tokens| format::token_rate(&tokens, format::limited_rate),
     );
     let per_user = level.median_ms(Metric::Tpot).and_then(|_| level.speed());
+    let mark =
+        if per_user.is_some() && group.has_estimated_tokens(Metric::Tpot) { "~" } else { "" };
     vec![
         name.to_owned(),
         rate("throughput"),
         tokens,
-        per_user.map_or_else(|| DASH.to_owned(), format::digits),
+        per_user
+            .map_or_else(|| DASH.to_owned(), |speed| format!("{mark}{}", format::digits(speed))),
         time(Metric::Ttft, P50),
         time(Metric::Ttft, P90),
-        time(Metric::Tpot, P50),
+        format!("{mark}{}", time(Metric::Tpot, P50)),
         time(Metric::ResponseTime, P50),
         group.rates.good_share.map_or_else(|| DASH.to_owned(), format::share),
     ]

@@ -145,6 +145,12 @@ impl Group {
         Some(TokenRate { figure, is_estimated: estimated.is_some(), is_partial })
     }
 
+    /// Whether a metric is a time per token, of answers whose tokens are counted as content events
+    /// because the target reported none.
+    pub fn has_estimated_tokens(&self, metric: Metric) -> bool {
+        matches!(metric, Metric::Tpot | Metric::Ntpot) && self.counters.output_tokens_estimated > 0
+    }
+
     /// A distribution; `None` if it has no value.
     pub fn distribution(&self, metric: Metric) -> Option<&DistributionSummary> {
         self.distributions.get(metric.key())

@@ -44,11 +44,17 @@ impl Threshold {
         let figure = self.measure(results);
         let judgement = match &figure {
             Err(why) => Judgement::Inconclusive(why.clone()),
-            Ok(figure) => match figure.limits(self.bias()).map(|value| self.keeps(value)) {
-                [true, true] => Judgement::Pass,
-                [false, false] => Judgement::Fail,
-                _ => Judgement::Inconclusive(self.undecided(figure)),
-            },
+            Ok(figure) => {
+                let is_estimated = self.rests_on_estimated_tokens(results);
+                let [low, high] = figure.limits(self.bias());
+                let low = if is_estimated { 0.0 } else { low };
+                match [low, high].map(|value| self.keeps(value)) {
+                    [true, true] => Judgement::Pass,
+                    [false, false] => Judgement::Fail,
+                    _ if is_estimated => Judgement::Inconclusive(self.too_few_tokens(figure)),
+                    _ => Judgement::Inconclusive(self.undecided(figure)),
+                }
+            }
         };
         ThresholdResult {
             metric: self.metric.clone(),
@@ -71,6 +77,20 @@ impl Threshold {
             Figure::Distribution(_) => Bias::Adds,
             _ => Bias::Takes,
         }
+    }
+
+    /// Whether the figure is a time per token of answers whose content events were counted: they
+    /// may hold several tokens each, so that the time may be shorter.
+    fn rests_on_estimated_tokens(&self, results: &Results) -> bool {
+        let Figure::Distribution(metric) = self.figure else { return false };
+        results.group(&self.scope).is_some_and(|group| group.has_estimated_tokens(metric))
+    }
+
+    fn too_few_tokens(&self, figure: &BoundedFigure) -> String {
+        let value = self.unit().value_words(figure.value);
+        format!(
+            "{value} a content event; the target reports no usage, and an event may hold several tokens"
+        )
     }
 
     /// Why the limits of a figure do not decide.

@@ -1,6 +1,6 @@
 //! Thresholds on summaries, and the validity that a summary derives from the measurements.
 
-use plimsoll_measure::{ErrorClass, Outcome};
+use plimsoll_measure::{ErrorClass, GapSummary, Outcome, TokenCount, Usage};
 use plimsoll_metrics::{Judgement, ThresholdResult, Validity};
 
 use crate::support::{recorder, run, sample, summary};
@@ -43,6 +43,31 @@ fn bounds_are_kept_or_broken() {
         let judged = judge(metric, expression);
         assert_eq!(judged.judgement, expected, "{metric}: {expression}: {:?}", judged.measured);
     }
+}
+
+/// 40 ms from the first to the last of 5 content events: 10 ms a token if each holds one, and less
+/// if they hold several, which only a reported count tells.
+#[test]
+fn a_time_per_estimated_token_is_an_upper_bound() {
+    let judge = |completion, expression| {
+        let mut recorder = recorder();
+        for i in 0..200 {
+            let mut stream = sample(1, 1_000 + i, 60, Outcome::Completed);
+            stream.gaps = GapSummary { count: 4, ..GapSummary::default() };
+            stream.usage = Usage { completion, ..Usage::default() };
+            run(&mut recorder, &stream, &[]);
+        }
+        let summary = summary(&mut recorder, &[("tpot", expression)]);
+        summary.thresholds[0].judgement.clone()
+    };
+    let (reported, estimated) = (TokenCount::reported(5), TokenCount::estimated(5));
+    assert_eq!(judge(reported, "p(50)<11ms"), Judgement::Pass);
+    assert_eq!(judge(estimated, "p(50)<11ms"), Judgement::Pass);
+    assert_eq!(judge(reported, "p(50)<9ms"), Judgement::Fail);
+    assert!(matches!(judge(estimated, "p(50)<9ms"), Judgement::Inconclusive(why)
+        if why.contains("may hold several tokens")));
+    assert_eq!(judge(estimated, "p(50)>11ms"), Judgement::Fail);
+    assert!(matches!(judge(estimated, "p(50)>9ms"), Judgement::Inconclusive(_)));
 }
 
 #[test]

@@ -44,18 +44,23 @@ fn block(table: &mut Table, label: &str, group: &Group) {
     table.row(vec![label.to_owned()]);
     for metric in SHOWN {
         if let Some(times) = group.distribution(metric) {
-            table.row(row(metric, times));
+            table.row(row(group, metric, times));
         } else if metric == Metric::Tpot && came_in_one_piece(group) {
             table.row(vec![format!("  {}", metric.title()), "in one piece".to_owned()]);
         }
     }
 }
 
-fn row(metric: Metric, times: &DistributionSummary) -> Vec<String> {
+fn row(group: &Group, metric: Metric, times: &DistributionSummary) -> Vec<String> {
+    let mut figures = vec![Some(times.mean_figure())];
+    figures.extend(QUANTILES.iter().map(|quantile| times.figure(quantile)));
+    figures.push(Some(times.max_figure()));
+    let mark = if group.has_estimated_tokens(metric) { "~" } else { "" };
     let mut cells = vec![format!("  {}", metric.title()), format::count(times.count)];
-    cells.push(format::figure(Some(times.mean_figure())));
-    cells.extend(QUANTILES.iter().map(|quantile| format::figure(times.figure(quantile))));
-    cells.push(format::figure(Some(times.max_figure())));
+    cells.extend(figures.into_iter().map(|figure| match figure {
+        Some(_) => format!("{mark}{}", format::figure(figure)),
+        None => format::figure(None),
+    }));
     cells
 }
 
