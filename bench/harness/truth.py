@@ -129,24 +129,35 @@ class Result:
 
 
 @dataclass
+class Limits:
+    """What a printed figure may be without the generator's part."""
+
+    low: float
+    high: float
+
+
+def limits(printed, bound, metric):
+    """The generator only adds to times since a start, and does both to gaps between tokens."""
+    return Limits(printed - bound, printed + (bound if metric == "itl" else 0))
+
+
+@dataclass
 class Figure:
-    """A figure of a report beside the truth, in ms or 1/s. `marked`: the report itself says not to trust it."""
+    """A figure of a report beside the truth, in ms or 1/s. `wrong`: the truth lies outside its printed limits.
+    `unknown`: the report says that requests without an end leave it open."""
 
     stage: str
     metric: str
     name: str
     printed: float
     truth: float
+    limits: Limits
     wrong: bool
-    marked: bool
+    unknown: bool
 
     def __str__(self):
-        return f"{self.metric} {self.name} {self.printed:.4g} for {self.truth:.4g}"
-
-
-def marked(result, refused, name):
-    """Whether the report warns of a figure: the run is INVALID, or `refused` (a key of summary.json) has it."""
-    return not result.valid or name in (refused or {})
+        low, high = self.limits.low, self.limits.high
+        return f"{self.metric} {self.name} {self.printed:.4g} [{low:.4g}, {high:.4g}] for {self.truth:.4g}"
 
 
 def figures(result, served, cap=None, timeout_ms=30_000.0):
@@ -162,52 +173,50 @@ def figures(result, served, cap=None, timeout_ms=30_000.0):
                 if printed is None or not low:
                     continue
                 interval = (distribution.get("ci") or {}).get(name)
+                within = limits(printed, (distribution.get("bound_ms") or {}).get(name, 0), metric)
                 yield Figure(
                     stage["name"],
                     metric,
                     name,
                     printed,
                     quantile(low, q),
-                    differs(printed, low, high, q, interval),
-                    marked(result, distribution.get("refused"), name),
+                    within,
+                    differs(within, low, high, q, interval),
+                    (distribution.get("refused") or {}).get(name) == "censored",
                 )
         printed = group["rates"]["throughput_per_s"]
         truth, spread = ideal.throughput(stage)
-        wrong = abs(printed - truth) > max(SHARE_OFF * truth, spread)
-        yield Figure(
-            stage["name"],
-            "throughput",
-            "",
-            printed,
-            truth,
-            wrong,
-            marked(result, group.get("refused_rates"), "throughput_per_s"),
-        )
+        within = Limits(printed, printed + (group.get("rate_bounds") or {}).get("throughput_per_s", 0))
+        off = max(within.low - truth, truth - within.high)
+        unknown = (group.get("refused_rates") or {}).get("throughput_per_s") == "censored"
+        wrong = off > max(SHARE_OFF * truth, spread)
+        yield Figure(stage["name"], "throughput", "", printed, truth, within, wrong, unknown)
 
 
-def differs(printed, low, high, q, interval):
+def differs(within, low, high, q, interval):
     """Like `is_wrong`, but where fewer requests than 1-q were left to hang, the figure may also be that of the others:
     so is the metric defined, and the counts stand beside it."""
-    if not is_wrong(printed, low, high, q, interval):
+    if not is_wrong(within, low, high, q, interval):
         return False
     answered = sum(map(math.isfinite, low))
     if len(low) - answered > (1 - q) * len(low) or answered == len(low):
         return True
-    return is_wrong(printed, low[:answered], high[:answered], q, interval)
+    return is_wrong(within, low[:answered], high[:answered], q, interval)
 
 
-def is_wrong(printed, low, high, q, interval):
+def is_wrong(within, low, high, q, interval):
     """Off by more than 5 % and by more than its sampling interval; `low` and `high` bound the true values, sorted."""
     least, most = quantile(low, q), quantile(high, q)
-    if least - PATH_MS <= printed <= most + PATH_MS:
+    off = max(least - within.high, within.low - most)
+    if off <= PATH_MS:
         return False
-    off = max(least - printed, printed - most)
     if off <= SHARE_OFF * least and not math.isinf(least):
         return False
     if interval and not math.isinf(least):
-        return not (interval["low"] <= most and least <= interval["high"])
+        spread = max(within.high - within.low, 0)
+        return not (interval["low"] - spread <= most and least <= interval["high"] + spread)
     first, last = ranks(len(low), q)
-    return not low[first] - PATH_MS <= printed <= high[last] + PATH_MS
+    return not (low[first] - PATH_MS <= within.high and within.low <= high[last] + PATH_MS)
 
 
 def quantile(ordered, q):

@@ -82,8 +82,9 @@ impl MovedValues {
         }
     }
 
-    /// A late read ends its gap earlier, and its events are spread evenly from there to its stamp.
-    /// A read with one event lengthens the gap behind it instead.
+    /// The events of a late read are spread as evenly as the gap before it and the moment from which
+    /// on they may have arrived allow: no other way makes the longest of their gaps shorter. A read
+    /// with one event lengthens the gap behind it instead.
     fn gaps(&mut self, gaps: &[Nanos], late_reads: &[LateRead]) {
         let values = self.values(Metric::Itl);
         let mut behind: Option<(usize, Nanos)> = None;
@@ -97,6 +98,8 @@ impl MovedValues {
             if let Some((at, measured)) = gap {
                 let before = lengthened.filter(|(behind, _)| *behind == at);
                 let whole = measured + before.map_or(Nanos::ZERO, |(_, by)| by);
+                let even = whole.as_u64() - whole.as_u64() / u64::from(read.events.max(1));
+                earlier = if read.events > 1 { earlier.min(Nanos::new(even)) } else { earlier };
                 earlier = earlier.min(whole);
                 values.measured.record(measured);
                 values.without.record(whole.saturating_sub(earlier));
@@ -212,6 +215,8 @@ mod tests {
     fn events_of_a_late_read_are_spread_over_it() {
         // Events each 10 ms; the generator slept through five of them.
         assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 40)]), [10; 7]);
+        // The same where the generator last looked at the end of the event before.
+        assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 48)]), [10; 7]);
         // The same with the first content of the stream.
         assert_eq!(undisturbed(&[10, 10], &[read(None, 4, 30)]), [10; 5]);
     }
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_never_shorter_than_nothing() {
-        assert_eq!(undisturbed(&[10, 5], &[read(Some(1), 2, 40)]), [0, 5, 10]);
+        assert_eq!(undisturbed(&[10, 6], &[read(Some(1), 2, 40)]), [3, 3, 10]);
     }
 
     /// The values that a way of recording finds moved, by metric.

@@ -12,7 +12,10 @@ use crate::run_metadata::{LoadModel, StageInfo};
 /// stage before the rate is refused.
 const LATE_SHARE: f64 = 0.01;
 
-/// The share of a stage's requests that the generator may have prevented.
+/// A generator that took more than this share of the users' time would let no other time be known.
+const MOST_TIME_LOST: f64 = 0.99;
+
+/// The requests that the generator may have prevented, as a share of those that were sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LostRate {
     share: f64,
@@ -22,8 +25,9 @@ pub(super) struct LostRate {
 }
 
 impl LostRate {
-    /// Closed model: the generator's time in the cycles of the virtual users, over the length of
-    /// all cycles. Open model: the arrivals that it sent too late for their stage, over all.
+    /// Closed model: the generator's time in the cycles of the virtual users, over the rest of their
+    /// time, which is what the cycles would have taken without it. Open model: the arrivals that it
+    /// sent too late for their stage, over all.
     pub(super) fn in_stage(stage: &StageInfo, stats: &GroupStats) -> Self {
         if stage.model == LoadModel::Open {
             let counters = stats.counters();
@@ -35,7 +39,8 @@ impl LostRate {
             .users
             .map_or_else(|| stats.in_flight_time() as f64 / 1e9, |users| users * stage.duration_s);
         let lost = stats.generator_time as f64 / 1e9;
-        let share = if user_seconds > 0.0 { (lost / user_seconds).min(1.0) } else { 0.0 };
+        let lost = if user_seconds > 0.0 { (lost / user_seconds).min(MOST_TIME_LOST) } else { 0.0 };
+        let share = lost / (1.0 - lost);
         Self { share, model: stage.model, spread: spread(stats, user_seconds) }
     }
 }
