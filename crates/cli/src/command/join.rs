@@ -1,7 +1,9 @@
 //! `plimsoll join`: does the gateway's own log say the same as the run?
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::time::Duration;
+use std::{env, fs, thread};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
@@ -33,6 +35,12 @@ A gateway that makes ids of its own returns them in a header of its answers: rec
 lost: requests that have an answer, and that the log does not have. twice: in the log more than once without a retry. disagreeing: status, tokens, stream or decision differ. foreign: rows of other requests, which are normal in a log that others share.
 
 Exit codes: 0 run and log agree, 1 they do not, 2 wrong usage (also a database that does not answer, a log of another run or in other units), 3 it cannot be judged.";
+
+/// How long a join waits for missing rows where nothing is said, and until how long after the run.
+const WAIT: Nanos = Nanos::from_secs(5);
+const SOON_AFTER: Duration = Duration::from_mins(1);
+/// Time between two looks at a log that is still written.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Time between two lines of progress.
 const EVERY: Nanos = Nanos::from_secs(3);
@@ -69,6 +77,10 @@ struct Rules {
     /// How long a database may be silent before it is given up
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     timeout: Nanos,
+    /// How long to wait for rows that the log does not have yet, because the gateway still writes it
+    /// [default: 5s within a minute after the run, else 0s]
+    #[arg(long, value_name = "TIME", value_parser = parse_wait)]
+    wait: Option<Nanos>,
     /// Match by this recorded header of the answers, instead of the id that was sent
     #[arg(long, value_name = "HEADER")]
     id_header: Option<String>,
@@ -113,23 +125,46 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let source = source.with_patience(rules.timeout.to_duration());
     let mut options = rules.options();
     options.rows = output.rows.then(|| run.join(file::JOINED));
-    let mut told = Told::new(!output.quiet);
-    let joined = join(
-        run,
-        &source,
-        &options,
-        &mut |map: &Map| {
-            if !output.quiet {
-                console::eprint_line(&format!("map: {} ({})", map.shown(), map.origin()));
-            }
-        },
-        &mut |reading, rows| told.tell(reading, rows),
-    )
-    .map_err(join_error)?;
+    let joined = join_when_written(flags, &source, &options).map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
     write(&run.join(file::JOIN), &json)?;
     console::print(&if output.json { json } else { text(&joined) })?;
     Ok(exit(&joined))
+}
+
+/// Joins again until the log has every request or the time to wait is over.
+fn join_when_written(flags: &Flags, source: &Source, options: &Options) -> Result<Join, JoinError> {
+    let wait = flags.rules.wait.unwrap_or_else(|| usual_wait(&flags.run));
+    let told = RefCell::new(Told::new(!flags.output.quiet));
+    let clock = MonotonicClock::start();
+    let until = clock.now() + wait;
+    loop {
+        let joined = join(
+            &flags.run,
+            source,
+            options,
+            &mut |map: &Map| told.borrow_mut().show(map),
+            &mut |reading, rows| told.borrow_mut().tell(reading, rows),
+        );
+        let missing = match &joined {
+            Ok(joined) if joined.books.lost > 0 => format!("{} requests", joined.books.lost),
+            Err(error) if error.lacks_rows() => "all requests".to_owned(),
+            _ => return joined,
+        };
+        let now = clock.now();
+        if now >= until {
+            return joined;
+        }
+        told.borrow_mut().wait(&missing, until.since(now));
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// A gateway may write its log some seconds late; long after a run, what is missing is lost.
+fn usual_wait(run: &Path) -> Nanos {
+    let written = fs::metadata(run.join(file::SUMMARY)).and_then(|summary| summary.modified());
+    let age = written.ok().and_then(|at| at.elapsed().ok());
+    if age.is_some_and(|age| age < SOON_AFTER) { WAIT } else { Nanos::ZERO }
 }
 
 /// Replaces the file as a whole: a reader sees the old one or the new one.
@@ -186,12 +221,36 @@ struct Told {
     wanted: bool,
     clock: MonotonicClock,
     next: Moment,
+    /// The map that was shown.
+    map: String,
+    waits: bool,
 }
 
 impl Told {
     fn new(wanted: bool) -> Self {
         let clock = MonotonicClock::start();
-        Self { wanted, clock, next: clock.now() + EVERY }
+        let next = clock.now() + EVERY;
+        Self { wanted, clock, next, map: String::new(), waits: false }
+    }
+
+    /// Shows a map, once.
+    fn show(&mut self, map: &Map) {
+        let line = format!("map: {} ({})", map.shown(), map.origin());
+        if self.wanted && self.map != line {
+            console::eprint_line(&line);
+            self.map = line;
+        }
+    }
+
+    /// Says once that a join is repeated.
+    fn wait(&mut self, missing: &str, left: Nanos) {
+        if self.wanted && !self.waits {
+            let seconds = left.as_secs_f64();
+            console::eprint_line(&format!(
+                "join: the log lacks {missing}; waiting up to {seconds:.0} s for it (--wait)"
+            ));
+        }
+        self.waits = true;
     }
 
     fn tell(&mut self, reading: Reading, rows: u64) {
@@ -211,6 +270,10 @@ impl Told {
 
 fn parse_mapping(text: &str) -> Result<Mapping, String> {
     Mapping::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_wait(text: &str) -> Result<Nanos, String> {
+    text.parse().map_err(|_| "write a duration like 5s or 2m; 0s does not wait".to_owned())
 }
 
 fn parse_time(text: &str) -> Result<Nanos, String> {

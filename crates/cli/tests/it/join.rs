@@ -1,9 +1,12 @@
 //! `plimsoll join` of real runs: with the audit rows of our gateway, and with the log of our mock.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -72,11 +75,34 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
     let kept = text.lines().filter(|line| !line.contains(taken)).map(|line| format!("{line}\n"));
     let less = folder.path().join("less.jsonl");
     fs::write(&less, kept.collect::<String>()).unwrap();
-    let join = ["join", run.to_str().unwrap(), "--log", less.to_str().unwrap()];
+    let join = ["join", run.to_str().unwrap(), "--log", less.to_str().unwrap(), "--wait", "0s"];
     let output = fixture.plimsoll(&join).expect(1);
     assert!(output.stdout.contains("1 lost by the log, 0 twice"), "{}", output.stdout);
     assert!(output.stdout.contains(taken), "{}", output.stdout);
     a_wrong_call_writes_nothing(&fixture, &run, &join);
+    a_log_that_is_still_written_is_waited_for(&fixture, &run, &text);
+}
+
+/// Nothing of the log is there at first, and its end comes later than its beginning.
+fn a_log_that_is_still_written_is_waited_for(fixture: &Fixture, run: &Path, log: &str) {
+    let late = run.join("late.jsonl");
+    fs::write(&late, "").unwrap();
+    let half = log.len() / 2;
+    let writer = {
+        let (late, log) = (late.clone(), log.to_owned());
+        thread::spawn(move || {
+            for part in [&log[..half], &log[half..]] {
+                thread::sleep(Duration::from_millis(700));
+                let mut file = fs::OpenOptions::new().append(true).open(&late).unwrap();
+                file.write_all(part.as_bytes()).unwrap();
+            }
+        })
+    };
+    let paths = [run, &late].map(|path| path.to_str().unwrap());
+    let join = ["join", paths[0], "--log", paths[1], "--wait", "60s"];
+    let output = fixture.plimsoll(&join).expect(0);
+    writer.join().unwrap();
+    assert_eq!(output.stderr.matches("waiting up to").count(), 1, "{}", output.stderr);
 }
 
 fn a_wrong_call_writes_nothing(fixture: &Fixture, run: &Path, join: &[&str]) {

@@ -24,7 +24,7 @@ pub(crate) fn rows(joiner: &Joiner<'_, '_>, source: &Source) -> Result<(), JoinE
         let of_table = " within 5 minutes of the run: it is a log of another run, or its times have \
                         another zone or unit. --map at= reads all rows";
         let of_table = if source.is_table() { of_table } else { "" };
-        return Err(JoinError::Usage(format!("{log} has no rows{of_table}")));
+        return Err(JoinError::NoRows(format!("{log} has no rows{of_table}")));
     }
     if unreadable as f64 > (in_log + unreadable) as f64 * BAD && unreadable > 1 {
         let example = joiner.unreadable.as_deref().unwrap_or_default();

@@ -8,6 +8,9 @@ pub enum JoinError {
     /// change.
     #[error("{0}")]
     Usage(String),
+    /// The log has no row at all: it may not be written yet.
+    #[error("{0}")]
+    NoRows(String),
     /// The files are as they should be, and yet nothing can be said.
     #[error("{0}")]
     Unjudged(String),
@@ -16,7 +19,12 @@ pub enum JoinError {
 impl JoinError {
     /// Whether the call was wrong, and not the data.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Usage(_))
+        matches!(self, Self::Usage(_) | Self::NoRows(_))
+    }
+
+    /// Whether the log has no row, which it may have later.
+    pub const fn lacks_rows(&self) -> bool {
+        matches!(self, Self::NoRows(_))
     }
 
     pub(crate) fn usage(text: impl Into<String>) -> Self {

@@ -67,7 +67,7 @@ fn format(path: &Path) -> Result<Format, JoinError> {
             Some(_) => return Ok(Format::Csv),
         }
     }
-    Err(JoinError::Usage(format!("{} is empty", path.display())))
+    Err(JoinError::NoRows(format!("{} is empty", path.display())))
 }
 
 fn json_columns(path: &Path) -> Result<Vec<String>, JoinError> {
