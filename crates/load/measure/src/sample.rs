@@ -104,6 +104,8 @@ pub struct LateRead {
     pub events: u32,
     /// How much earlier than stamped the first of them may have arrived.
     pub earlier_by: Nanos,
+    /// How much earlier the last of them may have arrived: nothing where the kernel stamped it.
+    pub last_earlier_by: Nanos,
 }
 
 /// Less than this is not worth keeping: it is below what two clock readings around a system call

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
 
+mod late_reads;
+
+use self::late_reads::Run;
+
 /// The moved values of a group of requests, by metric.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MovedValues(
@@ -82,37 +86,16 @@ impl MovedValues {
         }
     }
 
-    /// The events of a late read are spread as evenly as the gap before it and the moment from which
-    /// on they may have arrived allow: no other way makes the longest of their gaps shorter. A read
-    /// with one event lengthens the gap behind it instead.
+    /// The gaps of late reads, as they were measured and as they may have been.
     fn gaps(&mut self, gaps: &[Nanos], late_reads: &[LateRead]) {
         let values = self.values(Metric::Itl);
-        let mut behind: Option<(usize, Nanos)> = None;
-        for read in late_reads {
-            let gap = read.gap.and_then(|at| Some((at as usize, *gaps.get(at as usize)?)));
-            let mut earlier = read.earlier_by;
-            let lengthened = behind.take();
-            if let Some((at, by)) = lengthened.filter(|(at, _)| gap.map(|gap| gap.0) != Some(*at)) {
-                replace(values, gaps.get(at).copied(), by);
+        for run in Run::all(gaps, late_reads) {
+            for gap in &run.measured {
+                values.measured.record(*gap);
             }
-            if let Some((at, measured)) = gap {
-                let before = lengthened.filter(|(behind, _)| *behind == at);
-                let whole = measured + before.map_or(Nanos::ZERO, |(_, by)| by);
-                let even = whole.as_u64() - whole.as_u64() / u64::from(read.events.max(1));
-                earlier = if read.events > 1 { earlier.min(Nanos::new(even)) } else { earlier };
-                earlier = earlier.min(whole);
-                values.measured.record(measured);
-                values.without.record(whole.saturating_sub(earlier));
+            for gap in run.otherwise() {
+                values.without.record(Nanos::new(gap));
             }
-            let between = u64::from(read.events.saturating_sub(1));
-            if let Some(each) = earlier.as_u64().checked_div(between) {
-                (0..between).for_each(|_| values.without.record(Nanos::new(each)));
-            } else {
-                behind = Some((read.gap.map_or(0, |at| at as usize + 1), earlier));
-            }
-        }
-        if let Some((at, by)) = behind {
-            replace(values, gaps.get(at).copied(), by);
         }
     }
 
@@ -150,14 +133,6 @@ fn moves_whole(sample: &Sample) -> bool {
 #[inline]
 fn matters(measured: Nanos, added: Nanos) -> bool {
     added >= LEAST_SHARE && added.as_u64().saturating_mul(LEAST_ONE_IN) > measured.as_u64()
-}
-
-/// The gap behind a late read with one event is longer than measured.
-fn replace(values: &mut Moved, gap: Option<Nanos>, longer_by: Nanos) {
-    if let Some(gap) = gap {
-        values.measured.record(gap);
-        values.without.record(gap + longer_by);
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -208,7 +183,8 @@ mod tests {
     }
 
     fn read(gap: Option<u32>, events: u32, earlier: u64) -> LateRead {
-        LateRead { gap, events, earlier_by: ms(earlier) }
+        let last_earlier_by = if events == 1 { ms(earlier) } else { Nanos::ZERO };
+        LateRead { gap, events, earlier_by: ms(earlier), last_earlier_by }
     }
 
     #[test]
@@ -217,6 +193,9 @@ mod tests {
         assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 40)]), [10; 7]);
         // The same where the generator last looked at the end of the event before.
         assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 48)]), [10; 7]);
+        // Where nothing stamps what arrives, the last event may have come earlier as well.
+        let unstamped = LateRead { last_earlier_by: ms(10), ..read(Some(1), 3, 30) };
+        assert_eq!(undisturbed(&[10, 40, 5], &[unstamped]), [10, 11, 11, 11, 11]);
         // The same with the first content of the stream.
         assert_eq!(undisturbed(&[10, 10], &[read(None, 4, 30)]), [10; 5]);
     }

@@ -188,7 +188,8 @@ impl TurnMeasurement {
             own.first_output_token = event(number);
         }
         if first > LATE_READ {
-            self.late_reads.push(LateRead { gap, events: content, earlier_by: first });
+            let read = LateRead { gap, events: content, earlier_by: first, last_earlier_by: last };
+            self.late_reads.push(read);
         }
     }
 

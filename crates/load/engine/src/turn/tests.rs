@@ -230,7 +230,8 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     // A late read without content, before the end.
     measurement.received(10, read(at(95), 5, 14));
     measurement.end();
-    let late = LateRead { gap: Some(1), events: 4, earlier_by: Nanos::from_millis(39) };
+    let (earlier_by, last_earlier_by) = (Nanos::from_millis(39), Nanos::ZERO);
+    let late = LateRead { gap: Some(1), events: 4, earlier_by, last_earlier_by };
     assert_eq!(measurement.late_reads, [late]);
     assert_eq!(measurement.sample.generator.finished, Nanos::ZERO);
 }

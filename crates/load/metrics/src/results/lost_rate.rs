@@ -27,12 +27,13 @@ pub(super) struct LostRate {
 impl LostRate {
     /// Closed model: the generator's time in the cycles of the virtual users, over the rest of their
     /// time, which is what the cycles would have taken without it. Open model: the arrivals that it
-    /// sent too late for their stage, over all.
+    /// sent too late for their stage, over the others.
     pub(super) fn in_stage(stage: &StageInfo, stats: &GroupStats) -> Self {
         if stage.model == LoadModel::Open {
             let counters = stats.counters();
-            let planned = counters.arrivals_planned.max(1) as f64;
-            let share = counters.arrivals_late_by_generator as f64 / planned;
+            let late = counters.arrivals_late_by_generator;
+            let others = counters.arrivals_planned.saturating_sub(late).max(1);
+            let share = late as f64 / others as f64;
             return Self { share, model: stage.model, spread: 0.0 };
         }
         let user_seconds = stage

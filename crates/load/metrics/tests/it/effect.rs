@@ -193,6 +193,7 @@ fn t_3_long_streams_do_not_hide_late_first_tokens_and_gaps() {
                 gap: u32::try_from(read).unwrap().checked_sub(1),
                 events: events[read],
                 earlier_by: earlier(reads[read]),
+                last_earlier_by: earlier(reads[read]),
             })
             .collect();
         let gaps: Vec<_> =
