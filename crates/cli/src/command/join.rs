@@ -77,8 +77,8 @@ struct Rules {
     /// How long a database may be silent before it is given up
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     timeout: Nanos,
-    /// How long to wait for rows that the log does not have yet, because the gateway still writes it
-    /// [default: 5s within a minute after the run, else 0s]
+    /// How long to wait for rows that the log does not have yet, because the gateway still writes
+    /// it [default: 5s within a minute after the run, else 0s]
     #[arg(long, value_name = "TIME", value_parser = parse_wait)]
     wait: Option<Nanos>,
     /// Match by this recorded header of the answers, instead of the id that was sent

@@ -132,9 +132,9 @@ impl Encoder {
     /// An empty base or `/` becomes the dialect's default path. To a base that ends in `/v1` the
     /// endpoint is appended. A base that ends with the endpoint is unchanged. Any other base is put
     /// before the default path. For plain HTTP the request's own path is put below the base, except
-    /// `/v1`; without one it is the base, else `/`. For JSON-RPC it is the request's own path, else the base, else `/mcp` or `/a2a`; a base
-    /// of `/v1` is none. The endpoint of WebSockets takes the place of `/v1`. The query of the base
-    /// is kept in any case.
+    /// `/v1`; without one it is the base, else `/`. For JSON-RPC it is the request's own path, else
+    /// the base, else `/mcp` or `/a2a`; a base of `/v1` is none. The endpoint of WebSockets takes
+    /// the place of `/v1`. The query of the base is kept in any case.
     ///
     /// Only the paths of plain HTTP and JSON-RPC depend on the turn; the others can be cached.
     pub fn path<'a>(&self, base_path: &'a str, turn: &Turn<'a>) -> Cow<'a, str> {

@@ -25,9 +25,9 @@ pub(super) struct LostRate {
 }
 
 impl LostRate {
-    /// Closed model: the generator's time in the cycles of the virtual users, over the rest of their
-    /// time, which is what the cycles would have taken without it. Open model: the arrivals that it
-    /// sent too late for their stage, over the others.
+    /// Closed model: the generator's time in the cycles of the virtual users, over the rest of
+    /// their time, which is what the cycles would have taken without it. Open model: the arrivals
+    /// that it sent too late for their stage, over the others.
     pub(super) fn in_stage(stage: &StageInfo, stats: &GroupStats) -> Self {
         if stage.model == LoadModel::Open {
             let counters = stats.counters();

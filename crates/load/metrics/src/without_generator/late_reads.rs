@@ -71,7 +71,8 @@ impl Run {
         self.reads.push(Read::late(gap.as_u64(), late));
     }
 
-    /// The gaps between all events of the run as they may have been, farthest from the measured ones.
+    /// The gaps between all events of the run as they may have been, farthest from the measured
+    /// ones.
     pub(super) fn otherwise(&self) -> Vec<u64> {
         let longest = self.reads.iter().map(|read| read.gap).max().unwrap_or_default();
         let (mut low, mut high, mut best) = (0, longest, None);

@@ -55,8 +55,8 @@ impl Probe {
         self.since.set(now);
     }
 
-    /// Since when the target has stood still, as far as probes tell; `None` if it has not. An answer
-    /// that takes longer than `slow` is not a usual one.
+    /// Since when the target has stood still, as far as probes tell; `None` if it has not. An
+    /// answer that takes longer than `slow` is not a usual one.
     pub(super) fn stands_still_since(&self, now: Moment, slow: Nanos) -> Option<Moment> {
         if self.in_vain.get() > 0 {
             return Some(Moment::EPOCH);
