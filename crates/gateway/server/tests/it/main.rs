@@ -48,6 +48,7 @@ mod scrub;
 mod slow_clients;
 mod smuggling;
 mod spellings;
+mod tenant_matrix;
 mod texts;
 mod tls;
 mod tools;
