@@ -35,6 +35,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
                 direct: target.direct,
                 server: None,
                 addresses: BTreeMap::new(),
+                tls: BTreeMap::new(),
             })
             .collect(),
         expectations: expectations(&plan.scenarios),

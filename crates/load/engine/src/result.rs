@@ -77,7 +77,7 @@ impl RunResult {
                 target.server = target.server.take().or(server).filter(|name| !name.is_empty());
             }
         }
-        count_addresses(&mut metadata, &workers);
+        count_connections(&mut metadata, &workers);
         let mut health = health(&workers, instrument);
         let pauses: Vec<_> =
             workers.iter_mut().map(|worker| std::mem::take(&mut worker.pauses)).collect();
@@ -129,13 +129,21 @@ impl RunResult {
     }
 }
 
-/// Counts the connections of all workers by the target's addresses.
-fn count_addresses(metadata: &mut RunMetadata, workers: &[WorkerOutput]) {
+/// Counts the connections of all workers by the target's addresses, and by what their handshakes
+/// agreed on.
+fn count_connections(metadata: &mut RunMetadata, workers: &[WorkerOutput]) {
     let of_workers = workers.iter().flat_map(|worker| worker.addresses.iter().enumerate());
     for (index, addresses) in of_workers {
         let Some(target) = metadata.targets.get_mut(index) else { continue };
         for (address, connections) in addresses {
             *target.addresses.entry(address.to_string()).or_default() += connections;
+        }
+    }
+    let of_workers = workers.iter().flat_map(|worker| worker.negotiated.iter().enumerate());
+    for (index, negotiated) in of_workers {
+        let Some(target) = metadata.targets.get_mut(index) else { continue };
+        for (agreed, connections) in negotiated {
+            *target.tls.entry(agreed.clone()).or_default() += connections;
         }
     }
 }

@@ -206,6 +206,11 @@ impl Worker {
         self.connectors.iter().map(|connector| connector.addresses()).collect()
     }
 
+    /// Connections by what their TLS handshakes agreed on, for each target.
+    pub(crate) fn negotiated(&self) -> Vec<BTreeMap<String, u64>> {
+        self.connectors.iter().map(|connector| connector.negotiated()).collect()
+    }
+
     /// Opens connections to a server that is no target.
     pub(crate) fn connector_to(&self, origin: &str) -> Result<Rc<Connector>, Failure> {
         if let Some(connector) = self.elsewhere.borrow().get(origin) {

@@ -1,5 +1,6 @@
 //! The thread of one worker, from start to end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -86,6 +87,8 @@ pub(crate) struct WorkerOutput {
     pub(crate) servers: Vec<Option<String>>,
     /// Connections by address, for each target whose name has several.
     pub(crate) addresses: Vec<Vec<(SocketAddr, u64)>>,
+    /// Connections by what their TLS handshakes agreed on, for each target.
+    pub(crate) negotiated: Vec<BTreeMap<String, u64>>,
     /// No turn was started here or later.
     pub(crate) end: Moment,
     /// Connections that were opened before the run.
@@ -236,6 +239,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         tasks: stats.take_tasks(),
         servers: stats.take_servers(),
         addresses: worker.addresses(),
+        negotiated: worker.negotiated(),
         end: worker.end.get(),
         opened_ahead: OpenedAhead::default(),
         cpu: None,

@@ -1,5 +1,7 @@
 //! Names, stages and notes of the whole.
 
+use std::collections::BTreeMap;
+
 use plimsoll_metrics::{RunEnd, RunMetadata, StageInfo};
 
 use crate::shard::Shard;
@@ -20,7 +22,10 @@ pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
     }
     for (index, target) in merged.targets.iter_mut().enumerate() {
         let of_shards = set.shards.iter().map(|shard| shard.metadata().targets.get(index));
-        target.server = of_shards.flatten().find_map(|target| target.server.clone());
+        let of_shards: Vec<_> = of_shards.flatten().collect();
+        target.server = of_shards.iter().find_map(|target| target.server.clone());
+        target.addresses = sums(of_shards.iter().map(|target| &target.addresses));
+        target.tls = sums(of_shards.iter().map(|target| &target.tls));
     }
     merged.notes = notes(set);
     merged.notes.insert(
@@ -33,6 +38,15 @@ pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
         ),
     );
     merged
+}
+
+/// Counts of all shards by the same names.
+fn sums<'s>(of_shards: impl Iterator<Item = &'s BTreeMap<String, u64>>) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, count) in of_shards.flatten() {
+        *sums.entry(name.clone()).or_default() += count;
+    }
+    sums
 }
 
 /// The shard whose clock and machine stand for the whole: the first that ended.

@@ -1,4 +1,4 @@
-//! The names of parts in `Server-Timing` headers. Each shard numbers them as they come.
+//! The names of the parts that targets state in headers. Each shard numbers them as they come.
 
 use plimsoll_measure::NAMED_PARTS;
 

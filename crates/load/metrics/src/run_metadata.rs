@@ -115,6 +115,10 @@ pub struct TargetInfo {
     /// Connections by address, where the target's name has several addresses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, u64>,
+    /// Connections by what their TLS handshakes agreed on, like `TLS 1.3, ALPN h2`; empty without
+    /// TLS.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tls: BTreeMap<String, u64>,
 }
 
 /// The expectation of a scenario.
@@ -152,7 +156,8 @@ pub struct RunMetadata {
     /// What makes a request a good one, if the profile states it: `ttft<500ms & tpot<50ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,
-    /// Names of parts in `Server-Timing` headers, in the order of their numbers: the first 8 that
+    /// Names of the parts of their time that targets state in headers, in the order of their
+    /// numbers: the first 8 that
     /// came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_parts: Vec<String>,

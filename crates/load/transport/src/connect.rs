@@ -1,6 +1,7 @@
 //! Opens connections and times each phase.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Connector {
     options: SocketOptions,
     resolver: Resolver,
     addresses: Addresses,
+    /// Connections by what their TLS handshakes agreed on.
+    negotiated: RefCell<BTreeMap<String, u64>>,
     /// Number of connections that were started.
     started: Cell<u64>,
     /// Read buffers of shared connections.
@@ -94,6 +97,7 @@ impl Connector {
             options,
             resolver: Resolver::default(),
             addresses: Addresses::default(),
+            negotiated: RefCell::default(),
             started: Cell::new(0),
             buffers: OnceCell::new(),
             send_queue: None,
@@ -109,6 +113,12 @@ impl Connector {
     /// Connections by address, where the endpoint's name has several.
     pub fn addresses(&self) -> Vec<(SocketAddr, u64)> {
         self.addresses.connections()
+    }
+
+    /// Connections by what their TLS handshakes agreed on, like `TLS 1.3, ALPN h2`; none without
+    /// TLS.
+    pub fn negotiated(&self) -> BTreeMap<String, u64> {
+        self.negotiated.borrow().clone()
     }
 
     /// Opens a connection.
@@ -218,6 +228,9 @@ impl Connector {
         let socket = Socket::handshake(tcp, session).await?;
         phases.tls = Some(clock.now().since(connected));
         phases.resumed = socket.was_resumed();
+        if let Some(agreed) = socket.negotiated() {
+            *self.negotiated.borrow_mut().entry(agreed).or_default() += 1;
+        }
         Ok(self.configure(socket))
     }
 

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{MsgFlags, recv, setsockopt};
 use plimsoll_measure::{Clock, ErrorClass};
-use rustls::{ClientConnection, HandshakeKind};
+use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -93,6 +93,21 @@ impl Socket {
     /// The protocol negotiated in the TLS handshake.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         self.tls.as_ref().and_then(|tls| tls.alpn_protocol())
+    }
+
+    /// What the TLS handshake agreed on: `TLS 1.3, ALPN h2`; `None` without TLS.
+    pub(crate) fn negotiated(&self) -> Option<String> {
+        let tls = self.tls.as_ref()?;
+        let version = match tls.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => "TLS 1.3".to_owned(),
+            Some(ProtocolVersion::TLSv1_2) => "TLS 1.2".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let alpn = self.alpn().map_or_else(
+            || "without ALPN".to_owned(),
+            |name: &[u8]| format!("ALPN {}", String::from_utf8_lossy(name)),
+        );
+        Some(format!("{version}, {alpn}"))
     }
 
     /// Whether the TLS handshake resumed an earlier session.

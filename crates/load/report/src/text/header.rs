@@ -34,6 +34,13 @@ fn describe(target: &TargetInfo) -> String {
     let mut parts = vec![format!("{} -> {}", target.name, target.url)];
     parts.extend((!target.model.is_empty()).then(|| format!("model {}", target.model)));
     parts.extend(target.server.iter().map(|server| format!("server {server}")));
+    match target.tls.len() {
+        0 => {}
+        1 => parts.extend(target.tls.keys().cloned()),
+        _ => parts.extend(target.tls.iter().map(|(agreed, connections): (&String, &u64)| {
+            format!("{agreed} on {} connections", format::count(*connections))
+        })),
+    }
     parts.join(", ")
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn metadata() -> RunMetadata {
             direct: false,
             server: Some("nginx/1.26".to_owned()),
             addresses: std::collections::BTreeMap::new(),
+            tls: std::collections::BTreeMap::new(),
         }],
         environment: Environment {
             cpu_model: Some("Example CPU at 2.4 GHz".to_owned()),
