@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use plimsoll_measure::{Moment, MonotonicClock};
 use plimsoll_metrics::{RunEnd, ShardState};
 use plimsoll_run_files::{ShardStatus, parse_row, read_shard_status};
 
@@ -227,4 +228,79 @@ fn every_wait_for_a_start_has_an_end() {
     wait(child).expect(130);
     // None of them left a folder that would look like a shard.
     assert!(folders(&fixture.folder.path().join("runs/both")).is_empty());
+}
+
+/// Where Debian's package `faketime` has the library.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+/// Shard 1 of two, on a host whose wall clock is ahead by so much; its monotonic clock is right.
+fn with_clock(ahead: &str) -> [(&str, &str); 5] {
+    assert!(Path::new(FAKETIME).exists(), "apt-get install faketime");
+    [
+        ("LD_PRELOAD", FAKETIME),
+        ("FAKETIME", ahead),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+        ("PLIMSOLL_SHARD_INDEX", "1"),
+        ("PLIMSOLL_SHARD_COUNT", "2"),
+    ]
+}
+
+/// Seconds since 1970.
+fn in_six_seconds() -> String {
+    let now = MonotonicClock::start().unix_nanos(Moment::EPOCH);
+    (now / 1_000_000_000 + 6).to_string()
+}
+
+/// The first of the requests of a shard that the mock received, by the mock's clock.
+fn first_arrival(folder: &Path, log: &[plimsoll_mock::LogRecord]) -> i128 {
+    let own = ids(folder);
+    let own = log
+        .iter()
+        .filter(|record| record.request_id.as_ref().is_some_and(|id| own.contains(id.as_str())));
+    i128::from(own.map(|record| record.arrived).min().unwrap())
+}
+
+#[test]
+#[ignore = "needs libfaketime"]
+fn a_clock_that_is_ahead_begins_early_and_its_times_are_right() {
+    let fixture = Fixture::with("{log: memory, other_models: {ttft: 20ms}}");
+    let soon = in_six_seconds();
+    let start = ["--start-at", soon.as_str()];
+    let right = [("PLIMSOLL_SHARD_INDEX", "0"), ("PLIMSOLL_SHARD_COUNT", "2")];
+    let shards = [shard(&fixture, &right, &start), shard(&fixture, &with_clock("+0.8s"), &start)];
+    for child in shards {
+        ProcessOutput::from(child.wait_with_output().unwrap()).expect(0);
+    }
+    let all = folders(&fixture.folder.path().join("runs/both"));
+    let log = fixture.mock.take_log();
+    let [first, ahead] = [&all[0], &all[1]].map(|folder| first_arrival(folder, &log));
+    // Request 0 is due at once, request 1 a sixtieth of a second later.
+    let skew_ms = (first - ahead) / 1_000_000 + 16;
+    assert!((780..=850).contains(&skew_ms), "{skew_ms} ms");
+    let service = |folder: &Path| {
+        let total = summary(folder).results.total;
+        total.distribution(plimsoll_metrics::Metric::ServiceTime).unwrap().raw_mean_min_max()[1]
+    };
+    for folder in &all {
+        assert!(service(folder) >= 20.0, "{} ms in {}", service(folder), folder.display());
+    }
+    let merged = fixture.plimsoll(&["merge", "runs/both", "--allow-invalid", "--full"]).expect(0);
+    let said = merged.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("by their hosts' clocks, which nobody compared"), "{said}");
+}
+
+#[test]
+#[ignore = "needs libfaketime"]
+fn clocks_an_hour_apart_send_nothing_and_say_why() {
+    let fixture = Fixture::with(FAST);
+    let soon = in_six_seconds();
+    let start = ["--start-at", soon.as_str()];
+    let wait = |child: Child| ProcessOutput::from(child.wait_with_output().unwrap());
+    let ahead = wait(shard(&fixture, &with_clock("+1h"), &start)).expect(3).stderr;
+    assert!(ahead.contains("shard 1/2 was ready") && ahead.contains("sent nothing"), "{ahead}");
+    let start = [&start[..], &["--out", "others"]].concat();
+    let behind = wait(shard(&fixture, &with_clock("-1h"), &start)).expect(3).stderr;
+    assert!(behind.contains("ahead by this host's clock"), "{behind}");
+    // Two probes.
+    assert!(fixture.mock.stats().requests <= 2, "{:?}", fixture.mock.stats());
 }

@@ -66,8 +66,9 @@ impl TurnMeasurement {
     /// Counts a read of `bytes` bytes.
     #[inline]
     pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) {
-        let RxTime { at, read_lag, first_earlier_by, last_earlier_by } = rx_time;
         let sample = &mut self.sample;
+        let RxTime { at, read_lag, first_earlier_by, last_earlier_by } =
+            possible(rx_time, sample.timeline.dispatched);
         sample.read_lag = sample.read_lag.max(read_lag);
         sample.bytes_in += bytes as u64;
         // Records of one read share its time stamp, and so one burst.
@@ -234,6 +235,17 @@ impl TurnMeasurement {
                 u32::try_from(fit).unwrap_or(u32::MAX).min(read.events - 1)
             })
             .sum()
+    }
+}
+
+/// The time of a read by the kernel's stamp, or without it where bytes would have arrived before
+/// their request was dispatched: then the kernel's wall clock is another than that of this process.
+fn possible(rx_time: RxTime, dispatched: Option<Moment>) -> RxTime {
+    match rx_time.read_lag {
+        Some(lag) if dispatched.is_some_and(|dispatched| rx_time.at < dispatched) => {
+            RxTime { read_lag: None, ..RxTime::exact(rx_time.at + lag) }
+        }
+        _ => rx_time,
     }
 }
 

@@ -5,6 +5,8 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::{Recorder, StreamDiagnosis, StreamWord};
 
+use plimsoll_transport::RxTime;
+
 use crate::simulation_tests::harness::{CHAT, Simulated, at, simulate};
 use crate::simulation_tests::script::{Reply, ScriptedRead, ScriptedTarget};
 
@@ -242,4 +244,15 @@ fn usage_is_compared_with_what_came_and_refused_where_it_cannot_be_true() {
         assert_eq!(*count, 10);
         assert!(example.contains(tokens), "{example}");
     }
+}
+
+/// A wall clock of this process that is 800 ms ahead of the kernel's makes its stamps that much
+/// older than they are.
+#[test]
+fn bytes_do_not_arrive_before_their_request_was_dispatched() {
+    let stamped = |arrived, lag| RxTime { read_lag: Some(ms(lag)), ..RxTime::exact(at(arrived)) };
+    let told = |time| super::possible(time, Some(at(1_000)));
+    assert_eq!(told(stamped(205, 800)), RxTime::exact(at(1_005)), "the read alone is known");
+    assert_eq!(told(stamped(1_005, 3)), stamped(1_005, 3));
+    assert_eq!(told(RxTime::exact(at(205))), RxTime::exact(at(205)), "there is nothing else");
 }
