@@ -1,13 +1,15 @@
 //! What the judge must know of a comparison besides its blocks.
 
-use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
+use plimsoll_engine::{ProbeAnswer, ProbeReport, Run, substrate};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{LoadModel, ProcessTrack, ProcessUse, RunSummary, StageInfo, Validity};
+use plimsoll_metrics::{
+    LoadModel, ProcessTrack, ProcessUse, RunSummary, ServerTiming, StageInfo, Validity,
+};
 use plimsoll_plan::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
-    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, TakenOut, TargetFacts,
-    Versus,
+    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, Stated, TakenOut,
+    TargetFacts, Versus,
 };
 
 /// Why a target is taken out of a comparison.
@@ -36,10 +38,15 @@ pub fn before(
     let plan = run.plan();
     let stages = run.metadata().stages;
     let measured = || stages.iter().filter(|stage| !stage.warmup);
+    let substrates = substrates(plan);
     let duration_s: f64 = measured().map(|stage| stage.duration_s).sum();
     Facts {
         name: plan.name.clone(),
-        targets: plan.targets.iter().map(|target| target_facts(plan, target, probe)).collect(),
+        targets: plan
+            .targets
+            .iter()
+            .map(|target| target_facts(plan, target, probe, &substrates))
+            .collect(),
         schedule: schedule(run, versus, &stages),
         stages: stages
             .iter()
@@ -75,6 +82,7 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
         let used = |used: &&ProcessUse| used.name == target.name && used.stage.is_none();
         target.memory_bytes = summary.processes.iter().find(used).map(|used| used.rss_bytes);
         if let Some(group) = summary.results.by_target.get(index) {
+            target.stated = group.server_timing.as_ref().and_then(stated);
             // A run that ends early ends for all targets.
             let loaded_s = group.duration_s * loaded;
             let completed = group.counters.completed_in_stage as f64;
@@ -104,6 +112,13 @@ pub fn take_over(validity: &Validity, result: &mut Versus) {
             result.invalidate(why);
         }
     }
+}
+
+/// What a target states in the headers of its answers; `None` where nothing of it may be true.
+fn stated(timing: &ServerTiming) -> Option<Stated> {
+    let mean_ns = timing.means_ms().map(|(name, mean_ms)| (name.to_owned(), mean_ms * 1e6));
+    (timing.responses > 0)
+        .then(|| Stated { responses: timing.responses, mean_ns: mean_ns.collect() })
 }
 
 /// The CPU time of a watched process in the measured stages, in seconds.
@@ -153,7 +168,46 @@ fn rate(plan: &Plan) -> Option<f64> {
     (length > 0.0).then(|| arrivals / length)
 }
 
-fn target_facts(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> TargetFacts {
+/// What a compared target runs on.
+struct Substrate {
+    target: String,
+    runs: String,
+}
+
+/// What the compared targets run on, as far as this host can tell. The one that they are measured
+/// against is left out: what is behind a gateway may run anywhere.
+fn substrates(plan: &Plan) -> Vec<Substrate> {
+    let compared = plan.targets.iter().filter(|target| target.role == TargetRole::Candidate);
+    compared
+        .filter_map(|target| {
+            let runs = if target.url.is_loopback() {
+                substrate(target.url.port())?
+            } else {
+                "elsewhere".to_owned()
+            };
+            Some(Substrate { target: target.name.clone(), runs })
+        })
+        .collect()
+}
+
+/// How a target's substrate differs from that of the first compared one.
+fn unlike_substrate(target: &Target, all: &[Substrate]) -> Option<String> {
+    let first = all.first()?;
+    let own = all.iter().find(|other: &&Substrate| other.target == target.name)?;
+    (own.runs != first.runs).then(|| {
+        format!(
+            "runs {}, {} {}: the difference is also that of these",
+            own.runs, first.target, first.runs
+        )
+    })
+}
+
+fn target_facts(
+    plan: &Plan,
+    target: &Target,
+    probe: Option<&ProbeReport>,
+    substrates: &[Substrate],
+) -> TargetFacts {
     TargetFacts {
         name: target.name.clone(),
         url: target.url.to_string(),
@@ -164,7 +218,10 @@ fn target_facts(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Ta
             TargetRole::Control => Role::Control,
             TargetRole::Candidate => Role::Target,
         },
-        differs: differs(plan, target, probe),
+        differs: differs(plan, target, probe)
+            .into_iter()
+            .chain(unlike_substrate(target, substrates))
+            .collect(),
         ..TargetFacts::default()
     }
 }

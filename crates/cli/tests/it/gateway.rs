@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -30,6 +31,15 @@ impl Gateway {
         stdout.read_line(&mut greeting).unwrap();
         let address = greeting.split_whitespace().find_map(|word| word.strip_prefix("http://"));
         Self { child, stdout, address: address.unwrap().to_owned() }
+    }
+
+    /// Lets it run on one CPU only, one that this process may use.
+    pub(crate) fn confine(&self) {
+        let own = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let first = (0..CpuSet::count()).find(|cpu| own.is_set(*cpu).unwrap()).unwrap();
+        let mut one = CpuSet::new();
+        one.set(first).unwrap();
+        sched_setaffinity(Pid::from_raw(self.child.id().try_into().unwrap()), &one).unwrap();
     }
 
     /// Status line and body.

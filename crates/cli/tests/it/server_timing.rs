@@ -15,6 +15,66 @@ use crate::support::{FAST, Fixture, pause};
 /// parts cannot be true.
 type Log = Arc<Mutex<Vec<(f64, bool)>>>;
 
+/// Answers after 5 ms and states 1, 2 or 3 ms of it as its overhead, as gateways do.
+fn stating() -> (SocketAddr, Arc<Mutex<Vec<f64>>>) {
+    let (listener, log) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::default());
+    let (address, of_server) = (listener.local_addr().unwrap(), Arc::clone(&log));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let log = Arc::clone(&of_server);
+            thread::spawn(move || state(stream, &log));
+        }
+    });
+    (address, log)
+}
+
+fn state(mut stream: TcpStream, log: &Mutex<Vec<f64>>) {
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    for _ in lines.map_while(Result::ok).filter(String::is_empty) {
+        pause();
+        let stated = {
+            let mut log = log.lock().unwrap();
+            let stated = [1.25, 2.0, 3.0][log.len() % 3];
+            log.push(stated);
+            stated
+        };
+        let written = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nX-LiteLLM-Overhead-Duration-Ms: {stated}\r\n\
+             content-length: 2\r\n\r\nok"
+        );
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn what_a_gateway_states_of_its_overhead_stands_beside_what_was_measured() {
+    let (fixture, (address, log)) = (Fixture::with(FAST), stating());
+    let (direct, target) = (fixture.target() + "/get", format!("a=http://{address}/get"));
+    let load = ["--protocol", "http", "--rate", "40", "--for", "12s", "--allow-invalid"];
+    let args = ["versus", "--direct", &direct, "--target", &target, "--quiet"];
+    fixture.plimsoll(&[&args[..], &load].concat());
+    let run = fixture.only_run();
+    let versus: Value =
+        serde_json::from_slice(&fs::read(run.join("versus.json")).unwrap()).unwrap();
+    let stated = &versus["targets"][1]["stated"];
+    let mean_ms = stated["mean_ns"]["x-litellm-overhead-duration-ms"].as_f64().unwrap() / 1e6;
+    let log = log.lock().unwrap().clone();
+    let expected = log.iter().sum::<f64>() / log.len() as f64;
+    // The log also has the warm-up and the probe.
+    assert!((mean_ms - expected).abs() < 0.05, "{mean_ms} for {expected}");
+    assert!(stated["responses"].as_u64().unwrap() > 100, "{stated}");
+    assert_eq!(versus["targets"][0]["stated"], Value::Null, "the mock states nothing");
+    let report = fs::read_to_string(run.join("report.txt")).unwrap();
+    let sentence = "a states in its headers: x-litellm-overhead-duration-ms ";
+    assert!(report.contains(sentence), "{report}");
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, said) = report.split_once("(means of ").unwrap();
+    assert!(said.contains("its own word); measured: +"), "{said}");
+}
+
 /// Answers after 5 ms at least, of which it names at most 3.5 ms; every tenth time an hour.
 fn server() -> (SocketAddr, Log) {
     let (listener, log) = (TcpListener::bind("127.0.0.1:0").unwrap(), Log::default());
@@ -77,7 +137,10 @@ fn the_parts_that_a_target_names_are_in_rows_summary_report_and_why() {
     assert!(timing.rest_ms() > 1.4, "{}", timing.rest_ms());
 
     let report = fs::read_to_string(run.join("report.txt")).unwrap();
-    assert!(report.contains("Server-Timing (the target's own word, not measured)"), "{report}");
+    assert!(
+        report.contains("Times in the target's headers (its own word, not measured)"),
+        "{report}"
+    );
     assert!(report.contains("responses have parts that cannot be true"), "{report}");
     let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
     let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
@@ -85,5 +148,5 @@ fn the_parts_that_a_target_names_are_in_rows_summary_report_and_why() {
     assert!((in_rows - db).abs() < 1e-6, "{in_rows} for {db}");
     // One in ten cannot be true, which discredits the header.
     let shown = fixture.plimsoll(&["why", run.to_str().unwrap()]);
-    assert!(shown.stdout.contains("Server-Timing is not used"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("what its headers state is not used"), "{}", shown.stdout);
 }

@@ -22,6 +22,26 @@ pub(crate) fn gateway(fixture: &Fixture, more: &[&str]) -> Gateway {
     Gateway::start(fixture, &[&args, more].concat())
 }
 
+#[test]
+fn gateways_on_unlike_substrates_are_told_apart_before_and_after_the_load() {
+    let fixture = Fixture::with(PROVIDER);
+    let (wide, narrow) = (gateway(&fixture, &[]), gateway(&fixture, &[]));
+    narrow.confine();
+    let targets =
+        [format!("wide=http://{}", wide.address), format!("narrow=http://{}", narrow.address)];
+    let args = ["--target", &targets[0], "--target", &targets[1], "--rate", "20", "--for", "4s"];
+    let output = versus(&fixture, &args);
+    let cpus = std::thread::available_parallelism().unwrap();
+    let warned = "runs as a process of this host, on 1 CPU, wide as a process of this host, on";
+    let unlike = json(&fixture)["unlike"].to_string();
+    assert_eq!(
+        unlike.contains(&format!("narrow: {warned} {cpus} CPU")),
+        cpus.get() > 1,
+        "{unlike}"
+    );
+    assert_eq!(output.stderr.contains(warned), cpus.get() > 1, "{}", output.stderr);
+}
+
 /// Compares with the mock itself; tests share the machine, so their runs may be invalid.
 fn versus(fixture: &Fixture, args: &[&str]) -> ProcessOutput {
     let direct = fixture.target();

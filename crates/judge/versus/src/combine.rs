@@ -18,6 +18,7 @@ use crate::result::{
     OwnTimes, ScenarioDifference, TargetResult, Verdicts, Versus,
 };
 use crate::scenarios::adjusted;
+use crate::stated;
 use crate::threshold::AddedThreshold;
 
 /// Why there is no mean over rounds.
@@ -311,6 +312,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 cpu_ns_per_request: mean(|target| target.cpu_ns_per_request),
                 cpu_low_ns: None,
                 cpu_high_ns: None,
+                stated: stated::combine(all.iter().filter_map(|target| target.stated.as_ref())),
                 upstream_calls_per_turn: mean(|target| target.upstream_calls_per_turn),
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
                 ..last.clone()

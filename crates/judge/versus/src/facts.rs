@@ -5,6 +5,7 @@ use plimsoll_metrics::LoadModel;
 use plimsoll_stats::Looks;
 
 use crate::role::Role;
+use crate::stated::Stated;
 use crate::threshold::AddedThreshold;
 
 /// A run on several targets.
@@ -107,6 +108,8 @@ pub struct TargetFacts {
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
+    /// What it states of its own time in the headers of its answers.
+    pub stated: Option<Stated>,
     /// Turns that it completed per second while it was loaded.
     pub throughput: Option<f64>,
     /// Calls that it made to the provider, by the provider's own log.

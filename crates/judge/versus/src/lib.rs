@@ -40,6 +40,7 @@ mod prometheus;
 mod result;
 mod role;
 mod scenarios;
+mod stated;
 mod targets;
 mod text;
 mod threshold;
@@ -62,5 +63,6 @@ pub use result::{
     TargetMatrix, TargetResult, Verdicts, Versus,
 };
 pub use role::Role;
+pub use stated::Stated;
 pub use text::{screen, text};
 pub use threshold::AddedThreshold;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::added_distribution::AddedDistribution;
 use crate::figure::Figure;
 use crate::role::Role;
+use crate::stated::Stated;
 
 /// The layout of `versus.json`.
 pub const SCHEMA: &str = "plimsoll.versus/1";
@@ -193,6 +194,9 @@ pub struct TargetResult {
     /// Resident memory at the end, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// What it states of its own time in the headers of its answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<Stated>,
     /// Calls that it made to the provider per turn, by the provider's own log. More than 1: it
     /// retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,6 +43,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         cpu_low_ns: cpu.map(|cpu| cpu.interval.low),
         cpu_high_ns: cpu.map(|cpu| cpu.interval.high),
         memory_bytes: known.memory_bytes,
+        stated: known.stated.clone(),
         upstream_calls_per_turn: known
             .upstream_calls
             .filter(|_| count > 0)

@@ -3,6 +3,7 @@
 mod notes;
 mod other;
 mod screen;
+mod stated;
 mod times;
 
 use plimsoll_report::table::{Layout, Table};

@@ -1,4 +1,4 @@
-//! What the target itself says of its time, in `Server-Timing` headers.
+//! What the target itself says of its time, in its headers.
 
 use plimsoll_metrics::Metric;
 use plimsoll_report::format::count;
@@ -15,12 +15,14 @@ pub(crate) fn of_stage(stage: &Stage<'_>) -> (Option<OwnWord>, Option<String>) {
     let all = timing.responses + timing.refused;
     if timing.refused as f64 > all as f64 * DISCREDITED {
         let (refused, all) = (count(timing.refused), count(all));
-        let why = format!("Server-Timing is not used: {refused} of {all} responses cannot be true");
+        let why = format!(
+            "what its headers state is not used: {refused} of {all} responses cannot be true"
+        );
         return (None, Some(why));
     }
     let ttfb = stage.group.distribution(Metric::Ttfb);
     if ttfb.is_some_and(|times| times.mean_figure().sound().is_none()) {
-        let why = "Server-Timing is not used: the mean time to the first byte must not be";
+        let why = "what its headers state is not used: the mean time to the first byte must not be";
         return (None, Some(why.to_owned()));
     }
     let own_word = timing.mean_ttfb_ms().map(|ttfb_ms| OwnWord {

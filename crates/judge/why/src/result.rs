@@ -34,7 +34,7 @@ pub struct Why {
     /// Why there is no split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_refused: Option<String>,
-    /// Where the time to the first byte went, as the target's own `Server-Timing` headers say.
+    /// Where the time to the first byte went, as the target's own headers say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_word: Option<OwnWord>,
     /// What a reader must know.
@@ -202,7 +202,7 @@ pub struct Part {
     pub in_flight: f64,
 }
 
-/// Where the time to the first byte went, as the target says in `Server-Timing` headers: means of
+/// Where the time to the first byte went, as the target says in its headers: means of
 /// the deciding stage, which nobody measured but the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnWord {

@@ -72,7 +72,7 @@ fn of_own_word(own_word: &OwnWord) -> Vec<String> {
     let parts = parts.map(|part| format!("{} {}", cut(&part.name, NAME), time(part.mean_ms)));
     let parts: Vec<_> = parts.collect();
     let words = format!(
-        "{}, network and rest {} (Server-Timing, the target's own word, {} responses)",
+        "{}, network and rest {} (by the target's own headers, {} responses)",
         parts.join(", "),
         time(own_word.rest_ms),
         count(own_word.responses)

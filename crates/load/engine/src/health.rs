@@ -10,6 +10,7 @@ pub(crate) mod page_watch;
 pub(crate) mod process;
 pub(crate) mod process_tree;
 mod resources;
+pub(crate) mod substrate;
 mod threads;
 
 pub(crate) use host_log::HostLog;

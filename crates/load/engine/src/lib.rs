@@ -84,6 +84,7 @@ pub use health::metrics_page::{MetricsPage, MetricsPageError};
 pub use health::page_watch::WatchedPage;
 pub use health::process::WatchedProcess;
 pub use health::process_tree::ProcessStat;
+pub use health::substrate::substrate;
 pub use once::{ExchangedOnce, exchange_once};
 pub use pairs::{BlockReport, BlockSink};
 pub use probe::{ProbeAnswer, ProbeFinding, ProbeReport};

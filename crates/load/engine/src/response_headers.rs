@@ -3,7 +3,7 @@
 //!
 //! A header costs one test of a bit for the length and two letters of its name. Only a header that
 //! has them is compared, and only one of the right name is parsed. Nothing is allocated, except for
-//! texts that a profile asks to record, and for the parts in a `Server-Timing` header.
+//! texts that a profile asks to record, and for the parts that a target states of its time.
 
 mod server_timing;
 
@@ -14,14 +14,14 @@ use plimsoll_plan::ResponseHeaders;
 use plimsoll_transport::ResponseHead;
 
 pub use server_timing::NamedPart;
-use server_timing::PartNames;
+use server_timing::{PartNames, Stated};
 
 /// Headers of this length or longer are not read.
 const MAX_NAME: usize = 64;
 /// Bytes of a recorded text.
 const MAX_TEXT: usize = 256;
 
-/// The header with parts of the target's time.
+/// The header with parts of the target's time, by their names.
 const SERVER_TIMING: &str = "server-timing";
 
 /// Headers whose times are in seconds.
@@ -47,8 +47,8 @@ struct Found {
     report: ServerReport,
     /// The position in the list of the header that the time is of.
     rank: Option<usize>,
-    /// Whether it has a `Server-Timing` header.
-    timing: bool,
+    /// Whether a header states parts of the target's time.
+    parts: bool,
 }
 
 #[derive(Debug)]
@@ -72,6 +72,8 @@ enum Meaning {
     ServerTiming {
         rank: usize,
     },
+    /// The target's own part of the time.
+    Overhead,
 }
 
 impl HeaderReader {
@@ -83,6 +85,7 @@ impl HeaderReader {
         headers.cache.iter().for_each(|name| add(name, Meaning::Cache));
         headers.retries.iter().for_each(|name| add(name, Meaning::Retries { first: 0 }));
         headers.attempts.iter().for_each(|name| add(name, Meaning::Retries { first: 1 }));
+        headers.overhead.iter().for_each(|name| add(name, Meaning::Overhead));
         for (rank, name) in headers.server_time.iter().enumerate() {
             let is = |known: &&str| name.eq_ignore_ascii_case(known);
             let unit = if IN_SECONDS.iter().any(is) { 1e9 } else { 1e6 };
@@ -101,7 +104,7 @@ impl HeaderReader {
         Self { letters, entries, record, parts: PartNames::default() }
     }
 
-    /// What the response says, and whether it has a `Server-Timing` header, whose parts
+    /// What the response says, and whether it states parts of its time, which
     /// [`HeaderReader::parts`] reads.
     #[inline]
     pub(crate) fn read(&self, head: &ResponseHead<'_>) -> (ServerReport, bool) {
@@ -112,13 +115,21 @@ impl HeaderReader {
                 self.read_one(header.name, header.value, &mut found);
             }
         }
-        (found.report, found.timing)
+        (found.report, found.parts)
     }
 
-    /// The parts that the `Server-Timing` headers name; `None` if they name none.
+    /// The parts that headers state; `None` if they name none.
     pub(crate) fn parts(&self, head: &ResponseHead<'_>) -> Option<ServerParts> {
-        let timing = head.headers.iter().filter(|h| h.name.eq_ignore_ascii_case(SERVER_TIMING));
-        self.parts.read(&timing.map(|header| header.value).collect::<Vec<_>>())
+        let headers = head.headers.iter();
+        let stated: Vec<_> = headers
+            .flat_map(|header| self.entries_of(header.name).map(move |entry| (entry, header.value)))
+            .filter_map(|found: (&Entry, &[u8])| match found.0.meaning {
+                Meaning::ServerTiming { .. } => Some(Stated::Timing(found.1)),
+                Meaning::Overhead => Some(Stated::Overhead(&found.0.name, time(found.1, 1e6))),
+                Meaning::Cache | Meaning::Retries { .. } | Meaning::Time { .. } => None,
+            })
+            .collect();
+        self.parts.read(&stated)
     }
 
     /// The names of parts so far, in the order of their numbers.
@@ -132,12 +143,10 @@ impl HeaderReader {
     }
 
     fn read_one(&self, name: &str, value: &[u8], found: &mut Found) {
-        for entry in self.entries.iter().filter(|entry: &&Entry| {
-            entry.name.len() == name.len() && entry.name.eq_ignore_ascii_case(name)
-        }) {
+        for entry in self.entries_of(name) {
             match entry.meaning {
                 Meaning::Cache => {
-                    found.report.cache = worse(found.report.cache, cache_state(value));
+                    found.report.cache = worse(found.report.cache, CacheState::from_words(value));
                 }
                 Meaning::Retries { first } => {
                     let count = whole_number(value).unwrap_or_default().saturating_sub(first);
@@ -145,11 +154,18 @@ impl HeaderReader {
                 }
                 Meaning::Time { rank, unit } => found.set_time(rank, time(value, unit)),
                 Meaning::ServerTiming { rank } => {
-                    found.timing = true;
+                    found.parts = true;
                     found.set_time(rank, server_timing::whole(value));
                 }
+                Meaning::Overhead => found.parts = true,
             }
         }
+    }
+
+    fn entries_of(&self, name: &str) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry: &&Entry| {
+            entry.name.len() == name.len() && entry.name.eq_ignore_ascii_case(name)
+        })
     }
 
     /// Whether texts are recorded.
@@ -194,33 +210,6 @@ const fn worse(one: Option<CacheState>, other: Option<CacheState>) -> Option<Cac
         (None, other) => other,
         (one, _) => one,
     }
-}
-
-/// The words that caches use: `HIT`, `TCP_MEM_HIT`, `Miss from cloudfront`, `semantic hit`, and
-/// `NAME; fwd=miss` (RFC 9211).
-fn cache_state(value: &[u8]) -> Option<CacheState> {
-    let says = |words: &[&str]| words.iter().any(|word| has_word(value, word));
-    // Stale and revalidated responses come from the cache, too.
-    if says(&["hit", "stale", "updating", "revalidated"]) || is(value, &["true", "1"]) {
-        Some(CacheState::Hit)
-    } else if says(&["miss", "expired", "refresh"]) || is(value, &["false", "0"]) {
-        Some(CacheState::Miss)
-    } else {
-        let words = ["bypass", "dynamic", "disabled", "pass", "uncacheable", "fwd", "none"];
-        says(&words).then_some(CacheState::Bypass)
-    }
-}
-
-fn is(value: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| value.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
-}
-
-/// Whether a value has a word that ends there: `hit` is not in `white`.
-fn has_word(value: &[u8], word: &str) -> bool {
-    value.windows(word.len()).enumerate().any(|(at, part)| {
-        let next = value.get(at + word.len());
-        part.eq_ignore_ascii_case(word.as_bytes()) && !next.is_some_and(u8::is_ascii_alphabetic)
-    })
 }
 
 fn whole_number(value: &[u8]) -> Option<u32> {

@@ -17,6 +17,9 @@ pub enum CacheState {
 }
 
 impl CacheState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Hit, Self::Miss, Self::Bypass];
+
     /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -25,6 +28,33 @@ impl CacheState {
             Self::Bypass => "bypass",
         }
     }
+
+    /// The state by the words that caches use: `HIT`, `TCP_MEM_HIT`, `Miss from cloudfront`,
+    /// `semantic hit`, and `NAME; fwd=miss` (RFC 9211); `None` if there is none of them.
+    pub fn from_words(value: &[u8]) -> Option<Self> {
+        let says = |words: &[&str]| words.iter().any(|word| has_word(value, word));
+        // Stale and revalidated responses come from the cache, too.
+        if says(&["hit", "stale", "updating", "revalidated"]) || is(value, &["true", "1"]) {
+            Some(Self::Hit)
+        } else if says(&["miss", "expired", "refresh"]) || is(value, &["false", "0"]) {
+            Some(Self::Miss)
+        } else {
+            let words = ["bypass", "dynamic", "disabled", "pass", "uncacheable", "fwd", "none"];
+            says(&words).then_some(Self::Bypass)
+        }
+    }
+}
+
+fn is(value: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| value.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Whether a value has a word that ends there: `hit` is not in `white`.
+fn has_word(value: &[u8], word: &str) -> bool {
+    value.windows(word.len()).enumerate().any(|(at, part)| {
+        let next = value.get(at + word.len());
+        part.eq_ignore_ascii_case(word.as_bytes()) && !next.is_some_and(u8::is_ascii_alphabetic)
+    })
 }
 
 /// What the headers of a response say. None of it is measured by Plimsoll.
@@ -46,7 +76,7 @@ pub const OTHER_PARTS: &str = "other";
 /// Times of parts, by the number of their name in the run; the last is of all further names.
 pub type PartTimes = [Option<Nanos>; NAMED_PARTS + 1];
 
-/// The parts of its time that a target names in the `Server-Timing` header of a response.
+/// The parts of its time that a target states in the headers of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerParts {
     /// As the header says.

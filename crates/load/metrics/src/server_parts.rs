@@ -1,4 +1,4 @@
-//! Counts the parts of responses' times that targets name in `Server-Timing` headers.
+//! Counts the parts of responses' times that targets state in their headers.
 
 use plimsoll_measure::{NAMED_PARTS, Nanos, ServerParts};
 use serde::{Deserialize, Serialize};

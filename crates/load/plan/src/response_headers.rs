@@ -26,6 +26,10 @@ pub struct ResponseHeaders {
     /// entries are kept by their names, as parts of the time to the first byte.
     #[serde(default = "server_time")]
     pub server_time: Vec<String>,
+    /// Headers in which a gateway states its own overhead, in milliseconds or with a unit. It is
+    /// kept as a part of the time to the first byte, by the name of the header.
+    #[serde(default = "overhead")]
+    pub overhead: Vec<String>,
     /// Further headers whose texts are kept in `results.jsonl`, up to 256 bytes each.
     #[serde(default)]
     pub record: Vec<String>,
@@ -38,6 +42,7 @@ impl Default for ResponseHeaders {
             retries: retries(),
             attempts: attempts(),
             server_time: server_time(),
+            overhead: overhead(),
             record: Vec::new(),
         }
     }
@@ -45,12 +50,13 @@ impl Default for ResponseHeaders {
 
 impl ResponseHeaders {
     /// Every list, by its key.
-    pub fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 6] {
         [
             ("cache", &self.cache),
             ("retries", &self.retries),
             ("attempts", &self.attempts),
             ("server_time", &self.server_time),
+            ("overhead", &self.overhead),
             ("record", &self.record),
         ]
     }
@@ -95,4 +101,8 @@ fn server_time() -> Vec<String> {
         "x-runtime",
         "x-process-time",
     ])
+}
+
+fn overhead() -> Vec<String> {
+    names(&["x-litellm-overhead-duration-ms", "x-mlflow-gateway-overhead-duration-ms"])
 }

@@ -3,7 +3,7 @@
 use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
-use super::Page;
+use super::{Page, stated};
 use crate::result::{TargetResult, Versus};
 
 /// A column: its heading, and its cell, if the target has it.
@@ -36,7 +36,7 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     }
     page.line("");
     page.table(&table);
-    for sentence in failures(versus) {
+    for sentence in failures(versus).into_iter().chain(stated::sentences(versus)) {
         page.paragraph(&sentence);
     }
 }

@@ -1,4 +1,4 @@
-//! What the target says of itself in `Server-Timing` headers.
+//! What the target says of itself in its headers.
 
 use plimsoll_metrics::ServerTiming;
 use plimsoll_why::{Why, text};
@@ -36,7 +36,7 @@ fn the_parts_are_shown_as_the_targets_own_word() {
     let shown = text(&found);
     assert!(shown.contains(expected), "{shown}");
     let one_line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let rest = "network and rest 1.20ms (Server-Timing, the target's own word, 1,000 responses)";
+    let rest = "network and rest 1.20ms (by the target's own headers, 1,000 responses)";
     assert!(one_line.contains(rest), "{shown}");
     let without = Case::closed(50).why();
     assert_eq!((found.answer, without.own_word), (without.answer, None), "it accuses nobody");
@@ -47,7 +47,7 @@ fn a_header_that_cannot_be_true_is_not_believed() {
     // 11 of 1,011 are more than 1 %.
     let found = why(11, |_| ());
     assert_eq!(found.own_word, None);
-    let note = "Server-Timing is not used: 11 of 1,011 responses cannot be true";
+    let note = "what its headers state is not used: 11 of 1,011 responses cannot be true";
     assert!(found.notes.iter().any(|own| own == note), "{found:?}");
     let nothing = why(0, |timing| *timing = ServerTiming::default());
     assert!(nothing.own_word.is_none() && nothing.notes.is_empty(), "{nothing:?}");

@@ -208,7 +208,7 @@ impl Observed {
 }
 
 /// CPUs on which at least one of these processes may run.
-fn allowed_cpus(processes: impl Iterator<Item = u32>) -> Option<u32> {
+pub(super) fn allowed_cpus(processes: impl Iterator<Item = u32>) -> Option<u32> {
     let mut allowed = Vec::new();
     for pid in processes {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

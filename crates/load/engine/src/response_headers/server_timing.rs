@@ -1,4 +1,5 @@
-//! `Server-Timing` (W3C): how long a target says that the parts of its work took, in its own words.
+//! How long a target says that the parts of its work took, in its own words: `Server-Timing` (W3C),
+//! and headers of gateways with their own overhead.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +12,26 @@ const MAX_NAME: usize = 64;
 /// The entry that is the whole, and no part of it.
 const TOTAL: &str = "total";
 
+/// A header that states parts of the target's time.
+pub(super) enum Stated<'h> {
+    /// The value of a `Server-Timing` header.
+    Timing(&'h [u8]),
+    /// The name of another header, and its time; `None` if it is no number.
+    Overhead(&'h str, Option<Nanos>),
+}
+
+impl<'h> Stated<'h> {
+    fn parts(&self) -> Vec<Result<(&'h str, Nanos), Untrue>> {
+        match self {
+            Self::Timing(value) => match str::from_utf8(value) {
+                Ok(text) => entries(text).filter_map(part).collect(),
+                Err(_) => vec![Err(Untrue)],
+            },
+            Self::Overhead(name, time) => vec![time.map(|time| (*name, time)).ok_or(Untrue)],
+        }
+    }
+}
+
 /// A part with its name.
 pub type NamedPart = (Arc<str>, Nanos);
 
@@ -20,12 +41,10 @@ pub type NamedPart = (Arc<str>, Nanos);
 pub(super) struct PartNames([OnceLock<Arc<str>>; NAMED_PARTS]);
 
 impl PartNames {
-    /// The parts that the values of a response's headers name; `None` if they name none.
-    pub(super) fn read(&self, values: &[&[u8]]) -> Option<ServerParts> {
-        let texts: Result<Vec<_>, _> = values.iter().map(|value| str::from_utf8(value)).collect();
-        let Ok(texts) = texts else { return Some(ServerParts::Refused) };
-        let parts: Result<Vec<_>, _> =
-            texts.into_iter().flat_map(entries).filter_map(part).collect();
+    /// The parts that the headers of a response state; `None` if they name none.
+    pub(super) fn read(&self, stated: &[Stated<'_>]) -> Option<ServerParts> {
+        let parts: Result<Vec<_>, Untrue> =
+            stated.iter().flat_map(|header: &Stated<'_>| header.parts()).collect();
         let Ok(parts) = parts else { return Some(ServerParts::Refused) };
         let mut times = PartTimes::default();
         for (name, time) in &parts {

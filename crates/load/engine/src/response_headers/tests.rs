@@ -188,9 +188,34 @@ fn parts_are_not_looked_for_where_the_header_is_not_asked_for() {
     let lines = [Header { name: "server-timing", value: b"a;dur=1" }];
     let head = ResponseHead { status: 200, headers: &lines };
     assert!(!HeaderReader::new(&none).read(&head).1);
+    assert_eq!(HeaderReader::new(&none).parts(&head), None);
     let lines = [Header { name: "x-cache", value: b"HIT" }];
     let head = ResponseHead { status: 200, headers: &lines };
     assert!(!HeaderReader::new(&ResponseHeaders::default()).read(&head).1);
+}
+
+#[test]
+fn what_a_gateway_states_of_its_own_overhead_is_a_part_by_the_name_of_the_header() {
+    let reader = HeaderReader::new(&ResponseHeaders::default());
+    let read = |lines: &[(&str, &str)]| {
+        let lines: Vec<_> =
+            lines.iter().map(|&(name, value)| Header { name, value: value.as_bytes() }).collect();
+        let head = ResponseHead { status: 200, headers: &lines };
+        assert!(reader.read(&head).1, "the header is seen");
+        let parts = reader.parts(&head).unwrap();
+        let named = reader.named(&parts).into_iter();
+        named.map(|(name, time)| (name.to_string(), time.as_u64() / 1_000)).collect::<Vec<_>>()
+    };
+    let (litellm, mlflow) =
+        ("x-litellm-overhead-duration-ms", "x-mlflow-gateway-overhead-duration-ms");
+    let whole = ("x-litellm-response-duration-ms", "626.031");
+    assert_eq!(read(&[(litellm, "3.25"), whole]), [part(litellm, 3_250)]);
+    assert_eq!(read(&[("X-MLflow-Gateway-Overhead-Duration-Ms", "7")]), [part(mlflow, 7_000)]);
+    let both = [("server-timing", "db;dur=2"), (litellm, "1")];
+    assert_eq!(read(&both), [part(litellm, 1_000), part("db", 2_000)]);
+    for untrue in ["None", "-1", "1e99", ""] {
+        assert_eq!(read(&[(litellm, untrue)]), [], "{untrue}");
+    }
 }
 
 /// Workers share the names: each sees the same numbers, whoever came first.

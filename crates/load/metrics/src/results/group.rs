@@ -67,7 +67,8 @@ pub struct Group {
     /// How its streams came; `None` if none began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamDiagnosis>,
-    /// The parts of its time that the target names in `Server-Timing` headers; `None` if it names
+    /// The parts of its time that the target states in its headers (`Server-Timing`, and
+    /// those of `response_headers.overhead`); `None` if it names
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_timing: Option<ServerTiming>,

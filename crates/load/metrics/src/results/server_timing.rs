@@ -1,4 +1,4 @@
-//! The parts of responses' times that targets name in `Server-Timing` headers: their own word,
+//! The parts of responses' times that targets state in headers: their own word,
 //! which nobody measured.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use super::DistributionSummary;
 use crate::error::MetricsError;
 use crate::server_parts::PartsTally;
 
-/// The parts of responses' times that a target names in `Server-Timing` headers. They are its own
-/// word.
+/// The parts of responses' times that a target states in its headers: `Server-Timing`, and its own
+/// overhead by the name of the header. They are its own word.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerTiming {
     /// Completed requests whose header has parts that may be true.

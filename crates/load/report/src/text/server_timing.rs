@@ -1,4 +1,4 @@
-//! The parts of its time that the target names in `Server-Timing` headers.
+//! The parts of its time that the target states in its headers.
 
 use plimsoll_measure::OTHER_PARTS;
 use plimsoll_metrics::{Group, QUANTILES, RunSummary, ServerTiming};
@@ -11,7 +11,7 @@ use super::{Page, format, labelled, several};
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     let results = &summary.results;
     let Some(all) = &results.total.server_timing else { return };
-    page.heading("Server-Timing (the target's own word, not measured)");
+    page.heading("Times in the target's headers (its own word, not measured)");
     if !all.parts.is_empty() {
         let mut table = Table::new(["part", "requests", "mean", "p50", "p99"]);
         add_parts(&mut table, "", &results.total);

@@ -52,7 +52,7 @@ fn summary() -> RunSummary {
 fn the_report_has_the_parts_of_all_and_of_each_stage() {
     let summary = summary();
     let report = text(&summary, Style::default());
-    let (_, section) = report.split_once("Server-Timing (the target's own word").unwrap();
+    let (_, section) = report.split_once("Times in the target's headers (its own word").unwrap();
     let section = section.split("\n\n").next().unwrap();
     let lines: Vec<_> =
         section.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();

@@ -174,7 +174,7 @@ columns! {
         "How long the target took, as the response says.",
         "it says nothing";
     "server_parts_ms" ["object of ms"]
-        "The parts of its time that the target names in `Server-Timing` headers, by name; `other` \
+        "The parts of its time that the target states in its headers, by name; `other` \
          are all names beyond the first 8 of the run.",
         "it names none, or they cannot be true";
     "response_headers" ["object of texts"]
