@@ -92,6 +92,7 @@ impl<'r, 'p> Joiner<'r, 'p> {
             completion: Count::of(row.completion),
             stream: row.stream,
             decision: row.decision.as_deref().and_then(decision_of),
+            cache: row.cache,
         };
     }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use plimsoll_measure::CacheState;
+
 use crate::time::{self, Unit};
 
 /// A value of a column.
@@ -61,6 +63,17 @@ impl<'a> Cell<'a> {
             }
         };
         found.map(Some).ok_or(Bad)
+    }
+
+    /// As the state of a cache.
+    pub(crate) fn cache(&self) -> Read<CacheState> {
+        match self {
+            Self::Missing => Ok(None),
+            Self::Bool(true) | Self::Int(1) => Ok(Some(CacheState::Hit)),
+            Self::Bool(false) | Self::Int(0) => Ok(Some(CacheState::Miss)),
+            Self::Int(_) | Self::Float(_) => Err(Bad),
+            Self::Text(text) => CacheState::from_words(text.as_bytes()).map(Some).ok_or(Bad),
+        }
     }
 
     /// As yes or no.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::books::Joiner;
+use crate::caches;
 use crate::check;
 use crate::error::JoinError;
 use crate::map::{Field, LogOf, Map};
@@ -13,6 +14,7 @@ use crate::rows;
 use crate::run::{Fate, Request, Run, RunChoice, run_id};
 use crate::source::{Source, Window};
 use crate::stage_times;
+use crate::stated_times;
 use crate::times;
 
 /// The share of the requests outside of what the log covers from which on nothing can be said.
@@ -72,6 +74,8 @@ pub fn join(
     let log_of = map.log_of;
     let (times, stages) =
         refused.as_ref().map_or_else(|| both_times(&joiner), |_| Default::default());
+    let caches = caches::caches(joiner.run);
+    let stated = stated_times::stated_times(joiner.run, log_of);
     let notes = notes(&joiner);
     let verdict = verdict(&joiner, options.allow_lost);
     let Joiner { books, disagreements, examples, .. } = joiner;
@@ -95,6 +99,8 @@ pub fn join(
         disagreements,
         examples,
         times,
+        caches,
+        stated,
         stages,
         steps_ms,
         times_refused: refused,

@@ -17,6 +17,7 @@
 
 #[expect(clippy::excessive_nesting, reason = "one walk over rows, read from top to bottom")]
 mod books;
+mod caches;
 mod cell;
 mod check;
 mod clock;
@@ -35,6 +36,7 @@ mod rows;
 mod run;
 mod source;
 mod stage_times;
+mod stated_times;
 mod text;
 mod time;
 mod times;

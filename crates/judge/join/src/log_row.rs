@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use plimsoll_measure::CacheState;
+
 use crate::cell::{Cell, Read};
 use crate::id::IdHash;
 use crate::json_row::Cells;
@@ -43,6 +45,7 @@ pub(crate) struct LogRow<'a> {
     pub(crate) prompt: Option<u32>,
     pub(crate) completion: Option<u32>,
     pub(crate) decision: Option<Cow<'a, str>>,
+    pub(crate) cache: Option<CacheState>,
     pub(crate) attempt: Option<u32>,
 }
 
@@ -75,6 +78,7 @@ impl<'a> LogRow<'a> {
         let (prompt, completion) = (count(Field::Prompt), count(Field::Completion));
         let messages = count(Field::Messages);
         let stream = quality.note(Field::Stream, cell(Field::Stream), cell(Field::Stream).flag());
+        let cache = quality.note(Field::Cache, cell(Field::Cache), cell(Field::Cache).cache());
         Self {
             id: cell(Field::Id).text(),
             carried: cell(Field::Text).text().and_then(|text| carried(&text, messages)),
@@ -86,6 +90,7 @@ impl<'a> LogRow<'a> {
             prompt,
             completion,
             decision: cell(Field::Decision).text(),
+            cache,
             attempt,
         }
     }

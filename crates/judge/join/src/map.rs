@@ -19,6 +19,7 @@ pub(crate) enum Field {
     Prompt,
     Completion,
     Decision,
+    Cache,
     Attempt,
     Text,
     Messages,
@@ -28,7 +29,7 @@ pub(crate) enum Field {
 pub(crate) const FIELDS: usize = Field::ALL.len();
 
 impl Field {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Id,
         Self::At,
         Self::Ended,
@@ -39,6 +40,7 @@ impl Field {
         Self::Prompt,
         Self::Completion,
         Self::Decision,
+        Self::Cache,
         Self::Attempt,
         Self::Text,
         Self::Messages,
@@ -56,6 +58,7 @@ impl Field {
             Self::Prompt => "prompt",
             Self::Completion => "completion",
             Self::Decision => "decision",
+            Self::Cache => "cache",
             Self::Attempt => "attempt",
             Self::Text => "text",
             Self::Messages => "messages",

@@ -32,6 +32,7 @@ pub(crate) const PRESETS: [Preset; 6] = [
             (Field::Prompt, &["input_tokens"], None),
             (Field::Completion, &["output_tokens"], None),
             (Field::Decision, &["policy_decision"], None),
+            (Field::Cache, &["cache"], None),
         ],
         log_of: LogOf::Gateway,
     },
@@ -72,6 +73,7 @@ pub(crate) const PRESETS: [Preset; 6] = [
             (Field::Total, &["request_time"], Some(Unit::S)),
             (Field::Upstream, &["upstream_response_time"], Some(Unit::S)),
             (Field::Status, &["status"], None),
+            (Field::Cache, &["upstream_cache_status"], None),
         ],
         log_of: LogOf::Gateway,
     },
@@ -84,6 +86,7 @@ pub(crate) const PRESETS: [Preset; 6] = [
             (Field::Ended, &["endTime"], Some(Unit::Iso)),
             (Field::Prompt, &["prompt_tokens"], None),
             (Field::Completion, &["completion_tokens"], None),
+            (Field::Cache, &["cache_hit"], None),
         ],
         log_of: LogOf::Gateway,
     },
@@ -197,13 +200,14 @@ fn basis(choice: &MapChoice, columns: &[String]) -> Result<Basis, JoinError> {
 }
 
 /// Names that mean the same wherever they occur.
-const KNOWN: [(Field, &[&str]); 6] = [
+const KNOWN: [(Field, &[&str]); 7] = [
     (Field::Id, &["request_id", "x_request_id", "x-request-id", "requestid", "req_id"]),
     (Field::Status, &["status", "status_code", "response_code", "http_status"]),
     (Field::Total, &["latency", "duration", "latency_ms", "duration_ms", "total_ms", "took_ms"]),
     (Field::Prompt, &["prompt_tokens", "input_tokens"]),
     (Field::Completion, &["completion_tokens", "output_tokens"]),
     (Field::Upstream, &["upstream_ms", "upstream_us", "upstream_latency_ms"]),
+    (Field::Cache, &["cache_status", "cache_state", "cache_hit"]),
 ];
 
 /// A map by well-known names: only where each is unambiguous and its unit is in its name.

@@ -37,6 +37,13 @@ pub struct Join {
     pub examples: Examples,
     /// Times by scenario and outcome, without warm-up.
     pub times: Vec<GroupTimes>,
+    /// What caches did by the log and by the headers of the answers; `None` where the log says
+    /// nothing of caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<Caches>,
+    /// What the target states of its own time in the headers of its answers, beside the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedTimes>,
     /// Where the time of completed requests went in each measured stage, on average; only those of
     /// which run and log know every part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -130,13 +137,57 @@ pub struct Examples {
     pub foreign: Vec<String>,
 }
 
-/// Times of the requests of one scenario and outcome.
+/// What caches did, in matched requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Caches {
+    /// Matched requests that the log calls a hit.
+    pub hits: u64,
+    /// A miss.
+    pub misses: u64,
+    /// Not asked of a cache.
+    pub bypassed: u64,
+    /// Matched requests of which the log says nothing.
+    pub unknown: u64,
+    /// Matched requests that are a hit by the log and not by the headers of their answers, or the
+    /// other way round. They break no books: another cache may have written the header.
+    pub unlike_headers: u64,
+}
+
+/// A time that the target states in the headers of its answers, over the matched requests of one
+/// scenario and outcome, without warm-up. Nobody measured it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatedTimes {
+    /// Scenario.
+    pub scenario: String,
+    /// Outcome.
+    pub outcome: String,
+    /// `server_time`, or the name of a part.
+    pub name: String,
+    /// Requests that state it.
+    pub requests: u64,
+    /// What they state.
+    pub stated: Quantiles,
+    /// The log's total of the same requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Quantiles>,
+    /// The log's total minus its upstream time, of the same requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Quantiles>,
+    /// What the client waited, of the same requests.
+    pub client: Quantiles,
+}
+
+/// Times of the requests of one scenario and outcome, or of those of them with one cache state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTimes {
     /// Scenario.
     pub scenario: String,
     /// Outcome.
     pub outcome: String,
+    /// `hit`, `miss` or `bypass` by the log: of these requests alone. Present where a group has
+    /// hits and others, beside the times of the whole group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// Requests with a time on both sides.
     pub requests: u64,
     /// What the client waited, from sent to finished.

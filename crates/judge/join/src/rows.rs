@@ -1,14 +1,16 @@
 //! A line of JSON for each request: how it fared, and where its time went.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
+use plimsoll_measure::CacheState;
 use serde::Serialize;
 
 use crate::error::JoinError;
 use crate::map::LogOf;
-use crate::run::{Fate, Request, Run};
+use crate::run::{Fate, Request, Run, Stated};
 
 /// What became of a request, and its times in milliseconds. What is not known is left out.
 #[derive(Serialize)]
@@ -32,6 +34,20 @@ struct Row<'r> {
     gateway_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_ms: Option<f64>,
+    /// By the headers of the answer: `hit`, `miss`, `bypass`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_cache: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_status: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_input_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_output_tokens: Option<u32>,
+    /// What the target states of its time in the headers of the answer.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    stated_ms: BTreeMap<&'r str, f64>,
 }
 
 /// Writes all requests in the order of the run. The file is replaced as a whole. Without
@@ -92,7 +108,24 @@ fn row<'r>(
         outside_ms: both.map(|(client, log)| ms(client - log)),
         gateway_ms: gateway.filter(|_| comparable).map(|(log, upstream)| ms(log - upstream)),
         upstream_ms: upstream.filter(|_| comparable).map(ms),
+        cache: request.cache.map(CacheState::name),
+        log_cache: request.log.cache.map(CacheState::name),
+        log_status: request.log.status.get(),
+        log_input_tokens: request.log.prompt.get(),
+        log_output_tokens: request.log.completion.get(),
+        stated_ms: stated(run, index),
     }
+}
+
+fn stated(run: &Run, index: usize) -> BTreeMap<&str, f64> {
+    let of_this = |stated: &Stated| usize::try_from(stated.request).is_ok_and(|at| at == index);
+    let first = run.stated.partition_point(|stated: &Stated| (stated.request as usize) < index);
+    let own = run.stated.iter().skip(first).take_while(|stated: &&Stated| of_this(stated));
+    own.filter_map(|stated: &Stated| {
+        let name = run.stated_names.get(usize::from(stated.name))?;
+        Some((name.as_str(), stated.nanos as f64 / 1e6))
+    })
+    .collect()
 }
 
 const fn state(request: &Request, log_of: LogOf) -> &'static str {

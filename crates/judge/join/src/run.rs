@@ -17,6 +17,9 @@ use crate::progress::Progress;
 /// repeat an answer with its headers.
 const SHARED: f64 = 0.01;
 
+/// The name of the whole time that a target states (`server_time_ms` of its row).
+const SERVER_TIME: &str = "server_time";
+
 /// Stands for a time that is not known.
 const NO_TIME: i64 = i64::MIN;
 /// Stands for a count that is not known.
@@ -59,6 +62,16 @@ pub(crate) struct LogValues {
     pub(crate) completion: Count,
     pub(crate) stream: Option<bool>,
     pub(crate) decision: Option<PolicyDecision>,
+    pub(crate) cache: Option<CacheState>,
+}
+
+/// A time that the target states in the headers of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stated {
+    pub(crate) request: u32,
+    /// Its name, by its place in [`Run::stated_names`].
+    pub(crate) name: u16,
+    pub(crate) nanos: i64,
 }
 
 impl Count {
@@ -103,6 +116,8 @@ pub(crate) struct Request {
     pub(crate) stage: u16,
     pub(crate) fate: Fate,
     pub(crate) decision: Option<PolicyDecision>,
+    /// By the headers of its answer.
+    pub(crate) cache: Option<CacheState>,
     pub(crate) completed: bool,
     pub(crate) stream: bool,
     pub(crate) warmup: bool,
@@ -152,6 +167,10 @@ pub(crate) struct Run {
     pub(crate) without_header: u64,
     /// Requests whose id header has the value of an earlier one.
     pub(crate) shared_header: u64,
+    /// What targets state of their own time, in the order of the requests.
+    pub(crate) stated: Vec<Stated>,
+    /// Its names.
+    pub(crate) stated_names: Vec<String>,
     /// Names of recorded headers, of the first request that has any.
     pub(crate) recorded: Vec<String>,
 }
@@ -271,10 +290,22 @@ impl Run {
                 }
             }
         }
+        self.add_stated(row, index)?;
         self.requests.push(request);
         self.ids.push_str(&row.request_id);
         // What is behind the gateway may know the id that was sent, in the header or the prompt.
         self.table.insert(IdHash::of(&row.request_id), index);
+        Ok(())
+    }
+
+    fn add_stated(&mut self, row: &ParsedRow, request: u32) -> Result<(), JoinError> {
+        let whole = row.server_time_ms.map(|time| (SERVER_TIME, time.as_millis_f64()));
+        let parts = row.server_parts_ms.iter().map(|(name, ms): (&String, &f64)| (&**name, *ms));
+        for (name, ms) in whole.into_iter().chain(parts) {
+            let name = position(&mut self.stated_names, name)?;
+            let nanos = i64::try_from(Nanos::from_secs_f64(ms / 1e3).as_u64()).unwrap_or(i64::MAX);
+            self.stated.push(Stated { request, name, nanos });
+        }
         Ok(())
     }
 
@@ -304,6 +335,7 @@ impl Run {
             stage: position(&mut self.stages, &row.stage)?,
             fate,
             decision: row.policy_decision,
+            cache: row.cache,
             completed: outcome == Outcome::Completed,
             stream: row.stream,
             warmup: row.warmup,

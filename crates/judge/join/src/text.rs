@@ -21,6 +21,8 @@ pub fn text(join: &Join) -> String {
     out += &books(&join.books);
     out += &examples(join);
     out += &times(join);
+    out += &caches(join);
+    out += &stated(join);
     out += &clock(join);
     for note in &join.notes {
         out += &paragraph("note: ", note);
@@ -96,13 +98,13 @@ fn times(join: &Join) -> String {
     let mut tails = Table::new(["p99", "requests", "client", "outside", "gateway", "upstream"]);
     for group in &join.times {
         let GroupTimes { client, outside, gateway, upstream, .. } = group;
-        let name = format!("{} {}", group.scenario, group.outcome);
-        let head = || [name.clone(), count(group.requests)];
-        let of = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
-            times.as_ref().and_then(value).map_or_else(dash, time)
+        let name = match &group.cache {
+            None => format!("{} {}", group.scenario, group.outcome),
+            Some(state) => format!("  cache: {state}"),
         };
-        let p50 = |times| of(times, |times| times.p50_ms);
-        let p99 = |times| of(times, |times| times.p99_ms);
+        let head = || [name.clone(), count(group.requests)];
+        let p99 =
+            |times: Option<Quantiles>| times.and_then(|times| times.p99_ms).map_or_else(dash, time);
         let difference = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
             times.as_ref().and_then(value).map_or_else(dash, |value| known(value, steps))
         };
@@ -144,6 +146,53 @@ fn times(join: &Join) -> String {
         let _ = writeln!(out, "  {} {text}", count(join.impossible));
     }
     out
+}
+
+/// What caches did by the log; empty where it says nothing of them.
+fn caches(join: &Join) -> String {
+    let Some(caches) = &join.caches else { return String::new() };
+    let states = [
+        (caches.hits, "hits"),
+        (caches.misses, "misses"),
+        (caches.bypassed, "bypassed"),
+        (caches.unknown, "not said"),
+    ];
+    let shown = states.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<_> = shown.map(|(number, what)| format!("{} {what}", count(*number))).collect();
+    let unlike = match caches.unlike_headers {
+        0 => String::new(),
+        unlike => format!("; {} are not what the headers of their answers say", count(unlike)),
+    };
+    paragraph("cache, by the log: ", &format!("{}{unlike}", parts.join(", ")))
+}
+
+/// What the target states in headers, beside what was measured.
+fn stated(join: &Join) -> String {
+    if join.stated.is_empty() {
+        return String::new();
+    }
+    let mut table =
+        Table::new(["p50, by headers", "requests", "stated", "gateway", "log", "client"]);
+    let steps = join.steps_ms.unwrap_or(0.0);
+    for row in &join.stated {
+        let gateway = row.gateway.and_then(|times| times.p50_ms);
+        table.row([
+            format!("{} {} {}", row.scenario, row.outcome, row.name),
+            count(row.requests),
+            p50(Some(row.stated)),
+            gateway.map_or_else(dash, |value| known(value, steps)),
+            p50(row.log),
+            p50(Some(row.client)),
+        ]);
+    }
+    let text = table.text(&Layout::new(WIDTH));
+    format!(
+        "{text}  stated = the target's own word, in headers. The others are of the same requests.\n"
+    )
+}
+
+fn p50(times: Option<Quantiles>) -> String {
+    times.and_then(|times| times.p50_ms).map_or_else(dash, time)
 }
 
 fn dash() -> String {

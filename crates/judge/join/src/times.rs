@@ -1,11 +1,12 @@
 //! What the log says a request took, against what the client saw: differences of the same request.
 //! Clocks need not agree, since only lengths are compared.
 
+use plimsoll_measure::CacheState;
 use plimsoll_stats::woodruff::{Batched, Stage};
 
 use crate::map::LogOf;
 use crate::result::{GroupTimes, Quantiles};
-use crate::run::{Request, Run};
+use crate::run::{GroupName, Request, Run};
 use crate::time::Unit;
 
 /// The share of impossible requests from which on the log's time is something else. A gateway reads
@@ -94,48 +95,83 @@ fn upstreams(run: &Run) -> impl Iterator<Item = (i64, i64)> {
         .filter_map(|request| request.log_total.get().zip(request.log_upstream.get()))
 }
 
-/// The times by scenario and outcome, of requests outside of warm-ups.
-pub(crate) fn by_group(run: &Run, log_of: LogOf) -> Vec<GroupTimes> {
-    let names = run.groups.iter().enumerate();
-    names
-        .filter_map(|(index, name)| {
-            let group: Vec<_> = both(run)
-                .filter(|(request, ..)| usize::from(request.group) == index && !request.warmup)
-                .collect();
-            if group.is_empty() {
-                return None;
-            }
-            let of = |value: fn(&Request, i64, i64) -> Option<i64>| quantiles(&group, value);
-            let behind = log_of == LogOf::Upstream;
-            let upstream = if behind {
-                of(|_, _, total| Some(total))
-            } else {
-                of(|request, _, _| request.log_upstream.get())
-            };
-            let gateway = of(|request, _, total| Some(total - request.log_upstream.get()?));
-            Some(GroupTimes {
-                scenario: name.scenario.clone(),
-                outcome: name.outcome.to_owned(),
-                requests: group.len() as u64,
-                client: of(|_, service, _| Some(service)).unwrap_or_default(),
-                outside: of(|_, service, total| Some(service - total)).unwrap_or_default(),
-                gateway: gateway.filter(|_| !behind),
-                upstream,
-            })
-        })
-        .collect()
+/// A value of a request, in nanoseconds.
+pub(crate) struct Valued<'r> {
+    pub(crate) request: &'r Request,
+    pub(crate) nanos: i64,
 }
 
-/// Quantiles of a value in nanoseconds, with the median's interval by batches; `None` if no request
-/// has the value.
-fn quantiles(
-    group: &[(&Request, i64, i64)],
-    value: fn(&Request, i64, i64) -> Option<i64>,
+/// The times by scenario and outcome, of requests outside of warm-ups. A group of which a cache
+/// answered a part is followed by its hits, its misses and what no cache was asked for.
+pub(crate) fn by_group(run: &Run, log_of: LogOf) -> Vec<GroupTimes> {
+    let mut all = Vec::new();
+    for (index, name) in run.groups.iter().enumerate() {
+        let group: Vec<&Request> = both(run)
+            .map(|(request, ..)| request)
+            .filter(|request| usize::from(request.group) == index && !request.warmup)
+            .collect();
+        all.extend(of_group(name, &group, None, log_of));
+        let states = CacheState::ALL.map(|state| of_state(&group, state));
+        if states.iter().filter(|requests| !requests.is_empty()).count() < 2 {
+            continue;
+        }
+        for (state, requests) in CacheState::ALL.into_iter().zip(&states) {
+            all.extend(of_group(name, requests, Some(state), log_of));
+        }
+    }
+    all
+}
+
+fn of_state<'r>(group: &[&'r Request], state: CacheState) -> Vec<&'r Request> {
+    group.iter().copied().filter(|request| request.log.cache == Some(state)).collect()
+}
+
+/// `None` of an empty group.
+fn of_group(
+    name: &GroupName,
+    group: &[&Request],
+    cache: Option<CacheState>,
+    log_of: LogOf,
+) -> Option<GroupTimes> {
+    let behind = log_of == LogOf::Upstream;
+    let upstream = |request: &Request| match log_of {
+        LogOf::Gateway => request.log_upstream.get(),
+        LogOf::Upstream => request.log_total.get(),
+    };
+    let outside = |request: &Request| Some(request.service.get()? - request.log_total.get()?);
+    (!group.is_empty()).then(|| GroupTimes {
+        scenario: name.scenario.clone(),
+        outcome: name.outcome.to_owned(),
+        cache: cache.map(|state| state.name().to_owned()),
+        requests: group.len() as u64,
+        client: of_requests(group, |request| request.service.get()).unwrap_or_default(),
+        outside: of_requests(group, outside).unwrap_or_default(),
+        gateway: of_requests(group, own_time).filter(|_| !behind),
+        upstream: of_requests(group, upstream),
+    })
+}
+
+/// The log's total minus its upstream time.
+pub(crate) fn own_time(request: &Request) -> Option<i64> {
+    Some(request.log_total.get()? - request.log_upstream.get()?)
+}
+
+/// Quantiles of a value of these requests; `None` if none of them has it.
+pub(crate) fn of_requests(
+    group: &[&Request],
+    value: impl Fn(&Request) -> Option<i64>,
 ) -> Option<Quantiles> {
-    let values = Batched::new(batches(group, value));
-    if values.count() == 0 {
+    let valued =
+        group.iter().filter_map(|request| Some(Valued { request, nanos: value(request)? }));
+    quantiles(&valued.collect::<Vec<_>>())
+}
+
+/// Quantiles of values, with the median's interval by batches; `None` without any.
+pub(crate) fn quantiles(values: &[Valued<'_>]) -> Option<Quantiles> {
+    if values.is_empty() {
         return None;
     }
+    let values = Batched::new(batches(values));
     let estimate = values.estimate(0.5).ok();
     Some(Quantiles {
         p50_ms: values.value(0.5),
@@ -146,20 +182,17 @@ fn quantiles(
 }
 
 /// The values by stage and by time: batches of whole seconds, 64 at most.
-fn batches(
-    group: &[(&Request, i64, i64)],
-    value: fn(&Request, i64, i64) -> Option<i64>,
-) -> Vec<Stage> {
-    let count = group.iter().map(|(request, ..)| usize::from(request.stage) + 1).max().unwrap_or(0);
+fn batches(values: &[Valued<'_>]) -> Vec<Stage> {
+    let stages = values.iter().map(|valued| usize::from(valued.request.stage) + 1);
+    let count = stages.max().unwrap_or(0);
     let mut spans = vec![(i64::MAX, i64::MIN); count];
-    for (request, ..) in group {
+    for Valued { request, .. } in values {
         if let Some((first, last)) = spans.get_mut(usize::from(request.stage)) {
             (*first, *last) = ((*first).min(request.sent), (*last).max(request.sent));
         }
     }
     let mut stages: Vec<Stage> = vec![Vec::new(); count];
-    for (request, service, total) in group {
-        let Some(value) = value(request, *service, *total) else { continue };
+    for Valued { request, nanos } in values {
         let stage = usize::from(request.stage);
         let Some((stage, (first, last))) = stages.get_mut(stage).zip(spans.get(stage)) else {
             continue;
@@ -171,7 +204,7 @@ fn batches(
             stage.resize(batch + 1, Vec::new());
         }
         if let Some(batch) = stage.get_mut(batch) {
-            batch.push(value as f64 / 1e6);
+            batch.push(*nanos as f64 / 1e6);
         }
     }
     stages

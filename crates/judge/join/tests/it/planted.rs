@@ -1,8 +1,10 @@
 //! L1: 7 rows dropped, 5 doubled, 3 with wrong tokens, a clock 3.7 s ahead with 50 ppm of drift.
 
-use plimsoll_join::Verdict;
+use plimsoll_join::{Options, Source, Verdict};
 
-use crate::support::{Files, START, audit_row, sent, service, total, upstream, ways};
+use crate::support::{
+    Files, START, audit_row, options, run_row, sent, service, total, upstream, ways,
+};
 
 /// The log's clock at request `n`.
 fn apart(n: i64) -> i64 {
@@ -104,4 +106,65 @@ fn a_log_without_differences_agrees() {
     let join = files.join("audit.jsonl", &[]).unwrap();
     assert_eq!(join.verdict, Verdict::Agree);
     assert_eq!(join.map_origin, "preset plimsoll, by its columns");
+}
+
+/// A row of the log with the state of a cache.
+fn with_cache(n: i64, state: &str) -> String {
+    let field = format!(r#""cache":"{state}","request_bytes""#);
+    audit_row(n, 0, 64).replace(r#""request_bytes""#, &field)
+}
+
+#[test]
+fn hits_and_misses_of_the_log_have_times_of_their_own_and_headers_are_compared() {
+    let count = 3_000;
+    // One in three is a hit by the log. Headers say so too, but for ten of them.
+    let header = |n: i64| if n % 3 == 0 && n >= 30 { "hit" } else { "miss" };
+    let files = Files::of((0..count).map(|n| {
+        run_row(n).replace(r#""status""#, &format!(r#""cache":"{}","status""#, header(n)))
+    }));
+    let log = (0..count).map(|n| with_cache(n, if n % 3 == 0 { "hit" } else { "miss" }));
+    files.lines("audit.jsonl", log);
+    let join = files.join("audit.jsonl", &[]).unwrap();
+    assert_eq!(join.verdict, Verdict::Agree, "another cache may have written the header");
+    let caches = join.caches.as_ref().unwrap();
+    assert_eq!((caches.hits, caches.misses, caches.bypassed, caches.unknown), (1_000, 2_000, 0, 0));
+    assert_eq!(caches.unlike_headers, 10);
+    let groups: Vec<_> =
+        join.times.iter().map(|group| (group.cache.as_deref(), group.requests)).collect();
+    assert_eq!(groups, [(None, 3_000), (Some("hit"), 1_000), (Some("miss"), 2_000)]);
+    let hits = median((0..count).filter(|n| n % 3 == 0).map(service));
+    let found = join.times[1].client.p50_ms.unwrap();
+    assert!((found - hits).abs() < 0.002, "{found} for {hits}");
+    let text = plimsoll_join::text(&join);
+    for part in ["  cache: hit", "1,000 hits, 2,000 misses; 10 are not what the headers"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn what_a_gateway_states_of_its_own_time_stands_beside_its_log() {
+    let count = 2_000;
+    // It states 0.2 ms of overhead; its log says 0.3 ms.
+    let parts =
+        r#""server_time_ms":15.5,"server_parts_ms":{"x-litellm-overhead-duration-ms":0.2},"#;
+    let files = Files::of(
+        (0..count).map(|n| run_row(n).replace(r#""status""#, &format!(r#"{parts}"status""#))),
+    );
+    files.lines("audit.jsonl", (0..count).map(|n| audit_row(n, 0, 64)));
+    let rows = files.path("joined.jsonl");
+    let options = Options { rows: Some(rows.clone()), ..options(&[]) };
+    let join = files.join_with(&Source::File(files.path("audit.jsonl")), &options).unwrap();
+    assert!(join.caches.is_none(), "the log says nothing of caches");
+    let [whole, own] = join.stated.as_slice() else { panic!("{:?}", join.stated) };
+    assert_eq!((&*whole.name, whole.stated.p50_ms), ("server_time", Some(15.5)));
+    assert_eq!((&*own.name, own.requests), ("x-litellm-overhead-duration-ms", 2_000));
+    assert_eq!(own.stated.p50_ms, Some(0.2));
+    let gateway = own.gateway.unwrap().p50_ms.unwrap();
+    assert!((gateway - 0.3).abs() < 0.002, "{gateway}");
+    let client = own.client.p50_ms.unwrap();
+    assert!((client - median((0..count).map(service))).abs() < 0.002, "{client}");
+    let rows = std::fs::read_to_string(rows).unwrap();
+    let last: serde_json::Value = serde_json::from_str(rows.lines().last().unwrap()).unwrap();
+    assert_eq!(last["stated_ms"]["x-litellm-overhead-duration-ms"], 0.2);
+    assert_eq!((&last["log_status"], &last["log_output_tokens"]), (&200.into(), &64.into()));
 }

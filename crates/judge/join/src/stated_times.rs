@@ -1,0 +1,51 @@
+//! What a target states of its own time in the headers of its answers, beside what its log says and
+//! what the client waited, of the same requests.
+
+use crate::map::LogOf;
+use crate::result::StatedTimes;
+use crate::run::{GroupName, Request, Run, Stated};
+use crate::times::{Valued, of_requests, own_time, quantiles};
+
+/// One for each scenario, outcome and name, of matched requests outside of warm-ups.
+pub(crate) fn stated_times(run: &Run, log_of: LogOf) -> Vec<StatedTimes> {
+    let mut all = Vec::new();
+    for (index, name) in run.stated_names.iter().enumerate() {
+        let of_name: Vec<Valued<'_>> = run
+            .stated
+            .iter()
+            .filter(|stated: &&Stated| usize::from(stated.name) == index)
+            .filter_map(|stated: &Stated| {
+                let request = run.requests.get(stated.request as usize)?;
+                let counts = request.rows > 0 && !request.warmup;
+                counts.then_some(Valued { request, nanos: stated.nanos })
+            })
+            .collect();
+        for (group, of_group) in run.groups.iter().enumerate() {
+            let of_group_too = |valued: &&Valued<'_>| usize::from(valued.request.group) == group;
+            let values = of_name.iter().filter(of_group_too);
+            let values = values.map(|valued| Valued { request: valued.request, ..*valued });
+            all.extend(beside(of_group, name, &values.collect::<Vec<_>>(), log_of));
+        }
+    }
+    all
+}
+
+fn beside(
+    group: &GroupName,
+    name: &str,
+    values: &[Valued<'_>],
+    log_of: LogOf,
+) -> Option<StatedTimes> {
+    let requests: Vec<&Request> = values.iter().map(|valued| valued.request).collect();
+    let of_gateway = log_of == LogOf::Gateway;
+    Some(StatedTimes {
+        scenario: group.scenario.clone(),
+        outcome: group.outcome.to_owned(),
+        name: name.to_owned(),
+        requests: requests.len() as u64,
+        stated: quantiles(values)?,
+        log: of_requests(&requests, |request| request.log_total.get()).filter(|_| of_gateway),
+        gateway: of_requests(&requests, own_time).filter(|_| of_gateway),
+        client: of_requests(&requests, |request| request.service.get()).unwrap_or_default(),
+    })
+}
