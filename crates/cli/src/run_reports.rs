@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plimsoll_metrics::TimeRecord;
-use plimsoll_report::{Style, csv, prometheus};
+use plimsoll_report::{Style, csv, prometheus, stages_csv};
 use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};
 use plimsoll_runner::folder::{RunDir, file};
 
@@ -31,6 +31,7 @@ impl RunReports<'_> {
         folder.write(file::SUMMARY, contents.as_bytes())?;
         folder.write(file::TEXT, self.text.as_bytes())?;
         folder.write(file::CSV, csv(summary)?.as_bytes())?;
+        folder.write(file::STAGES_CSV, stages_csv(summary)?.as_bytes())?;
         folder.write(file::PROMETHEUS, prometheus(summary).as_bytes())?;
         folder.write(file::TIMELINE, timeline_json(&self.record.timeline)?.as_bytes())?;
         folder.write(file::INTERVAL_LOG, interval_log(self.record).as_bytes())?;

@@ -42,6 +42,8 @@ pub mod file {
     pub const PAGE: &str = "report.html";
     /// The figures as a table.
     pub const CSV: &str = "report.csv";
+    /// The figures of whole stages as a table.
+    pub const STAGES_CSV: &str = "stages.csv";
     /// The blocks of a comparison.
     pub const PAIRS: &str = "pairs.bin";
     /// The result of a comparison.

@@ -36,7 +36,7 @@ Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSO
 
 The folder of a run in place of a profile means its profile.yaml: the profile with every default and all that flags and variables had set, without credentials.
 
-The run's folder contains plan.json, profile.yaml, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv, metrics.prom, and of agents tasks.jsonl. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
+The run's folder contains plan.json, profile.yaml, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv, stages.csv, metrics.prom, and of agents tasks.jsonl. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
 
 /// One user, who gets time enough for slow answers; `max_requests` ends it.
 const SMOKE_STAGES: &str = "1:10m";

@@ -8,7 +8,7 @@ use plimsoll_run_files::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "exemplars.json",
     "histograms.hlog",
     "metrics.prom",
@@ -18,6 +18,7 @@ const FILES: [&str; 11] = [
     "report.html",
     "report.txt",
     "results.jsonl",
+    "stages.csv",
     "summary.json",
     "timeline.json",
 ];

@@ -1,5 +1,5 @@
 //! `report.csv`: one row per stage x scenario x target, and per operation of tool servers and
-//! agents; columns from the catalog.
+//! agents. `stages.csv`: one row per stage. Columns from the catalog.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,24 @@ const LABELS: [&str; 7] =
 /// # Errors
 /// [`ReportError::Csv`], which writing to memory does not cause.
 pub fn csv(summary: &RunSummary) -> Result<String, ReportError> {
+    table(&summary.results.cells)
+}
+
+/// The stages of the summary as CSV, with the same columns: percentiles of whole stages, which
+/// nobody can make from those of their scenarios.
+///
+/// # Errors
+/// Those of [`csv`].
+pub fn stages_csv(summary: &RunSummary) -> Result<String, ReportError> {
+    table(&summary.results.by_stage)
+}
+
+fn table(groups: &[Group]) -> Result<String, ReportError> {
     let refuse = |error: &dyn ToString| ReportError::Csv(error.to_string());
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(header()).map_err(|error| refuse(&error))?;
-    for cell in &summary.results.cells {
-        writer.write_record(record(cell)).map_err(|error| refuse(&error))?;
+    for group in groups {
+        writer.write_record(record(group)).map_err(|error| refuse(&error))?;
     }
     let bytes = writer.into_inner().map_err(|error| refuse(&error))?;
     String::from_utf8(bytes).map_err(|error| refuse(&error))

@@ -27,7 +27,8 @@ use plimsoll_metrics::{Group, RunSummary};
 
 use crate::color::Color;
 use crate::escape::printable;
-use crate::{format, table};
+use crate::shards::{odd_shards, shard_table};
+use crate::{format, load_levels, table};
 
 pub(crate) use bands::measured as band_measured;
 pub(crate) use header::load_time;
@@ -66,6 +67,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     tasks::write(&mut page, summary);
     groups(&mut page, summary);
     errors::write(&mut page, &summary.results.total);
+    shards(&mut page, summary);
     server::write(&mut page, &summary.results.total);
     server_timing::write(&mut page, summary);
     accounting::write(&mut page, summary);
@@ -74,6 +76,16 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     health::write(&mut page, summary);
     environment::write(&mut page, &summary.metadata.environment);
     printable(&page.out).into_owned()
+}
+
+/// The shards of a merged run, and those that are unlike the others.
+fn shards(page: &mut Page, summary: &RunSummary) {
+    let Some(table) = shard_table(summary) else { return };
+    page.heading("Shards");
+    page.table(&table);
+    for sentence in odd_shards(summary) {
+        page.paragraph(2, &sentence);
+    }
 }
 
 /// Of a text below its lead.
@@ -90,6 +102,9 @@ fn groups(page: &mut Page, summary: &RunSummary) {
         load::write(page, title, groups, &summary.metadata.stages);
         times::write(page, groups);
         figure::write_bounds(page, groups);
+    }
+    if let Some(sentence) = load_levels::sentence(summary) {
+        page.note(&sentence);
     }
     breakdown::write(page, summary);
     let measured = shown.iter().filter(|(title, _)| *title != WARMUP);

@@ -26,6 +26,7 @@ mod knee;
 mod mark;
 mod over_time;
 mod plot;
+mod shards;
 mod style;
 mod suite;
 mod table;
@@ -42,7 +43,10 @@ pub fn page(input: &Input<'_>) -> String {
     let charts = chart::all(input);
     let body = html! {
         (head::render(input))
-        main { @for chart in &charts { (chart.render()) } }
+        main {
+            (shards::section(input.summary))
+            @for chart in &charts { (chart.render()) }
+        }
         (footer(input))
     };
     document::document(&input.summary.metadata.run.name, &body)

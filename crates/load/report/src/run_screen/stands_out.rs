@@ -5,6 +5,7 @@ use plimsoll_metrics::{Reason, RunSummary, StreamDiagnosis, StreamWord, Validity
 use super::{causes, missing};
 use crate::format::count;
 use crate::screen::{Item, Tone};
+use crate::shards::odd_shards;
 use crate::text::stream_sentences;
 
 /// What a reader of a run should see before using its figures, the most important first.
@@ -12,6 +13,7 @@ pub fn items(summary: &RunSummary) -> Vec<Item> {
     let mut items = invalid(summary);
     items.extend(missing::item(summary));
     items.extend(causes::items(summary));
+    items.extend(odd_shards(summary).iter().map(|text| Item::new(Tone::Unsure, text)));
     items.extend(tool_errors(summary));
     items.extend(summary.results.total.streams.as_ref().and_then(streams));
     items.extend(summary.interpretation.iter().filter_map(|sentence| interpretation(sentence)));

@@ -3,13 +3,14 @@
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
 use super::table::Table;
-use super::{Page, format};
+use super::{Page, format, load};
 
 /// The columns: heading, metric, and index of the quantile.
-const COLUMNS: [(&str, Metric, usize); 7] = [
+const COLUMNS: [(&str, Metric, usize); 8] = [
     ("resp. p50", Metric::ResponseTime, 0),
     ("p95", Metric::ResponseTime, 2),
     ("p99", Metric::ResponseTime, 3),
+    ("p99.9", Metric::ResponseTime, 4),
     ("TTFT p50", Metric::Ttft, 0),
     ("p95", Metric::Ttft, 2),
     ("ITL p50", Metric::Itl, 0),
@@ -22,7 +23,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     }
     page.heading("Stages x scenarios x targets");
     let head = ["", "done/s", "ok"].into_iter().chain(COLUMNS.iter().map(|(title, ..)| *title));
-    let mut table = Table::new(head);
+    let mut table = Table::new(head.chain(["tokens/s"]));
     for cell in summary.results.cells.iter().filter(|cell| !cell.warmup) {
         table.row(row(cell, summary.metadata.targets.len() > 1));
     }
@@ -50,6 +51,7 @@ fn row(cell: &Group, with_target: bool) -> Vec<String> {
         format::share_of(cell.rates.success_rate),
     ];
     cells.extend(COLUMNS.iter().map(|(_, metric, q)| time(cell, *metric, &QUANTILES[*q])));
+    cells.push(load::tokens(cell).unwrap_or_default());
     cells
 }
 

@@ -4,9 +4,11 @@
 mod examples;
 mod exposition;
 mod formats;
+mod load_levels;
 mod policy;
 mod screens;
 mod server_timing;
+mod shards;
 mod support;
 mod tasks;
 mod texts;

@@ -6,8 +6,8 @@ use plimsoll_measure::{
 };
 use plimsoll_metrics::{
     InstrumentHealth, LoadModel, Reason, Recorder, RunInfo, RunMetadata, RunSummary, RunTimeline,
-    Snapshot, StageInfo, TargetInfo, TimeRecord, TimeSeries, TimelineGroup, TimelineInterval,
-    TimelineTimes, Validity,
+    ShardPart, ShardState, Snapshot, StageInfo, TargetInfo, TimeRecord, TimeSeries, TimelineGroup,
+    TimelineInterval, TimelineTimes, Validity,
 };
 use plimsoll_page::{Input, page};
 use plimsoll_versus::{
@@ -306,6 +306,29 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
     assert!(html.len() > 500_000, "all of it is there");
     // The bound is 5 MB; what opens at once is smaller.
     assert!(html.len() < 1_500_000, "{} bytes", html.len());
+}
+
+#[test]
+fn the_page_of_a_merged_run_has_its_shards_side_by_side_and_names_the_odd_one() {
+    let (mut summary, _) = run(1, 3, &["direct"], 40);
+    let page = |summary: &RunSummary| {
+        page(&Input { summary, timeline: None, exemplars: None, versus: None, server: &[] })
+    };
+    assert!(!page(&summary).contains("id=\"shards\""), "it was not divided");
+    let shard = |index: u32, p50_ms| ShardPart {
+        shard: format!("{index}/3"),
+        state: ShardState::Done,
+        scheduled: 900,
+        completed: 900,
+        p50_ms: Some(p50_ms),
+        ..ShardPart::default()
+    };
+    summary.shards = vec![shard(0, 5.0), shard(1, 20.0), shard(2, 5.5)];
+    let html = page(&summary);
+    let (_, section) = html.split_once("id=\"shards\"").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    assert_eq!(section.matches("<tr>").count(), 4, "{section}");
+    assert!(section.contains("shard 1/3 is unlike the others: p50 20.0ms"), "{section}");
 }
 
 #[test]
