@@ -54,10 +54,21 @@ fn the_quick_loop_and_the_parts_of_layers_have_the_labels_of_the_page() {
 }
 
 #[test]
-#[ignore = "takes two minutes"]
-fn the_other_suites_have_the_labels_of_the_page() {
-    assert_eq!(
-        find_labels(|command| !command.ends_with("quick") && !command.contains("stores")),
-        3
-    );
+fn the_baseline_has_the_labels_of_the_page() {
+    assert_eq!(find_labels(|command| command.ends_with("baseline")), 1);
+}
+
+#[test]
+fn the_first_layer_has_the_labels_of_the_page() {
+    assert_eq!(find_labels(|command| command.ends_with("--only 1")), 1);
+}
+
+#[test]
+fn the_policy_suite_has_the_labels_of_the_page() {
+    assert_eq!(find_labels(|command| command.ends_with("policy")), 1);
+}
+
+#[test]
+fn every_command_of_the_page_is_run() {
+    assert_eq!(excerpts().len(), 5);
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_runner::affinity::pin_current_thread;
 use plimsoll_runner::{ChildProcess, time};
 
@@ -43,6 +44,7 @@ pub(crate) struct Child {
     /// `None` in tests of what suites conclude.
     process: Option<ChildProcess>,
     address: String,
+    ready_after: Nanos,
 }
 
 impl Child {
@@ -65,13 +67,16 @@ impl Child {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         // Ctrl-C is for the suite: it must reach no child while requests are in flight.
         command.process_group(0);
+        let clock = MonotonicClock::start();
         let mut process = ChildProcess::spawn(&mut command).map_err(cannot)?;
         let lines = process.lines();
-        let mut child = Self { process: Some(process), address: String::new() };
+        let mut child =
+            Self { process: Some(process), address: String::new(), ready_after: Nanos::ZERO };
         child.wait_until_ready(lines).map_err(|why| {
             let what = spec.what.to_owned();
             SuiteError::NotReady { what, why: format!("{why}{}", last_lines(&spec.log)) }
         })?;
+        child.ready_after = clock.now().since(Moment::EPOCH);
         Ok(child)
     }
 
@@ -99,6 +104,11 @@ impl Child {
         &self.address
     }
 
+    /// From its start to its first answer, to 5 ms.
+    pub(crate) const fn ready_after(&self) -> Nanos {
+        self.ready_after
+    }
+
     /// Its process id.
     pub(crate) fn pid(&self) -> Option<Pid> {
         self.process.as_ref().map(ChildProcess::pid)
@@ -111,7 +121,7 @@ impl Child {
     /// A child that only has an address.
     #[cfg(test)]
     pub(crate) fn planned(address: &str) -> Self {
-        Self { process: None, address: address.to_owned() }
+        Self { process: None, address: address.to_owned(), ready_after: Nanos::ZERO }
     }
 }
 

@@ -16,7 +16,18 @@ pub(crate) struct HttpResponse {
 
 /// Gets `http://ADDRESS/PATH`, by HTTP/1.0, so that the body ends with the connection.
 pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<HttpResponse> {
-    let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n");
+    get_with(address, path, &[], timeout)
+}
+
+/// The same with further headers, `NAME: VALUE`.
+pub(crate) fn get_with(
+    address: &str,
+    path: &str,
+    headers: &[String],
+    timeout: Duration,
+) -> io::Result<HttpResponse> {
+    let headers: String = headers.iter().map(|header| header.clone() + "\r\n").collect();
+    let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\n");
     exchange(address, &head, timeout)
 }
 

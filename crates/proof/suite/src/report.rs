@@ -4,7 +4,7 @@ mod screen;
 mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
-use plimsoll_report::format::seconds;
+use plimsoll_report::format::{seconds, time};
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
@@ -392,7 +392,9 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
         line(name, value.clone());
     }
     for (index, command) in runner.commands.iter().enumerate() {
-        line(&format!("gateway {}", index + 1), command.clone());
+        let ready = time(command.ready_after.as_millis_f64());
+        let text = format!("{}; its first answer came {ready} after its start", command.command);
+        line(&format!("gateway {}", index + 1), text);
     }
     lines
 }
@@ -407,7 +409,6 @@ mod tests {
     use super::*;
     use crate::bound::Requirement;
     use crate::result::Figures;
-    use plimsoll_report::format::time;
 
     fn report(results: Vec<MeasurementResult>, bounds: Vec<BoundResult>) -> Report {
         Report {

@@ -26,6 +26,7 @@ use crate::target_routes::TriedRoute;
 
 pub(crate) use knees::Sought;
 pub(crate) use parts::Part;
+pub(crate) use processes::GatewayCommand;
 
 /// The state that all measurements of a suite share.
 pub(crate) struct SuiteRunner<'a> {
@@ -44,7 +45,7 @@ pub(crate) struct SuiteRunner<'a> {
     /// The gateway's description of its build.
     pub(crate) version: Option<String>,
     /// The commands of the gateways, for the report.
-    pub(crate) commands: Vec<String>,
+    pub(crate) commands: Vec<GatewayCommand>,
     /// The port of the first gateway of the suite.
     pub(crate) port: Option<u16>,
     /// The port of the reference gateway, where the user names none.

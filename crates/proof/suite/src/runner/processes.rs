@@ -3,11 +3,21 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use plimsoll_measure::Nanos;
+
 use super::SuiteRunner;
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;
 use crate::http_get::get;
 use crate::target::{Gateway, Provider};
+
+/// How a gateway was started.
+#[derive(Debug)]
+pub(crate) struct GatewayCommand {
+    pub(crate) command: String,
+    /// From its start to its first answer.
+    pub(crate) ready_after: Nanos,
+}
 
 impl SuiteRunner<'_> {
     /// Starts the mock provider.
@@ -24,9 +34,8 @@ impl SuiteRunner<'_> {
         sets: &[String],
         provider: Option<&Provider>,
     ) -> Result<Gateway, SuiteError> {
-        let listen = format!("127.0.0.1:{}", self.gateway_port()?);
-        let mut args: Vec<_> =
-            ["gateway", "--preset", preset, "--listen", &listen].map(str::to_owned).into();
+        let wanted = self.gateway_port()?;
+        let mut args: Vec<_> = ["gateway", "--preset", preset].map(str::to_owned).into();
         if let Some(provider) = provider {
             args.extend(["--upstream".to_owned(), provider.address().to_owned()]);
         }
@@ -35,16 +44,43 @@ impl SuiteRunner<'_> {
         for set in sets {
             args.extend(["--set".to_owned(), set.clone()]);
         }
-        let child = self.start("the reference gateway", self.cores.gateway, &args)?;
+        let (child, args) = self.start_gateway(&args, wanted)?;
         let port = child.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         self.port = self.port.or(port);
         let command = self.shown(&args, provider);
-        if !self.commands.contains(&command) {
-            self.commands.push(command);
+        if !self.commands.iter().any(|known| known.command == command) {
+            self.commands.push(GatewayCommand { command, ready_after: child.ready_after() });
         }
         let gateway = Gateway::reference(child, provider);
         self.ask_version(&gateway);
         Ok(gateway)
+    }
+
+    /// Starts a gateway at this port. The usual port of a suite may be taken by another suite after
+    /// it was found free: then the gateway takes any.
+    fn start_gateway(
+        &mut self,
+        args: &[String],
+        wanted: u16,
+    ) -> Result<(Child, Vec<String>), SuiteError> {
+        let at = |port: u16| {
+            let listen = ["--listen".to_owned(), format!("127.0.0.1:{port}")];
+            args.iter().cloned().chain(listen).collect::<Vec<_>>()
+        };
+        let what = "the reference gateway";
+        let first = self.start(what, self.cores.gateway, &at(wanted));
+        if first.is_err()
+            && wanted != 0
+            && self.options.port != Some(wanted)
+            && TcpListener::bind(("127.0.0.1", wanted)).is_err()
+        {
+            self.log(&format!(
+                "another program took port {wanted}, the usual one of this suite: the gateway takes a free one"
+            ));
+            let any = self.start(what, self.cores.gateway, &at(0))?;
+            return Ok((any, at(0)));
+        }
+        Ok((first?, at(wanted)))
     }
 
     /// The port of the next gateway: that of the user or of the suite if it is free, else any. The

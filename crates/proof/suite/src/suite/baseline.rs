@@ -188,6 +188,7 @@ fn table(results: &[MeasurementResult]) -> Table {
         "Max",
         "bytes",
         "gw CPU/req",
+        "gw memory",
         "gw core",
         "load core",
     ];
@@ -205,6 +206,7 @@ fn table(results: &[MeasurementResult]) -> Table {
             columns::time(result, |f| f.max_ms),
             columns::answer_bytes(result),
             columns::cpu(result),
+            columns::memory(result),
             columns::gateway_busy(result),
             columns::load_busy(result),
         ]);

@@ -22,6 +22,7 @@ pub(super) fn variants(what: &str) -> Table {
         "added CPU/req",
         "RPS",
         "gw CPU/req",
+        "gw memory",
         "p50",
         "p99",
         "gw core",
@@ -30,7 +31,10 @@ pub(super) fn variants(what: &str) -> Table {
 }
 
 /// A row of it; without `added`, that of the gateway without any variant.
-pub(super) fn variant(result: &MeasurementResult, added: Option<&ComparisonResult>) -> [String; 9] {
+pub(super) fn variant(
+    result: &MeasurementResult,
+    added: Option<&ComparisonResult>,
+) -> [String; 10] {
     let name = slug(&result.label);
     [
         label(result),
@@ -38,6 +42,7 @@ pub(super) fn variant(result: &MeasurementResult, added: Option<&ComparisonResul
         or_dash(added, |added| added.marked_cpu(&name)),
         throughput(result),
         cpu(result),
+        memory(result),
         time(result, |f| f.p50_ms),
         time(result, |f| f.p99_ms),
         gateway_busy(result),
@@ -112,6 +117,11 @@ pub(super) fn answer_bytes(result: &MeasurementResult) -> String {
 /// CPU time of the gateway per request.
 pub(super) fn cpu(result: &MeasurementResult) -> String {
     or_dash(result.shown().and_then(|figures| figures.gateway_cpu_us), time_us)
+}
+
+/// Resident memory of the gateway at the end of the measurement.
+pub(super) fn memory(result: &MeasurementResult) -> String {
+    or_dash(result.shown().and_then(|figures| figures.gateway_memory), bytes)
 }
 
 /// CPU use of the gateway's core.

@@ -4,6 +4,7 @@
 //! It follows the published three-layer benchmark.
 
 mod agent_layers;
+mod functional;
 mod gateway_layers;
 mod llm_layers;
 mod request_log;
@@ -23,6 +24,7 @@ use crate::result::Figures;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use agent_layers::AgentLayers;
+use functional::FunctionalChecks;
 use gateway_layers::{ALL_CHAT, ALL_LAYERS, FullStack, GatewayLayers};
 use llm_layers::LlmLayers;
 
@@ -33,6 +35,11 @@ const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let wants = wanted(runner.options);
+    let checks = if wants(LayerPart::Gateway) && runner.target().is_none() {
+        functional::check(runner)?
+    } else {
+        None
+    };
     let (gateway, stack) = if wants(LayerPart::Gateway) {
         (gateway_layers::measure(runner)?, gateway_layers::stack(runner)?)
     } else {
@@ -59,6 +66,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     };
     let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, agents, log and stores";
     let mut report = Report::begin("layers", title, runner);
+    report.sections.extend(checks.iter().map(FunctionalChecks::section));
     report.sections.extend(tables::gateway(&gateway));
     if !stack.results.is_empty() {
         report.sections.extend(tables::stack_added(&stack));
@@ -72,6 +80,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     if !ops.rows.is_empty() {
         report.sections.push(tables::store_ops(&ops));
     }
+    report.bounds.extend(checks.iter().map(FunctionalChecks::bound));
     report.bounds.extend(bounds(&gateway, &llm));
     report.bounds.extend(agents.bounds());
     report.bounds.extend(log.iter().flat_map(request_log::RequestLog::bounds));

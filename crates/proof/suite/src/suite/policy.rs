@@ -1,19 +1,21 @@
 //! The policy suite: a policy gateway at rising rates, cold and warm, with every policy decision
 //! compared with the expected one.
 
+mod ladder;
 mod tables;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary};
 use plimsoll_report::format::{digits, or_dash, percent, time};
 
+use self::ladder::Ladder;
 use super::certificate;
 use super::columns;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::finding::{self, Finding};
-use crate::measurement::{Length, LoadShape, Measurement};
+use crate::measurement::{Length, Measurement};
 use crate::report::Report;
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
@@ -35,9 +37,6 @@ const PROFILES: [Profile; 3] = [
     Profile { name: "hourly", rate: 50.0, seconds: 60, short_seconds: 6 },
     Profile { name: "capacity", rate: 100.0, seconds: 120, short_seconds: 14 },
 ];
-/// The ladder of rates, and its short form.
-const LADDER: &str = "@10:30s,@50:60s,@100:120s,@200:60s,@100..0:30s";
-const LADDER_SHORT: &str = "@10:2s,@50:3s,@100:4s,@200:6s,@100..0:2s";
 /// Requests that reach the model if the policy allows them.
 const WITH_LLM: &str = r#"http.body={"query": "{{prompt}}", "client_id": "load-test", "request_type": "llm_chat", "user_token": "load-test-token", "skip_llm": false}"#;
 /// Every violation is blocked, as in the published benchmark.
@@ -73,13 +72,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         let request = policy(runner, "burst", &target, &[]);
         runner.probe_limits(&request)?;
     }
-    if runner.target().is_some() {
-        if runner.options.targets.len() > 1 {
-            runner.skip("the ladder and the model", "only of the first target");
-        }
-        runner
-            .skip("cold runs", "the suite cannot start the target anew; only warm runs are shown");
-    }
+    skip_for_targets(runner);
     let provider = match runner.target() {
         Some(_) => None,
         None => Some(runner.provider(&[])?),
@@ -92,19 +85,21 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     }
     let others = other_topologies(runner);
     let gateway = start(runner, provider.as_ref(), &[])?;
-    let (ladder, steps) = ladder(runner, &gateway.target);
+    let ladder = Ladder::climb(runner, &gateway.target, "", &[]);
     let full = full(runner, &gateway.target);
     let mode = if runner.target().is_some() { "LLM on" } else { "LLM on, healthy provider" };
     let model = with_llm(runner, &gateway.target, mode);
     let unhealthy = unhealthy(runner)?;
-    let secure = secure(runner, provider.as_ref())?;
+    let (secure, secure_ladder) = secure(runner, provider.as_ref())?;
     let all = || pairs.iter().chain(&secure);
     let mut report = Report::begin("policy", title, runner);
     let warm = all().map(|pair| &pair.warm);
     let rows: Vec<_> = warm.chain(&others).chain([&full, &model]).collect();
     report.load_test = pairs.last().map(|pair| load_test(runner, &pair.warm)).unwrap_or_default();
     report.sections.push(tables::headline(&rows));
-    report.sections.push(tables::ladder(&ladder, &steps));
+    report
+        .sections
+        .extend([Some(&ladder), secure_ladder.as_ref()].into_iter().flatten().map(Ladder::section));
     if all().any(|pair| pair.cold.is_some()) {
         report.sections.push(tables::cold_and_warm(all()));
     }
@@ -119,11 +114,22 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     }
     report.findings.extend(of_full(&full));
     report.findings.extend(unhealthy.first().and_then(of_unhealthy));
-    report.bounds.extend(bounds(&full, &ladder));
+    report.bounds.extend(bounds(&full, &ladder.whole));
     let capacity = sizing::capacity("policy node, skip_llm=true", &[&full.result]);
     report.size("Nodes for a rate", vec![capacity], runner.options.size_for);
     report.references = tables::references();
     Ok(report.conclude())
+}
+
+/// Says what is not measured of the user's gateways.
+fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
+    if runner.target().is_none() {
+        return;
+    }
+    if runner.options.targets.len() > 1 {
+        runner.skip("the ladder and the model", "only of the first target");
+    }
+    runner.skip("cold runs", "the suite cannot start the target anew; only warm runs are shown");
 }
 
 /// Starts a gateway, or returns the user's.
@@ -264,49 +270,32 @@ fn row(
     topology: String,
     mode: &'static str,
 ) -> PolicyRow {
+    let topology = with_negotiated(topology, summary.as_ref());
     PolicyRow { topology, mode, rate, result, summary }
 }
 
-/// What the headline calls the way to the gateway, with the protocol that was spoken: HTTP/2 over
-/// TLS is offered alone, and every answer came over it.
+/// A way to the gateway with what its TLS handshakes agreed on; unchanged without TLS.
+fn with_negotiated(topology: String, summary: Option<&RunSummary>) -> String {
+    let targets = summary.into_iter().flat_map(|summary| &summary.metadata.targets);
+    let agreed: Vec<&str> =
+        targets.flat_map(|target| target.tls.keys()).map(String::as_str).collect();
+    if agreed.is_empty() { topology } else { format!("{topology}, {}", agreed.join(" and ")) }
+}
+
+/// What the headline calls the way to the gateway, with the protocol that is asked for.
 fn topology(runner: &SuiteRunner<'_>) -> String {
     runner.target().map_or_else(|| "loopback, HTTP/1.1".to_owned(), |target| topology_of(&target))
 }
 
 fn topology_of(target: &SuiteTarget) -> String {
     let protocol = match (target.base.starts_with("https:"), target.http2) {
-        (true, true) => "HTTP/2 by ALPN, TLS",
-        (true, false) => "HTTP/1.1, TLS",
+        (true, true) => "HTTP/2",
+        (true, false) => "HTTP/1.1",
         (false, true) => "HTTP/2, no TLS",
         (false, false) => "HTTP/1.1, no TLS",
     };
     let name = if target.name.is_empty() { "the target's" } else { &*target.name };
     format!("{name}, {protocol}")
-}
-
-/// Carries out the ladder as one run, with a row for each step.
-fn ladder(
-    runner: &mut SuiteRunner<'_>,
-    target: &SuiteTarget,
-) -> (MeasurementResult, Vec<(String, Figures, RunSummary)>) {
-    let stages = if runner.options.short { LADDER_SHORT } else { LADDER };
-    let label = format!("ladder {stages}");
-    let measurement = policy(runner, &label, target, &[]).stages(LoadShape::Rate(100.0), stages);
-    let (result, summary) = measure(runner, measurement);
-    let Some(summary) = summary else { return (result, Vec::new()) };
-    let steps = summary
-        .results
-        .by_stage
-        .iter()
-        .filter_map(|group| {
-            let time = summary.metadata.headline_time();
-            let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
-            let mut part = summary.clone();
-            part.results.total = group.clone();
-            Some((group.stage.clone().unwrap_or_default(), figures, part))
-        })
-        .collect();
-    (result, steps)
 }
 
 /// As many requests as the gateway takes: throughput, and whether policy decisions stay correct.
@@ -392,18 +381,19 @@ fn unhealthy_as_fast_as_it_goes(runner: &mut SuiteRunner<'_>, target: &SuiteTarg
     row(result, summary, "max".to_owned(), topology(runner), mode)
 }
 
-/// Every profile over HTTP/2 and TLS 1.3, cold and warm.
+/// Every profile over HTTP/2 and TLS, cold and warm, and the ladder.
 fn secure(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
-) -> Result<Vec<ColdWarm>, SuiteError> {
+) -> Result<(Vec<ColdWarm>, Option<Ladder>), SuiteError> {
     if runner.target().is_some() {
         runner.skip(
             "HTTP/2 with TLS 1.3 beside HTTP/1.1",
             "give an https:// target with --http2; the whole suite then runs over it",
         );
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
+    let sets = ["http_version=http2", "tls.insecure=true"];
     let tls = certificate::make(&runner.options.folder)?;
     let mut pairs = Vec::new();
     for profile in &PROFILES {
@@ -411,13 +401,17 @@ fn secure(
             break;
         }
         let gateway = start(runner, provider, std::slice::from_ref(&tls))?;
-        let sets = ["http_version=http2", "tls.insecure=true"];
-        let topology = "loopback, HTTP/2 (ALPN h2) + TLS 1.3".to_owned();
-        let way = Way { name: "HTTP/2 and TLS 1.3", topology, sets: &sets, cold: true };
+        let topology = "loopback, HTTP/2".to_owned();
+        let way = Way { name: "HTTP/2 and TLS", topology, sets: &sets, cold: true };
         let length = length_of(runner, profile);
         pairs.push(twice(runner, profile, &gateway.https(), way, length));
     }
-    Ok(pairs)
+    if runner.is_interrupted() {
+        return Ok((pairs, None));
+    }
+    let gateway = start(runner, provider, std::slice::from_ref(&tls))?;
+    let ladder = Ladder::climb(runner, &gateway.https(), "over HTTP/2", &sets);
+    Ok((pairs, Some(ladder)))
 }
 
 /// The three bands of the published benchmark, judged on the warm run at the highest rate: critical

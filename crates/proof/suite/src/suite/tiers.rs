@@ -202,6 +202,7 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
         "p99 at half",
         "TTFT p50",
         "gw CPU/req",
+        "gw memory",
         "Bottleneck, closed loop",
     ];
     let mut table = Table::new(heads);
@@ -217,6 +218,7 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
             of(|f| f.p99_ms),
             if tier.stream { of(|f| f.ttft_p50_ms) } else { DASH.to_owned() },
             columns::cpu(&tier.ceiling),
+            columns::memory(&tier.ceiling),
             columns::bottleneck(&tier.ceiling),
         ]);
     }

@@ -249,6 +249,7 @@ pub(super) fn agents(layers: &AgentLayers, clients: (u32, u32)) -> Section {
         "p99, half of it",
         "Errors",
         "gw CPU/req",
+        "gw memory",
         "Target",
     ]);
     for OperationResult { operation, store, few, many, half } in &layers.0 {
@@ -261,6 +262,7 @@ pub(super) fn agents(layers: &AgentLayers, clients: (u32, u32)) -> Section {
             figure(half.as_ref(), |f| f.p99_ms),
             number(half.as_ref(), |f| f.error_share, percent),
             or_dash(half.as_ref(), |half| columns::marked(half, &columns::cpu(half))),
+            or_dash(half.as_ref(), columns::memory),
             format!("< {}ms", operation.goal_ms),
         ]);
     }

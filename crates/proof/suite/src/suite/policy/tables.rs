@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_metrics::{BoundedFigure, Group, RunSummary};
-use plimsoll_report::format::{DASH, count, digits, figure, or_dash, percent, time};
+use plimsoll_report::format::{DASH, count, figure, or_dash, percent, time};
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
@@ -21,7 +21,7 @@ fn success(group: &Group) -> String {
     or_dash((all > 0).then(|| (ok + blocked) as f64 / all as f64), percent)
 }
 
-fn correctness(group: &Group) -> String {
+pub(super) fn correctness(group: &Group) -> String {
     or_dash(group.rates.policy_correctness, percent)
 }
 
@@ -63,51 +63,6 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
     Section::new("By rate, topology and mode (headline: warm)", table)
         .note("times are those of all responses, allowed and blocked: response times, and service times where it is as fast as it goes; arrivals are evenly spaced. HTTP success: 2xx or 403; achieved: answers with the expected policy decision per second; policy correctness: the share of answered requests with the policy decision that the scenario expects")
         .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
-}
-
-pub(super) fn ladder(
-    whole: &MeasurementResult,
-    steps: &[(String, Figures, RunSummary)],
-) -> Section {
-    let heads = [
-        "Step",
-        "planned/s",
-        "achieved/s",
-        "P50",
-        "P95",
-        "P99",
-        "Max",
-        "success",
-        "blocked",
-        "errors",
-        "correctness",
-    ];
-    let mut table = Table::new(heads);
-    for (name, figures, part) in steps {
-        let total = &part.results.total;
-        table.row([
-            format!("{}{name}", step_marker(whole, figures)),
-            or_dash(total.rates.planned_rate_per_s, digits),
-            columns::per_s(figures.requests_per_s),
-            figure(figures.p50_ms),
-            figure(figures.p95_ms),
-            figure(figures.p99_ms),
-            figure(figures.max_ms),
-            count(total.counters.completed),
-            count(total.counters.blocked),
-            count(figures.errors),
-            correctness(total),
-        ]);
-    }
-    Section::new("The ladder: a warm-up of the gateway, rising rates, and down again", table).note(
-        "the steps are planned arrivals per second; the published script has them as virtual users",
-    )
-}
-
-/// The mark of a step: that of its run, or that of its own errors.
-fn step_marker(whole: &MeasurementResult, step: &Figures) -> &'static str {
-    let gated = step.gated(whole.error_gate).is_some();
-    if gated && !whole.is_invalid() { "[ERRORS] " } else { whole.marker() }
 }
 
 pub(super) fn cold_and_warm<'a>(pairs: impl Iterator<Item = &'a ColdWarm>) -> Section {

@@ -1,0 +1,182 @@
+//! Functional checks before the load: each layer does what it should, or its cost means nothing.
+
+use std::io;
+use std::time::Duration;
+
+use plimsoll_measure::CacheState;
+use plimsoll_report::format::digits;
+use plimsoll_report::table::Table;
+use plimsoll_runner::time;
+
+use super::gateway_layers::audit;
+use super::{KEY, TENANT};
+use crate::bound::{BoundResult, Requirement};
+use crate::error::SuiteError;
+use crate::http_get::{HttpResponse, get_with, post};
+use crate::report::Section;
+use crate::runner::SuiteRunner;
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The log is written in batches.
+const LOG_TIMEOUT: Duration = Duration::from_secs(3);
+const LOG_POLL: Duration = Duration::from_millis(50);
+
+/// Requests of a tenant that the gateway of these checks allows.
+const LIMIT: usize = 20;
+/// What the scrubber must not let through.
+const PRIVATE: &str = "anna.keller@example.com";
+const CHAT: &str = r#"{"model":"mock-fast","temperature":0,"messages":[{"role":"user","content":"What is two and two?"}]}"#;
+
+/// The checks, in the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct FunctionalChecks(Vec<Check>);
+
+/// What a layer should do, and whether it did.
+#[derive(Debug)]
+struct Check {
+    layer: &'static str,
+    should: &'static str,
+    /// What came instead; `None` if it did what it should.
+    instead: Option<String>,
+}
+
+/// Sends single requests to a gateway with all layers on; `None` if it cannot be reached.
+pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<Option<FunctionalChecks>, SuiteError> {
+    let file = "functional.jsonl";
+    let provider = runner.provider(&[])?;
+    let limit = format!(
+        "rate_limits=[{{per: tenant, requests: {LIMIT}, window: 60s, algorithm: sliding}}]"
+    );
+    let body = format!(r#"routes.0.respond.body='{{"contact":"{PRIVATE}"}}'"#);
+    let sets = [limit, body, audit(runner, file)];
+    let gateway = runner.gateway("layers", &sets, Some(&provider))?;
+    let Some(address) = gateway.address().map(str::to_owned) else { return Ok(None) };
+    let log = runner.options.folder.join(file);
+    let found = Checks { address, sent: 0, found: Vec::new() }.make(&log);
+    // It has a row for each of a few requests.
+    let _ = std::fs::remove_file(&log);
+    Ok(found.ok().map(FunctionalChecks))
+}
+
+/// The checks while they are made.
+struct Checks {
+    address: String,
+    sent: usize,
+    found: Vec<Check>,
+}
+
+impl Checks {
+    fn make(mut self, log: &std::path::Path) -> io::Result<Vec<Check>> {
+        let without = self.get("/", &[])?;
+        self.note("key auth", "401 without a key", without.status == 401, status(&without));
+        let other = [("apikey", "other-test-key"), ("x-tenant-id", "wholesale")];
+        let other = self.get("/", &other)?;
+        let should = "403 for a consumer that the route does not list";
+        self.note("consumer restriction", should, other.status == 403, status(&other));
+        let own = self.get("/", &[KEY, TENANT])?;
+        self.note("key auth", "200 with the key", own.status == 200, status(&own));
+        let has_id = own.headers.iter().any(|(name, id)| name == "x-request-id" && !id.is_empty());
+        self.note("request id", "x-request-id in the answer", has_id, "no such header".to_owned());
+        let leaks = own.body.contains(PRIVATE) || !own.body.contains("contact");
+        let should = "an address of mail in the answer is hidden, the rest is not";
+        self.note("response PII scrub", should, !leaks, own.body);
+        let counts = self.get("/metrics", &[])?;
+        let counted = counts.body.lines().any(is_counted);
+        self.note("Prometheus", "answered requests are counted", counted, status(&counts));
+        let (first, second) = (self.chat()?, self.chat()?);
+        let hit = second.status == 200 && is_hit(&second) && !is_hit(&first);
+        self.note("cache", "the same chat again is a hit", hit, status(&second));
+        let rows = time::poll(LOG_TIMEOUT, LOG_POLL, || {
+            Some(rows_of(log)).filter(|rows| *rows >= self.sent)
+        });
+        let (sent, rows) = (self.sent, rows.unwrap_or_else(|| rows_of(log)));
+        let instead = format!("{rows} rows of {sent} requests");
+        self.note("request log", "a row for each of these requests", rows >= sent, instead);
+        self.exhaust()?;
+        Ok(self.found)
+    }
+
+    /// More requests than the tenant may make.
+    fn exhaust(&mut self) -> io::Result<()> {
+        let mut last = HttpResponse::default();
+        for _ in 0..=LIMIT {
+            last = self.get("/", &[KEY, TENANT])?;
+            if last.status == 429 {
+                break;
+            }
+        }
+        let should = "429 once the tenant's limit is reached";
+        self.note("tenant rate limit", should, last.status == 429, status(&last));
+        Ok(())
+    }
+
+    fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> io::Result<HttpResponse> {
+        self.sent += 1;
+        get_with(&self.address, path, &lines(headers), TIMEOUT)
+    }
+
+    fn chat(&mut self) -> io::Result<HttpResponse> {
+        self.sent += 1;
+        post(&self.address, "/v1/chat/completions", &lines(&[KEY, TENANT]), CHAT, TIMEOUT)
+    }
+
+    fn note(&mut self, layer: &'static str, should: &'static str, did: bool, instead: String) {
+        self.found.push(Check { layer, should, instead: (!did).then_some(instead) });
+    }
+}
+
+fn lines(headers: &[(&str, &str)]) -> Vec<String> {
+    headers.iter().map(|(name, value): &(&str, &str)| format!("{name}: {value}")).collect()
+}
+
+fn status(response: &HttpResponse) -> String {
+    format!("the answer is {}", response.status)
+}
+
+fn is_hit(response: &HttpResponse) -> bool {
+    let states = response.headers.iter().filter(|(name, _)| name.contains("cache"));
+    states
+        .clone()
+        .any(|(_, value)| CacheState::from_words(value.as_bytes()) == Some(CacheState::Hit))
+}
+
+/// Whether a line of the metrics counts requests with the status 200.
+fn is_counted(line: &str) -> bool {
+    let value = line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok());
+    line.contains("requests") && line.contains("200") && value.is_some_and(|value| value > 0.0)
+}
+
+fn rows_of(log: &std::path::Path) -> usize {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count()
+}
+
+impl FunctionalChecks {
+    fn passed(&self) -> usize {
+        self.0.iter().filter(|check| check.instead.is_none()).count()
+    }
+
+    pub(super) fn section(&self) -> Section {
+        let mut table = Table::new(["Layer", "should", "did"]);
+        for Check { layer, should, instead } in &self.0 {
+            let did = instead
+                .clone()
+                .map_or_else(|| "yes".to_owned(), |instead| format!("NO: {instead}"));
+            table.row([(*layer).to_owned(), (*should).to_owned(), did]);
+        }
+        let title =
+            format!("Functional checks before the load: {} of {}", self.passed(), self.0.len());
+        Section::new(&title, table)
+            .note("single requests to a gateway with every layer on, started for them alone")
+    }
+
+    /// The cost of a layer that does not do its work is no cost of it.
+    pub(super) fn bound(&self) -> BoundResult {
+        let failed = (self.0.len() - self.passed()) as f64;
+        BoundResult::value(
+            "functional checks that a layer did not pass",
+            Some(failed),
+            Requirement::at_most(0.0, digits),
+        )
+    }
+}
