@@ -307,7 +307,7 @@ impl ScreenFlags {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ProgressFlags {
-    /// What stderr shows while the load goes on
+    /// Progress display on stderr
     #[arg(long, value_enum, default_value_t)]
     ui: UiFlag,
     /// Do not show progress on stderr

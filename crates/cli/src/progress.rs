@@ -1,4 +1,4 @@
-//! What stderr shows while something goes on: the live view, a bar, lines, or nothing.
+//! The progress display on stderr: the live view, a bar, lines, or nothing.
 //!
 //! One mechanism for all commands: [`StatusOutput`] prints messages, [`ProgressView`] shows a run
 //! from its snapshots, and [`Steps`] shows whatever else takes long.

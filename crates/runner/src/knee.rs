@@ -42,7 +42,7 @@ pub enum ProbeError {
 pub struct Prober<'p> {
     /// The plan, whose stages are replaced.
     pub plan: &'p Plan,
-    /// What each request must keep.
+    /// The objective of a request.
     pub objective: &'p Objective,
     /// What the load is counted in.
     pub load: Load,

@@ -21,7 +21,7 @@ class UsageError(PlimsollError, ValueError):
 
 
 class RunError(PlimsollError, RuntimeError):
-    """The command could not be carried out: nothing listens there, the key is wrong, the folder cannot be written."""
+    """The command could not be carried out: nothing listens on that address, the key is wrong, the folder cannot be written."""
 
 
 class CheckFailed(PlimsollError, AssertionError):

@@ -67,7 +67,7 @@ pub(crate) struct Flags {
     /// Print how each table and heading was understood, and what was not read
     #[arg(long)]
     understood: bool,
-    /// Exit with 1 also for what cannot be told
+    /// Exit with 1 also for what is undecided
     #[arg(long)]
     strict: bool,
     /// Write the findings as JSON; `-` is stdout, without the text

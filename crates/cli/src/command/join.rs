@@ -114,7 +114,7 @@ struct Output {
 enum Place {
     /// By the target: it has every request
     Gateway,
-    /// By what is behind it: it has no request that the target answered by itself
+    /// By the upstream: it has no request that the target answered by itself
     Upstream,
 }
 

@@ -56,8 +56,8 @@ pub(crate) struct Flags {
     /// Profile file, or name of a built-in profile; its stages are not used
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
-    /// A target [default: the profile's]. Of several each has a name; and if needed its `key` (name
-    /// of a variable), `model` and `protocol`
+    /// A target [default: the profile's]. Repeat for several targets; give each a name, and a `key`
+    /// (name of a variable), `model` and `protocol` if it needs one
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
@@ -84,7 +84,8 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 struct SearchFlags {
-    /// What each request must keep, and the share of requests that must, like `ttft<500ms : 99%`
+    /// The objective of a request, and the share of requests that must meet it, like
+    /// `ttft<500ms : 99%`
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Objective,
     /// The lowest load: requests per second, or users with --users [default: 10, or 1]

@@ -138,7 +138,7 @@ fn profile_of(named: &str) -> Result<String> {
         return Ok(stored.display().to_string());
     }
     let why = format!(
-        "{named} is no profile, and beside it is no {}: `plimsoll run` writes it since version 0.2.0, when a run has ended; give the profile that was run",
+        "{named} is neither a profile nor the folder of a run that ended (it has no {}); give the profile that was run",
         file::PROFILE
     );
     Err(UsageError(why).into())

@@ -55,7 +55,7 @@ pub(crate) enum SuiteCommand {
     ///
     /// Of 400 arrivals per second (100 at your gateway) 40 % are chats, 30 % calls of a tool over
     /// MCP, 20 % messages to an agent over A2A, and 10 % requests for approval. Then every chat,
-    /// call and message goes both ways, through the gateway and to what is behind it. With a
+    /// call and message goes both ways, through the gateway and directly to the upstream. With a
     /// redis-server on the PATH, and a build that has Redis, all of it is repeated with Redis. Your
     /// gateway needs a tool `echo` with the argument `text` at /mcp, and an agent at /a2a.
     #[command(after_help = AFTER)]

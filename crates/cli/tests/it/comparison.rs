@@ -78,7 +78,8 @@ fn invalid_comparison() -> Result<(), String> {
         return Err(shown);
     }
     assert!(shown.contains("CONTROL DIFFERS") && shown.contains("Nothing is said"), "{shown}");
-    for text in ["a is slower", "a is faster", "more often than", "more CPU", "Said at 5 %"] {
+    for text in ["a is slower", "a is faster", "more often than", "more CPU", "Significant at 5 %"]
+    {
         assert!(!shown.contains(text), "{text}: {shown}");
     }
     let figures = file(&fixture, "metrics.prom");

@@ -67,7 +67,7 @@ fn a_missing_path_is_loaded_and_reported_but_a_dead_target_is_not() {
     assert!(total.counters.rejected > 0 && total.statuses.contains_key(&404));
     let output =
         fixture.plimsoll(&[&["http", "http://127.0.0.1:1/"], &load[..]].concat()).expect(3);
-    assert!(output.stderr.contains("nothing listens there"), "{}", output.stderr);
+    assert!(output.stderr.contains("nothing listens on that address"), "{}", output.stderr);
 }
 
 #[test]

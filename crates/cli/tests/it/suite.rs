@@ -123,7 +123,7 @@ fn a_mixed_day_has_every_kind_and_its_counts_are_those_of_the_mock() {
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "A mixed day, memory: 400/s in all",
-        "What each kind adds: each target against what is behind it",
+        "What each kind adds: each target against the upstream",
         "Approvals are the gateway's own work",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{}", output.stdout);
@@ -156,7 +156,7 @@ fn a_mixed_day_has_every_kind_and_its_counts_are_those_of_the_mock() {
     assert_eq!(children(&fixture), 0);
 }
 
-/// The user's gateway, and what is behind it; the truth is the log of the mock.
+/// The user's gateway and its upstream; the truth is the log of the mock.
 #[test]
 fn a_gateway_with_tools_and_agents_has_its_mixed_day_as_a_target() {
     let fixture = Fixture::with("{log: memory}");
@@ -207,7 +207,7 @@ fn a_kind_that_a_target_lacks_is_left_out_and_nothing_at_a_port_is_an_error() {
     let nobody = ["--target", "http://127.0.0.1:1", "--out", "nobody"];
     let output = suite(&fixture, "agents", &nobody).expect(3);
     let output = format!("{}{}", output.stdout, output.stderr);
-    assert!(output.contains("nothing listens there"), "{output}");
+    assert!(output.contains("nothing listens on that address"), "{output}");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in
-        ["What each tier adds: each target against what is behind it", "128/128: no cost is given"]
+        ["What each tier adds: each target against the upstream", "128/128: no cost is given"]
     {
         assert!(text.contains(part), "{part} is not in {}", output.stdout);
     }
@@ -345,7 +345,7 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
     let fixture = Fixture::with(FAST);
     for (args, code, part) in [
         (&["--target", "nonsense"][..], 2, "has no scheme"),
-        (&["--target", "http://127.0.0.1:1"], 3, "nothing listens there"),
+        (&["--target", "http://127.0.0.1:1"], 3, "nothing listens on that address"),
         (&["--size-for", "0"], 2, "--size-for"),
         (&["--key", "x"], 2, "--target"),
         (&["--direct", "http://127.0.0.1:1"], 2, "--target"),

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// Reads an object. `serde` alone would also read an array, by the positions of its elements.
 ///
 /// # Errors
-/// What is wrong with the text; a member that is there twice is wrong, too.
+/// What is wrong with the text; a member that appears twice is wrong, too.
 pub fn read_object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, String> {
     if !is_object(json) {
         return Err("it is not an object".to_owned());

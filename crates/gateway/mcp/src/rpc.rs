@@ -185,7 +185,7 @@ pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> 
     }
     serde_json::from_str(body).map_err(|error| {
         malformed(match error.classify() {
-            Category::Data => invalid_request("a member is there twice"),
+            Category::Data => invalid_request("a member appears twice"),
             _ => RpcError::new(PARSE_ERROR, format!("Parse error: {error}")),
         })
     })

@@ -23,7 +23,7 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<(usize, Vec<String>)>,
     /// The tool whose output it is.
     pub(crate) tool: Option<Tool>,
-    /// Its columns cannot be told.
+    /// Its columns are unknown.
     pub(crate) broken: bool,
 }
 

@@ -94,7 +94,7 @@ pub struct NotRead {
 }
 
 impl Report {
-    /// Whether anything is impossible or contradicted; with `strict`, also what cannot be told.
+    /// Whether anything is impossible or contradicted; with `strict`, also what is undecided.
     pub fn has_findings(&self, strict: bool) -> bool {
         self.findings.iter().any(|finding| strict || finding.level != Level::CannotTell)
     }

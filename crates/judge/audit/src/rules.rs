@@ -49,7 +49,7 @@ fn records(reading: &Reading) -> impl Iterator<Item = &Record> {
     reading.tables.iter().flat_map(|table| &table.records)
 }
 
-/// A finding at a figure. What rests on a guess about a heading cannot be told.
+/// A finding at a figure. What rests on a guess about a heading is undecided.
 fn at(value: &Value, others: &[&Value], level: Level, rule: &'static str) -> Finding {
     let sure = value.sure && others.iter().all(|other| other.sure);
     let all = std::iter::once(&value).chain(others);

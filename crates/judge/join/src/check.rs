@@ -89,7 +89,7 @@ pub(crate) fn matches(
         )
     });
     let remedy = if joiner.map.entry(Field::Text).is_some() {
-        "A gateway that forwards no id hides it from what is behind it. Then the prompt must carry \
+        "A gateway that forwards no id hides it from the upstream. Then the prompt must carry \
          it (`cache_mode: bust` in the profile), and the log its beginning (`log_text: true` of \
          the mock)"
     } else {

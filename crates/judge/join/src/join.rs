@@ -204,10 +204,8 @@ fn notes(joiner: &Joiner<'_, '_>) -> Vec<String> {
         }
     }
     if joiner.map.log_of == LogOf::Upstream {
-        notes.push(
-            "the log is of what is behind the target: `outside` is all that is in front of it"
-                .to_owned(),
-        );
+        notes
+            .push("the log is of the upstream: `outside` is all that is in front of it".to_owned());
     }
     if books.foreign > 0 {
         notes.push(

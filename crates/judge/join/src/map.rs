@@ -104,7 +104,7 @@ pub enum LogOf {
     /// The target itself: every request of the run belongs into it.
     #[default]
     Gateway,
-    /// What is behind the target: it sees no request that the target answers by itself.
+    /// The upstream: it sees no request that the target answers by itself.
     Upstream,
 }
 

@@ -293,7 +293,7 @@ impl Run {
         self.add_stated(row, index)?;
         self.requests.push(request);
         self.ids.push_str(&row.request_id);
-        // What is behind the gateway may know the id that was sent, in the header or the prompt.
+        // The upstream may know the id that was sent, in the header or the prompt.
         self.table.insert(IdHash::of(&row.request_id), index);
         Ok(())
     }

@@ -58,7 +58,7 @@ fn headline(join: &Join) -> String {
 fn books(books: &Books) -> String {
     let others = [
         (books.retried, "matched by several rows, because they were tried again"),
-        (books.kept, "answered before they came to what is behind the target"),
+        (books.kept, "answered by the gateway itself, without the upstream"),
         (books.unanswered, "without an answer and not in the log: they may not have arrived"),
         (books.unnamed, "without a row, and without an id header that is theirs alone"),
         (books.in_flight, "in flight at the end of the run, and not in the log"),

@@ -45,7 +45,7 @@ pub enum State {
     Kept,
     /// It was missed: none of the interval keeps it.
     Missed,
-    /// It cannot be told: the interval spans the objective.
+    /// Unclear: the interval spans the objective.
     Unclear,
     /// The generator could not keep up, so the probe shows nothing.
     Invalid,

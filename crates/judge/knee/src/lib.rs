@@ -1,6 +1,6 @@
 //! The knee of a target: the highest load at which enough requests keep an objective.
 //!
-//! - [`Objective`]: what each request must keep, and the share of requests that must
+//! - [`Objective`]: the objective of a request, and the share of requests that must meet it
 //! - [`Search`]: which load to try next; it knows no sockets and no clock
 //! - [`Found`], [`Probe`]: its result
 //! - [`in_turns`]: several searches, probe by probe

@@ -1,4 +1,4 @@
-//! What each request must keep, and the share of requests that must.
+//! The objective of a request, and the share of requests that must meet it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -145,7 +145,7 @@ impl KneeReport {
         if let Some(names) =
             names(&|knee: &TargetKnee| matches!(knee.knee.kind, Kind::Unstable | Kind::Unknown))
         {
-            return (Tone::Unsure, format!("INCONCLUSIVE: the knee cannot be told of {names}"));
+            return (Tone::Unsure, format!("INCONCLUSIVE: the knee is unknown for {names}"));
         }
         (Tone::Good, format!("FOUND: the knees of {count} targets"))
     }
@@ -161,9 +161,9 @@ impl TargetKnee {
             Kind::Interval => format!("knee at {} {between}", text(found.load)),
             Kind::Bracket => format!("knee between {} and {}", text(found.low), text(found.high)),
             Kind::AtLeast => format!("knee at {} or more", text(found.low)),
-            Kind::NotEven => format!("knee below {}", text(found.high)),
+            Kind::NotEven => format!("the objective is not met even at {}", text(found.high)),
             Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
-            Kind::Unknown => "the knee cannot be told".to_owned(),
+            Kind::Unknown => "the knee is unknown".to_owned(),
         }
     }
 

@@ -91,11 +91,11 @@ fn time(difference: &Difference) -> Option<Tested> {
         beyond_generator: difference.is_beyond_generator(),
         holds: format!("{target} is {word} than {reference} in {figure}, by {by}"),
         open: if difference.is_beyond_generator() {
-            format!("{target} and {reference} cannot be told apart in {figure}")
+            format!("{target} and {reference} do not differ significantly in {figure}")
         } else {
             let part = format::time(difference.generator_ns.unwrap_or_default() / 1e6);
             format!(
-                "{target} and {reference} cannot be told apart in {figure}: up to {part} of the \
+                "{target} and {reference} do not differ significantly in {figure}: up to {part} of the \
                  difference may be the generator's"
             )
         },
@@ -144,7 +144,7 @@ fn cpu(cpu: &CpuDifference) -> Option<Tested> {
         p: cpu.p?,
         beyond_generator: true,
         holds: format!("{target} takes {word} CPU per request than {reference}, by {by}"),
-        open: format!("{target} and {reference} cannot be told apart in CPU per request"),
+        open: format!("{target} and {reference} do not differ significantly in CPU per request"),
     })
 }
 

@@ -37,10 +37,10 @@ fn failures(pairs: u64, looks: Looks) -> String {
     let turns = format::count(pairs);
     match failures_one_in(pairs, looks) {
         Some(one_in) => format!(
-            "with {turns} blocks, one failure in {} turns can be seen (80 %), rarer ones cannot",
+            "failures rarer than 1 in {} may go unnoticed ({turns} blocks, 80 %)",
             format::digits(one_in)
         ),
-        None => format!("with {turns} blocks, no difference in failures can be seen"),
+        None => format!("{turns} blocks are too few to see a difference in failures"),
     }
 }
 

@@ -37,7 +37,7 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
             schema: SCHEMA.to_owned(),
             run,
             answer: Answer::CannotBeTold,
-            sentence: format!("cannot be told: {nothing}"),
+            sentence: format!("unknown: {nothing}"),
             saturated: Vec::new(),
             missing: Vec::new(),
             load: None,
@@ -255,7 +255,12 @@ impl Case {
             format!("the {name} limits at {}: {main}", self.at())
         } else {
             let sent = rate(Some(self.load.sent_per_s));
-            format!("the {name} spoils the run, of which {sent}/s were sent: {main}")
+            let who = if found.suspect == Suspect::Generator {
+                "Plimsoll itself".to_owned()
+            } else {
+                format!("the {name}")
+            };
+            format!("{who} limited this run at {sent}/s sent: {main}")
         };
         let (saturated, missing) = (vec![found.suspect], Vec::new());
         Verdict { answer, sentence, saturated, missing }
@@ -375,7 +380,7 @@ impl Case {
 fn unknown(words: &str, missing: Vec<String>) -> Verdict {
     Verdict {
         answer: Answer::CannotBeTold,
-        sentence: format!("cannot be told: {words}"),
+        sentence: format!("unknown: {words}"),
         saturated: Vec::new(),
         missing,
     }

@@ -11,7 +11,7 @@
 //! - [`Why::bottleneck`]: the line in every report
 //!
 //! A suspect is named only where it is at a limit of its own, and the load at its limit too. Where
-//! two are, or where nobody watched the one that could be, the answer is that it cannot be told.
+//! two are, or where nobody watched the one that could be, the answer is unknown.
 
 mod answer;
 mod generator;

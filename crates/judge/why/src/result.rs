@@ -18,7 +18,7 @@ pub struct Why {
     pub answer: Answer,
     /// The answer in a sentence, with its main figure.
     pub sentence: String,
-    /// The suspects at their limits; several if they cannot be told apart.
+    /// The suspects at their limits; several if they cannot be separated.
     pub saturated: Vec<Suspect>,
     /// What would tell more, where something is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -430,7 +430,7 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
     match class {
         ErrorClass::Dns => (true, "check the host name in --target"),
         ErrorClass::ConnectRefused => {
-            (true, "nothing listens there: start the target, or correct --target")
+            (true, "nothing listens on that address: start the target, or correct --target")
         }
         ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
             (true, "check --target and the network route to it")

@@ -53,7 +53,7 @@ pub enum MergeError {
         values: Box<[String; 2]>,
     },
     /// The same shard was given twice.
-    #[error("shard {shard} is there twice: {} and {}; leave one of them out", folders[0].display(), folders[1].display())]
+    #[error("shard {shard} appears twice: {} and {}; leave one of them out", folders[0].display(), folders[1].display())]
     Twice {
         /// Which part, `k/n`.
         shard: String,

@@ -106,7 +106,7 @@ pub struct TargetInfo {
     pub url: String,
     /// Model asked for; empty for plain HTTP.
     pub model: String,
-    /// Of a comparison: whether it reaches what is behind the gateway without it.
+    /// Of a comparison: whether it reaches the upstream without the gateway.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
     /// The target's `Server` header, if it sent one.

@@ -64,7 +64,7 @@ pub struct TimelineInterval {
     /// ended in it; left out if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_lag_ms: Option<Lag>,
-    /// Seconds of it in which a worker did not look at its sockets: of the windows that
+    /// Seconds of it in which Plimsoll was paused: of the windows that
     /// `summary.json` lists in `health.disturbed_windows`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disturbed_s: f64,

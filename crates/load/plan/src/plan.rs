@@ -56,7 +56,7 @@ pub struct Target {
     pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
-    /// Of a comparison: whether it reaches what is behind the gateway without it. It changes
+    /// Of a comparison: whether it reaches the upstream without the gateway. It changes
     /// nothing that is sent, and so is no part of the plan's hash.
     #[serde(skip)]
     pub direct: bool,

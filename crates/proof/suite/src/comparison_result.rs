@@ -162,7 +162,7 @@ impl ComparisonResult {
         if cell == DASH { cell } else { format!("{}{cell}", self.marker()) }
     }
 
-    /// The sentences that were tested and hold, together at 5 %; which targets cannot be told
+    /// The sentences that were tested and hold, together at 5 %; which targets do not differ
     /// apart; of which nothing is said, with the reason; and what a reader must know.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let Some(versus) = &self.versus else { return Vec::new() };

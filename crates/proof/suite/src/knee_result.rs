@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct KneeResult {
     /// Its name in the report, with the target where there are several.
     pub label: String,
-    /// What each request must keep, and the share of requests that must.
+    /// The objective of a request, and the share of requests that must meet it.
     pub objective: String,
     /// Seconds that it could take, its confirmation included.
     pub budget_s: f64,
@@ -38,7 +38,7 @@ impl KneeResult {
             }
             Kind::AtLeast => format!("{} is kept at {cell}/s{why}", self.objective),
             Kind::NotEven => format!("{} is only kept at {cell}/s, if at all", self.objective),
-            Kind::Unstable | Kind::Unknown => format!("the knee cannot be told{why}"),
+            Kind::Unstable | Kind::Unknown => format!("the knee is unknown{why}"),
         }
     }
 

@@ -86,7 +86,7 @@ pub struct SuiteOptions {
     pub exe: PathBuf,
     /// The user's gateways, in place of the reference gateway.
     pub targets: Vec<ExternalTarget>,
-    /// What is behind them, which they are measured against.
+    /// The upstream, which they are measured against.
     pub direct: Option<ExternalTarget>,
     /// Short measurements: the whole suite within three minutes or so on two cores.
     pub short: bool,

@@ -139,7 +139,7 @@ impl<'a> SuiteRunner<'a> {
             .collect()
     }
 
-    /// What is behind the user's gateways, if the user says so.
+    /// The upstream of the user's gateways, if the user says so.
     pub(crate) fn direct(&self) -> Option<SuiteTarget> {
         let direct = self.options.direct.as_ref()?;
         Some(SuiteTarget { name: DIRECT.to_owned(), ..external(direct) })

@@ -2,7 +2,7 @@
 
 use crate::child::Child;
 
-/// The name of what is behind the gateways.
+/// The name of the upstream.
 pub(crate) const DIRECT: &str = "direct";
 
 /// The destination of a load, and the processes whose CPU time is measured.

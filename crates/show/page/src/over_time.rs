@@ -91,6 +91,6 @@ pub(crate) fn legend(timeline: &RunTimeline, stalls: bool) -> Vec<(String, Strin
     add(timeline.stages.iter().any(|stage| stage.warmup), "warm", "warm-up");
     let any = |is: fn(&TimelineInterval) -> bool| stalls && timeline.intervals.iter().any(is);
     add(any(targets_stood), "still", "requests sent, none ended");
-    add(any(generator_stood), "own", "Plimsoll stood still");
+    add(any(generator_stood), "own", "Plimsoll was paused");
     entries
 }

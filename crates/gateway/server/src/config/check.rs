@@ -94,7 +94,7 @@ impl Check {
             let belongs = matches!(handler, Handler::Agents(route) if route.belongs_to_somebody());
             self.require(
                 !(asks && belongs && covers(&spec.open, path)),
-                &format!("open: it covers `{path}`, but what is there belongs to who asks"),
+                &format!("open: `{path}` needs an authenticated caller"),
             );
             if spec.admin.listen.is_none() || !is_apart(&handler) {
                 self.keep(router.add(builtin_route(spec, path, handler)));

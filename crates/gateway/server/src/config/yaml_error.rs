@@ -31,7 +31,7 @@ fn message_of(error: &Error) -> String {
         Error::SerdeInvalidLength { expected, .. } => format!("wrong length, expected {expected}"),
         Error::InvalidScalar { ty, .. } => format!("wrong type, expected {ty}"),
         Error::DuplicateMappingKey { key, .. } => {
-            format!("the key{} is there twice", key.as_deref().map(quoted).unwrap_or_default())
+            format!("the key{} appears twice", key.as_deref().map(quoted).unwrap_or_default())
         }
         Error::Unexpected { expected, .. } => format!("expected {expected}"),
         Error::Eof { .. } => "the text ends too early".to_owned(),

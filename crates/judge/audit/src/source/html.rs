@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// Columns below cells that span several cannot be told apart: the table is not read.
+    /// Columns below cells that span several cannot be separated: the table is not read.
     fn cells_that_span(&mut self, tag: &StartTag<usize>, document: &mut Document) {
         let spans =
             |name: &&[u8]| tag.attributes.get(*name).is_some_and(|value| value.as_slice() != b"1");

@@ -69,7 +69,7 @@ pub(super) fn scope(versus: &Versus) -> String {
         0 | 1 => "in this window".to_owned(),
         rounds => format!("over {rounds} rounds"),
     };
-    format!("Said at 5 % over {tested}, {scope}:")
+    format!("Significant at 5 % ({tested}), {scope}:")
 }
 
 /// With many targets there are more sentences than anyone reads: then those on the headline figure

@@ -122,8 +122,8 @@ fn claims(screen: &mut Screen, versus: &Versus) {
     screen.judged(&notes::scope(versus), "differences", items, LEAST);
     match open.len() {
         0 => {}
-        1 => screen.fact("1 more was tested and is not proven"),
-        more => screen.fact(&format!("{more} more were tested and are not proven")),
+        1 => screen.fact("1 other difference is not significant"),
+        more => screen.fact(&format!("{more} other differences are not significant")),
     }
 }
 

@@ -34,10 +34,7 @@ fn a_generator_that_falsified_the_stage_is_the_answer_whatever_the_load() {
     // What it spoils is not what limits the load.
     assert!(late(Case::closed(50), "50:10s").starts_with("the generator limits at 100/s: "));
     let carried = late(Case::open(100), "@100:10s");
-    assert!(
-        carried.starts_with("the generator spoils the run, of which 100/s were sent: "),
-        "{carried}"
-    );
+    assert!(carried.starts_with("Plimsoll itself limited this run at 100/s sent: "), "{carried}");
     let ports = Case::open(100).with(|case| {
         case.0.health.generator_errors = [("gen_port_exhaustion".to_owned(), 7)].into();
     });
@@ -54,7 +51,7 @@ fn without_a_good_answer_nothing_can_be_told() {
             (counters.completed, counters.completed_in_stage) = (0, 0);
         });
         assert_eq!(refused.answer(), "cannot_be_told");
-        assert_eq!(refused.why().sentence, "cannot be told: no request was completed in the stage");
+        assert_eq!(refused.why().sentence, "unknown: no request was completed in the stage");
     }
 }
 
@@ -144,7 +141,7 @@ fn a_load_that_was_spoiled_is_named_by_the_rate_that_was_sent() {
         case.resources().network.as_mut().unwrap().retransmitted = 5_000;
     });
     let sentence = late.with_one_slower_by(250.0).why().sentence;
-    let expected = "the network spoils the run, of which 50.0/s were sent: ";
+    let expected = "the network limited this run at 50.0/s sent: ";
     assert!(sentence.starts_with(expected), "{sentence}");
 }
 
@@ -180,7 +177,7 @@ fn two_at_their_limits_are_both_named_and_not_told_apart() {
     let why = case.why();
     assert_eq!(why.answer.name(), "cannot_be_told");
     assert_eq!(why.saturated, [Suspect::Gateway, Suspect::Provider]);
-    assert_eq!(why.sentence, "cannot be told: gateway and provider are at their limits");
+    assert_eq!(why.sentence, "unknown: gateway and provider are at their limits");
 }
 
 #[test]
@@ -201,7 +198,7 @@ fn a_busy_process_under_a_load_that_was_carried_limits_nothing() {
 fn what_is_not_watched_is_asked_for() {
     let why = Case::level(50).without("provider").why();
     assert_eq!(why.answer.name(), "cannot_be_told");
-    assert_eq!(why.sentence, "cannot be told: nothing is known of provider");
+    assert_eq!(why.sentence, "unknown: nothing is known of provider");
     assert_eq!(why.missing, ["--watch provider=:9000, if it runs on this host"]);
     let why = Case::level(50).without("provider").without("gateway").why();
     assert_eq!(why.missing[0], "--watch gateway=:8080, if it runs on this host");

@@ -103,7 +103,7 @@ fn a_rate_without_good_answers_was_not_carried() {
     assert!(failed(10).why().sentence.contains("the rate was carried"));
     let none = failed(1_000).why();
     assert_eq!(none.answer.name(), "cannot_be_told");
-    assert_eq!(none.sentence, "cannot be told: no request was completed in the stage");
+    assert_eq!(none.sentence, "unknown: no request was completed in the stage");
     assert_eq!(none.missing.len(), 1);
 }
 

@@ -57,7 +57,7 @@ fn a_shard_twice_another_number_or_no_shard_is_refused() {
     assert!(error.contains("--expect 3") && error.contains("2 shards"), "{error}");
     folders.push(folders[0].clone());
     let error = set(&folders, None).unwrap_err().to_string();
-    assert!(error.contains("shard 0/2 is there twice"), "{error}");
+    assert!(error.contains("shard 0/2 appears twice"), "{error}");
     let error = set(&[parent.path().to_owned()], None).unwrap_err().to_string();
     assert!(error.contains("no plan.json"), "{error}");
     let whole = shard(parent.path(), Stripe::WHOLE);

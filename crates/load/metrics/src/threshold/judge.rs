@@ -130,7 +130,7 @@ pub(super) fn measure(
         Figure::Distribution(metric) => measure_times(group, metric, aggregate),
         Figure::Counter(counter) => Ok(BoundedFigure::exact((counter.of)(&group.counters) as f64)),
         Figure::Rate(rate) => group.rate(rate).ok_or_else(|| match rate.unit {
-            Unit::Share => "nothing was counted that it is a share of".to_owned(),
+            Unit::Share => "there were no requests to take a share of".to_owned(),
             _ => "the stage had no duration".to_owned(),
         }),
     }

@@ -16,9 +16,7 @@ pub fn causes(health: &InstrumentHealth) -> Vec<String> {
     if !windows.is_empty() {
         let seconds: f64 = windows.iter().map(|window| window.length_s).sum();
         let times = if windows.len() == 1 { "once" } else { "in disturbed windows" };
-        causes.push(format!(
-            "{times}, for {seconds:.2} s in all, a worker did not look at its sockets"
-        ));
+        causes.push(format!("Plimsoll was paused {times}, for {seconds:.2} s in all"));
     }
     let notable = |share: Option<f64>| share.filter(|share| *share >= NOTABLE_SHARE);
     causes.extend(notable(health.steal_share).map(|share| format!("steal {}", percent(share))));

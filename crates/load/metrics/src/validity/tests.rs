@@ -80,7 +80,7 @@ fn each_broken_bound_is_named() {
     assert_eq!(violations(|h, _| h.clock_step_ns = Some(4_000_000)), ["clock"]);
     assert_eq!(
         violations(|h, _| h.generator_errors.extend([("gen_fd_exhaustion".to_owned(), 3)])),
-        ["gen_fd_exhaustion"]
+        ["ran out of file descriptors"]
     );
 }
 
@@ -140,7 +140,7 @@ fn a_headline_figure_of_which_nothing_is_known_makes_the_run_invalid() {
     assert_eq!(reasons.len(), 1);
     assert_eq!(reasons[0].what, "the median response time of stage `y`");
     assert_eq!(reasons[0].measured, "300 ms, all of which may be the generator's");
-    let causes = ["once, for 1.40 s in all, a worker did not look at its sockets", "steal 22.0 %"];
+    let causes = ["Plimsoll was paused once, for 1.40 s in all", "steal 22.0 %"];
     assert_eq!(reasons[0].causes, causes);
     // 180 of 300 ms are the target's: a figure with a limit. A warm-up is judged for nothing.
     assert!(judge_stages(vec![limited("y", 120.0)]).is_empty());

@@ -65,15 +65,23 @@ fn rows(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
 }
 
 fn generator_error(class: &str, count: u64) -> Reason {
-    let fix = match class {
-        "gen_port_exhaustion" => {
-            "widen net.ipv4.ip_local_port_range, or let connections be reused: see `plimsoll doctor`"
+    let (what, fix) = match class {
+        "gen_port_exhaustion" => (
+            "ran out of local ports",
+            "widen net.ipv4.ip_local_port_range, or let connections be reused: see `plimsoll doctor`",
+        ),
+        "gen_fd_exhaustion" => (
+            "ran out of file descriptors",
+            "raise the limit on open files (ulimit -n): see `plimsoll doctor`",
+        ),
+        "gen_no_buffers" => {
+            ("ran out of socket buffers", "give the generator more memory, or lower the load")
         }
-        "gen_fd_exhaustion" => "raise the limit on open files (ulimit -n): see `plimsoll doctor`",
-        "gen_no_buffers" => "give the generator more memory, or lower the load",
-        _ => "see `plimsoll doctor`, and the rows of this error class in results.jsonl",
+        other => {
+            (other, "see `plimsoll doctor`, and the rows of this error class in results.jsonl")
+        }
     };
-    reason(class, format!("{count} requests"), "none", fix)
+    reason(what, format!("{count} requests"), "none", fix)
 }
 
 fn clock(health: &InstrumentHealth) -> Option<Reason> {

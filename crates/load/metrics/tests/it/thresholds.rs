@@ -96,7 +96,7 @@ fn the_generators_own_errors_make_the_run_invalid() {
     run(&mut recorder, &exhausted, &[]);
     let summary = summary(&mut recorder, &[]);
     let Validity::Invalid(reasons) = summary.validity else { panic!("it must be invalid") };
-    assert_eq!(reasons[0].what, "gen_port_exhaustion");
+    assert_eq!(reasons[0].what, "ran out of local ports");
     assert!(reasons[0].fix.contains("ip_local_port_range"));
 }
 

@@ -179,11 +179,11 @@ impl ProfileCheck<'_> {
             return;
         }
         if versus.rounds > 1 {
-            let cause = "cannot end a comparison of several rounds: their number is what is fixed";
+            let cause = "cannot be combined with `rounds`";
             self.report(path.clone(), cause, "leave `rounds` out, or `decide`");
         }
         if versus.schedule == PairMode::Turns {
-            let cause = "cannot end a comparison in which targets take turns: there are too few";
+            let cause = "cannot be combined with `schedule: turns`: there are too few turns";
             let fix = "use `schedule: spread`, or leave `decide` out";
             self.report(path, cause, fix);
         }

@@ -12,7 +12,7 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
     if windows.is_empty() {
         return;
     }
-    page.heading("Disturbed windows (a worker did not look at its sockets)");
+    page.heading("Disturbed windows (Plimsoll was paused)");
     let mut longest: Vec<_> = windows.iter().collect();
     longest.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
     longest.truncate(LISTED);

@@ -38,9 +38,9 @@ pub(super) fn section(what: &str, compared: &[ComparisonResult]) -> Option<Secti
         }
     }
     let against = if behind == DIRECT {
-        "each target against what is behind it".to_owned()
+        "each target against the upstream".to_owned()
     } else {
-        format!("each target against {behind}, as what is behind them is not among them (--direct)")
+        format!("each target against {behind}, as the upstream is not among them (--direct)")
     };
     (!compared.is_empty()).then(|| {
         Section::new(format!("What each {what} adds: {against}"), table)

@@ -192,11 +192,11 @@ fn answered(
     Ok(found)
 }
 
-/// What is behind the user's gateway, if it can be asked the same.
+/// The upstream of the user's gateway, if it can be asked the same.
 fn direct_of(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> Option<SuiteTarget> {
     let what = "what the target adds to each kind";
     let Some(direct) = runner.direct() else {
-        let why = "it takes what is behind the target, to compare with: give --direct URL";
+        let why = "it needs the upstream to compare with: give --direct URL";
         runner.skip(what, why);
         return None;
     };

@@ -75,7 +75,7 @@ impl Subject {
     }
 }
 
-/// What is measured: the gateways, and what is behind them.
+/// What is measured: the gateways and the upstream.
 struct Setup {
     provider: Option<Provider>,
     subjects: Vec<Subject>,
@@ -144,7 +144,7 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
     if subjects.len() == 1 && runner.options.direct.is_none() {
         runner.skip(
             "what the target adds in each tier",
-            "it takes what is behind the target, to compare with: give --direct URL",
+            "it needs the upstream to compare with: give --direct URL",
         );
     }
     Ok(Setup { provider: None, subjects, direct })

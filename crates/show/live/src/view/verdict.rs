@@ -60,8 +60,7 @@ impl Counts {
             return ": Plimsoll keeps up. The profile has no thresholds".to_owned();
         }
         let part = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
-        let parts =
-            [part(broken, "broken"), part(kept, "kept"), part(open, "not to be judged yet")];
+        let parts = [part(broken, "broken"), part(kept, "kept"), part(open, "pending")];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         format!(": thresholds {}", parts.join(", "))
     }

@@ -102,10 +102,10 @@ fn the_verdict_names_its_reason() {
     let pass = || threshold("p(95)<40ms", 33.0, Judgement::Pass);
     line(&verdict(&mut run, &[], vec![pass()]), &["PASS: thresholds 1 kept"]);
     let text = verdict(&mut run, &[], vec![pass(), open()]);
-    line(&text, &["not decided: thresholds 1 kept, 1 not to be judged yet"]);
+    line(&text, &["not decided: thresholds 1 kept, 1 pending"]);
     line(&text, &["p(99)<40ms: 9 samples"]);
     let text = verdict(&mut run, &[], vec![pass(), open(), fail()]);
-    line(&text, &["FAIL: thresholds 1 broken, 1 kept, 1 not to be judged yet"]);
+    line(&text, &["FAIL: thresholds 1 broken, 1 kept, 1 pending"]);
     line(&text, &["p(50)<20ms: 24.5"]);
     // A run that is not valid has no other verdict.
     let text = verdict(&mut run, &["the median TTFT: 9 ms", "gen_io: 1"], vec![fail()]);

@@ -154,7 +154,7 @@ impl<'a> View<'a> {
         let states = [
             (State::Kept, "kept"),
             (State::Missed, "missed"),
-            (State::Unclear, "cannot be told"),
+            (State::Unclear, "unclear"),
             (State::Invalid, "Plimsoll could not keep up: shows nothing"),
         ];
         let mut shapes: Vec<_> = states
@@ -273,7 +273,7 @@ const fn word(state: State) -> &'static str {
     match state {
         State::Kept => "kept",
         State::Missed => "missed",
-        State::Unclear => "cannot be told",
+        State::Unclear => "unclear",
         State::Invalid => "nothing",
     }
 }

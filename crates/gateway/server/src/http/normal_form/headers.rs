@@ -167,7 +167,7 @@ fn check_repeated(
     is_http1: bool,
 ) -> Result<(), Refusal> {
     if owned.single.iter().any(|name| is_repeated(headers, name)) {
-        return Err(Refusal::header("a header is there twice of which there is only one"));
+        return Err(Refusal::header("this header may appear only once"));
     }
     if !is_repeated(headers, &COOKIE) {
         return Ok(());

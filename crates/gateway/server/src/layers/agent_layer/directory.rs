@@ -45,7 +45,7 @@ impl Directory {
         let mut listed = spec.allow.values().flatten();
         if let Some(name) = listed.find(|name| *name != ALL && !is_name(name)) {
             let name = name.escape_debug();
-            return Err(format!("agents.agents: `allow` lists what is no name: `{name}`"));
+            return Err(format!("agents.agents: `allow` contains an invalid name: `{name}`"));
         }
         if let Some(url) = &spec.public_url
             && !(url.starts_with("http://") || url.starts_with("https://"))

@@ -110,7 +110,7 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap) -> Result<Value, RpcError> 
 /// Why JSON is no request.
 fn misfit(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
-        Some(b'{') => "a member is there twice",
+        Some(b'{') => "a member appears twice",
         Some(b'[') => "batches are not supported",
         _ => "the request is not an object",
     }

@@ -15,7 +15,7 @@ pub(super) struct Kind {
     pub(super) percent: u32,
     /// The request in words.
     pub(super) asks: &'static str,
-    /// Whether what is behind the gateway answers it, too.
+    /// Whether the upstream answers it, too.
     pub(super) has_direct_way: bool,
     path: &'static str,
     /// The members of its scenario, with the path of the request.

@@ -1,4 +1,4 @@
-//! The gateway's share of an LLM call: the same chat through it and at what is behind it.
+//! The gateway's share of an LLM call: the same chat through it and at the upstream.
 
 use plimsoll_report::format::{percent, time};
 use plimsoll_report::table::Table;
@@ -31,7 +31,7 @@ pub(super) fn measure(
         let why = if runner.direct().is_some() {
             "the target answers no chat"
         } else {
-            "not measured, because what is behind the target is not known: give it with --direct URL"
+            "not measured, because the upstream is not known: give it with --direct URL"
         };
         runner.skip(what, why);
         return None;

@@ -106,7 +106,7 @@ fn as_it_is(target: &MeasurementResult) -> Section {
     ];
     let shares = [of_target(result, 50_000.0), None, None, None];
     Section::new("The target as it is (GET /)", metrics_of_target(&rows, &shares))
-        .note("whether a target is met is judged under Bounds; what its layers cost cannot be told: the suite cannot switch them")
+        .note("whether a target is met is judged under Bounds; what its layers cost is unknown: the suite cannot switch them")
 }
 
 fn costs(layers: &GatewayLayers) -> Section {

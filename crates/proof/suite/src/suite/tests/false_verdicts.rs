@@ -34,7 +34,7 @@ const POSITIVE: [&str; 22] = [
     " is slower than ",
     " is faster than ",
     " more CPU per request",
-    "cannot be told apart",
+    "do not differ significantly",
     "still rises",
     "is the bottleneck",
     "its ceiling",
@@ -206,9 +206,9 @@ fn nothing_that_was_refused_when_tried_once_is_loaded() {
 fn a_target_where_nothing_listens_is_an_error_before_any_load() {
     for suite in SUITES {
         let mut host = PlannedHost::with(good);
-        host.unreachable = Some("nothing listens there".to_owned());
+        host.unreachable = Some("nothing listens on that address".to_owned());
         let error = run(suite, &mut host, true).unwrap_err().to_string();
-        assert!(error.contains("nothing listens there"), "{error}");
+        assert!(error.contains("nothing listens on that address"), "{error}");
         assert_eq!(host.loaded, [""; 0]);
     }
 }
@@ -424,6 +424,6 @@ fn kinds_of_a_mixed_day_that_a_target_does_not_have_are_left_out_and_named() {
     // The others keep their rates: 40 % and 10 % of 100/s.
     let rates: Vec<_> = report.measurements.iter().filter_map(|result| result.rate).collect();
     assert_eq!(rates, [40.0, 10.0]);
-    assert!(text.contains("what the target adds to each kind: it takes what is behind"), "{text}");
+    assert!(text.contains("what the target adds to each kind: it needs the upstream"), "{text}");
     assert_never_passes(&report, "no tools and no agents");
 }

@@ -98,7 +98,7 @@ fn what_a_gateway_adds_to_each_tier_comes_out_and_is_said() {
         let said = format!("{}: gateway is slower than direct in response time, by", tier.label);
         assert!(text.contains(&said), "{said} is not in\n{text}");
     }
-    assert!(text.contains("What each tier adds: each target against what is behind it"), "{text}");
+    assert!(text.contains("What each tier adds: each target against the upstream"), "{text}");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_target_of_a_mixed_day_is_compared_with_what_is_behind_it() {
     for compared in &report.comparisons {
         assert_added(compared, "target", 200.0);
     }
-    // The times of what is behind a target are not the gateway's.
+    // The times of the upstream are not the gateway's.
     let of_time = report.bounds.iter().filter(|bound| bound.what.contains("p99"));
     assert_eq!(of_time.count(), 0);
     assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Pass, "{}", report.text(200));
@@ -288,7 +288,7 @@ fn the_share_of_a_call_is_what_the_gateway_adds() {
     assert!(text.contains("share of an LLM call: it adds"), "{text}");
     assert!(!text.contains("the provider's time dominates"), "{text}");
     let alone = run(Suite::Baseline, &[], &["one"], false).unwrap();
-    let why = "share of an LLM call: not measured, because what is behind the target is not known";
+    let why = "share of an LLM call: not measured, because the upstream is not known";
     assert!(alone.text(200).contains(why) && alone.comparisons.is_empty());
 }
 

@@ -12,7 +12,7 @@ use crate::target::{DIRECT, SuiteTarget};
 /// what is added is that of requests that do not wait for each other.
 const SHARE: f64 = 0.2;
 
-/// Sends the requests of a tier to what is behind the targets and to each of them. `measured` are
+/// Sends the requests of a tier to the upstream and to each target. `measured` are
 /// those that carried it, with what the closed loop found.
 pub(super) fn compare(
     runner: &mut SuiteRunner<'_>,

@@ -47,7 +47,7 @@ impl Bounds {
         }
     }
 
-    /// Whether a result keeps it. Errors over the gate break it; `None` if that cannot be told.
+    /// Whether a result keeps it. Errors over the gate break it; `None` if that is unknown.
     pub(super) fn kept_by(&self, result: &MeasurementResult) -> Option<bool> {
         match (result.figures(), result.why_unusable()) {
             (Some(figures), _) => self.kept(&figures),
