@@ -116,13 +116,15 @@ pub enum RunnerError {
 }
 
 impl RunnerError {
-    /// Whether the plan is at fault, and not the system: threads and timers are the system's.
+    /// Whether the plan is at fault, and not the system or a target: threads and timers are the
+    /// system's.
     pub const fn is_usage(&self) -> bool {
-        use EngineError::{NotBegun, Thread, Worker, WorkerPanicked};
+        use EngineError::{NotBegun, Thread, Unasked, Worker, WorkerPanicked};
         if matches!(self, Self::ShardExists(_)) {
             return true;
         }
-        matches!(self, Self::Engine(error) if !matches!(error, Thread(_) | Worker(_) | WorkerPanicked | NotBegun))
+        let Self::Engine(error) = self else { return false };
+        !matches!(error, Unasked { .. } | Thread(_) | Worker(_) | WorkerPanicked | NotBegun)
     }
 
     /// Why the wait for the common start did not end with a start.

@@ -268,7 +268,8 @@ impl Runner {
             folder.store_plan(&self.run, &self.metadata)?;
             if folder.keeps_rows() {
                 let agents = self.run.plan().scenarios.iter().any(|one| one.agent.is_some());
-                let rows = RowFile::create(folder, self.metadata.clone(), agents)?;
+                let rows =
+                    RowFile::create(folder, self.metadata.clone(), agents, self.secrets.clone())?;
                 return Ok(Some(Box::new(rows)));
             }
         }

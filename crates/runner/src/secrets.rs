@@ -13,6 +13,7 @@ const SHORTEST: usize = 4;
 const SHORTEST_BY_PLACE: usize = 8;
 
 /// The credentials of a plan.
+#[derive(Clone)]
 pub struct Secrets {
     /// Keys, and values of headers and queries that are named like credentials: replaced wherever
     /// they occur.

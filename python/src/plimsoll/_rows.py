@@ -24,6 +24,7 @@ TEXT = [
     "stream_shape",
     "outcome",
     "error",
+    "error_detail",
     "finish_reason",
     "policy_decision",
     "expected",
@@ -50,6 +51,7 @@ INTEGER = [
     "upstream_retries",
     "bytes_out",
     "bytes_in",
+    "decoded_bytes",
 ]
 BOOLEAN = [
     "stream",

@@ -44,6 +44,20 @@ fn the_tools_of_a_server_are_found_and_called_with_arguments_that_fit() {
 }
 
 #[test]
+fn a_tool_server_that_cannot_be_asked_makes_the_run_invalid_and_not_the_profile() {
+    let fixture = Fixture::with("log: memory");
+    let path = ["--set", "mcp.path=/nothing-here"];
+    let refused = fixture.run(&[&["mcp-tools", "--stages", "4:1s"], &path[..]].concat()).expect(3);
+    assert!(refused.stderr.contains("cannot be asked for its tools: it answers with 404"));
+    let gone = ["run", "mcp-tools", "--target", "http://127.0.0.1:1", "--stages", "4:1s"];
+    let output = fixture.plimsoll(&gone).expect(3);
+    for part in ["http://127.0.0.1:1", "Connection refused", "look whether it runs"] {
+        assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
+    }
+    assert!(fixture.runs().is_empty(), "nothing is written");
+}
+
+#[test]
 fn agents_open_a_session_with_the_tool_server_and_end_it() {
     let model = "{tool_loop: {steps: 2, tools: [echo]}, ttft: 1ms, gap: 0s}";
     let fixture = Fixture::with(&format!("{{log: memory, other_models: {model}}}"));

@@ -34,6 +34,7 @@ mod profile;
 mod profiles;
 mod reach;
 mod report;
+mod row_facts;
 mod run;
 mod sdk;
 mod secrets;

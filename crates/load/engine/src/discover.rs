@@ -33,7 +33,7 @@ const MOST_BYTES: usize = 4 << 20;
 /// target is asked. A plan that leaves nothing open sends nothing.
 ///
 /// # Errors
-/// A server does not say which tools it has.
+/// A server does not answer, or lacks the tools that the plan names.
 pub fn discover(mut plan: Plan) -> Result<Plan, EngineError> {
     let open: Vec<_> = (0..plan.scenarios.len()).filter(|index| is_open(&plan, *index)).collect();
     if open.is_empty() {
@@ -72,18 +72,19 @@ fn is_open(plan: &Plan, index: usize) -> bool {
 async fn fill_steps(run: &PreparedRun, plan: &mut Plan, index: usize) -> Result<(), EngineError> {
     let name = plan.scenarios[index].name.clone();
     let Some(mcp) = &mut plan.scenarios[index].mcp else { return Ok(()) };
-    let asked = ask(run, index, ToolDiscovery::new(mcp.revision, &mcp.path)).await;
-    let steps = asked.and_then(|tools| {
-        mcp.delete &= tools.deletes();
-        tools.steps(mcp)
-    });
-    let target = run.plan.targets.first().map(|target| target.url.to_string());
-    mcp.steps = steps.map_err(|cause| EngineError::Tools {
-        scenario: name,
-        target: target.unwrap_or_default(),
-        cause,
-    })?;
-    Ok(())
+    let target = run.plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
+    match ask(run, index, ToolDiscovery::new(mcp.revision, &mcp.path)).await {
+        Ok(tools) => {
+            mcp.delete &= tools.deletes();
+            mcp.steps = tools.steps(mcp).map_err(|cause| EngineError::Tools {
+                scenario: name,
+                target,
+                cause,
+            })?;
+            Ok(())
+        }
+        Err(cause) => Err(EngineError::Unasked { scenario: name, target, cause }),
+    }
 }
 
 /// A server that does not answer leaves the agent as it is: it may not list what it calls.

@@ -33,9 +33,21 @@ pub enum EngineError {
         /// The cause.
         cause: RequestHeadError,
     },
-    /// A tool server does not say which tools it has.
+    /// A tool server cannot be reached, or does not answer as MCP has it.
     #[error(
-        "scenario `{scenario}`: {target} cannot be asked for its tools: {cause}; check the path and `mcp.revision`, or write `mcp.steps`"
+        "scenario `{scenario}`: {target} cannot be asked for its tools: {cause}; look whether it runs and check the path and `mcp.revision`, or write `mcp.steps`"
+    )]
+    Unasked {
+        /// The scenario.
+        scenario: String,
+        /// The target.
+        target: String,
+        /// The cause, in words.
+        cause: String,
+    },
+    /// A tool server lacks the tools that the plan asks for.
+    #[error(
+        "scenario `{scenario}`: {target} has not the tools of the profile: {cause}; check `mcp.tools`, or write `mcp.steps`"
     )]
     Tools {
         /// The scenario.

@@ -19,16 +19,14 @@ pub(crate) struct TurnExtras {
     pub(crate) parts: Option<Box<ServerParts>>,
     /// What its row shall have.
     pub(crate) row: RowExtras,
-    /// The message of its failure.
-    pub(crate) detail: Option<String>,
 }
 
 impl TurnExtras {
     fn is_empty(&self) -> bool {
-        let Self { gaps, late_reads, parts, row, detail } = self;
+        let Self { gaps, late_reads, parts, row } = self;
         // The memory of gaps is used again even if there are none.
         let has_time = gaps.capacity() > 0 || !late_reads.is_empty() || parts.is_some();
-        !has_time && row.is_empty() && detail.is_none()
+        !has_time && row.is_empty()
     }
 }
 
@@ -76,15 +74,16 @@ mod tests {
         let mut turns = FinishedTurns::default();
         for round in 0..2 {
             for number in 0..TOGETHER as u64 {
-                let detail = (number % 5 == 3).then(|| format!("{round} {number}"));
+                let error_detail = (number % 5 == 3).then(|| format!("{round} {number}"));
                 let at = Moment::from_nanos(number);
-                let extras = TurnExtras { detail, ..TurnExtras::default() };
+                let row = RowExtras { error_detail, ..RowExtras::default() };
+                let extras = TurnExtras { row, ..TurnExtras::default() };
                 let enough = turns.push(&sample(number), at, extras);
                 assert_eq!(enough, number + 1 == TOGETHER as u64);
             }
             let mut seen = Vec::new();
             turns.drain(|sample, at, extras| {
-                seen.push((sample.bytes_out, at.as_nanos(), extras.detail));
+                seen.push((sample.bytes_out, at.as_nanos(), extras.row.error_detail));
             });
             assert_eq!(
                 seen,

@@ -622,9 +622,13 @@ impl Drop for OpenTurn {
             events: events.take(),
             headers: mem::take(headers),
             parts: parts.as_ref().map_or_else(Vec::new, |parts| worker.named_parts(parts)),
+            error_detail: detail
+                .take()
+                .filter(|detail| sample.outcome != Outcome::Completed && !detail.is_empty()),
+            decoded_bytes: decoder.as_ref().and_then(|decoder| decoder.decoded_bytes()),
         };
         let (gaps, late_reads) = (mem::take(gaps), mem::take(late_reads));
-        worker.record(sample, TurnExtras { gaps, late_reads, parts, row, detail: detail.take() });
+        worker.record(sample, TurnExtras { gaps, late_reads, parts, row });
         let buffers = &worker.buffers;
         if let Some(decoder) = decoder.take() {
             let route = worker.run.route_index(sample.scenario, sample.target);

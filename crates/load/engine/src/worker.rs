@@ -333,8 +333,8 @@ impl Worker {
         let (mut stats, mut exemplars) = (self.stats(), self.exemplars.borrow_mut());
         let (mut rows, mut pairs) =
             (self.rows.borrow_mut(), self.pairs.as_ref().map(RefCell::borrow_mut));
-        self.finished.borrow_mut().drain(|sample, at, mut extras| {
-            stats.record(sample, &mut extras);
+        self.finished.borrow_mut().drain(|sample, at, extras| {
+            stats.record(sample, &extras);
             exemplars.offer(sample, &extras.gaps, at);
             self.watch.note(sample, at);
             if let Some(pairs) = &mut pairs {

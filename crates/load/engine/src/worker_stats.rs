@@ -70,14 +70,14 @@ impl WorkerStats {
         self.in_flight.end_early(at);
     }
 
-    /// Records a turn that is over. Takes the message of its failure.
-    pub(crate) fn record(&mut self, sample: &Sample, extras: &mut TurnExtras) {
+    /// Records a turn that is over.
+    pub(crate) fn record(&mut self, sample: &Sample, extras: &TurnExtras) {
         self.recorder.record(sample, &extras.gaps, &extras.late_reads);
         if let Some(parts) = &extras.parts {
             self.recorder.record_parts(sample, parts);
         }
         if sample.as_expected() != Some(true) {
-            self.count_cause(sample.outcome, extras.detail.take());
+            self.count_cause(sample.outcome, extras.row.error_detail.as_deref());
         }
     }
 
@@ -110,7 +110,7 @@ impl WorkerStats {
         }
     }
 
-    fn count_cause(&mut self, outcome: Outcome, detail: Option<String>) {
+    fn count_cause(&mut self, outcome: Outcome, detail: Option<&str>) {
         let cause = match outcome {
             Outcome::Failed(class) => class.name().to_owned(),
             Outcome::Rejected(status) => format!("status {status}"),
@@ -119,7 +119,7 @@ impl WorkerStats {
         let (count, first) = self.causes.entry(cause).or_default();
         *count += 1;
         if first.is_empty() {
-            *first = detail.unwrap_or_default();
+            detail.unwrap_or_default().clone_into(first);
         }
     }
 

@@ -382,6 +382,11 @@ impl Decoder {
         self.received
     }
 
+    /// Size of the body so far once decoded, if it came compressed.
+    pub fn decoded_bytes(&self) -> Option<u64> {
+        self.encoding.as_ref().map(|_| self.received)
+    }
+
     fn feed_events(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
         let Self { dialect, parser, state, .. } = self;
         let fed = parser.feed(bytes, |event| {

@@ -106,6 +106,8 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         events: None,
         headers: &[],
         server_parts: &[],
+        error_detail: None,
+        decoded_bytes: None,
         pair: None,
     };
     let mut out = Vec::with_capacity(64 * 1024);

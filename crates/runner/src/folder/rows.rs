@@ -11,6 +11,10 @@ use plimsoll_workload::{conversation_id, request_id};
 
 use super::{RunDir, file};
 use crate::error::RunnerError;
+use crate::secrets::Secrets;
+
+/// Longest message of an error in a row, in bytes.
+const MOST_ERROR_DETAIL: usize = 200;
 
 /// The file of rows, and that of tasks where there are agents.
 ///
@@ -22,6 +26,7 @@ pub(crate) struct RowFile {
     metadata: RunMetadata,
     ids: IdSeed,
     names: RowNameCache,
+    secrets: Secrets,
     lines: Vec<u8>,
 }
 
@@ -31,11 +36,13 @@ impl RowFile {
         run_dir: &RunDir,
         metadata: RunMetadata,
         has_agents: bool,
+        secrets: Secrets,
     ) -> Result<Self, RunnerError> {
         let file = create(run_dir, file::ROWS)?;
         let tasks = has_agents.then(|| create(run_dir, file::TASKS)).transpose()?;
         let ids = metadata.run.id_seed();
-        Ok(Self { file, tasks, metadata, ids, names: RowNameCache::default(), lines: Vec::new() })
+        let (names, lines) = (RowNameCache::default(), Vec::new());
+        Ok(Self { file, tasks, metadata, ids, names, secrets, lines })
     }
 
     fn write_tasks(&mut self, batch: &SampleBatch) -> io::Result<()> {
@@ -49,7 +56,8 @@ impl RowFile {
     }
 
     fn add(&mut self, sample: &Sample, extras: WrittenExtras<'_>, weight: u32) {
-        let Self { metadata, ids, names, lines, .. } = self;
+        let Self { metadata, ids, names, secrets, lines, .. } = self;
+        let error_detail = extras.error_detail.map(|detail| first_words(&secrets.redact(detail)));
         let conversation = conversation_id(*ids, sample.conversation);
         let request = request_id(conversation, sample.turn);
         let row = RowContext {
@@ -61,6 +69,8 @@ impl RowFile {
             events: extras.events,
             headers: extras.headers,
             server_parts: extras.parts,
+            error_detail: error_detail.as_deref(),
+            decoded_bytes: extras.decoded_bytes,
             pair: pair(sample, metadata),
         };
         write_row(sample, &row, lines);
@@ -76,6 +86,11 @@ impl SampleSink for RowFile {
         self.file.write_all(&self.lines)?;
         self.write_tasks(batch)
     }
+}
+
+/// The beginning of a message, cut between characters.
+fn first_words(message: &str) -> String {
+    message[..message.floor_char_boundary(MOST_ERROR_DETAIL)].to_owned()
 }
 
 fn create(run_dir: &RunDir, name: &str) -> Result<File, RunnerError> {

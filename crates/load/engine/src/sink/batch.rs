@@ -14,12 +14,20 @@ pub(crate) struct RowExtras {
     pub(crate) headers: Vec<RecordedHeader>,
     /// Parts of the target's time, where the response names any.
     pub(crate) parts: Vec<NamedPart>,
+    /// What the target says of its error, or what was wrong.
+    pub(crate) error_detail: Option<String>,
+    /// Size of a body that came compressed, once decoded.
+    pub(crate) decoded_bytes: Option<u64>,
 }
 
 impl RowExtras {
     /// Whether there is nothing.
     pub(crate) const fn is_empty(&self) -> bool {
-        self.events.is_none() && self.headers.is_empty() && self.parts.is_empty()
+        self.events.is_none()
+            && self.headers.is_empty()
+            && self.parts.is_empty()
+            && self.error_detail.is_none()
+            && self.decoded_bytes.is_none()
     }
 }
 
@@ -32,6 +40,10 @@ pub struct WrittenExtras<'b> {
     pub headers: &'b [RecordedHeader],
     /// Parts of the target's time.
     pub parts: &'b [NamedPart],
+    /// What the target says of its error, or what was wrong; credentials may be in it.
+    pub error_detail: Option<&'b str>,
+    /// Size of a body that came compressed, once decoded.
+    pub decoded_bytes: Option<u64>,
 }
 
 /// Samples of a stretch of the run.
@@ -45,6 +57,10 @@ pub struct SampleBatch {
     pub headers: Vec<(usize, Vec<RecordedHeader>)>,
     /// Parts of the target's time of some of them, likewise.
     pub parts: Vec<(usize, Vec<NamedPart>)>,
+    /// Messages of failures, likewise.
+    pub error_details: Vec<(usize, String)>,
+    /// Sizes of decoded bodies, likewise.
+    pub decoded_bytes: Vec<(usize, u64)>,
     /// Tasks of agents, in the order in which they ended.
     pub tasks: Vec<TaskSample>,
     /// The sampling rate that applied while the samples were collected.
@@ -57,6 +73,8 @@ impl SampleBatch {
         let mut events = self.events.iter().peekable();
         let mut headers = self.headers.iter().peekable();
         let mut parts = self.parts.iter().peekable();
+        let mut errors = self.error_details.iter().peekable();
+        let mut decoded = self.decoded_bytes.iter().peekable();
         self.samples.iter().enumerate().map(move |(index, sample)| {
             let headers = headers.next_if(|(of, _)| *of == index);
             let parts = parts.next_if(|(of, _)| *of == index);
@@ -64,6 +82,10 @@ impl SampleBatch {
                 events: events.next_if(|(of, _)| *of == index).map(|(_, times)| times.as_slice()),
                 headers: headers.map_or(&[][..], |(_, headers)| headers),
                 parts: parts.map_or(&[][..], |(_, parts)| parts),
+                error_detail: errors
+                    .next_if(|(of, _)| *of == index)
+                    .map(|(_, detail)| detail.as_str()),
+                decoded_bytes: decoded.next_if(|(of, _)| *of == index).map(|(_, bytes)| *bytes),
             };
             (sample, extras)
         })

@@ -50,6 +50,8 @@ impl RowCounters {
         batch.events.clear();
         batch.headers.clear();
         batch.parts.clear();
+        batch.error_details.clear();
+        batch.decoded_bytes.clear();
         batch.tasks.clear();
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(batch);

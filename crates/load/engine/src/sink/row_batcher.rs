@@ -43,9 +43,11 @@ impl RowBatcher {
             self.left_out += 1;
             return;
         }
-        let RowExtras { events, headers, parts } = extras;
+        let RowExtras { events, headers, parts, error_detail, decoded_bytes } = extras;
         let index = self.batch.samples.len();
         self.batch.events.extend(events.map(|events| (index, events)));
+        self.batch.error_details.extend(error_detail.map(|detail| (index, detail)));
+        self.batch.decoded_bytes.extend(decoded_bytes.map(|bytes| (index, bytes)));
         if !headers.is_empty() {
             self.batch.headers.push((index, headers));
         }

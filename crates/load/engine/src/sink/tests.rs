@@ -175,6 +175,8 @@ fn event_times_and_headers_stay_with_their_turn() {
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
         headers: vec![(2, vec![("x-node".into(), "7".to_owned())])],
         parts: vec![(0, vec![("db".into(), Nanos::new(7))])],
+        error_details: vec![(2, "no room".to_owned())],
+        decoded_bytes: vec![(1, 70), (3, 80)],
         tasks: Vec::new(),
         sampling_rate: SamplingRate::FULL,
     };
@@ -184,4 +186,8 @@ fn event_times_and_headers_stay_with_their_turn() {
     assert_eq!(parts, [1, 0, 0, 0]);
     let events: Vec<_> = batch.rows().map(|(_, row)| row.events.map(<[Moment]>::len)).collect();
     assert_eq!(events, [None, Some(1), None, Some(0)]);
+    let errors: Vec<_> = batch.rows().map(|(_, row)| row.error_detail).collect();
+    assert_eq!(errors, [None, None, Some("no room"), None]);
+    let decoded: Vec<_> = batch.rows().map(|(_, row)| row.decoded_bytes).collect();
+    assert_eq!(decoded, [None, Some(70), None, Some(80)]);
 }

@@ -99,6 +99,8 @@ fn rows_bring_the_parts_back() {
             events: None,
             headers: &[],
             server_parts: &server_parts,
+            error_detail: None,
+            decoded_bytes: None,
             pair: None,
         };
         write_row(&sample, &row, &mut out);

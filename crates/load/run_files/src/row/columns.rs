@@ -127,6 +127,10 @@ columns! {
     "error" ["text"]
         "Error class, see [metrics](metrics.md#error-classes).",
         "the outcome is not `failed`";
+    "error_detail" ["text"]
+        "What the target says of its error, in its own words, or what was wrong with its answer or \
+         the connection: the first 200 bytes, without credentials; control characters are escaped.",
+        "the outcome is `completed`, or there is nothing to say";
     "rpc_code" ["number"]
         "Code of the JSON-RPC error.",
         "the answer is none";
@@ -181,7 +185,10 @@ columns! {
         "The headers that the profile records (`response_headers.record`), by name.",
         "the profile records none, or the response has none of them";
     "bytes_out" ["bytes"] "Size of the request with its head.", "";
-    "bytes_in" ["bytes"] "Size of the response with its head, after TLS.", "";
+    "bytes_in" ["bytes"] "Size of the response with its head, as it came, after TLS.", "";
+    "decoded_bytes" ["bytes"]
+        "Size of the response's body once decoded, where it came compressed (`content-encoding`).",
+        "the body came as it is, or was not read";
     "weight" ["number"]
         "Turns that the row stands for: the inverse of the probability with which the row was \
          kept.",

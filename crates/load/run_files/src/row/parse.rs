@@ -96,6 +96,7 @@ pub struct ParsedRow {
     pub status: u16,
     pub outcome: String,
     pub error: Option<String>,
+    pub error_detail: Option<String>,
     pub rpc_code: Option<i32>,
     #[serde(default)]
     pub tool_error: bool,
@@ -134,6 +135,7 @@ pub struct ParsedRow {
     pub response_headers: BTreeMap<String, String>,
     pub bytes_out: u64,
     pub bytes_in: u64,
+    pub decoded_bytes: Option<u64>,
     #[serde(default = "one")]
     pub weight: u32,
 }

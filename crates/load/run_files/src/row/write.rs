@@ -31,6 +31,10 @@ pub struct RowContext<'a> {
     pub headers: &'a [(Arc<str>, String)],
     /// Parts of the target's time by name, as its response says.
     pub server_parts: &'a [(Arc<str>, Nanos)],
+    /// What the target says of its error, or what was wrong.
+    pub error_detail: Option<&'a str>,
+    /// Size of a body that came compressed, once decoded.
+    pub decoded_bytes: Option<u64>,
     /// In a comparison: the number of its block.
     pub pair: Option<u64>,
 }
@@ -89,11 +93,14 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     if let (Some(events), Some(from)) = (context.events, sample.timeline.dispatched) {
         object.list(key!("event_ms"), events.iter().map(|at| at.since(from)));
     }
-    outcome(&mut object, sample);
+    outcome(&mut object, sample, context.error_detail);
     usage(&mut object, sample);
     server(&mut object, sample, context);
     object.number(key!("bytes_out"), sample.bytes_out);
     object.number(key!("bytes_in"), sample.bytes_in);
+    if let Some(bytes) = context.decoded_bytes {
+        object.number(key!("decoded_bytes"), bytes);
+    }
     if context.weight != 1 {
         object.number(key!("weight"), context.weight.into());
     }
@@ -192,13 +199,16 @@ fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
     }
 }
 
-fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
+fn outcome(object: &mut JsonObject<'_>, sample: &Sample, error_detail: Option<&str>) {
     if sample.status != 0 {
         object.number(key!("status"), sample.status.into());
     }
     object.word(key!("outcome"), sample.outcome.name());
     if let Outcome::Failed(class) = sample.outcome {
         object.word(key!("error"), class.name());
+    }
+    if let Some(detail) = error_detail {
+        object.text(key!("error_detail"), detail);
     }
     rpc(object, sample);
     if let Some(reason) = sample.finish_reason {

@@ -29,6 +29,8 @@ fn file_with_weight(weight: u32) -> Vec<u8> {
             events: None,
             headers: &[],
             server_parts: &[],
+            error_detail: None,
+            decoded_bytes: None,
             pair: None,
         };
         write_row(&sample, &context, &mut out);

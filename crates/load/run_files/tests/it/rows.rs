@@ -28,6 +28,8 @@ fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
         events: None,
         headers: &[],
         server_parts: &[],
+        error_detail: None,
+        decoded_bytes: None,
         pair: None,
     }
 }
@@ -158,6 +160,7 @@ fn full_row() -> String {
         headers: &headers,
         server_parts: &server_parts,
         pair: Some(7),
+        decoded_bytes: Some(70),
         ..context("c1", &names)
     };
     let mut out = Vec::new();
@@ -197,7 +200,11 @@ fn what_a_tool_server_says_is_in_its_row() {
 #[test]
 fn every_key_of_the_table_occurs_in_a_row() {
     let failed = Outcome::Failed(ErrorClass::Reset);
-    let rows = [full_row(), line(&ended(sample(1, 1, 0, 1_000), failed, 0))];
+    let names = names("8:10s");
+    let context = RowContext { error_detail: Some("closed"), ..context("c1", &names) };
+    let mut of_failed = Vec::new();
+    write_row(&ended(sample(1, 1, 0, 1_000), failed, 0), &context, &mut of_failed);
+    let rows = [full_row(), String::from_utf8(of_failed).unwrap()];
     for column in &COLUMNS {
         let occurs = rows.iter().any(|row| keys(row).iter().any(|key| key == column.key));
         assert!(occurs, "{}", column.key);
