@@ -21,6 +21,7 @@ mod http;
 mod interrupt;
 mod join;
 mod knee;
+mod lengths;
 mod limits;
 mod live_view;
 mod llm;

@@ -15,6 +15,7 @@ use crate::distribution::Distribution;
 use crate::server_parts::PartsTally;
 use crate::starts::Starts;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
+use crate::token_tally::{TokenFigures, TokenTally};
 use crate::without_generator::MovedValues;
 
 /// The key of a cell: the requests of one stage, one scenario and one target, and of one operation
@@ -63,6 +64,8 @@ pub struct GroupStats {
     pub(crate) starts: Starts,
     /// Parts of times, as the target names them.
     server_parts: Option<Box<PartsTally>>,
+    /// Tokens of each request.
+    tokens: Option<Box<TokenTally>>,
 }
 
 impl GroupStats {
@@ -81,6 +84,9 @@ impl GroupStats {
         }
         if let Some(code) = sample.rpc.code {
             *self.rpc_errors.entry(code).or_default() += 1;
+        }
+        if TokenTally::covers(sample) {
+            self.tokens.get_or_insert_default().record(sample);
         }
         Metric::each(sample, |metric, value| self.values(metric).record(value));
         if !gaps.is_empty() && Metric::Itl.population().covers(sample.outcome) {
@@ -126,6 +132,9 @@ impl GroupStats {
         }
         if let Some(theirs) = &other.server_parts {
             self.server_parts.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.tokens {
+            self.tokens.get_or_insert_default().merge(theirs);
         }
         self.policy_decisions.merge(&other.policy_decisions);
         self.streams.merge(&other.streams);
@@ -180,6 +189,11 @@ impl GroupStats {
     /// Parts of times, as the target names them; `None` if it names none.
     pub(crate) fn server_parts(&self) -> Option<&PartsTally> {
         self.server_parts.as_deref()
+    }
+
+    /// Tokens of each request; `None` if none are known.
+    pub(crate) fn tokens(&self) -> Option<TokenFigures> {
+        self.tokens.as_deref().map(TokenFigures::from_tally)
     }
 
     /// How its streams came; `None` if none began.

@@ -50,6 +50,7 @@ pub mod tasks;
 pub mod threshold;
 pub mod time_series;
 pub mod timeline;
+mod token_tally;
 pub mod validity;
 mod without_generator;
 
@@ -89,4 +90,5 @@ pub use threshold::{
 };
 pub use time_series::{IntervalHistogram, TimeRecord, TimeSeries};
 pub use timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes};
+pub use token_tally::{TokenFigures, ValueSummary};
 pub use validity::{Assessment, Evidence, Reason, StageOpenings, Validity, causes, judge_health};

@@ -45,6 +45,82 @@ In thresholds: `value>=100`, or for shares `rate<0.01` and `<1%`.
 |---|---|---|---|
 ";
 
+const TOKENS: &str = "
+## Tokens of each request
+
+`tokens` of each group of `summary.json`, over its completed requests whose number of tokens is known: `count`, `sum`,
+`mean`, `min`, `p50`, `p90`, `p95`, `p99`, `max`. Lengths up to 2,048 tokens are exact; above, percentiles are within
+0.1 %. They say what these requests were, so that no number of requests is too few for a percentile.
+
+| key | definition |
+|---|---|
+| `input_tokens` | Input tokens. |
+| `output_tokens` | Output tokens, reasoning included. |
+| `answer_tokens` | Output tokens without reasoning; left out where there was none. |
+| `reasoning_tokens` | Output tokens that were spent on reasoning; left out where there was none. |
+| `tokens_per_s_per_user` | `1 / tpot` of each request: the speed at which its user gets tokens. |
+
+## Names of AIPerf and GuideLLM
+
+The same figures under the names of AIPerf 0.13 and of GuideLLM's reports, and where they differ.
+
+| here | AIPerf | GuideLLM | difference |
+|---|---|---|---|
+";
+
+/// Ours, `AIPerf`'s, `GuideLLM`'s, and what differs.
+const OTHER_NAMES: [[&str; 4]; 19] = [
+    [
+        "`ttft`",
+        "`time_to_first_token`",
+        "time to first token",
+        "theirs begin when the client sends; ours when the turn is dispatched, connection set-up included",
+    ],
+    ["`response_ttft`", "", "", "from the intended start"],
+    ["`ttfot`", "`time_to_first_output_token`", "TTFOT", ""],
+    ["`itl`", "`inter_chunk_latency`", "", "one value for each gap between events"],
+    [
+        "`tpot`",
+        "`inter_token_latency`",
+        "inter-token latency",
+        "AIPerf's ends with the response, ours with the last token; hidden reasoning has no part in ours",
+    ],
+    ["`ntpot`", "", "time per output token", ""],
+    ["`service_time`", "`request_latency`", "request latency", ""],
+    ["`response_time`", "", "", "from the intended start: also the wait of an overdue request"],
+    [
+        "`throughput`",
+        "`request_throughput`",
+        "requests per second",
+        "ours counts what ended within the stage",
+    ],
+    [
+        "`output_token_rate_...`",
+        "`output_token_throughput`",
+        "output tokens per second",
+        "reported and estimated tokens are apart here",
+    ],
+    ["`tokens_per_s_per_user`", "`output_token_throughput_per_user`", "", ""],
+    [
+        "`input_tokens`",
+        "`input_sequence_length`",
+        "prompt tokens",
+        "AIPerf counts with its own tokenizer unless `--use-server-token-count`",
+    ],
+    ["`output_tokens`", "`output_sequence_length`", "output tokens", "as above"],
+    ["`answer_tokens`", "`output_token_count`", "", "as above"],
+    ["`reasoning_tokens`", "`reasoning_token_count`", "", "as above"],
+    ["`goodput`", "`goodput`", "", ""],
+    ["`good`, `good_share`", "`good_request_count`, `good_request_fraction`", "", ""],
+    ["`completed`", "`request_count`", "successful requests", ""],
+    [
+        "`failed`, `rejected`, `timed_out`",
+        "`error_request_count`",
+        "error requests",
+        "in flight at the end: `in_flight` here, incomplete requests there",
+    ],
+];
+
 const ERRORS: &str = "
 ## Error classes
 
@@ -83,6 +159,10 @@ pub fn metrics_page() -> String {
     page.push_str(DERIVED);
     for rate in &RATES {
         row(&mut page, &[&code(rate.name), &code(rate.key), rate.unit.word(), rate.definition]);
+    }
+    page.push_str(TOKENS);
+    for names in &OTHER_NAMES {
+        row(&mut page, names);
     }
     page.push_str(ERRORS);
     for class in ErrorClass::ALL {

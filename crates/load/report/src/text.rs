@@ -12,6 +12,7 @@ mod header;
 mod headline;
 mod health;
 mod intervals;
+mod lengths;
 mod load;
 mod policy;
 mod processes;
@@ -101,6 +102,7 @@ fn groups(page: &mut Page, summary: &RunSummary) {
     for (title, groups) in shown.iter().filter(|(_, groups)| !groups.is_empty()) {
         load::write(page, title, groups, &summary.metadata.stages);
         times::write(page, groups);
+        lengths::write(page, groups);
         figure::write_bounds(page, groups);
     }
     if let Some(sentence) = load_levels::sentence(summary) {

@@ -15,6 +15,7 @@ use crate::confusion_matrix::Matrix;
 use crate::error::MetricsError;
 use crate::group_stats::GroupStats;
 use crate::stream_diagnosis::StreamDiagnosis;
+use crate::token_tally::TokenFigures;
 
 /// The results of one group of requests: the run, a stage, a scenario, a category, a target, an
 /// operation, or a cell (one stage x scenario x target, and operation where there are any).
@@ -72,6 +73,9 @@ pub struct Group {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_timing: Option<ServerTiming>,
+    /// Tokens of its completed requests; `None` if none are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenFigures>,
     /// Distributions by metric, like `ttft_ms`, in milliseconds; those without a value are left
     /// out.
     pub distributions: BTreeMap<String, DistributionSummary>,
@@ -109,6 +113,7 @@ impl Group {
             rpc_errors: stats.rpc_errors().clone(),
             policy_decisions: stats.policy_decisions().matrix(),
             streams: stats.streams(),
+            tokens: stats.tokens(),
             distributions,
             ..Self::default()
         })
