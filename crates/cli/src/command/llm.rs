@@ -2,7 +2,6 @@
 
 mod curve;
 mod plan;
-mod prompts;
 mod sweep;
 
 use std::path::PathBuf;
@@ -114,6 +113,7 @@ struct Load {
 /// The requests.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Request")]
+#[expect(clippy::struct_excessive_bools, reason = "flags are independent")]
 struct Request {
     /// Model to request; of several each gets an equal share of the requests
     #[arg(short, long = "model", value_name = "NAME,...", value_delimiter = ',', required = true)]
@@ -143,6 +143,9 @@ struct Request {
     /// line of the user
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
+    /// Send each prompt of --prompts once, in the order of the file, and end after the last one
+    #[arg(long, requires = "prompts")]
+    in_order: bool,
     /// Leave out entries of --prompts that cannot be read, instead of refusing the file
     #[arg(long, requires = "prompts")]
     skip_broken: bool,
@@ -167,7 +170,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         let why = "--shard and --processes divide one run, and --sweep makes several: give levels with -c";
         return Err(UsageError(why.to_owned()).into());
     }
-    let mut request = plan::LlmProfile::new(flags, &part)?;
+    let mut request = plan::LlmProfile::new(flags, &part);
     if flags.print_profile {
         console::print(&request.text(&plan::stages(&flags.load))?)?;
         return Ok(Exit::Pass);

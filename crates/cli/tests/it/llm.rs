@@ -73,3 +73,44 @@ fn a_file_of_prompts_is_sent_and_a_broken_one_refused() {
     fixture.plimsoll(&[&args[..], &["--skip-broken"]].concat()).expect(0);
     assert!(fixture.mock.stats().requests > 1);
 }
+
+/// The prompts that the mock was sent, of this file: each begins with its number.
+fn sent(fixture: &Fixture) -> Vec<u64> {
+    let records = fixture.mock.take_log().into_iter();
+    let mut numbers: Vec<u64> = records
+        .map(|record| record.prompt_head.unwrap().split(' ').next().unwrap().parse().unwrap())
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn prompts_in_order_are_sent_each_once_whoever_sends_them() {
+    let fixture =
+        Fixture::with("{log: memory, log_text: true, other_models: {ttft: 1ms, gap: 0s}}");
+    let url = fixture.target();
+    let prompts: Vec<_> = (0..300).map(|number| format!("{number} is a prompt")).collect();
+    fs::write(fixture.folder.path().join("p.txt"), prompts.join("\n")).unwrap();
+    let own = ["--in-order", "--prompts", "p.txt", "--set", "cache_mode=allow", "--no-probe"];
+    let args =
+        [&["llm", &url, "-m", "m", "--osl", "2", "-q", "--allow-invalid"][..], &own].concat();
+    // A warm-up takes none of them, and two processes have a half each.
+    for load in [
+        &["-c", "7", "-d", "1m", "--warmup", "0"][..],
+        &["-c", "3", "-d", "1m", "--warmup", "0", "--set", "workers=2"],
+        &["--rate", "600", "-d", "1m", "--warmup", "0"],
+        &["-c", "4", "-d", "1m", "--warmup", "0", "--processes", "2"],
+    ] {
+        fixture.plimsoll(&[&args[..], load].concat()).expect(0);
+        assert_eq!(sent(&fixture), (0..300).collect::<Vec<_>>(), "{load:?}");
+    }
+    fixture
+        .plimsoll(&[&args[..], &["-c", "4", "-d", "1m", "--warmup", "200ms"]].concat())
+        .expect(0);
+    let with_warmup = sent(&fixture);
+    let missing = (0..300).find(|number| with_warmup.binary_search(number).is_err());
+    assert_eq!(missing, None, "{with_warmup:?}");
+    let several = ["--set", "turns=2", "-d", "1s"];
+    let output = fixture.plimsoll(&[&args[..], &several].concat()).expect(2);
+    assert!(output.stderr.contains("`order: file` is for a single scenario"), "{}", output.stderr);
+}

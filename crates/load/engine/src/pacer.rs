@@ -13,7 +13,7 @@ use crate::in_flight_limit::InFlightPermit;
 use crate::request_timeout::LazyTimeout;
 use crate::task_pool::TaskPool;
 use crate::turn::OpenTurn;
-use crate::worker::Worker;
+use crate::worker::{NextPrompt, Worker};
 
 /// Arrivals that are dispatched before the worker looks at its sockets again, so that a burst of
 /// late arrivals does not delay the reading of responses.
@@ -87,7 +87,7 @@ async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, mut start: Conversati
     let mut conversation = worker
         .run
         .workload
-        .conversation(ConversationKey::arrival(arrival.seq), trace_row(&worker, &arrival));
+        .conversation(ConversationKey::arrival(arrival.seq), row(&worker, &arrival));
     let timeouts = &worker.buffers.timeouts;
     let mut timeout = timeouts.acquire_or(|| LazyTimeout::new(&worker.clock));
     let connections = Rc::clone(&worker.connections);
@@ -118,6 +118,15 @@ fn never_send(worker: &Rc<Worker>, arrival: &Arrival, at: Moment, late: Nanos) {
     let mut turn = OpenTurn::new(worker, at);
     turn.schedule(&conversation);
     turn.never_send(late);
+}
+
+/// The row of the trace that an arrival plays, or the prompt of a list that it sends.
+fn row(worker: &Worker, arrival: &Arrival) -> Option<u64> {
+    match worker.next_prompt(worker.origin + arrival.at) {
+        NextPrompt::Listed(row) => Some(row),
+        // Of a list, the budget of requests lets no more arrivals through than it has prompts.
+        NextPrompt::Any | NextPrompt::None => trace_row(worker, arrival),
+    }
 }
 
 /// The row of the trace that an arrival plays.

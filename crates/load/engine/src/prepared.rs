@@ -44,6 +44,8 @@ pub(crate) struct PreparedRun {
     routes: Vec<Route>,
     /// How many requests may be sent, where that is limited.
     request_budget: Option<RequestBudget>,
+    /// The prompts that were taken of a list, where they are sent in order.
+    next_prompt: Option<AtomicU64>,
     /// What the run has spent, where that is limited.
     pub(crate) spending: Option<Spending>,
     /// By target: whether its streams say why the model stopped. The probe learns it, or the first
@@ -89,7 +91,10 @@ impl PreparedRun {
                 routes.push(route.through(plain_proxy(&plan), scenario)?);
             }
         }
-        let requests = plan.limits.max_requests.map(|most| plan.shard.share(most));
+        let prompts = workload.ordered_prompts();
+        let limits = [plan.limits.max_requests, prompts];
+        let requests = limits.into_iter().flatten().min().map(|most| plan.shard.share(most));
+        let next_prompt = prompts.map(|_| AtomicU64::new(0));
         let request_budget = requests.map(RequestBudget::new);
         let spending = Spending::new(&plan.limits, |all| plan.shard.share(all));
         let headers = HeaderReader::new(&plan.response_headers);
@@ -107,10 +112,25 @@ impl PreparedRun {
             tls,
             routes,
             request_budget,
+            next_prompt,
             spending,
             finish_reasons,
             taken_out,
         })
+    }
+
+    /// The place in the list of the next prompt of this shard, where prompts are sent in order;
+    /// `None` also after the last one. Workers share it while they run, because parts of the list
+    /// would not be used up at the same time.
+    pub(crate) fn take_prompt(&self) -> Option<u64> {
+        let taken = self.next_prompt.as_ref()?.fetch_add(1, Ordering::Relaxed);
+        let row = self.plan.shard.index() + taken * self.plan.shard.count();
+        self.workload.ordered_prompts().filter(|prompts| row < *prompts).map(|_| row)
+    }
+
+    /// Whether prompts are sent in order, each once.
+    pub(crate) const fn sends_in_order(&self) -> bool {
+        self.next_prompt.is_some()
     }
 
     /// The requests that may be sent; `None` without a limit.

@@ -12,7 +12,7 @@ use tokio::task::spawn_local;
 use crate::connections::ConnectionSet;
 use crate::conversation::{ConversationStart, run_conversation};
 use crate::request_timeout::LazyTimeout;
-use crate::worker::Worker;
+use crate::worker::{NextPrompt, Worker};
 
 /// The time that a virtual user waits when a request could not even be sent (connection refused, no
 /// port free). Without it, the users of a dead target would fail as fast as the processor lets
@@ -135,7 +135,13 @@ async fn run_iteration(
     to: Moment,
 ) -> Moment {
     let mut start = ConversationStart::closed(from, to);
-    let mut conversation = worker.run.workload.conversation(key, None);
+    let row = match worker.next_prompt(from) {
+        NextPrompt::Any => None,
+        NextPrompt::Listed(row) => Some(row),
+        // Others send the last ones: nothing is left for this user.
+        NextPrompt::None => return to,
+    };
+    let mut conversation = worker.run.workload.conversation(key, row);
     // Pinned where it is made: awaited as it is, its kilobytes would be moved first.
     let end =
         pin!(run_conversation(worker, &mut conversation, connections, timeout, &mut start)).await;

@@ -71,6 +71,17 @@ pub(crate) struct Worker {
     finished: RefCell<FinishedTurns>,
 }
 
+/// Which prompt a conversation has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextPrompt {
+    /// One by its own seed.
+    Any,
+    /// The one at this place of a list.
+    Listed(u64),
+    /// The list is used up.
+    None,
+}
+
 impl Worker {
     /// A worker for its part of the run, by the clock of `timer`.
     pub(crate) fn new(
@@ -277,6 +288,14 @@ impl Worker {
         }
         self.end_with_budget();
         taken
+    }
+
+    /// The prompt of a conversation that starts at `at`. A warm-up takes none from a list.
+    pub(crate) fn next_prompt(&self, at: Moment) -> NextPrompt {
+        if !self.run.sends_in_order() || self.is_warmup(self.stage_at(at)) {
+            return NextPrompt::Any;
+        }
+        self.run.take_prompt().map_or(NextPrompt::None, NextPrompt::Listed)
     }
 
     /// Whether the run may send another request.

@@ -5,7 +5,7 @@ mod targets;
 use std::path::PathBuf;
 
 use plimsoll_measure::{RunId, Seed, Stripe};
-use plimsoll_workload::{TraceSpec, with_parts};
+use plimsoll_workload::{Content, TraceSpec, with_parts};
 use serde::Deserialize as _;
 
 use crate::check::{CheckedTargets, ProfileCheck, Purpose, resolve_path};
@@ -91,6 +91,12 @@ fn resolve(
         let http = scenario.behaviour.http.as_mut();
         if let Some(named) = http.and_then(|http| http.body_file.as_mut()) {
             let path = layers.behaviour_path(index, "http").key("body_file");
+            *named = resolve_path(profile, layers, &path, named);
+        }
+    }
+    for (index, scenario) in file.scenarios.iter_mut().enumerate() {
+        if let Some(Content::File { file: named, .. }) = &mut scenario.behaviour.content {
+            let path = layers.behaviour_path(index, "content").key("file");
             *named = resolve_path(profile, layers, &path, named);
         }
     }

@@ -10,6 +10,7 @@ use crate::scenario::scenario_name;
 use crate::spec::ProfileFile;
 use plimsoll_plan::{Plan, is_builtin};
 use plimsoll_plan::{REDACTED, is_shown_header, redacted_path};
+use plimsoll_workload::Content;
 
 /// The keys that a reader looks for first, in this order.
 const FIRST: [&str; 13] = [
@@ -38,6 +39,11 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     let http = file.scenarios.iter_mut().filter_map(|own| own.behaviour.http.as_mut());
     for named in http.filter_map(|http| http.body_file.as_mut()) {
         *named = absolute(named);
+    }
+    for own in &mut file.scenarios {
+        if let Some(Content::File { file: named, .. }) = &mut own.behaviour.content {
+            *named = absolute(named);
+        }
     }
     redact(&mut file);
     let mut value = serde_json::to_value(&file).unwrap_or_default();

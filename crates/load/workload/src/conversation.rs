@@ -103,7 +103,7 @@ impl Conversation {
         let (content, target) = workload.content_of(key);
         let seed = Seed(workload.seed.rng("conversation", content.0).next_u64());
         let id = conversation_id(workload.ids, key);
-        let row = row.filter(|row| workload.row(Some(*row)).is_some());
+        let row = row.filter(|row| workload.row(Some(*row)).is_some() || workload.is_ordered());
         let request = CurrentRequest::Released;
         let turn = 0;
         let own = &workload.scenarios[scenario.index()];
@@ -176,7 +176,7 @@ impl Conversation {
 
     /// The number of turns, unless the answers decide it.
     fn planned_turns(&self) -> u16 {
-        if self.row.is_some() { 1 } else { self.spec().turns }
+        if self.workload.row(self.row).is_some() { 1 } else { self.spec().turns }
     }
 
     /// Whether the current turn ends the session of a task that has ended: it is no part of it.
@@ -339,7 +339,10 @@ impl Conversation {
     /// The user's text in the current turn.
     fn user_text(&self) -> PromptPart<'_> {
         match self.workload.row(self.row) {
-            None => self.spec().user_text(self.seed, self.turn),
+            None => {
+                let listed = self.row.and_then(|row| self.workload.ordered_prompt(row));
+                listed.map_or_else(|| self.spec().user_text(self.seed, self.turn), PromptPart::Text)
+            }
             Some(row) => {
                 let tokens = row.input_tokens.max(1);
                 if row.hash_ids.is_empty() {
@@ -358,7 +361,8 @@ impl Conversation {
             _ => workload.marker(self.key, |key| turn_id(workload.ids, key, turn)),
         };
         let preamble = self.spec().preamble(self.seed, workload.run_marker(self.target), marker);
-        if self.row.is_some() { Preamble { prefix: None, ..preamble } } else { preamble }
+        let plays_trace = self.workload.row(self.row).is_some();
+        if plays_trace { Preamble { prefix: None, ..preamble } } else { preamble }
     }
 
     /// The request of a turn that does not repeat earlier turns.
@@ -378,7 +382,8 @@ impl Conversation {
         let prompts = &self.workload.prompts;
         let preamble = self.preamble(0);
         let is_message = matches!(self.spec().kind, RequestKind::Message);
-        let system = self.spec().system().filter(|_| self.row.is_none() && !is_message);
+        let system =
+            self.spec().system().filter(|_| self.workload.row(self.row).is_none() && !is_message);
         let (system, text) = match system {
             Some(system) => {
                 let text = prompts.build(&Preamble::default(), &self.user_text());

@@ -92,6 +92,19 @@ pub enum ScenarioFault {
     /// The list is empty: write at least one text.
     #[error("the list is empty: write at least one text")]
     NoTexts,
+    /// The file of prompts cannot be used; it says why.
+    #[error("{} {why}", file.display())]
+    Prompts {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Prompts are in order only where each conversation has one of the only scenario.
+    #[error(
+        "`order: file` is for a single scenario with conversations of one turn: leave out the others and `turns`, or write `order: random`"
+    )]
+    OrderedPrompts,
     /// The script is shorter than the conversation: write more lines or ask for fewer turns.
     #[error(
         "the script has {lines} lines for {turns} turns: write a line for every turn, or ask for {lines} turns"

@@ -23,6 +23,7 @@ pub mod id;
 mod mix;
 mod prepared;
 mod prompt_builder;
+mod prompts_file;
 mod scenario;
 mod session;
 pub mod spec;
@@ -42,9 +43,9 @@ pub use session::{DiscoveryAnswer, RpcEnd, ToolDiscovery, offered_to_model};
 pub use spec::{
     A2aAction, A2aSpec, A2aStep, AgentRole, AgentSpec, ApproveSpec, ByteRange, CacheMode, Content,
     DurationSpec, ExpectedDecision, HttpSpec, LengthDistribution, LengthSpec, LognormalLength,
-    McpMethod, McpSpec, McpStep, PolicyDecisionSpec, PrefixPool, ResponseMatch, ScenarioSpec,
-    StatusSet, StatusSetError, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec, WebSocketSpec,
-    part_names, with_parts,
+    McpMethod, McpSpec, McpStep, PolicyDecisionSpec, PrefixPool, PromptOrder, ResponseMatch,
+    ScenarioSpec, StatusSet, StatusSetError, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec,
+    WebSocketSpec, part_names, with_parts,
 };
 pub use token_counter::READS_TOKENIZERS;
 pub use trace::{Trace, TraceRow};

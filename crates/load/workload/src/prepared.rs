@@ -1,5 +1,7 @@
 //! A workload as it is prepared once and shared by all conversations.
 
+use std::sync::Arc;
+
 use plimsoll_measure::{ConversationKey, IdSeed, Seed, TargetId};
 
 use crate::id::ConversationId;
@@ -29,6 +31,26 @@ impl PreparedWorkload {
     /// A row of the trace, if there is a trace and it has that row.
     pub(crate) fn row(&self, row: Option<u64>) -> Option<TraceRow<'_>> {
         self.trace.as_ref()?.row(row?)
+    }
+
+    /// The prompts that are to be sent in order, each once; only where there is one scenario.
+    fn ordered_prompts(&self) -> Option<&[Arc<str>]> {
+        self.scenarios.first()?.ordered_prompts()
+    }
+
+    /// Whether prompts are to be sent in order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.ordered_prompts().is_some()
+    }
+
+    /// The number of these prompts.
+    pub(crate) fn ordered_count(&self) -> Option<u64> {
+        self.ordered_prompts().map(|prompts| prompts.len() as u64)
+    }
+
+    /// One of these prompts.
+    pub(crate) fn ordered_prompt(&self, row: u64) -> Option<&Arc<str>> {
+        self.ordered_prompts()?.get(usize::try_from(row).ok()?)
     }
 
     /// The conversation whose content this one has, and its target.

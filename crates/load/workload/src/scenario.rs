@@ -2,6 +2,7 @@
 
 mod steps;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_measure::{Nanos, Rng, Seed};
@@ -11,9 +12,11 @@ use crate::agent::AgentRules;
 use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
 use crate::http_request::HttpRequest;
 use crate::prompt_builder::{Marker, Preamble, PromptPart};
+use crate::prompts_file;
 use crate::session::SessionPlan;
 use crate::spec::{
-    CacheMode, Content, DurationSpec, LengthSpec, PrefixPool, ScenarioSpec, SystemPrompt,
+    CacheMode, Content, DurationSpec, LengthSpec, PrefixPool, PromptOrder, ScenarioSpec,
+    SystemPrompt,
 };
 
 /// A scenario, checked and ready for conversations.
@@ -57,6 +60,8 @@ pub(crate) enum RequestKind {
 enum TextSource {
     Fixed(Arc<str>),
     Pool(Vec<Arc<str>>),
+    /// Each once, in this order.
+    Ordered(Vec<Arc<str>>),
     Script(Vec<Arc<str>>),
     Sized(LengthSpec),
 }
@@ -72,7 +77,7 @@ impl Scenario {
         seed: Seed,
     ) -> Result<Self, Vec<ScenarioProblem>> {
         let spec = &specs[index];
-        let mut check = ScenarioCheck { spec, problems: Vec::new() };
+        let mut check = ScenarioCheck { spec, alone: specs.len() == 1, problems: Vec::new() };
         let agent = check.agent(AgentRules::new(specs, index));
         let kind = check.kind();
         let content = check.content(kind.as_ref());
@@ -137,6 +142,14 @@ impl Scenario {
         self.content.part(turn, conversation.rng("line", u64::from(turn)))
     }
 
+    /// The prompts that are to be sent in order, each once.
+    pub(crate) fn ordered_prompts(&self) -> Option<&[Arc<str>]> {
+        match &self.content {
+            TextSource::Ordered(prompts) => Some(prompts),
+            _ => None,
+        }
+    }
+
     /// The most output tokens of a turn.
     pub(crate) fn output_limit(&self, conversation: Seed, turn: u16) -> Option<u32> {
         let drawn = self.output_tokens.as_ref();
@@ -157,7 +170,7 @@ impl TextSource {
     fn part(&self, turn: u16, mut rng: Rng) -> PromptPart<'_> {
         match self {
             Self::Fixed(text) => PromptPart::Text(text),
-            Self::Pool(texts) => {
+            Self::Pool(texts) | Self::Ordered(texts) => {
                 let choice = rng.below(texts.len() as u64);
                 PromptPart::Text(&texts[usize::try_from(choice).unwrap_or_default()])
             }
@@ -173,6 +186,8 @@ impl TextSource {
 
 pub(crate) struct ScenarioCheck<'a> {
     pub(crate) spec: &'a ScenarioSpec,
+    /// Whether it is the only one.
+    alone: bool,
     problems: Vec<ScenarioProblem>,
 }
 
@@ -235,6 +250,7 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Pool(shared(prompts))
             }
+            Content::File { file, order, skip_broken } => self.file(file, *order, *skip_broken),
             Content::Scripted { script } => {
                 let (lines, turns) = (script.len(), self.spec.turns);
                 if lines < usize::from(turns) && needed {
@@ -250,6 +266,22 @@ impl ScenarioCheck<'_> {
             Content::Sized { approx_input_tokens } => {
                 self.length("content.approx_input_tokens", approx_input_tokens);
                 TextSource::Sized(approx_input_tokens.clone())
+            }
+        }
+    }
+
+    fn file(&mut self, file: &Path, order: PromptOrder, skip_broken: bool) -> TextSource {
+        let prompts = prompts_file::read(file, skip_broken).unwrap_or_else(|why| {
+            self.report("content.file", ScenarioFault::Prompts { file: file.to_owned(), why });
+            Vec::new()
+        });
+        match order {
+            PromptOrder::Random => TextSource::Pool(prompts),
+            PromptOrder::File => {
+                if !self.alone || self.spec.turns != 1 {
+                    self.report("content.order", ScenarioFault::OrderedPrompts);
+                }
+                TextSource::Ordered(prompts)
             }
         }
     }

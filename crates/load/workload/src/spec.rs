@@ -49,6 +49,19 @@ pub enum Content {
         /// The list.
         prompts: Vec<String>,
     },
+    /// The prompts of a file: plain lines, JSON lines with `prompt`, `text` or `messages`, a JSON
+    /// list (also of `ShareGPT`), or CSV with a column `prompt`. Of a dialogue it is the first line
+    /// of the user.
+    File {
+        /// The file, relative to the profile.
+        file: PathBuf,
+        /// Which prompt is next.
+        #[serde(default)]
+        order: PromptOrder,
+        /// Whether entries without a prompt are left out. Otherwise they are an error.
+        #[serde(default)]
+        skip_broken: bool,
+    },
     /// A fixed dialogue: turn `i` says `script[i]`. There must be a line for every turn.
     Scripted {
         /// The user's lines.
@@ -60,6 +73,18 @@ pub enum Content {
         /// number, or a distribution like `{mean: 550, stddev: 100}`.
         approx_input_tokens: LengthSpec,
     },
+}
+
+/// Which prompt of a file is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptOrder {
+    /// A random one for every turn.
+    #[default]
+    Random,
+    /// Each once, in the order of the file; the run ends after the last one. A warm-up sends random
+    /// ones. For a single scenario, with conversations of one turn.
+    File,
 }
 
 /// Prefixes that several conversations share, like common tool definitions or documents.

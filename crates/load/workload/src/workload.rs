@@ -71,13 +71,19 @@ impl Workload {
         self
     }
 
-    /// The conversation with this key, at its first turn. With `trace_row` it is one turn with that
-    /// row's lengths (see [`Conversation`]); a row that the trace does not have is ignored.
+    /// The conversation with this key, at its first turn. With `row` it is one turn with the lengths
+    /// of that row of the trace (see [`Conversation`]), or has that prompt of those that are sent in
+    /// order; a row that is in neither is ignored.
     ///
     /// The scenario is chosen by weight, from the key alone.
-    pub fn conversation(&self, key: ConversationKey, trace_row: Option<u64>) -> Conversation {
+    pub fn conversation(&self, key: ConversationKey, row: Option<u64>) -> Conversation {
         let scenario = self.scenario(key);
-        Conversation::new(Arc::clone(&self.0), scenario, key, trace_row)
+        Conversation::new(Arc::clone(&self.0), scenario, key, row)
+    }
+
+    /// The number of prompts that are to be sent in order, each once; `None` if none are.
+    pub fn ordered_prompts(&self) -> Option<u64> {
+        self.0.ordered_count()
     }
 
     /// The scenario of a conversation, computed without the conversation.

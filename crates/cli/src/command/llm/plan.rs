@@ -9,7 +9,7 @@ use plimsoll_plan::Plan;
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use serde_json::{Map, Value, json};
 
-use super::{Flags, Load, Request, prompts};
+use super::{Flags, Load, Request};
 use crate::flags::{Part, overrides_of, threshold_sets};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
@@ -24,10 +24,7 @@ pub(super) struct LlmProfile {
 
 impl LlmProfile {
     /// That of the flags.
-    ///
-    /// # Errors
-    /// The file of prompts cannot be used.
-    pub(super) fn new(flags: &Flags, part: &Part) -> Result<Self> {
+    pub(super) fn new(flags: &Flags, part: &Part) -> Self {
         let overrides = Overrides {
             key: flags.request.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
             seed: flags.load.seed.clone(),
@@ -36,7 +33,7 @@ impl LlmProfile {
             sets: sets(flags),
             ..overrides_of(&flags.limits, &flags.tls)
         };
-        Ok(Self { keys: keys(flags)?, overrides: flags.export.label(part.of(overrides)) })
+        Self { keys: keys(flags), overrides: flags.export.label(part.of(overrides)) }
     }
 
     /// The plan with these stages.
@@ -72,7 +69,7 @@ pub(super) fn stages(load: &Load) -> String {
     warm_up.into_iter().chain(measured).collect::<Vec<_>>().join(",")
 }
 
-fn keys(flags: &Flags) -> Result<Map<String, Value>> {
+fn keys(flags: &Flags) -> Map<String, Value> {
     let Request { models, protocol, osl, osl_stddev, timeout, no_stream, .. } = &flags.request;
     let url =
         if flags.url.contains("://") { flags.url.clone() } else { format!("http://{}", flags.url) };
@@ -82,7 +79,7 @@ fn keys(flags: &Flags) -> Result<Map<String, Value>> {
     set("target", literal(&url));
     set("protocol", literal(protocol));
     set("timeout", timeout.to_string().into());
-    set("content", content(&flags.request)?);
+    set("content", content(&flags.request));
     if protocol != "openai-embeddings" {
         set("stream", (!no_stream).into());
         set("max_tokens", (*osl).into());
@@ -99,7 +96,7 @@ fn keys(flags: &Flags) -> Result<Map<String, Value>> {
             models.iter().map(|model| json!({"name": literal(model), "model": literal(model)}));
         set("scenarios", scenarios.collect());
     }
-    Ok(keys)
+    keys
 }
 
 /// A length, or a normal distribution of lengths.
@@ -107,18 +104,23 @@ fn length(mean: u32, stddev: Option<u32>) -> Value {
     stddev.map_or_else(|| mean.into(), |stddev| json!({"mean": mean, "stddev": stddev}))
 }
 
-fn content(request: &Request) -> Result<Value> {
-    Ok(match &request.prompts {
+fn content(request: &Request) -> Value {
+    match &request.prompts {
         None => {
             let mean = request.isl.unwrap_or(INPUT_TOKENS);
             json!({"mode": "sized", "approx_input_tokens": length(mean, request.isl_stddev)})
         }
         Some(file) => {
-            let prompts = prompts::read(file, request.skip_broken)?;
-            let prompts: Vec<_> = prompts.iter().map(|prompt| literal(prompt)).collect();
-            json!({"mode": "pool", "prompts": prompts})
+            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            let order = if request.in_order { "file" } else { "random" };
+            json!({
+                "mode": "file",
+                "file": literal(&file.to_string_lossy()),
+                "order": order,
+                "skip_broken": request.skip_broken,
+            })
         }
-    })
+    }
 }
 
 fn sets(flags: &Flags) -> Vec<String> {

@@ -133,7 +133,7 @@ impl ProfileCheck<'_> {
             }
             Some(Content::Pool { prompts }) => self.check_texts(&path.key("prompts"), prompts),
             Some(Content::Scripted { script }) => self.check_texts(&path.key("script"), script),
-            Some(Content::Sized { .. }) | None => {}
+            Some(Content::Sized { .. } | Content::File { .. }) | None => {}
         }
     }
 

@@ -1,0 +1,241 @@
+//! Prompts of a file: plain lines, JSON lines, a JSON list (`ShareGPT` too), CSV.
+//!
+//! Lines are read one by one, and of a list one entry after another becomes its prompt: what is
+//! kept is the prompts, and not the file.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::de::{DeserializeSeed, Deserializer as _, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// So many broken entries are named.
+const NAMED: usize = 5;
+
+/// The prompts of a file, of a dialogue the first line of its user.
+///
+/// # Errors
+/// The file cannot be read, has no prompt or, unless `skip_broken`, an entry without one; in words.
+pub(crate) fn read(file: &Path, skip_broken: bool) -> Result<Vec<Arc<str>>, String> {
+    let mut found = Entries::default();
+    collect(file, &mut found)?;
+    let Entries { prompts, broken, count, named } = found;
+    if !skip_broken && broken > 0 {
+        let more = if broken > NAMED { ", ..." } else { "" };
+        return Err(format!(
+            "{broken} of {count} entries have no prompt ({}{more}); correct them, or leave them out with `skip_broken: true` (--skip-broken)",
+            named.join(", "),
+        ));
+    }
+    if prompts.is_empty() {
+        return Err("has no prompt; write one on each line".to_owned());
+    }
+    Ok(prompts)
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Entries {
+    prompts: Vec<Arc<str>>,
+    count: usize,
+    broken: usize,
+    /// Where the first broken ones are.
+    named: Vec<String>,
+}
+
+impl Entries {
+    /// Adds an entry, which is the `number`th line, row or entry.
+    fn add(&mut self, kind: &str, number: usize, prompt: Option<&str>) {
+        self.count += 1;
+        if let Some(prompt) = prompt {
+            self.prompts.push(Arc::from(prompt));
+            return;
+        }
+        self.broken += 1;
+        if self.named.len() < NAMED {
+            self.named.push(format!("{kind} {number}"));
+        }
+    }
+}
+
+fn collect(file: &Path, found: &mut Entries) -> Result<(), String> {
+    let unreadable = |error: io::Error| format!("{error}; name a file of UTF-8 text");
+    let mut reader = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
+    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if extension.eq_ignore_ascii_case("csv") {
+        let mut text = String::new();
+        reader.read_to_string(&mut text).map_err(unreadable)?;
+        return csv(&text, found);
+    }
+    let first = first_byte(&mut reader).map_err(unreadable)?;
+    if first == Some(b'[') {
+        let mut json = serde_json::Deserializer::from_reader(reader);
+        let read = json.deserialize_seq(List(found));
+        return read.map_err(|error| format!("is no JSON list: {error}; correct it there"));
+    }
+    let is_json = extension.to_ascii_lowercase().starts_with("json") || first == Some(b'{');
+    for (index, line) in reader.lines().enumerate() {
+        let line = line.map_err(unreadable)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        if is_json {
+            let value: Option<Value> = serde_json::from_str(&line).ok();
+            found.add("line", index + 1, value.as_ref().and_then(prompt_of));
+        } else {
+            found.add("line", index + 1, Some(line.trim()));
+        }
+    }
+    Ok(())
+}
+
+/// The first byte that is no white space, which stays to be read. It is looked for in what one read
+/// gives.
+fn first_byte(reader: &mut BufReader<File>) -> io::Result<Option<u8>> {
+    let bytes = reader.fill_buf()?;
+    Ok(bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace()))
+}
+
+/// A list, whose entries become prompts one by one.
+struct List<'e>(&'e mut Entries);
+
+impl<'de> Visitor<'de> for List<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let mut number = 0;
+        while let Some(value) = list.next_element_seed(AnyValue)? {
+            number += 1;
+            self.0.add("entry", number, prompt_of(&value));
+        }
+        Ok(())
+    }
+}
+
+/// Any JSON.
+struct AnyValue;
+
+impl<'de> DeserializeSeed<'de> for AnyValue {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        serde::Deserialize::deserialize(from)
+    }
+}
+
+/// The prompt of an entry in JSON: a text, a member that holds one, or the first line of the user.
+fn prompt_of(value: &Value) -> Option<&str> {
+    if value.is_string() {
+        return text(value);
+    }
+    let member = ["prompt", "text", "question", "input", "content"]
+        .iter()
+        .find_map(|name| value.get(name).and_then(text));
+    member.or_else(|| {
+        let dialogue = value.get("messages").or_else(|| value.get("conversations"))?;
+        let line = dialogue.as_array()?.iter().find(|line| is_user(line))?;
+        line.get("content").or_else(|| line.get("value")).and_then(text)
+    })
+}
+
+fn text(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
+}
+
+fn is_user(line: &Value) -> bool {
+    let who = line.get("role").or_else(|| line.get("from")).and_then(Value::as_str);
+    matches!(who, Some("user" | "human"))
+}
+
+/// The column `prompt`, or the only one.
+fn csv(text: &str, found: &mut Entries) -> Result<(), String> {
+    let mut rows = csv_rows(text).into_iter();
+    let head = rows.next().unwrap_or_default();
+    let column = head.iter().position(|name| name.trim().eq_ignore_ascii_case("prompt"));
+    let column = column.or_else(|| (head.len() == 1).then_some(0)).ok_or_else(|| {
+        format!("has the columns {}; name the one with prompts `prompt`", head.join(", "))
+    })?;
+    for (index, row) in rows.enumerate() {
+        let cell = row.get(column).filter(|cell| !cell.trim().is_empty());
+        found.add("row", index + 2, cell.map(String::as_str));
+    }
+    Ok(())
+}
+
+/// Rows of cells; cells in quotes may contain commas, line feeds and doubled quotes (RFC 4180).
+fn csv_rows(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
+    let (mut quoted, mut characters) = (false, text.chars().peekable());
+    while let Some(c) = characters.next() {
+        match c {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            '\r' if !quoted => {}
+            c => cell.push(c),
+        }
+    }
+    if !cell.is_empty() || !row.is_empty() {
+        row.push(cell);
+        rows.push(row);
+    }
+    rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(name: &str, text: &str, skip_broken: bool) -> Result<Vec<String>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let prompts = read(&file, skip_broken)?;
+        Ok(prompts.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn prompts_are_read_from_every_kind_of_file() {
+        let sharegpt = r#"[{"conversations": [{"from": "system", "value": "s"},
+            {"from": "human", "value": "a"}, {"from": "gpt", "value": "x"}]},
+            {"conversations": [{"from": "human", "value": "b"}]}]"#;
+        let messages = r#"{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}]}
+            {"prompt": "b"}"#;
+        for (name, text) in [
+            ("p.txt", "a\n\nb\n"),
+            ("p.json", sharegpt),
+            ("p.jsonl", messages),
+            ("p.csv", "id,prompt\n1,a\n2,b\n"),
+        ] {
+            assert_eq!(read_text(name, text, false).unwrap(), ["a", "b"], "{name}");
+        }
+        let quoted = "prompt\n\"a, \"\"b\"\"\nc\"\n";
+        assert_eq!(read_text("p.csv", quoted, false).unwrap(), ["a, \"b\"\nc"]);
+    }
+
+    #[test]
+    fn broken_entries_are_counted_and_named() {
+        let text = "{\"prompt\": \"a\"}\n{\"prompt\": \n{\"other\": 1}\n";
+        let error = read_text("p.jsonl", text, false).unwrap_err();
+        assert!(error.contains("2 of 3 entries have no prompt (line 2, line 3); "), "{error}");
+        assert_eq!(read_text("p.jsonl", text, true).unwrap(), ["a"]);
+        assert!(read_text("p.txt", "\n", false).unwrap_err().contains("has no prompt"));
+        let columns = read_text("p.csv", "a,b\n1,2\n", false).unwrap_err();
+        assert!(columns.contains("has the columns a, b;"), "{columns}");
+    }
+}
