@@ -123,15 +123,30 @@ pub(crate) fn with_hint(hint: &str) -> ExitCode {
 
 /// Prints what the parser of the command line returned, help and versions to stdout, usage errors
 /// to stderr, and returns the exit code. A flag that another tool has gets ours in its place.
-pub(crate) fn from_parse_error(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+pub(crate) fn from_parse_error(mut error: clap::Error, arguments: &[OsString]) -> ExitCode {
     let refused = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let refused = refused.filter(|_| error.kind() == ErrorKind::UnknownArgument);
-    if let Some(hint) = refused.and_then(|flag| foreign_flags::hint(arguments, Some(&flag))) {
-        return with_hint(&hint);
+    if let Some(flag) = refused {
+        if let Some(hint) = foreign_flags::hint(arguments, Some(&flag)) {
+            return with_hint(&hint);
+        }
+        remove_far_tips(&mut error, &flag);
     }
     // There is nowhere left to report a write error.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { Exit::Usage } else { Exit::Pass }.number())
+}
+
+/// The parser proposes the nearest of its own words, however far that is, and a way to pass the flag
+/// as a value. Only the tip for a slip of the finger helps.
+fn remove_far_tips(error: &mut clap::Error, flag: &str) {
+    const SLIP: usize = 2;
+    error.remove(ContextKind::Suggested);
+    error.remove(ContextKind::TrailingArg);
+    let nearest = error.get(ContextKind::SuggestedArg).map(ToString::to_string);
+    if nearest.is_none_or(|nearest| strsim::osa_distance(&nearest, flag) > SLIP) {
+        error.remove(ContextKind::SuggestedArg);
+    }
 }
 
 #[cfg(test)]

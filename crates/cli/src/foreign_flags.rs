@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// A flag that another tool has.
 struct ForeignFlag {
-    /// As it is typed.
+    /// As it is typed; `--audio-*` stands for all that begin so.
     flag: &'static str,
     /// The tools that have it.
     tools: &'static str,
@@ -62,6 +62,29 @@ const FLAGS: &[ForeignFlag] = &[
     row("--dataset-path", "vLLM's benchmark", ONE_LINE, "--prompts FILE"),
     row("--data", "GuideLLM", ONE_LINE, "--isl N and --osl N, or --prompts FILE"),
     row("--slo", "`plimsoll knee`", ONE_LINE, "--goodput BOUNDS"),
+    row("--endpoint", "AIPerf", ONE_LINE, "the whole path behind the URL, like http://host/v1"),
+    row("--custom-endpoint", "AIPerf", ONE_LINE, "the whole path behind the URL, like http://host/v1"),
+    row("--endpoint-type", "AIPerf", ONE_LINE, "--protocol openai-chat, openai-responses or anthropic-messages"),
+    row("--backend", "GuideLLM", ONE_LINE, "--protocol openai-chat, openai-responses or anthropic-messages"),
+    row("--request-type", "GuideLLM", ONE_LINE, "--protocol openai-chat, openai-responses or anthropic-messages"),
+    row("--request-format", "GuideLLM", ONE_LINE, "--protocol openai-chat, openai-responses or anthropic-messages"),
+    row("--api-key", "AIPerf", ONE_LINE, "--key KEY, or the variable PLIMSOLL_KEY"),
+    row("--request-timeout-seconds", "AIPerf", ONE_LINE, "--timeout TIME, like 30s"),
+    row("--model-selection-strategy", "AIPerf", ONE_LINE, "nothing: the models of --model NAME,... take turns"),
+    row("--extra-inputs", "AIPerf", ONE_LINE, "--set parameters.NAME=VALUE"),
+    row("--public-dataset", "AIPerf", ONE_LINE, "--prompts FILE: a file on this machine"),
+    row("--custom-dataset-type", "AIPerf", ONE_LINE, "nothing: --prompts FILE tells by the file which kind it is"),
+    row("--dataset-sampling-strategy", "AIPerf", ONE_LINE, "--prompts FILE, one at random each time, or with --in-order each once"),
+    row("--config", "AIPerf", ONE_LINE, "another command: plimsoll run PROFILE"),
+    row("--arrival-pattern", "AIPerf", ONE_LINE, "--set arrivals=poisson, or constant"),
+    row("--request-rate-mode", "AIPerf", ONE_LINE, "--set arrivals=poisson, or constant"),
+    row("--prompt-input-tokens-mean", "AIPerf", ONE_LINE, "--isl N"),
+    row("--prompt-input-tokens-stddev", "AIPerf", ONE_LINE, "--isl-stddev N"),
+    row("--prompt-output-tokens-mean", "AIPerf", ONE_LINE, "--osl N"),
+    row("--prompt-output-tokens-stddev", "AIPerf", ONE_LINE, "--osl-stddev N"),
+    row("-v", "AIPerf", ONE_LINE, "another command: plimsoll run PROFILE --once --verbose"),
+    row("-l", "GuideLLM", ONE_LINE, "--metric-label NAME=VALUE"),
+    row("--label", "GuideLLM", ONE_LINE, "--metric-label NAME=VALUE"),
     // Number and length of requests.
     row("--requests", "ab and bombardier", ANY, "-n N"),
     row("--iterations", "k6", ANY, "-n N"),
@@ -82,20 +105,54 @@ const FLAGS: &[ForeignFlag] = &[
     row("--warmup-request-count", "AIPerf", ANY, "a warm-up stage in --stages, like w8:10s,8:60s"),
     row("--cooldown", "GuideLLM", ANY, "nothing: requests in flight at the end are counted apart"),
     row("--execution-segment", "k6", ANY, "--shard K/N"),
+    row("--execution-segment-sequence", "k6", ANY, "nothing: --shard K/N names a part and their number"),
+    row("--paused", "k6", ANY, "--start-at TIME"),
+    row("-p", "k6", &["run", "versus", "knee"], "--start-at TIME"),
+    row("--no-setup", "k6", ANY, "--no-probe; a profile has no set-up"),
+    row("--no-teardown", "k6", ANY, "nothing: a profile has no tear-down"),
+    row("--batch", "k6", ANY, "nothing: each request of a virtual user follows the one before"),
+    row("--batch-per-host", "k6", ANY, "nothing: each request of a virtual user follows the one before"),
+    row("--min-iteration-duration", "k6", ANY, "`think_time` of a scenario in a profile"),
+    row("--throw", "k6", ANY, "nothing: failed requests are counted, and never end a run unasked; --abort-on-errors SHARE does"),
+    row("--blacklist-ip", "k6", ANY, "nothing: only the target is loaded"),
+    row("--block-hostnames", "k6", ANY, "nothing: only the target is loaded"),
+    row("--summary-trend-stats", "k6", ANY, "nothing: all percentiles are in the full report (--full)"),
+    row("--summary-time-unit", "k6", ANY, "nothing: each figure has the unit that suits it; files have milliseconds"),
+    row("--summary-mode", "k6", ANY, "--full for the whole report, --quiet for none"),
+    row("--no-summary", "k6", ANY, "--quiet"),
+    row("--new-machine-readable-summary", "k6", ANY, "--json"),
+    row("--system-tags", "k6", ANY, "nothing: the keys of rows are fixed; see docs/reference/results.md"),
+    row("--console-output", "k6", ANY, "nothing: a profile prints nothing"),
+    row("--local-ips", "k6", ANY, "nothing: the system chooses the local address"),
+    row("--dns", "k6", ANY, "nothing: a name is resolved whenever a connection is opened"),
+    row("--include-system-env-vars", "k6", ANY, "nothing: a profile may contain ${NAME}"),
+    row("--compatibility-mode", "k6", ANY, "nothing: a profile is YAML and no script"),
+    row("--type", "k6", ANY, "nothing: a profile needs no type"),
+    row("--traces-output", "k6", ANY, "nothing: no traces are written; rows have the ids of requests"),
+    row("--linger", "k6", ANY, "--serve-metrics-linger TIME"),
+    row("-l", "k6", ANY, "--serve-metrics-linger TIME"),
+    row("--no-usage-report", "k6", ANY, "nothing: no usage is reported"),
+    row("--secret-source", "k6", ANY, "the variable PLIMSOLL_KEY, or ${NAME} in a profile"),
+    row("--log-output", "k6", ANY, "nothing: progress is on stderr, and results are in the run's folder"),
+    row("--log-format", "k6", ANY, "--ui lines"),
+    row("--address", "k6", ANY, "--serve-metrics ADDR:PORT"),
+    row("-a", "k6", &["run", "versus", "knee"], "--serve-metrics ADDR:PORT"),
+    row("--profiling-enabled", "k6", ANY, "nothing: Plimsoll measures itself; see the report's part on the generator"),
     // Users, connections, rate.
     row("--vus", "k6", HTTP, "-c N"),
-    row("-u", "k6", HTTP, "-c N"),
+    row("-u", "k6 and oha", HTTP, "-c N for the users of k6; units of time, as in oha, suit each figure by themselves"),
     row("--vus", "k6", ANY, "--stages N:TIME, like --stages 50:30s"),
     row("-u", "k6", ANY, "--stages N:TIME, like --stages 50:30s"),
     row("--concurrency", "oha and AIPerf", HTTP, "-c N"),
     row("--concurrency", "AIPerf", ANY, "--stages N:TIME, like --stages 8:60s for 8 users"),
-    row("-c", "oha, hey and wrk", ANY, "--stages N:TIME, like --stages 50:30s for 50 users"),
+    row("-c", "oha, hey, wrk and k6", ANY, "--stages N:TIME, like --stages 50:30s for 50 users; the configuration of k6 is the profile"),
     row("--connections", "wrk", ANY, "--stages N:TIME, like --stages 50:30s for 50 users"),
     row("-connections", "vegeta", HTTP, "-c N"),
     row("-max-connections", "vegeta", HTTP, "-c N"),
     row("-max-workers", "vegeta", HTTP, "-c N, which limits the requests in flight"),
     row("-workers", "vegeta", HTTP, "-c N, which limits the requests in flight"),
-    row("-t", "wrk", HTTP, "nothing: Plimsoll takes a worker for each core; -c N sets connections"),
+    row("-t", "oha, hey and wrk", HTTP, "--timeout TIME for the timeout of oha and hey; the threads of wrk are nothing here: Plimsoll takes a worker for each core"),
+    row("-t", "wrk and k6", ANY, "nothing: Plimsoll takes a worker for each core; a profile needs no type"),
     row("--threads", "wrk", ANY, "nothing: Plimsoll takes a worker for each core; `workers` of a profile sets their number"),
     row("-cpus", "hey", ANY, "nothing: Plimsoll takes a worker for each core; `workers` of a profile sets their number"),
     row("-p", "oha", HTTP, "--http2 STREAMS"),
@@ -119,10 +176,16 @@ const FLAGS: &[ForeignFlag] = &[
     row("--burst-delay", "oha", HTTP, "--rate N --arrivals poisson"),
     row("--latency-correction", "oha", ANY, "nothing: response times always count from the intended start"),
     row("--latency", "wrk", ANY, "nothing: percentiles are always shown"),
-    row("-L", "curl", HTTP, "--redirects N; percentiles, for which wrk2 has -L, are always shown"),
+    row("-v", "wrk", HTTP, "another command: plimsoll --version"),
+    row("--version", "all tools", ANY, "another command: plimsoll --version"),
+    row("-V", "all tools", ANY, "another command: plimsoll --version"),
+    row("-L", "curl", HTTP, "--redirects N; percentiles, which wrk2 shows for it, are always shown"),
     row("-L", "wrk2", ANY, "nothing: percentiles are always shown"),
+    row("-U", "hey", HTTP, "-H 'user-agent: NAME'"),
     row("-U", "wrk2", ANY, "nothing: service times are in the full report (--full)"),
-    row("-w", "oha", ANY, "nothing: requests in flight at the end are waited for, and counted"),
+    row("-w", "oha", HTTP, "nothing: requests in flight at the end are waited for, and counted"),
+    row("--wait-ongoing-requests-after-deadline", "oha", ANY, "nothing: requests in flight at the end are waited for, and counted"),
+    row("-w", "k6", ANY, "nothing: failed requests are counted, and never end a run unasked; --abort-on-errors SHARE does"),
     // The request.
     row("-D", "oha and hey", HTTP, "--body @FILE"),
     row("--data", "curl", HTTP, "--body TEXT"),
@@ -133,13 +196,39 @@ const FLAGS: &[ForeignFlag] = &[
     row("--host", "oha", HTTP, "-H 'host: NAME'"),
     row("-host", "hey", HTTP, "-H 'host: NAME'"),
     row("-F", "oha and curl", HTTP, "--body @FILE with -H 'content-type: multipart/form-data; boundary=...'"),
+    row("--form", "oha and curl", HTTP, "--body @FILE with -H 'content-type: multipart/form-data; boundary=...'"),
+    row("-Z", "oha", HTTP, "--urls FILE, with a `body` in each line"),
     row("-body", "vegeta", HTTP, "--body @FILE"),
     row("-header", "vegeta and others", ANY, "-H 'NAME: VALUE'"),
     row("-targets", "vegeta", HTTP, "--urls FILE"),
     row("--urls-from-file", "oha", HTTP, "--urls FILE"),
     row("-targets", "vegeta", ANY, "`plimsoll http --urls FILE`, or the scenarios of a profile"),
+    row("-format", "vegeta", ANY, "--urls FILE, whose lines are URLs or JSON objects"),
+    row("-lazy", "vegeta", ANY, "nothing: a file of requests is read once"),
+    row("-chunked", "vegeta", ANY, "nothing: the length of a body is always sent"),
+    row("-laddr", "vegeta", ANY, "nothing: the system chooses the local address"),
+    row("-max-body", "vegeta", ANY, "nothing: bodies are read and not kept; `max_body` of a profile bounds them"),
+    row("-dns-ttl", "vegeta", ANY, "nothing: a name is resolved whenever a connection is opened"),
+    row("-resolvers", "vegeta", ANY, "nothing: the system's name servers are asked; --connect-to HOST1:PORT1:HOST2:PORT2 names an address"),
+    row("-session-tickets", "vegeta", ANY, "nothing: TLS sessions are resumed; --no-resumption makes every handshake a full one"),
     row("--urls-from-file", "oha", ANY, "`plimsoll http --urls FILE`, or the scenarios of a profile"),
     row("--rand-regex-url", "oha", ANY, "`{{random N}}`, `{{seq}}` and `{{uuid}}` in the URL"),
+    row("--max-repeat", "oha", ANY, "`{{random N}}` in the URL, which has a length of its own"),
+    row("--dump-urls", "oha", ANY, "exemplars.json in the run's folder, which has single requests"),
+    row("--aws-session", "oha", ANY, "nothing: requests are not signed for AWS"),
+    row("--aws-sigv4", "oha", ANY, "nothing: requests are not signed for AWS"),
+    row("--no-pre-lookup", "oha", ANY, "nothing: a name is resolved whenever a connection is opened"),
+    row("--ipv6", "oha", ANY, "nothing: the addresses of a name are tried in turn; --connect-to HOST1:PORT1:HOST2:PORT2 names one"),
+    row("--ipv4", "oha", ANY, "nothing: the addresses of a name are tried in turn; --connect-to HOST1:PORT1:HOST2:PORT2 names one"),
+    row("--vsock-addr", "oha", ANY, "nothing: sockets of virtual machines are not supported"),
+    row("--stats-success-breakdown", "oha", ANY, "nothing: refused and failed requests are always apart"),
+    row("--db-url", "oha", ANY, "--out DIR: results.jsonl in the run's folder has a row for each request"),
+    row("--time-unit", "oha", ANY, "nothing: each figure has the unit that suits it; files have milliseconds"),
+    row("--fps", "oha", ANY, "nothing: the display is drawn four times a second"),
+    row("--no-color", "oha and k6", ANY, "the variable NO_COLOR=1"),
+    row("--disable-color", "oha", ANY, "the variable NO_COLOR=1"),
+    row("--proxy-http-version", "oha", ANY, "nothing: proxies are spoken to in HTTP/1.1"),
+    row("--proxy-http2", "oha", ANY, "nothing: proxies are spoken to in HTTP/1.1"),
     row("-s", "wrk", HTTP, "a profile: `plimsoll profile init`"),
     row("--script", "wrk", ANY, "a profile: `plimsoll profile init`"),
     row("-timeout", "vegeta", HTTP, "--timeout TIME"),
@@ -174,6 +263,7 @@ const FLAGS: &[ForeignFlag] = &[
     row("-disable-redirects", "hey", ANY, "nothing: redirects are followed only with `redirects`"),
     row("-unix-socket", "vegeta", ANY, "--unix-socket PATH"),
     row("-proxy-header", "vegeta", ANY, "credentials in --proxy http://USER:PASSWORD@HOST:PORT"),
+    row("--proxy-header", "oha", ANY, "credentials in --proxy http://USER:PASSWORD@HOST:PORT"),
     row("-connect-to", "vegeta", ANY, "--connect-to HOST1:PORT1:HOST2:PORT2"),
     row("--resolve", "curl", ANY, "--connect-to HOST1:PORT1:HOST2:PORT2"),
     row("--socks5", "curl", ANY, "--proxy socks5://HOST:PORT"),
@@ -234,6 +324,125 @@ const FLAGS: &[ForeignFlag] = &[
     row("--debug", "oha", ANY, "exemplars.json in the run's folder, which has single requests"),
     row("--prometheus-addr", "vegeta", ANY, "--serve-metrics ADDR:PORT"),
     row("-prometheus-addr", "vegeta", ANY, "--serve-metrics ADDR:PORT"),
+    // What else GuideLLM has.
+    row("--constraint", "GuideLLM", ANY, "-n N, -d TIME or --abort-on-errors SHARE"),
+    row("--metrics", "GuideLLM", ANY, "nothing: every metric is in summary.json"),
+    row("--override", "GuideLLM", ANY, "-c N,... or --rate N,..., one level after another"),
+    // What else AIPerf has.
+    row("--url-strategy", "AIPerf", ANY, "`targets` of a profile, which take turns"),
+    row("--cache-bust", "AIPerf", ANY, "`cache_mode: bust` of a profile"),
+    row("--use-legacy-max-tokens", "AIPerf", ANY, "`max_tokens_field: max_tokens` of a profile, which is the default"),
+    row("--use-server-token-count", "AIPerf", ANY, "nothing: the tokens that the target reports count, and others are marked as estimated"),
+    row("--per-chunk-usage", "AIPerf", ANY, "`parameters: {stream_options: {...}}` of a profile"),
+    row("--connection-reuse-strategy", "AIPerf", ANY, "`requests_per_connection` of a profile"),
+    row("--download-video-content", "AIPerf", ANY, "nothing: no videos are asked for"),
+    row("--request-content-type", "AIPerf", ANY, "-H 'content-type: TYPE'"),
+    row("--session-header", "AIPerf", ANY, "nothing: `x-request-id` has the conversation's id and the turn"),
+    row("--uuid-and-strip", "AIPerf", ANY, "nothing: no images are sent"),
+    row("--public-dataset", "AIPerf", ANY, "`trace` or `prompts` of a profile: a file on this machine"),
+    row("--custom-dataset-type", "AIPerf", ANY, "`trace.format` of a profile"),
+    row("--dataset-filter", "AIPerf", ANY, "nothing: data sets are files on this machine"),
+    row("--allow-dataset-wrap", "AIPerf", ANY, "nothing: the prompts of a file repeat"),
+    row("--no-allow-dataset-wrap", "AIPerf", ANY, "`order: file` of `content` in a profile"),
+    row("--ignore-trace-delays", "AIPerf", ANY, "`trace` of a profile, with `stages` for the times"),
+    row("--use-think-time-only", "AIPerf", ANY, "`trace` of a profile, with `stages` for the times"),
+    row("--max-context-length", "AIPerf", ANY, "nothing: prompts are sent as they are; the target's refusals are counted"),
+    row("-f", "AIPerf", ANY, "another command: plimsoll run PROFILE"),
+    row("--no-fixed-schedule", "AIPerf", ANY, "nothing: only `trace` of a profile has times of its own"),
+    row("--output-artifact-dir", "AIPerf", ANY, "--out DIR"),
+    row("--export-level", "AIPerf", ANY, "--out DIR: results.jsonl has a row for each request"),
+    row("--export-outputs-json", "AIPerf", ANY, "nothing: answers are not kept; `plimsoll run --once --verbose` shows one"),
+    row("--slice-duration", "AIPerf", ANY, "nothing: timeline.json has every second"),
+    row("--auto-plot", "AIPerf", ANY, "nothing: report.html is in every run's folder"),
+    row("--no-auto-plot", "AIPerf", ANY, "nothing: report.html is in every run's folder"),
+    row("--plot-required", "AIPerf", ANY, "nothing: report.html is in every run's folder"),
+    row("--gen-ai-provider", "AIPerf", ANY, "--metric-label NAME=VALUE"),
+    row("--export-http-trace", "AIPerf", ANY, "nothing: rows have the times of DNS, connection and TLS"),
+    row("--show-trace-timing", "AIPerf", ANY, "--full"),
+    row("--apply-chat-template", "AIPerf", ANY, "nothing: the tokens that the target reports count"),
+    row("--benchmark-grace-period", "AIPerf", ANY, "--set drain=TIME"),
+    row("--arrival-smoothness", "AIPerf", ANY, "nothing: arrivals are constant or poisson"),
+    row("--vllm-burstiness", "AIPerf", ANY, "nothing: arrivals are constant or poisson"),
+    row("--arrival-pattern", "AIPerf", ANY, "--set arrivals=poisson, or constant"),
+    row("--concurrency-ramp-duration", "AIPerf", ANY, "another command: plimsoll run PROFILE --stages 1..8:30s,8:60s"),
+    row("--request-rate-ramp-duration", "AIPerf", ANY, "another command: plimsoll run PROFILE --stages @1..8:30s,@8:60s"),
+    row("--request-rate-series", "AIPerf", ANY, "`stages` of a profile, one for each point"),
+    row("--failed-request-threshold", "AIPerf", ANY, "--abort-on-errors SHARE, like 50%"),
+    row("--burst-phase-starts", "AIPerf", ANY, "another command: plimsoll run agent-loop"),
+    row("--system-idle-gap-cap-seconds", "AIPerf", ANY, "another command: plimsoll run agent-loop"),
+    row("--scenario", "AIPerf", ANY, "another command: plimsoll run PROFILE"),
+    row("--unsafe-override", "AIPerf", ANY, "nothing: a profile has no locks"),
+    row("--user-centric-rate", "AIPerf", ANY, "-c N with --set think_time=TIME"),
+    row("--num-users", "AIPerf", ANY, "-c N"),
+    row("--num-sessions", "AIPerf", ANY, "-n N, which counts turns"),
+    row("--num-dataset-entries", "AIPerf", ANY, "nothing: as many prompts are made as are sent"),
+    row("--inter-turn-delay-cap-seconds", "AIPerf", ANY, "`think_time` of a scenario in a profile"),
+    row("--max-idle-gap-cap-seconds", "AIPerf", ANY, "`think_time` of a scenario in a profile"),
+    row("--replay-speedup", "AIPerf", ANY, "`time_scale` of `trace` in a profile"),
+    row("--no-open-loop-replay", "AIPerf", ANY, "-c N: each user waits for the answer"),
+    row("--omit-kv-hints", "AIPerf", ANY, "nothing: no hints are sent"),
+    row("--force-min-tokens", "AIPerf", ANY, "--set parameters.min_tokens=N"),
+    row("--no-force-min-tokens", "AIPerf", ANY, "nothing: no `min_tokens` is sent"),
+    row("--seq-dist", "AIPerf", ANY, "`approx_input_tokens: {histogram: ...}` of a profile"),
+    row("--sequence-distribution", "AIPerf", ANY, "`approx_input_tokens: {histogram: ...}` of a profile"),
+    row("--random-range-ratio", "AIPerf", ANY, "`approx_input_tokens: {min: N, max: N}` of a profile"),
+    row("--random-corpus-style", "AIPerf", ANY, "nothing: prompts are made of words of known length"),
+    row("--isl-block-size", "AIPerf", ANY, "`block_size` of `trace` in a profile"),
+    row("--prompt-input-tokens-block-size", "AIPerf", ANY, "`block_size` of `trace` in a profile"),
+    row("--synthetic-input-tokens-block-size", "AIPerf", ANY, "`block_size` of `trace` in a profile"),
+    row("--prompt-batch-size", "AIPerf", ANY, "`items` of a scenario of embeddings in a profile"),
+    row("--batch-size-text", "AIPerf", ANY, "`items` of a scenario of embeddings in a profile"),
+    row("--batch-size", "AIPerf", ANY, "`items` of a scenario of embeddings in a profile"),
+    row("-b", "AIPerf", &["llm", "run", "versus", "knee"], "`items` of a scenario of embeddings in a profile"),
+    row("--prompt-corpus", "AIPerf", ANY, "--prompts FILE"),
+    row("--system-prompt", "AIPerf", ANY, "--set system.text=TEXT"),
+    row("--system-prompt-file", "AIPerf", ANY, "`system.text` of a profile"),
+    row("--shared-system-prompt-length", "AIPerf", ANY, "`system: {approx_tokens: N}` of a profile"),
+    row("--user-context-prompt-length", "AIPerf", ANY, "`prefix_pool` of a profile"),
+    row("--num-prefix-prompts", "AIPerf", ANY, "`prefix_pool` of a profile"),
+    row("--batch-size-audio", "AIPerf", ANY, "nothing: no audio is sent"),
+    row("--batch-size-image", "AIPerf", ANY, "nothing: no images are sent"),
+    row("--batch-size-video", "AIPerf", ANY, "nothing: no videos are sent"),
+    row("--log-level", "AIPerf", ANY, "--ui lines"),
+    row("--verbose", "AIPerf", ANY, "another command: plimsoll run PROFILE --once --verbose"),
+    row("-vv", "AIPerf", ANY, "another command: plimsoll run PROFILE --once --verbose"),
+    row("--extra-verbose", "AIPerf", ANY, "another command: plimsoll run PROFILE --once --verbose"),
+    row("--api-port", "AIPerf", ANY, "--serve-metrics ADDR:PORT"),
+    row("--api-host", "AIPerf", ANY, "--serve-metrics ADDR:PORT"),
+    row("--stats-interval", "AIPerf", ANY, "nothing: the display is drawn four times a second"),
+    row("--no-server-metrics", "AIPerf", ANY, "nothing: only what --watch names is looked at"),
+    row("--gpu-telemetry", "AIPerf", ANY, "--watch NAME=URL of its exporter"),
+    row("--no-gpu-telemetry", "AIPerf", ANY, "nothing: only what --watch names is looked at"),
+    row("--ui-type", "AIPerf", ANY, "--ui KIND"),
+    row("--workers-max", "AIPerf", ANY, "nothing: a worker for each core; `workers` of a profile sets their number"),
+    row("--max-workers", "AIPerf", ANY, "nothing: a worker for each core; `workers` of a profile sets their number"),
+    row("--num-profile-runs", "AIPerf", ANY, "another command: plimsoll compare OLD... --new NEW..., of as many runs as you make"),
+    row("--confidence-level", "AIPerf", ANY, "nothing: intervals are those of 95 %"),
+    row("--set-consistent-seed", "AIPerf", ANY, "nothing: a run without --seed has the seed of its profile"),
+    row("--no-set-consistent-seed", "AIPerf", ANY, "--seed N, another for each run"),
+    row("--vary-seed-per-trial", "AIPerf", ANY, "--seed N, another for each run"),
+    row("--no-vary-seed-per-trial", "AIPerf", ANY, "--seed N"),
+    row("--sweep-type", "AIPerf", ANY, "-c N,... and --rate N,..., one level after another"),
+    row("--sweep-variant", "AIPerf", ANY, "-c N,... and --rate N,..., one level after another"),
+    row("--variant", "AIPerf", ANY, "-c N,... and --rate N,..., one level after another"),
+    row("--no-sweep-table", "AIPerf", ANY, "--quiet"),
+    row("--bo-constraint-mode", "AIPerf", ANY, "another command: plimsoll knee, which searches the load that keeps an objective"),
+    row("--ttft-sla-ms", "AIPerf", ANY, "--goodput 'ttft<NUMBERms'; `plimsoll knee --slo` searches the load that keeps it"),
+    row("--itl-sla-ms", "AIPerf", ANY, "--goodput 'tpot<NUMBERms'; `plimsoll knee --slo` searches the load that keeps it"),
+    row("--tpot-sla-ms", "AIPerf", ANY, "--goodput 'tpot<NUMBERms'; `plimsoll knee --slo` searches the load that keeps it"),
+    row("--e2e-sla-ms", "AIPerf", ANY, "--goodput 'response_time<NUMBERms'; `plimsoll knee --slo` searches the load that keeps it"),
+    row("--error-rate-sla", "AIPerf", ANY, "--threshold 'error_rate: <1%'"),
+    row("--slo-attainment-fraction", "AIPerf", ANY, "--threshold 'good_share: value>0.99'"),
+    row("--isl-osl-pairs", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--isl-min", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--isl-max", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--isl-steps", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--osl-min", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--osl-max", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--osl-steps", "AIPerf", ANY, "nothing: one length for each call of `plimsoll llm`; --sweep varies the load"),
+    row("--concurrency-min", "AIPerf", ANY, "-c N,..., like -c 1,2,4,8, or --sweep"),
+    row("--concurrency-max", "AIPerf", ANY, "-c N,..., like -c 1,2,4,8, or --sweep"),
+    row("--concurrency-steps", "AIPerf", ANY, "-c N,..., like -c 1,2,4,8, or --sweep"),
     // Single dashes, as some programs have them.
     row("-config", "programs with single dashes", ANY, "the profile as first argument: plimsoll run PROFILE"),
     row("--config", "programs with a profile", LLM, "the profile as first argument: plimsoll run PROFILE"),
@@ -251,6 +460,50 @@ const FLAGS: &[ForeignFlag] = &[
     row("-regress-pct", "programs with single dashes", ANY, "`plimsoll compare` with --gate, like --gate throughput=5%"),
     row("--regress-pct", "programs that compare", ANY, "`plimsoll compare` with --gate, like --gate throughput=5%"),
     row("-version", "programs with single dashes", ANY, "--version"),
+    // Families of flags: all that begin so.
+    row("--data-*", "GuideLLM", ANY, "--prompts FILE, which says by itself what it is"),
+    row("--disable-console*", "GuideLLM", ANY, "--quiet"),
+    row("--num-warmup-*", "AIPerf", ONE_LINE, "--warmup TIME"),
+    row("--warmup-*", "AIPerf", ONE_LINE, "--warmup TIME"),
+    row("--wait-for-model-*", "AIPerf", ANY, "nothing: a request before the load shows whether the target answers; --no-probe leaves it out"),
+    row("--reset-kv-cache*", "AIPerf", ANY, "`cache_mode: bust` of a profile: no prompt repeats one of an earlier run"),
+    row("--server-profiler*", "AIPerf", ANY, "nothing: servers are not profiled; --watch NAME=PID shows what they use"),
+    row("--transport*", "AIPerf", ANY, "nothing: HTTP/1.1, or HTTP/2 where `http_version` of a profile says so"),
+    row("--hf-*", "AIPerf", ANY, "nothing: data sets are files on this machine"),
+    row("--trace-*", "AIPerf", ANY, "`trace` of a profile, with `time_scale`"),
+    row("--fixed-schedule*", "AIPerf", ANY, "`trace` of a profile"),
+    row("--profile-export-*", "AIPerf", ANY, "--out DIR: the files of a run have fixed names"),
+    row("--otel-*", "AIPerf", ANY, "--push-metrics URL or --serve-metrics ADDR:PORT"),
+    row("--mlflow-*", "AIPerf", ANY, "nothing: summary.json in the run's folder can be logged as it is"),
+    row("--wandb-*", "AIPerf", ANY, "nothing: summary.json in the run's folder can be logged as it is"),
+    row("--tokenizer-*", "AIPerf", ANY, "--tokenizer FILE, a tokenizer.json"),
+    row("--prefill-concurrency*", "AIPerf", ANY, "nothing: requests are not held back for others' first token"),
+    row("--trajectory-*", "AIPerf", ANY, "another command: plimsoll run agent-loop"),
+    row("--agentic-*", "AIPerf", ANY, "another command: plimsoll run agent-loop"),
+    row("--request-cancellation-*", "AIPerf", ANY, "nothing: requests are given up at --timeout only"),
+    row("--session-*", "AIPerf", ANY, "`turns` and `think_time` of a scenario in a profile"),
+    row("--conversation-*", "AIPerf", ANY, "`turns` and `think_time` of a scenario in a profile"),
+    row("--open-loop-*", "AIPerf", ANY, "--rate N: requests never wait for others"),
+    row("--prompt-prefix-*", "AIPerf", ANY, "`prefix_pool` of a profile"),
+    row("--prefix-prompt-*", "AIPerf", ANY, "`prefix_pool` of a profile"),
+    row("--rankings-*", "AIPerf", ANY, "nothing: rankings are not among the protocols; `http` sends any body"),
+    row("--synthesis-*", "AIPerf", ANY, "`trace` of a profile, which is sent as it is"),
+    row("--audio-*", "AIPerf", ANY, "nothing: no audio is sent"),
+    row("--image-*", "AIPerf", ANY, "nothing: no images are sent"),
+    row("--video-*", "AIPerf", ANY, "nothing: no videos are sent"),
+    row("--record-processor*", "AIPerf", ANY, "nothing: each worker counts for itself"),
+    row("--server-metrics*", "AIPerf", ANY, "--watch NAME=URL"),
+    row("--network-latency-*", "AIPerf", ANY, "nothing: rows have the time of each TCP handshake (connect_ms)"),
+    row("--zmq-*", "AIPerf", ANY, "nothing: workers share nothing while they run"),
+    row("--accuracy-*", "AIPerf", ANY, "nothing: answers are not graded"),
+    row("--profile-run-*", "AIPerf", ANY, "another command: plimsoll compare OLD... --new NEW..., of as many runs as you make"),
+    row("--no-profile-run-*", "AIPerf", ANY, "another command: plimsoll compare OLD... --new NEW..., of as many runs as you make"),
+    row("--convergence-*", "AIPerf", ANY, "another command: plimsoll knee, which measures until its interval is narrow"),
+    row("--parameter-sweep-*", "AIPerf", ANY, "-c N,... and --rate N,..., one level after another"),
+    row("--no-parameter-sweep-*", "AIPerf", ANY, "-c N,... and --rate N,..., one level after another"),
+    row("--search-*", "AIPerf", ANY, "another command: plimsoll knee, which searches the load that keeps an objective"),
+    row("--optuna-*", "AIPerf", ANY, "another command: plimsoll knee, which searches the load that keeps an objective"),
+    row("--degradation-*", "AIPerf", ANY, "another command: plimsoll knee, which searches the load that keeps an objective"),
 ];
 
 /// The hint for the first flag of a command line that another tool has and the parser refuses, or
@@ -269,8 +522,8 @@ pub(crate) fn hint(arguments: &[OsString], refused: Option<&str>) -> Option<Stri
         return Some(format!("`-q {rate}` is the rate of oha and hey; here it is {ours}"));
     }
     let refused = refused.map(|flag| flag.split([' ', '=']).next().unwrap_or_default());
-    let known = find(single.or(refused)?, command)?;
-    let ForeignFlag { flag, tools, ours, .. } = known;
+    let flag = single.or(refused)?;
+    let ForeignFlag { tools, ours, .. } = find(flag, command)?;
     let nothing = ours.strip_prefix("nothing: ");
     Some(match nothing {
         Some(why) => format!("`{flag}` is of {tools}; there is no such flag here: {why}"),
@@ -284,58 +537,17 @@ fn is_single_dash_word(word: &str) -> bool {
 }
 
 fn find(flag: &str, command: &str) -> Option<&'static ForeignFlag> {
-    FLAGS.iter().find(|known| {
-        let fits = known.commands.is_empty() || known.commands.contains(&command);
-        known.flag == flag && fits
-    })
+    let is_it = |known: &&ForeignFlag| match known.flag.strip_suffix('*') {
+        Some(family) => flag.starts_with(family),
+        None => known.flag == flag,
+    };
+    FLAGS
+        .iter()
+        .filter(|known| known.commands.is_empty() || known.commands.contains(&command))
+        .find(is_it)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hint_for(line: &str, refused: Option<&str>) -> Option<String> {
-        hint(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), refused)
-    }
-
-    #[test]
-    fn flags_of_other_tools_have_a_hint_that_fits_the_command() {
-        for (line, refused, part) in [
-            ("p run x -header a", None, "here it is -H 'NAME: VALUE'"),
-            ("p run -config x", None, "plimsoll run PROFILE"),
-            ("p http -q 50 http://a", None, "here it is --rate N"),
-            ("p run x --vus 5", Some("--vus"), "--stages N:TIME"),
-            ("p http u --vus=5", Some("--vus=5"), "here it is -c N"),
-            ("p http u --latency", Some("--latency"), "percentiles are always shown"),
-            ("p run x -vk=k", None, "PLIMSOLL_KEY"),
-            ("p llm u --url v", Some("--url"), "the URL as first argument"),
-            ("p llm u --request-rate 5", Some("--request-rate"), "here it is --rate N,..."),
-            ("p run x --goodput a", Some("--goodput"), "--set 'goodput="),
-        ] {
-            let hint = hint_for(line, refused).unwrap();
-            assert!(hint.contains(part), "{line}: {hint}");
-        }
-    }
-
-    #[test]
-    fn our_own_flags_have_none() {
-        for line in
-            ["p http u -c100 -d 5s", "p http -q u", "p run x -Ha:b", "p run x --stages 5:5s"]
-        {
-            assert_eq!(hint_for(line, None), None, "{line}");
-        }
-        assert_eq!(hint_for("p run x --frobnicate", Some("--frobnicate")), None);
-    }
-
-    #[test]
-    fn a_flag_is_listed_once_for_a_command() {
-        for (index, one) in FLAGS.iter().enumerate() {
-            let later = &FLAGS[index + 1..];
-            let shadowed = later.iter().find(|other| {
-                one.flag == other.flag
-                    && (one.commands.is_empty() || one.commands == other.commands)
-            });
-            assert!(shadowed.is_none(), "{} is listed after its row for all commands", one.flag);
-        }
-    }
-}
+mod tests;
+#[cfg(test)]
+mod tools;

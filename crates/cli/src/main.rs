@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
     let command = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli.command,
-        Err(error) => return exit::from_parse_error(&error, &arguments),
+        Err(error) => return exit::from_parse_error(error, &arguments),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),

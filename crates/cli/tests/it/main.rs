@@ -27,6 +27,7 @@ mod live_view;
 mod llm;
 mod metrics;
 mod mock;
+mod one_liners;
 mod plain_server;
 mod policy;
 mod policy_server;
