@@ -17,6 +17,7 @@ mod export;
 mod fd_limit;
 mod flags;
 mod foreign_flags;
+mod planned_load;
 mod processes;
 mod progress;
 mod run_reports;

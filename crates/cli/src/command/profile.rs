@@ -1,5 +1,7 @@
 //! `plimsoll profile`: checks, shows, creates and lists profiles.
 
+mod forecast;
+
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use crate::exit::{Exit, UsageError, error_chain};
 use crate::flags::{ProfileFlags, TargetFlags};
 
 const AFTER_CHECK: &str = "\
+Of a valid profile it says what a run needs: requests, tokens, time, connections and files, and what its report will not be able to say.
+
 A placeholder as the key is accepted here, but not by `plimsoll run`. Refused are thresholds that no run can judge: for a stage that does not exist, a percentile of more samples than the stages plan, or TTFT without streams.
 
 Exit codes: 0 if every profile is valid, else 2.";
@@ -90,7 +94,10 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
     let mut exit = Exit::Pass;
     for profile in profiles {
         match check(profile) {
-            Ok(()) => console::print_line(&format!("{profile}: ok"))?,
+            Ok(needs) => {
+                console::print_line(&format!("{profile}: ok"))?;
+                needs.iter().try_for_each(|line| console::print_line(line))?;
+            }
             Err(error) => {
                 console::eprint_labelled("error", &error_chain(&error));
                 exit = Exit::Usage;
@@ -100,14 +107,16 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read.
-fn check(profile: &str) -> Result<()> {
+/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read. What a
+/// run needs, in lines.
+fn check(profile: &str) -> Result<Vec<String>> {
     let variables = EnvVars::from_process();
     let plan = load(&Profile::open(profile)?, &variables, &Overrides::default(), Purpose::Check)?;
     super::versus::thresholds(&plan)?;
     plan.notes.iter().for_each(|note| console::eprint_line(&format!("note: {note}")));
+    let needs = forecast::forecast(&plan);
     Run::prepare(plan).with_context(|| profile.to_owned())?;
-    Ok(())
+    Ok(needs)
 }
 
 fn init(kind: &str, path: &Path) -> Result<()> {

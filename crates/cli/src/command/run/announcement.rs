@@ -3,9 +3,9 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, Target};
-use plimsoll_schedule::{Load, StageSpec};
+
+use crate::planned_load::{requests, seconds};
 
 /// What the user says to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,57 +42,13 @@ fn ask(question: &str) -> io::Result<Consent> {
 
 /// Requests, tokens and time, with the words "at most" and "about" where that is what is known.
 fn sentence(plan: &Plan, target: &Target) -> String {
-    let seconds: f64 = plan.stages.0.iter().map(seconds_of).sum();
-    let requests = requests(plan);
+    let ((seconds, _), requests) = (seconds(plan), requests(plan));
     let most_tokens = plan.scenarios.iter().map(|scenario| scenario.max_tokens).max().flatten();
     let tokens = most_tokens.map_or_else(
         || "answers as long as the model makes them".to_owned(),
         |most| format!("answers of at most {most} tokens"),
     );
     format!("to {}: {requests}, {tokens}, {seconds:.0} s of load", target.url)
-}
-
-/// How many requests the stages ask for. A closed stage sends as many as the target answers.
-fn requests(plan: &Plan) -> String {
-    let open: f64 = plan.stages.0.iter().map(arrivals_of).sum();
-    let conversations = open * turns_per_conversation(plan);
-    let users = plan.stages.0.iter().filter_map(most_users).max();
-    match (plan.limits.max_requests, users) {
-        (Some(most), _) => format!("at most {most} requests"),
-        (None, None) => format!("about {conversations:.0} requests"),
-        (None, Some(users)) if open > 0.0 => {
-            format!("about {conversations:.0} requests and those of up to {users} users")
-        }
-        (None, Some(users)) => {
-            format!("up to {users} users at once, each as many requests as it gets answers")
-        }
-    }
-}
-
-fn turns_per_conversation(plan: &Plan) -> f64 {
-    let weights: f64 = plan.scenarios.iter().map(|scenario| scenario.weight).sum();
-    let turns: f64 =
-        plan.scenarios.iter().map(|scenario| scenario.weight * f64::from(scenario.turns)).sum();
-    turns / weights
-}
-
-fn seconds_of(stage: &StageSpec) -> f64 {
-    stage.duration.map_or(0.0, Nanos::as_secs_f64)
-}
-
-/// The mean rate times the length.
-fn arrivals_of(stage: &StageSpec) -> f64 {
-    match stage.load {
-        Load::Open { from, to } => f64::midpoint(from, to) * seconds_of(stage),
-        Load::Closed { .. } | Load::Trace => 0.0,
-    }
-}
-
-fn most_users(stage: &StageSpec) -> Option<u32> {
-    match stage.load {
-        Load::Closed { from, to } => Some(from.max(to)),
-        Load::Open { .. } | Load::Trace => None,
-    }
 }
 
 #[cfg(test)]
