@@ -6,6 +6,7 @@ mod compressed_answers;
 mod encode;
 mod error_responses;
 mod examples;
+mod official_sdks;
 mod plain_answers;
 mod recorded_answers;
 mod rpc_answers;

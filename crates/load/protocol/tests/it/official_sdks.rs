@@ -1,0 +1,180 @@
+//! What the official SDKs of OpenAI, Anthropic and Mistral read, and what we read, of the same
+//! bytes: the corpus of answers, and what the mock says in each of its ways. Needs Python and a
+//! package registry.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use plimsoll_measure::TokenSource;
+use plimsoll_mock::{Mock, MockConfig};
+use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
+use serde::Deserialize;
+use serde_json::Value;
+
+const MODELS: &str = "
+models:
+  plain: {}
+  threes: {tokens_per_event: 3, output: 10}
+  thinks: {reasoning_share: 0.5}
+  calls: {tool_call_share: 1}
+  loops: {tool_loop: {steps: 1, tools: [look, find], parallel: 2, arguments: 100}}
+  silent: {usage: false}
+  short: {output: 1}
+";
+
+/// What an SDK read.
+#[derive(Debug, Deserialize)]
+struct Line {
+    file: String,
+    sdk: String,
+    error: Option<String>,
+    #[serde(default)]
+    text: String,
+    /// Name and arguments of each call.
+    #[serde(default)]
+    tools: Vec<String>,
+    finish: Option<String>,
+    /// Input and output tokens.
+    usage: Option<(Option<f64>, Option<f64>)>,
+}
+
+/// The same of ours.
+#[derive(Debug)]
+struct Ours {
+    text: String,
+    tools: Vec<String>,
+    finish: Option<String>,
+    usage: (Option<f64>, Option<f64>),
+    failed: bool,
+}
+
+fn dialect_of(file: &str) -> Dialect {
+    match file {
+        _ if file.starts_with("a_") || file.contains("-anthropic") => Dialect::AnthropicMessages,
+        _ if file.starts_with("resp") || file.contains("-responses") => Dialect::OpenaiResponses,
+        _ => Dialect::OpenaiChat,
+    }
+}
+
+fn decoded(folder: &Path, file: &str) -> Ours {
+    let stream = file.ends_with(".sse");
+    let options = DecoderOptions { keep_text: true, ..DecoderOptions::default() };
+    let mut decoder = Decoder::new(dialect_of(file), stream, options);
+    decoder.head(200, Some(if stream { b"text/event-stream" } else { b"application/json" }));
+    decoder.feed(&fs::read(folder.join(file)).unwrap(), &mut |_| {});
+    let outcome = decoder.finish();
+    let calls = decoder.tool_calls().iter().map(|call| format!("{}{}", call.name, call.arguments));
+    let usage = decoder.usage();
+    let count = |tokens: plimsoll_measure::TokenCount| {
+        (tokens.source == TokenSource::Reported).then_some(f64::from(tokens.count))
+    };
+    Ours {
+        text: decoder.text().to_owned(),
+        tools: calls.collect(),
+        finish: decoder.finish_reason().map(str::to_owned),
+        usage: (count(usage.prompt), count(usage.completion)),
+        failed: outcome != plimsoll_measure::Outcome::Completed,
+    }
+}
+
+/// A call whose arguments have one form, however they were written.
+fn normal(call: &str) -> String {
+    let (name, arguments) = call.split_at(call.find('{').unwrap_or(call.len()));
+    let parsed: Option<Value> = serde_json::from_str(arguments).ok();
+    let arguments = parsed.map_or_else(|| arguments.to_owned(), |value| value.to_string());
+    format!("{name}{arguments}")
+}
+
+/// What differs between an SDK and us; nothing where one of them says nothing.
+fn differences(line: &Line, ours: &Ours) -> Vec<String> {
+    let mut found = Vec::new();
+    if line.text != ours.text {
+        found.push(format!("text {:?} {:?}", line.text, ours.text));
+    }
+    let [theirs, own] = [&line.tools, &ours.tools]
+        .map(|calls: &Vec<String>| calls.iter().map(|call| normal(call)).collect::<Vec<_>>());
+    if theirs != own {
+        found.push(format!("tools {theirs:?} {own:?}"));
+    }
+    if line.finish != ours.finish {
+        found.push(format!("finish {:?} {:?}", line.finish, ours.finish));
+    }
+    let (input, output) = line.usage.unwrap_or_default();
+    for (name, theirs, own) in [("input", input, ours.usage.0), ("output", output, ours.usage.1)] {
+        if theirs.is_some() && theirs != own {
+            found.push(format!("{name} {theirs:?} {own:?}"));
+        }
+    }
+    found
+}
+
+/// Where an SDK and we read another thing, and why ours is right. An SDK that skips what it cannot
+/// read is no witness.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("audio.sse", "openai", "the transcript is the text; the SDK hands it over with the sound"),
+    ("audio.sse", "mistral", "the SDK drops what it does not know"),
+    (
+        "choiceobj.sse",
+        "openai",
+        "one choice in place of a list, over which the SDK iterates in vain",
+    ),
+    ("contentobj.sse", "openai", "the SDK passes an object on unread"),
+    ("contentobj.sse", "mistral", "the SDK passes an object on unread"),
+    (
+        "emptychoices.json",
+        "openai",
+        "an answer without an answer has failed, and its usage with it",
+    ),
+    ("nanlog.sse", "openai", "`NaN` is no JSON, though Python reads it"),
+    ("orerror.sse", "mistral", "the SDK overlooks the error beside the choice"),
+    ("stop_nonl_nodone.sse", "openai", "the SDK drops a last event without its blank line"),
+    ("usagefloat.sse", "openai", "a count that is a text is not believed"),
+    ("usagefloat.sse", "mistral", "a count that is a text is not believed"),
+];
+
+#[test]
+#[ignore = "installs the official SDKs from the package registries"]
+fn official_sdks_read_the_same_of_every_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/answers")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let config = MockConfig::from_yaml(MODELS).unwrap();
+    let mock = Mock::spawn(&config, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let log = folder.path().join("log");
+    let models = "plain,threes,thinks,calls,loops,silent,short";
+    let output = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/sdk/run"))
+        .env("PLIMSOLL_SDKS", concat!(env!("CARGO_TARGET_TMPDIR"), "/sdks"))
+        .args(["llm", "read_answers.py"])
+        .arg(folder.path())
+        .args([&format!("http://{}", mock.addr()), models])
+        .arg(&log)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for line in fs::read_to_string(&log).unwrap().lines() {
+        let line: Line = serde_json::from_str(line).unwrap();
+        if line.error.is_some() {
+            // Mistral's SDK wants calls whole, and the usage of every answer.
+            let reads_all = line.sdk != "mistral" && !line.file.contains("silent");
+            assert!(!(line.file.starts_with("mock-") && reads_all), "{line:?}");
+            continue;
+        }
+        compared += 1;
+        let ours = decoded(folder.path(), &line.file);
+        let found = differences(&line, &ours);
+        let is_known = KNOWN.iter().any(|(file, sdk, _)| line.file == *file && line.sdk == *sdk);
+        if is_known == found.is_empty() {
+            wrong.push(format!(
+                "{} {} {found:?} (failed here: {})",
+                line.file, line.sdk, ours.failed
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{compared} compared:\n{}", wrong.join("\n"));
+    assert!(compared > 100, "{compared}");
+}
