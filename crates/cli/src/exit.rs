@@ -137,8 +137,8 @@ pub(crate) fn from_parse_error(mut error: clap::Error, arguments: &[OsString]) -
     ExitCode::from(if error.use_stderr() { Exit::Usage } else { Exit::Pass }.number())
 }
 
-/// The parser proposes the nearest of its own words, however far that is, and a way to pass the flag
-/// as a value. Only the tip for a slip of the finger helps.
+/// The parser proposes the nearest of its own words, however far that is, and a way to pass the
+/// flag as a value. Only the tip for a slip of the finger helps.
 fn remove_far_tips(error: &mut clap::Error, flag: &str) {
     const SLIP: usize = 2;
     error.remove(ContextKind::Suggested);

@@ -107,8 +107,8 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read. What a
-/// run needs, in lines.
+/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read. Gives
+/// what a run needs, in lines.
 fn check(profile: &str) -> Result<Vec<String>> {
     let variables = EnvVars::from_process();
     let plan = load(&Profile::open(profile)?, &variables, &Overrides::default(), Purpose::Check)?;

@@ -66,9 +66,7 @@ fn said(tool: &Tool, flag: &str, answer: Answer) -> String {
         Answer::Differs(text) => format!("{text} (no hint: it is a flag here)"),
         Answer::Hint => {
             let known = find(flag, tool.command);
-            known
-                .map(|known| known.ours.to_owned())
-                .unwrap_or_else(|| panic!("{} {flag}", tool.name))
+            known.map_or_else(|| panic!("{} {flag}", tool.name), |known| known.ours.to_owned())
         }
     }
 }
@@ -97,57 +95,51 @@ fn every_flag_of_seven_tools_is_ours_or_has_a_hint_or_a_reason() {
     }
 }
 
-/// A hint that names a flag which the command lacks would lead nowhere.
+/// The flags that a hint for a command may name: its own, and those of commands that do the same.
+fn nameable(command: &str, ours: &str) -> Vec<String> {
+    let named = ours.split("plimsoll ").nth(1);
+    let named = named.and_then(|rest| rest.split([' ', '`', ',', ';']).next());
+    let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
+    let commands = [command, "http", "llm", "knee"].into_iter().chain(named);
+    commands.flat_map(flags_of).chain(["--version".to_owned()]).collect()
+}
+
+/// A hint that names a flag which no command has would lead nowhere.
 #[test]
 fn hints_name_flags_that_their_command_has() {
     for known in FLAGS {
         let commands = if known.commands.is_empty() { &["run"] } else { known.commands };
         for command in commands {
-            let named = known
-                .ours
-                .split("plimsoll ")
-                .nth(1)
-                .and_then(|rest| rest.split([' ', '`', ',', ';']).next());
-            let mut flags = flags_of(command);
-            for other in named.iter().copied().chain(["http", "llm", "knee"]) {
-                let is_command = !other.starts_with('-') && !other.is_empty();
-                if is_command {
-                    flags.extend(flags_of(other));
-                }
-            }
-            flags.push("--version".to_owned());
-            for word in known.ours.split([' ', ',', ';', '`', '(', ')', ':']) {
-                let is_flag = word.starts_with('-') && word.len() > 1 && !word.contains('=');
-                assert!(
-                    !is_flag || flags.iter().any(|own| own == word),
-                    "{command}: {word} of {}",
-                    known.ours
-                );
-            }
+            let flags = nameable(command, known.ours);
+            let words = known.ours.split([' ', ',', ';', '`', '(', ')', ':']);
+            let is_flag =
+                |word: &&str| word.starts_with('-') && word.len() > 1 && !word.contains('=');
+            let unknown = words.filter(is_flag).find(|word| !flags.iter().any(|own| own == word));
+            assert_eq!(unknown, None, "{command}: {}", known.ours);
         }
     }
 }
 
-/// Keys of a profile that hints name.
+/// The keys of a profile that a hint names.
+fn keys_in(ours: &str) -> impl Iterator<Item = &str> {
+    let parts = ours.split("--set ").skip(1).chain(ours.split('`').skip(1).step_by(2));
+    let keys = parts
+        .map(|part| part.trim_matches('\'').split(['=', ':', ' ', ',']).next().unwrap_or_default());
+    let is_key = |key: &&str| {
+        key.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'.'))
+            && !matches!(*key, "" | "plimsoll")
+    };
+    // Below `parameters` are the provider's own.
+    let others = ["min_tokens", "stream_options"];
+    keys.filter(is_key).flat_map(|key| key.split('.')).filter(move |name| !others.contains(name))
+}
+
 #[test]
 fn hints_name_keys_that_profiles_have() {
     let schema = include_str!("../../../../docs/reference/profile.schema.json");
     for known in FLAGS {
-        for part in
-            known.ours.split("--set ").skip(1).chain(known.ours.split('`').skip(1).step_by(2))
-        {
-            let key =
-                part.trim_matches('\'').split(['=', ':', ' ', ',']).next().unwrap_or_default();
-            let is_key =
-                key.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'.'));
-            if is_key && !matches!(key, "" | "plimsoll" | "x-request-id") {
-                for name in
-                    key.split('.').filter(|name| *name != "min_tokens" && *name != "stream_options")
-                {
-                    assert!(schema.contains(&format!("\"{name}\":")), "{name} of {}", known.ours);
-                }
-            }
-        }
+        let unknown = keys_in(known.ours).find(|name| !schema.contains(&format!("\"{name}\":")));
+        assert_eq!(unknown, None, "{}", known.ours);
     }
 }
 

@@ -71,9 +71,9 @@ impl Workload {
         self
     }
 
-    /// The conversation with this key, at its first turn. With `row` it is one turn with the lengths
-    /// of that row of the trace (see [`Conversation`]), or has that prompt of those that are sent in
-    /// order; a row that is in neither is ignored.
+    /// The conversation with this key, at its first turn. With `row` it is one turn with the
+    /// lengths of that row of the trace (see [`Conversation`]), or has that prompt of those that
+    /// are sent in order; a row that is in neither is ignored.
     ///
     /// The scenario is chosen by weight, from the key alone.
     pub fn conversation(&self, key: ConversationKey, row: Option<u64>) -> Conversation {
