@@ -125,13 +125,13 @@ fn parts(text: &str) -> Vec<String> {
 }
 
 fn bound(text: &str) -> Result<TimeBound, RequestBoundsError> {
-    let refuse = || RequestBoundsError::Bound(text.to_owned());
-    let (name, bound) = text.split_once(['<', ':']).ok_or_else(refuse)?;
+    let (name, bound) =
+        text.split_once(['<', ':']).ok_or_else(|| RequestBoundsError::Bound(text.to_owned()))?;
     let bound = bound.trim_start_matches('=');
     // Other tools write milliseconds without a unit.
     let is_number = text.contains(':') && bound.parse::<f64>().is_ok();
     let bound = if is_number { format!("{bound}ms") } else { bound.to_owned() };
-    let bound: Nanos = bound.parse().map_err(|_| refuse())?;
+    let bound: Nanos = bound.parse().map_err(|_| RequestBoundsError::Bound(text.to_owned()))?;
     let time = RequestTime::from_name(name);
     let time = time.ok_or_else(|| RequestBoundsError::Time(name.to_owned()))?;
     Ok(TimeBound { time, bound })

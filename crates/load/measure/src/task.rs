@@ -118,6 +118,11 @@ pub struct TaskSample {
 }
 
 impl TaskSample {
+    /// The time of one part, and what the generator itself may have added to it.
+    pub const fn part(&self, part: TaskPart) -> (Nanos, Nanos) {
+        (self.times[part as usize], self.generator[part as usize])
+    }
+
     /// From the intended start to the last byte of the last request that ended.
     pub const fn loop_time(&self) -> Nanos {
         self.finished.since(self.intended)

@@ -158,28 +158,25 @@ impl FromStr for Nanos {
     type Err = ParseNanosError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let refuse = || ParseNanosError(text.to_owned());
-        let mut rest = text.trim();
-        if rest == "0" {
-            return Ok(Self::ZERO);
-        }
-        let mut total = 0.0;
-        let mut seen = false;
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refuse)?;
-            let (number, tail) = rest.split_at(digits);
-            let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
-            let (unit, tail) = tail.split_at(letters);
-            let size = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?.1;
-            total += number.parse::<f64>().map_err(|_| refuse())? * size as f64;
-            (rest, seen) = (tail, true);
-        }
-        if seen && total < u64::MAX as f64 {
-            Ok(Self::from_secs_f64(total / 1e9))
-        } else {
-            Err(refuse())
-        }
+        nanos_in(text.trim()).ok_or_else(|| ParseNanosError(text.to_owned()))
     }
+}
+
+fn nanos_in(text: &str) -> Option<Nanos> {
+    if text == "0" {
+        return Some(Nanos::ZERO);
+    }
+    let (mut rest, mut total, mut seen) = (text, 0.0, false);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(digits);
+        let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(letters);
+        let (_, size) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        total += number.parse::<f64>().ok()? * *size as f64;
+        (rest, seen) = (tail, true);
+    }
+    (seen && total < u64::MAX as f64).then(|| Nanos::from_secs_f64(total / 1e9))
 }
 
 /// As the text that [`fmt::Display`] writes, so that files stay readable.
@@ -261,13 +258,12 @@ impl MonotonicClock {
     pub fn start() -> Self {
         let epoch = Instant::now();
         // The thread may lose its CPU between two readings. Of several the closest pair counts.
-        let reading = || {
+        let readings = (0..READINGS).map(|_| {
             let before = epoch.elapsed();
             let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let apart = epoch.elapsed().saturating_sub(before);
             (apart, unix.saturating_sub(before))
-        };
-        let readings = (0..READINGS).map(|_| reading());
+        });
         let (_, unix) = readings.min_by_key(|(apart, _)| *apart).unwrap_or_default();
         Self { epoch, epoch_unix_nanos: Nanos::from(unix).as_u64() }
     }

@@ -59,21 +59,24 @@ pub fn counts_bytes(counts: &CountsView<'_>, version: &str) -> Result<Vec<u8>, R
 /// # Errors
 /// [`RunFileError::Counts`] if another version wrote it, or it is damaged.
 pub fn read_counts(bytes: &[u8], version: &str) -> Result<Counts, RunFileError> {
-    let refuse = |why: &str| RunFileError::Counts(why.to_owned());
     let end = bytes.iter().take(200).position(|byte| *byte == b'\n');
     let found = end.and_then(|end| str::from_utf8(&bytes[..end]).ok());
-    let (found, end) = found.zip(end).ok_or_else(|| refuse("it has no first line"))?;
+    let (found, end) = found.zip(end).ok_or_else(|| refused("it has no first line"))?;
     let known = first_line(version);
     if found != known {
         let why = format!("its layout is `{found}`, and this version reads `{known}`");
         return Err(RunFileError::Counts(why));
     }
     let rest = &bytes[end + 1..];
-    let (crc, body) = rest.split_at_checked(CRC).ok_or_else(|| refuse("it is cut"))?;
+    let (crc, body) = rest.split_at_checked(CRC).ok_or_else(|| refused("it is cut"))?;
     if crc32fast::hash(body).to_le_bytes() != crc {
-        return Err(refuse("its checksum is wrong: it was changed or cut; copy it again"));
+        return Err(refused("its checksum is wrong: it was changed or cut; copy it again"));
     }
-    postcard::from_bytes(body).map_err(|error| RunFileError::Counts(error.to_string()))
+    postcard::from_bytes(body).map_err(|error| refused(&error.to_string()))
+}
+
+fn refused(why: &str) -> RunFileError {
+    RunFileError::Counts(why.to_owned())
 }
 
 fn first_line(version: &str) -> String {

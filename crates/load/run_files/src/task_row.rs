@@ -56,7 +56,6 @@ pub fn write_task_row(
     metadata: &RunMetadata,
     out: &mut Vec<u8>,
 ) {
-    let part = |part: TaskPart| task.times[part as usize].as_millis_f64();
     let scenario = metadata.scenarios.get(task.scenario.index()).map_or("", String::as_str);
     let target = metadata.targets.get(task.target.index()).map_or("", |target| &target.name);
     let stage = metadata.stages.get(task.stage.index()).map_or("", |stage| &stage.name);
@@ -76,9 +75,9 @@ pub fn write_task_row(
         approved: task.counts.approved,
         rejected: task.counts.rejected,
         first_token_ms: task.first_token.map(Nanos::as_millis_f64),
-        chat_ms: part(TaskPart::Chat),
-        tools_ms: part(TaskPart::Tools),
-        approvals_ms: part(TaskPart::Approvals),
+        chat_ms: task.part(TaskPart::Chat).0.as_millis_f64(),
+        tools_ms: task.part(TaskPart::Tools).0.as_millis_f64(),
+        approvals_ms: task.part(TaskPart::Approvals).0.as_millis_f64(),
         loop_ms: task.loop_time().as_millis_f64(),
         generator_ms: task.generator.map(Nanos::as_millis_f64),
     };

@@ -118,9 +118,8 @@ impl StageArrivals {
         reason = "rates and durations are bounded: 100 M/s for 31 days is far below 2^63"
     )]
     fn even_count(&self, rate: &Rate) -> u64 {
-        let inside = |n: u64| rate.due(n as f64).is_some_and(|due| due < self.length);
         let mut count = rate.total() as u64;
-        while inside(count) {
+        while rate.due(count as f64).is_some_and(|due| due < self.length) {
             count += 1;
         }
         count

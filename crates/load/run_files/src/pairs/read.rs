@@ -155,16 +155,13 @@ fn time(nanos: u64) -> Option<Nanos> {
 }
 
 fn outcome(kind: u8, detail: u16, classes: &[String]) -> Option<Outcome> {
-    let class = || {
-        let name = classes.get(usize::from(detail))?;
-        ErrorClass::ALL.into_iter().find(|class| class.name() == name)
-    };
-    // A class of a later version is an error all the same.
-    let failed = || Outcome::Failed(class().unwrap_or(ErrorClass::LocalIo));
+    let name = classes.get(usize::from(detail));
+    let class = ErrorClass::ALL.into_iter().find(|class| Some(class.name()) == name.map(|n| &**n));
     let all = [
         Outcome::Completed,
         Outcome::Rejected(detail),
-        failed(),
+        // A class of a later version is an error all the same.
+        Outcome::Failed(class.unwrap_or(ErrorClass::LocalIo)),
         Outcome::TimedOut,
         Outcome::Cancelled,
         Outcome::InFlight,

@@ -46,9 +46,11 @@ impl PairedArrivals {
             return Some(own);
         }
         // A block must end where it begins: in the same stage, and not beside a window.
-        let places = |places: u64| Nanos::new(segment.gap.as_u64().saturating_mul(places));
-        let fits = at + places(u64::from(self.schedule.targets()) - 1) < segment.end;
-        fits.then(|| Arrival { at: at + places(self.place(block.seq).into()), ..own })
+        let gap = segment.gap.as_u64();
+        let length = gap.saturating_mul(u64::from(self.schedule.targets()) - 1);
+        let own_place = gap.saturating_mul(self.place(block.seq).into());
+        let fits = at + Nanos::new(length) < segment.end;
+        fits.then(|| Arrival { at: at + Nanos::new(own_place), ..own })
     }
 
     /// The start of this target's window in a round, or of the segment.

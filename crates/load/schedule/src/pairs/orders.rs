@@ -52,11 +52,11 @@ impl Orders {
         let mut rng = self.seed.rng("order of targets", number);
         shuffle(&mut rows, &mut rng);
         shuffle(&mut names, &mut rng);
-        let cell = |row| {
+        let cells = rows.iter().flat_map(|row| {
             let names = &names;
-            (0..targets).map(move |place| names[usize::from(williams(targets, row, place))])
-        };
-        Group { targets: targets.into(), rows: rows.iter().flat_map(|row| cell(*row)).collect() }
+            (0..targets).map(move |place| names[usize::from(williams(targets, *row, place))])
+        });
+        Group { targets: targets.into(), rows: cells.collect() }
     }
 
     /// The place of a target in a block, from 0.
