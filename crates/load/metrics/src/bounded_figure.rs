@@ -107,6 +107,11 @@ impl BoundedFigure {
         Self { value, bound: 0.0, refused: None }
     }
 
+    /// A time as it would be without what the generator may have added.
+    pub(crate) const fn without_generator(&self) -> f64 {
+        (self.value - self.bound).max(0.0)
+    }
+
     /// The value, if it carries a statement alone. What is printed is the value with its limits;
     /// what is judged is [`BoundedFigure::limits`].
     pub fn sound(&self) -> Option<f64> {
@@ -157,10 +162,13 @@ pub(crate) fn by_censoring(
     if moved > 1.0 {
         return Some(Refusal::Censored);
     }
-    let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
-    let value = millis(q);
+    let value = millis_at(times, q);
     let allowed = (value * REFUSED_SHARE).max(interval.half).max(interval.above);
-    (millis(moved) - value > allowed).then_some(Refusal::Censored)
+    (millis_at(times, moved) - value > allowed).then_some(Refusal::Censored)
+}
+
+fn millis_at(times: &Distribution, q: f64) -> f64 {
+    times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64)
 }
 
 /// The size of the 95 % interval of a percentile, in milliseconds.
@@ -183,8 +191,7 @@ impl HalfInterval {
     /// without an interval of their own.
     pub(crate) fn independent(times: &Distribution, q: f64) -> Self {
         let (low, high) = independent_shares(q, times.count());
-        let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
-        Self::new(millis(q), millis(low), millis(high))
+        Self::new(millis_at(times, q), millis_at(times, low), millis_at(times, high))
     }
 }
 

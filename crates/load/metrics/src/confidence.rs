@@ -3,7 +3,6 @@
 //! `docs/statistics.md` explains the method for a reader without statistics, with formulas and
 //! sources; `docs/adr/0002-confidence-intervals.md` says what was rejected.
 
-use plimsoll_measure::Nanos;
 use plimsoll_stats::{BatchVariance, NoIntervalReason, rounded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,12 +35,11 @@ pub(crate) fn interval(
     if low * (count as f64) < 1.0 || (1.0 - high) * (count as f64) < 1.0 {
         return Err(NoIntervalReason::BeyondExtremes);
     }
-    let value = |share| {
-        whole.nearest_rank(share).map(Nanos::as_millis_f64).ok_or(NoIntervalReason::TooFewSamples)
-    };
+    let low = whole.nearest_rank(low).ok_or(NoIntervalReason::TooFewSamples)?;
+    let high = whole.nearest_rank(high).ok_or(NoIntervalReason::TooFewSamples)?;
     Ok(Interval {
-        low: value(low)?,
-        high: value(high)?,
+        low: low.as_millis_f64(),
+        high: high.as_millis_f64(),
         batches: variance.batches,
         effective_samples: rounded(effective),
     })

@@ -50,8 +50,9 @@ impl ConfusionMatrix {
     /// The same by name.
     pub fn matrix(&self) -> Matrix {
         let mut matrix = Matrix::new();
-        let actual = || PolicyDecision::ALL.map(Some).into_iter().chain([None]);
-        let pairs = PolicyDecision::ALL.into_iter().flat_map(|e| actual().map(move |a| (e, a)));
+        let actual = PolicyDecision::ALL.map(Some).into_iter().chain([None]);
+        let pairs =
+            PolicyDecision::ALL.into_iter().flat_map(|e| actual.clone().map(move |a| (e, a)));
         for (expected, actual) in pairs.filter(|(e, a)| self.count_of(*e, *a) > 0) {
             let word = actual.map_or(UNANSWERED, PolicyDecision::name);
             let row = matrix.entry(expected.name().to_owned()).or_default();

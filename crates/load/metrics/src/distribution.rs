@@ -208,11 +208,12 @@ impl Distribution {
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if the text is not such a histogram.
     pub(crate) fn decode(text: &str, exact: &ExactFigures) -> Result<Self, MetricsError> {
-        let refuse = |cause: &dyn ToString| MetricsError::DecodeHistogram(cause.to_string());
-        let bytes = STANDARD.decode(text).map_err(|error| refuse(&error))?;
+        let bytes = STANDARD
+            .decode(text)
+            .map_err(|error| MetricsError::DecodeHistogram(error.to_string()))?;
         let histogram: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
-            .map_err(|error| refuse(&error))?;
+            .map_err(|error| MetricsError::DecodeHistogram(error.to_string()))?;
         let counts = histogram.iter_recorded().map(|entry| {
             (bucket_index(entry.value_iterated_to()), entry.count_since_last_iteration())
         });

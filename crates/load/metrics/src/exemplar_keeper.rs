@@ -66,6 +66,11 @@ impl Exemplar {
     pub fn reads(&self) -> u32 {
         self.sample.timeline.first_token.map_or(0, |_| self.sample.gaps.count + 1)
     }
+
+    fn is_of_same_turn(&self, other: &Self) -> bool {
+        let (own, other) = (&self.sample, &other.sample);
+        own.conversation == other.conversation && own.turn == other.turn
+    }
 }
 
 /// The requests of a run that were kept.
@@ -142,8 +147,7 @@ impl ExemplarKeeper {
         let mut requests: Vec<Exemplar> = Vec::new();
         for list in self.lists {
             for Kept { exemplar, .. } in list.kept {
-                let id = |of: &Exemplar| (of.sample.conversation, of.sample.turn);
-                match requests.iter_mut().find(|known| id(known) == id(&exemplar)) {
+                match requests.iter_mut().find(|known| known.is_of_same_turn(&exemplar)) {
                     Some(known) => known.chosen.push(list.why),
                     None => requests.push(Exemplar { chosen: vec![list.why], ..exemplar }),
                 }

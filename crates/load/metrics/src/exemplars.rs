@@ -168,13 +168,14 @@ fn request(of: &Exemplar, metadata: &RunMetadata) -> ExemplarRequest {
     let line = &sample.timeline;
     let from = line.dispatched.unwrap_or(line.intended);
     let since = |at: Option<Moment>| ms(at.map(|at| at.since(from)));
-    let named = |name: Option<&String>| name.cloned().unwrap_or_default();
+    let target = metadata.targets.get(sample.target.index());
+    let stage = metadata.stages.get(sample.stage.index());
     let reads_ms = reads_ms(of, from);
     ExemplarRequest {
         chosen: chosen.clone(),
-        scenario: named(metadata.scenarios.get(sample.scenario.index())),
-        target: named(metadata.targets.get(sample.target.index()).map(|target| &target.name)),
-        stage: named(metadata.stages.get(sample.stage.index()).map(|stage| &stage.name)),
+        scenario: metadata.scenarios.get(sample.scenario.index()).cloned().unwrap_or_default(),
+        target: target.map(|target| target.name.clone()).unwrap_or_default(),
+        stage: stage.map(|stage| stage.name.clone()).unwrap_or_default(),
         turn: sample.turn,
         stream: sample.stream,
         reused: sample.reused,

@@ -21,6 +21,7 @@ where
 {
     let items = Vec::deserialize(deserializer)?;
     let found = items.len();
-    let wrong = |_| D::Error::custom(format!("a list has {found} items instead of {N}"));
-    items.try_into().map_err(wrong)
+    items
+        .try_into()
+        .map_err(|_| D::Error::custom(format!("a list has {found} items instead of {N}")))
 }

@@ -30,8 +30,9 @@ impl SparseHistogram {
     pub(crate) fn from_distribution(distribution: Option<&Distribution>) -> Self {
         let mut writer = SparseWriter::default();
         if let Some(distribution) = distribution {
-            let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-            distribution.for_each_bucket(&mut |bucket, n| writer.push(bucket, count(n)));
+            distribution.for_each_bucket(&mut |bucket, n| {
+                writer.push(bucket, u32::try_from(n).unwrap_or(u32::MAX));
+            });
         }
         writer.finish()
     }

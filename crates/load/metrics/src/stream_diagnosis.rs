@@ -88,18 +88,17 @@ impl StreamTally {
 
     /// The diagnosis; `None` if no stream began.
     pub(crate) fn diagnosis(&self) -> Option<StreamDiagnosis> {
-        let of = |shape: StreamShape| self.shapes[shape as usize];
         let whole = self.shapes.iter().sum::<u64>() + self.without_content;
         let begun = whole + self.cut + self.no_end + self.no_finish_reason;
         let mut diagnosis = StreamDiagnosis {
             word: StreamWord::Unknown,
             begun,
-            judged: whole - self.without_content - of(StreamShape::TooShort),
-            intact: of(StreamShape::Intact),
-            merged: of(StreamShape::Merged),
-            buffered_whole: of(StreamShape::BufferedWhole),
-            stalled: of(StreamShape::Stalled),
-            read_late: of(StreamShape::ReadLate),
+            judged: whole - self.without_content - self.count_of(StreamShape::TooShort),
+            intact: self.count_of(StreamShape::Intact),
+            merged: self.count_of(StreamShape::Merged),
+            buffered_whole: self.count_of(StreamShape::BufferedWhole),
+            stalled: self.count_of(StreamShape::Stalled),
+            read_late: self.count_of(StreamShape::ReadLate),
             cut: self.cut,
             no_end: self.no_end,
             no_finish_reason: self.no_finish_reason,
@@ -110,6 +109,10 @@ impl StreamTally {
         };
         diagnosis.word = diagnosis.bad_end().unwrap_or_else(|| diagnosis.shape());
         (begun > 0).then_some(diagnosis)
+    }
+
+    const fn count_of(&self, shape: StreamShape) -> u64 {
+        self.shapes[shape as usize]
     }
 
     fn events_per_read(&self) -> Option<f64> {

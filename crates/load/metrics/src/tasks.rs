@@ -59,16 +59,13 @@ impl TaskTime {
 
     /// The value in a task, and what the generator may have added to it.
     fn measure(self, task: &TaskSample) -> Option<(Nanos, Nanos)> {
-        let part = |part: TaskPart| (task.times[part as usize], task.generator[part as usize]);
         match self {
             Self::FirstToken => Some((task.first_token?, task.first_token_generator)),
             // All but the first token are those of a whole task.
             _ if task.end != TaskEnd::Done => None,
-            Self::Chat => Some(part(TaskPart::Chat)),
-            Self::Tools => Some(part(TaskPart::Tools)).filter(|_| task.counts.tool_calls > 0),
-            Self::Approvals => {
-                Some(part(TaskPart::Approvals)).filter(|_| task.counts.approvals > 0)
-            }
+            Self::Chat => Some(task.part(TaskPart::Chat)),
+            Self::Tools => (task.counts.tool_calls > 0).then(|| task.part(TaskPart::Tools)),
+            Self::Approvals => (task.counts.approvals > 0).then(|| task.part(TaskPart::Approvals)),
             Self::Loop => Some((task.loop_time(), task.loop_generator())),
         }
     }
@@ -335,16 +332,19 @@ impl CountFigures {
         let all: u64 = counts.values().sum();
         let (max, _) = counts.last_key_value()?;
         let sum: u64 = counts.iter().map(|(value, n)| u64::from(*value) * n).sum();
-        // The least value that a share of all do not exceed, in hundredths.
-        let rank = |hundredths: u64| {
-            let rank = (all * hundredths).div_ceil(100);
-            let mut seen = 0;
-            let found = counts.iter().find(|(_, n)| {
-                seen += **n;
-                seen >= rank
-            });
-            found.map_or(*max, |(value, _)| *value)
-        };
-        Some(Self { mean: sum as f64 / all as f64, p50: rank(50), p95: rank(95), max: *max })
+        let mean = sum as f64 / all as f64;
+        let p50 = value_at(counts, (all * 50).div_ceil(100)).unwrap_or(*max);
+        let p95 = value_at(counts, (all * 95).div_ceil(100)).unwrap_or(*max);
+        Some(Self { mean, p50, p95, max: *max })
     }
+}
+
+/// The least value that at least `rank` values do not exceed.
+fn value_at(counts: &BTreeMap<u16, u64>, rank: u64) -> Option<u16> {
+    let mut seen = 0;
+    let found = counts.iter().find(|(_, n)| {
+        seen += **n;
+        seen >= rank
+    });
+    found.map(|(value, _)| *value)
 }

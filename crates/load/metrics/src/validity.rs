@@ -95,6 +95,12 @@ pub struct StageOpenings {
     pub needed: f64,
 }
 
+impl StageOpenings {
+    fn share(&self) -> f64 {
+        self.opened as f64 / self.requests.max(1) as f64
+    }
+}
+
 /// Judges whether the instrument kept up. A run without a completed request may be valid; its
 /// thresholds are inconclusive.
 pub fn judge_health(

@@ -138,11 +138,13 @@ impl Counters {
 
     /// Counts an arrival of the open model, whose stage ends at `end`.
     pub(crate) fn arrival(&mut self, sample: &Sample, end: Moment) {
-        let undisturbed = |at| at - sample.generator.dispatch;
         self.arrivals_planned += 1;
         match sample.timeline.dispatched {
             Some(at) if at < end => self.arrivals_in_stage += 1,
-            Some(at) => self.arrivals_late_by_generator += u64::from(undisturbed(at) < end),
+            Some(at) => {
+                let undisturbed = at - sample.generator.dispatch;
+                self.arrivals_late_by_generator += u64::from(undisturbed < end);
+            }
             None => {
                 self.arrivals_late_by_generator +=
                     u64::from(sample.generator.dispatch > Nanos::ZERO);

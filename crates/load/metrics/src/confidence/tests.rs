@@ -1,7 +1,7 @@
 //! Coverage: the share of runs whose interval contains the true percentile, which is known here.
 
 use super::*;
-use plimsoll_measure::{Rng, Seed};
+use plimsoll_measure::{Nanos, Rng, Seed};
 use plimsoll_stats::LimitCount;
 
 /// Runs per process; a share of 95 % of them has a standard error of 1.5 %.

@@ -80,18 +80,17 @@ const NANOS_PER_MILLI: f64 = 1e6;
 
 impl DistributionSummary {
     pub(crate) fn from_distribution(distribution: &Distribution) -> Result<Self, MetricsError> {
-        let quantile = |q| distribution.quantile(q).map(Nanos::as_millis_f64);
         let sum = distribution.sum() as f64 / NANOS_PER_MILLI;
         Ok(Self {
             count: distribution.count(),
             sum,
             mean: mean_of(distribution),
             min: millis(distribution.min()),
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
+            p50: distribution.quantile(0.5).map(Nanos::as_millis_f64),
+            p90: distribution.quantile(0.9).map(Nanos::as_millis_f64),
+            p95: distribution.quantile(0.95).map(Nanos::as_millis_f64),
+            p99: distribution.quantile(0.99).map(Nanos::as_millis_f64),
+            p99_9: distribution.quantile(0.999).map(Nanos::as_millis_f64),
             max: millis(distribution.max()),
             histogram: distribution.encode()?,
             ..Self::default()
@@ -163,15 +162,19 @@ impl DistributionSummary {
         &self,
         quantiles: &[f64],
     ) -> Result<Vec<Option<BoundedFigure>>, MetricsError> {
-        let printed = |q: f64| QUANTILES.iter().find(|known| (known.q - q).abs() < 1e-9);
-        if quantiles.iter().all(|q| printed(*q).is_some()) {
-            return Ok(quantiles.iter().map(|q| self.figure(printed(*q)?)).collect());
+        let printed: Vec<Option<&Quantile>> = quantiles
+            .iter()
+            .map(|q| QUANTILES.iter().find(|known| (known.q - q).abs() < 1e-9))
+            .collect();
+        if printed.iter().all(Option::is_some) {
+            return Ok(printed.iter().map(|known| self.figure((*known)?)).collect());
         }
         let (whole, without) = (self.restore()?, self.undisturbed()?);
         Ok(quantiles
             .iter()
-            .map(|q: &f64| {
-                if let Some(known) = printed(*q) {
+            .zip(printed)
+            .map(|(q, printed)| {
+                if let Some(known) = printed {
                     return self.figure(known);
                 }
                 whole.quantile(*q)?;
@@ -225,11 +228,9 @@ impl DistributionSummary {
         let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
         let half = mean_half_interval(whole);
         let longer = (self.sum + self.max * unfinished) / all.max(1.0) - self.mean;
-        let censored = |difference: f64, half| {
-            by_generator(self.mean, difference, half).map(|_| Refusal::Censored)
-        };
+        let censored = by_generator(self.mean, longer, half).map(|_| Refusal::Censored);
         let figures = [
-            ("mean", self.mean, without.map(mean_of), half, censored(longer, half)),
+            ("mean", self.mean, without.map(mean_of), half, censored),
             ("min", self.min, without.map(|w| millis(w.min())), 0.0, None),
             ("max", self.max, without.map(|w| millis(w.max())), 0.0, max_unknown),
         ];
@@ -279,12 +280,11 @@ impl DistributionSummary {
     /// The distribution without the generator's part; `None` if that is the same.
     fn undisturbed(&self) -> Result<Option<Distribution>, MetricsError> {
         let Some(histogram) = &self.undisturbed_histogram else { return Ok(None) };
-        let without = |figure: BoundedFigure| (figure.value - figure.bound).max(0.0);
-        let max = nanos(without(self.max_figure()));
+        let max = nanos(self.max_figure().without_generator());
         let exact = ExactFigures {
-            sum: nanos(without(self.mean_figure()) * self.count as f64).into(),
+            sum: nanos(self.mean_figure().without_generator() * self.count as f64).into(),
             // Each bound is that of its own figure: the smallest value may have more of it.
-            min: nanos(without(self.min_figure())).min(max),
+            min: nanos(self.min_figure().without_generator()).min(max),
             max,
         };
         Distribution::decode(histogram, &exact).map(Some)

@@ -139,9 +139,9 @@ impl Group {
     /// Output tokens per second of all answers that tell or show how many they have; `None` without
     /// any.
     pub fn token_rate(&self) -> Option<TokenRate> {
-        let positive = |name| self.named_rate(name).filter(|rate| rate.value > 0.0);
-        let estimated = positive("output_token_rate_estimated");
-        let known = [positive("output_token_rate_reported"), estimated].into_iter().flatten();
+        let reported = self.positive_rate("output_token_rate_reported");
+        let estimated = self.positive_rate("output_token_rate_estimated");
+        let known = [reported, estimated].into_iter().flatten();
         let figure = known.reduce(|sum, more| BoundedFigure {
             value: sum.value + more.value,
             bound: sum.bound + more.bound,
@@ -155,6 +155,10 @@ impl Group {
     /// because the target reported none.
     pub fn has_estimated_tokens(&self, metric: Metric) -> bool {
         matches!(metric, Metric::Tpot | Metric::Ntpot) && self.counters.output_tokens_estimated > 0
+    }
+
+    fn positive_rate(&self, name: &str) -> Option<BoundedFigure> {
+        self.named_rate(name).filter(|rate| rate.value > 0.0)
     }
 
     /// A distribution; `None` if it has no value.

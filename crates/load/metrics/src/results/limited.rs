@@ -62,8 +62,11 @@ fn figures(group: &Group) -> Vec<NamedFigure> {
         let title = metric.title();
         figures.push(NamedFigure { title, label: "mean", figure: times.mean_figure() });
         for quantile in &QUANTILES {
-            let named = |figure| NamedFigure { title, label: quantile.label, figure };
-            figures.extend(times.figure(quantile).map(named));
+            figures.extend(times.figure(quantile).map(|figure| NamedFigure {
+                title,
+                label: quantile.label,
+                figure,
+            }));
         }
         figures.push(NamedFigure { title, label: "max", figure: times.max_figure() });
     }

@@ -76,12 +76,11 @@ pub(super) struct MissingRates {
 impl MissingRates {
     /// Adds a cell of a stage that lost this share.
     pub(super) fn add(&mut self, counters: &Counters, lost: &LostRate) {
-        let missing = |count: u64| count as f64 * lost.share;
-        self.dispatched += missing(counters.dispatched_in_stage);
-        self.completed += missing(counters.completed_in_stage);
-        self.tokens_reported += missing(counters.output_tokens_reported_in_stage);
-        self.tokens_estimated += missing(counters.output_tokens_estimated_in_stage);
-        self.good += missing(counters.good_in_stage);
+        self.dispatched += counters.dispatched_in_stage as f64 * lost.share;
+        self.completed += counters.completed_in_stage as f64 * lost.share;
+        self.tokens_reported += counters.output_tokens_reported_in_stage as f64 * lost.share;
+        self.tokens_estimated += counters.output_tokens_estimated_in_stage as f64 * lost.share;
+        self.good += counters.good_in_stage as f64 * lost.share;
         let sent = counters.dispatched_in_stage as f64;
         match lost.model {
             LoadModel::Open => self.allowed_open += sent * LATE_SHARE,

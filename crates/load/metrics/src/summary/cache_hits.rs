@@ -7,9 +7,10 @@ use crate::validity::Reason;
 /// A warning if a cache answered requests of scenarios that are unique (`cache_mode: bust`): their
 /// times are not those of the model. Warm-up counts, too: what it left in a cache matters.
 pub(super) fn warning(metadata: &RunMetadata, snapshot: &Snapshot) -> Option<Reason> {
-    let name = |index: usize| metadata.scenarios.get(index);
-    let busts = |index| name(index).is_some_and(|name| metadata.cache_busting.contains(name));
-    let total = snapshot.total(|key| busts(key.scenario.index()));
+    let total = snapshot.total(|key| {
+        let name = metadata.scenarios.get(key.scenario.index());
+        name.is_some_and(|name| metadata.cache_busting.contains(name))
+    });
     let counters = total.counters();
     let said = counters.cache_hits + counters.cache_misses + counters.cache_bypassed;
     (counters.cache_hits > 0).then(|| Reason {

@@ -4,7 +4,7 @@ use crate::bounded_figure::BoundedFigure;
 use crate::catalog::Metric;
 use crate::quantile::QUANTILES;
 use crate::results::{Group, Results};
-use crate::run_metadata::{RunMetadata, StageInfo};
+use crate::run_metadata::RunMetadata;
 use crate::threshold::{BandLevel, BandResult};
 
 /// A median that exceeds the one of the stage before by this factor has risen.
@@ -79,10 +79,9 @@ fn policy_decisions(total: &Group) -> Vec<String> {
 /// The median response times of the measured stages that have one, in milliseconds; `None` if there
 /// are several and one of them must not be used.
 fn medians(metadata: &RunMetadata, results: &Results) -> Option<Vec<f64>> {
-    let measured = |stage: &StageInfo| !stage.warmup;
     let stages = metadata.stages.iter().zip(&results.by_stage);
     let figures: Vec<_> = stages
-        .filter(|(stage, _)| measured(stage))
+        .filter(|(stage, _)| !stage.warmup)
         .filter_map(|(_, group)| group.distribution(Metric::ResponseTime)?.figure(&QUANTILES[0]))
         .collect();
     if figures.len() < 2 {

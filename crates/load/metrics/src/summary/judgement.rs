@@ -48,8 +48,8 @@ impl RunSummary {
             .iter()
             .filter(|found: &&ThresholdResult| found.judgement == Judgement::Fail);
         let thresholds = thresholds.map(|found| format!("{} {}", found.metric, found.expression));
-        let critical = |found: &&BandResult| found.level == BandLevel::Critical;
-        let bands = self.bands.iter().filter(critical);
+        let bands =
+            self.bands.iter().filter(|found: &&BandResult| found.level == BandLevel::Critical);
         thresholds.chain(bands.map(|found| format!("{} is critical", found.metric))).collect()
     }
 

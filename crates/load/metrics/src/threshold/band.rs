@@ -51,6 +51,10 @@ pub struct BandResult {
     pub level: BandLevel,
 }
 
+fn refused(expression: &str, cause: &'static str) -> MetricsError {
+    MetricsError::Band { expression: expression.trim().to_owned(), cause }
+}
+
 impl Band {
     /// Reads two bounds, like `response_time` and `p(95)<10ms|20ms`.
     ///
@@ -58,9 +62,9 @@ impl Band {
     /// Those of [`Threshold::parse`], and [`MetricsError::Band`] if the second bound is missing or
     /// not wider than the first.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
-        let refuse = |cause| MetricsError::Band { expression: expression.trim().to_owned(), cause };
-        let (first, second) =
-            expression.split_once('|').ok_or_else(|| refuse("there is no second bound in it"))?;
+        let (first, second) = expression
+            .split_once('|')
+            .ok_or_else(|| refused(expression, "there is no second bound in it"))?;
         let target = Threshold::parse(metric, first)?;
         let second = second.trim();
         let start = first.find(['<', '>', '=']).unwrap_or(first.len());
@@ -68,7 +72,7 @@ impl Band {
         let sign = if second.starts_with(['<', '>', '=']) { "" } else { sign };
         let degraded = Threshold::parse(metric, &format!("{}{sign}{second}", &first[..start]))?;
         if !target.lies_within(&degraded) {
-            return Err(refuse("the second bound is not wider than the first"));
+            return Err(refused(expression, "the second bound is not wider than the first"));
         }
         Ok(Self { expression: expression.trim().to_owned(), target, degraded })
     }

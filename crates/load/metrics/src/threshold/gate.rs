@@ -247,8 +247,8 @@ fn parse_margin(
 /// CPU time per request of a watched process over the whole run, in microseconds.
 fn cpu(run: &RunSummary, process: Option<&str>) -> Result<f64, String> {
     let mut watched = run.processes.iter().filter(|process| process.stage.is_none());
-    let named = |name: &str| process.is_none_or(|wanted| wanted == name);
-    let mut matching = watched.by_ref().filter(|process| named(&process.name));
+    let mut matching =
+        watched.by_ref().filter(|found| process.is_none_or(|wanted| wanted == found.name));
     let found = matching.next().ok_or_else(|| match process {
         Some(name) => format!("no process was watched as `{name}` (--watch {name}=:PORT)"),
         None => "no process was watched (--watch NAME=:PORT)".to_owned(),

@@ -95,8 +95,8 @@ impl Threshold {
 
     /// Why the limits of a figure do not decide.
     pub(super) fn undecided(&self, figure: &BoundedFigure) -> String {
-        let words = |value| self.unit().value_words(value);
-        let (value, bound) = (words(figure.value), words(figure.bound));
+        let value = self.unit().value_words(figure.value);
+        let bound = self.unit().value_words(figure.bound);
         match (figure.refused, self.bias()) {
             (Some(Refusal::Censored), _) => {
                 format!("{value} of the requests that ended; requests without an end may be longer")

@@ -105,11 +105,10 @@ impl TimeRecord {
         target: TargetId,
         slice: &Slice,
     ) -> Result<(), MetricsError> {
-        let named = |name: Option<&String>| name.cloned().unwrap_or_default();
         let stage = self.timeline.stages.get(stage.index());
         let warmup = stage.is_some_and(|stage| stage.warmup);
-        let target = named(self.timeline.targets.get(target.index()));
-        let stage = named(stage.map(|stage| &stage.name));
+        let target = self.timeline.targets.get(target.index()).cloned().unwrap_or_default();
+        let stage = stage.map(|stage| stage.name.clone()).unwrap_or_default();
         let interval = &mut self.timeline.intervals[index];
         let mut times = BTreeMap::new();
         for (metric, values) in TIMED.iter().zip(&slice.times) {
@@ -162,14 +161,16 @@ fn empty_intervals(
             let end_s = (start_s + width).min(end);
             // The last requests may be counted a moment after the run was over.
             let length_s = if end_s > start_s { end_s - start_s } else { width };
-            let cores = |track: &ProcessTrack| {
-                Some((track.name.clone(), track.cores(start_s, start_s + length_s)?))
-            };
             TimelineInterval {
                 start_s,
                 length_s,
                 disturbed_s: disturbed.iter().map(|window| overlap(window, start_s, end_s)).sum(),
-                cores: tracks.iter().filter_map(cores).collect(),
+                cores: tracks
+                    .iter()
+                    .filter_map(|track: &ProcessTrack| {
+                        Some((track.name.clone(), track.cores(start_s, start_s + length_s)?))
+                    })
+                    .collect(),
                 ..TimelineInterval::default()
             }
         })
@@ -195,20 +196,25 @@ fn summarize(
 }
 
 fn figures(summary: &DistributionSummary, whole: &Distribution) -> TimelineTimes {
-    let quantile = |key: &str| {
-        let quantile = QUANTILES.iter().find(|known| known.key == key)?;
-        summary.figure(quantile).map(|figure| figure.value)
-    };
-    let shown = |key: &str| ["p50", "p90", "p99", "max"].contains(&key);
     TimelineTimes {
         count: summary.count,
-        p50: quantile("p50"),
-        p90: quantile("p90"),
-        p99: quantile("p99"),
+        p50: value_of(summary, "p50"),
+        p90: value_of(summary, "p90"),
+        p99: value_of(summary, "p99"),
         max: Some(summary.max_figure().value),
-        refused: summary.refused.clone().into_iter().filter(|(key, _)| shown(key)).collect(),
+        refused: summary
+            .refused
+            .clone()
+            .into_iter()
+            .filter(|(key, _)| ["p50", "p90", "p99", "max"].contains(&key.as_str()))
+            .collect(),
         bins: bins(whole),
     }
+}
+
+fn value_of(summary: &DistributionSummary, key: &str) -> Option<f64> {
+    let quantile = QUANTILES.iter().find(|known| known.key == key)?;
+    summary.figure(quantile).map(|figure| figure.value)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in a run")]

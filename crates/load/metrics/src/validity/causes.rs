@@ -18,18 +18,15 @@ pub fn causes(health: &InstrumentHealth) -> Vec<String> {
         let times = if windows.len() == 1 { "once" } else { "in disturbed windows" };
         causes.push(format!("Plimsoll was paused {times}, for {seconds:.2} s in all"));
     }
-    let notable = |share: Option<f64>| share.filter(|share| *share >= NOTABLE_SHARE);
-    causes.extend(notable(health.steal_share).map(|share| format!("steal {}", percent(share))));
-    causes
-        .extend(notable(health.throttled_share).map(|share| {
-            format!("a CPU quota stopped the process {} of the time", percent(share))
-        }));
-    let busy = health.highest_demand().filter(|share| *share > BUSY_SHARE);
-    causes.extend(
-        busy.map(|share| {
-            format!("a worker used or waited for a CPU {} of the time", percent(share))
-        }),
-    );
+    if let Some(share) = health.steal_share.filter(|share| *share >= NOTABLE_SHARE) {
+        causes.push(format!("steal {}", percent(share)));
+    }
+    if let Some(share) = health.throttled_share.filter(|share| *share >= NOTABLE_SHARE) {
+        causes.push(format!("a CPU quota stopped the process {} of the time", percent(share)));
+    }
+    if let Some(share) = health.highest_demand().filter(|share| *share > BUSY_SHARE) {
+        causes.push(format!("a worker used or waited for a CPU {} of the time", percent(share)));
+    }
     if health.kernel_timestamps == Some(false) {
         causes.push("no receive times by the kernel".to_owned());
     }

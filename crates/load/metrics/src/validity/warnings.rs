@@ -51,16 +51,16 @@ fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
     if health.planned_reconnects == Some(true) {
         return None;
     }
-    let share = |stage: &StageOpenings| stage.opened as f64 / stage.requests.max(1) as f64;
     let worst = evidence
         .openings
         .iter()
         .filter(|stage: &&StageOpenings| {
-            stage.opened as f64 > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
+            stage.opened as f64 > stage.needed + FEW_OPENINGS && stage.share() > OPENINGS_SHARE
         })
-        .max_by(|one, other| share(one).total_cmp(&share(other)))?;
+        .max_by(|one, other| one.share().total_cmp(&other.share()))?;
     let StageOpenings { name, requests, opened, cut_off, .. } = worst;
-    let measured = format!("{opened} of {requests} requests of {name} ({})", percent(share(worst)));
+    let share = percent(worst.share());
+    let measured = format!("{opened} of {requests} requests of {name} ({share})");
     let why = if cut_off * 2 >= *opened {
         format!(
             "{cut_off} requests failed, timed out or were given up, which ends their connection, \
