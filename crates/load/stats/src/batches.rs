@@ -89,9 +89,12 @@ impl BatchVariance {
     pub fn of_shares(batches: &[LimitCount]) -> Result<Self, NoIntervalReason> {
         let total = LimitCount::sum(batches);
         let all = total.all as f64;
-        let residual =
-            |batch: &LimitCount| (batch.within as f64 - total.share() * batch.all as f64) / all;
-        let residuals: Vec<f64> = batches.iter().map(residual).collect();
+        let residuals: Vec<f64> = batches
+            .iter()
+            .map(|batch: &LimitCount| {
+                (batch.within as f64 - total.share() * batch.all as f64) / all
+            })
+            .collect();
         let sizes: Vec<f64> = batches.iter().map(|batch| batch.all as f64).collect();
         Self::of_residuals(&residuals, &sizes)
     }
@@ -100,11 +103,13 @@ impl BatchVariance {
     /// variances add up with the square of each stage's weight, degrees of freedom by
     /// Satterthwaite.
     pub fn stratified(stages: &[(f64, Self)]) -> Self {
-        let parts = || stages.iter().map(|(weight, share)| weight * weight * share.variance);
-        let variance: f64 = parts().sum();
+        let parts: Vec<f64> =
+            stages.iter().map(|(weight, share)| weight * weight * share.variance).collect();
+        let variance: f64 = parts.iter().sum();
         let least =
             stages.iter().map(|(_, share)| share.degrees_of_freedom).fold(f64::INFINITY, f64::min);
-        let squares: f64 = parts()
+        let squares: f64 = parts
+            .iter()
             .zip(stages)
             .map(|(part, (_, share))| part * part / share.degrees_of_freedom)
             .sum();

@@ -20,6 +20,16 @@ impl Sums {
             below: sum.below + batch.below,
         })
     }
+
+    fn ratio(self) -> f64 {
+        if self.below > 0.0 { self.above / self.below } else { 0.0 }
+    }
+
+    /// What a batch has more than the ratio of all would give it, by linearisation.
+    fn residual(self, batch: Self) -> f64 {
+        let more = batch.above - self.ratio() * batch.below;
+        if self.below > 0.0 { more / self.below } else { 0.0 }
+    }
 }
 
 /// The ratio of the sums of all batches, which are in their order in time.
@@ -50,20 +60,14 @@ fn difference_of(
     if target.below <= 0.0 || (both && reference.below <= 0.0) {
         return Err(NoIntervalReason::TooFewSamples);
     }
-    let ratio = |sums: Sums| if sums.below > 0.0 { sums.above / sums.below } else { 0.0 };
-    // What a batch has more than the ratio of all would give it, by linearisation.
-    let part = |batch: Sums, whole: Sums| {
-        let more = batch.above - ratio(whole) * batch.below;
-        if whole.below > 0.0 { more / whole.below } else { 0.0 }
-    };
     let residuals: Vec<f64> = batches
         .iter()
-        .map(|(mine, theirs)| part(*mine, target) - part(*theirs, reference))
+        .map(|(mine, theirs)| target.residual(*mine) - reference.residual(*theirs))
         .collect();
     let sizes: Vec<f64> = batches.iter().map(|(mine, theirs)| mine.below + theirs.below).collect();
     let variance = BatchVariance::of_residuals(&residuals, &sizes)?;
     looks.check(&variance)?;
-    let value = ratio(target) - ratio(reference);
+    let value = target.ratio() - reference.ratio();
     let error = variance.variance.sqrt();
     let (count, freedom) = (variance.batches, variance.degrees_of_freedom);
     let half = looks.critical(count, freedom) * error;

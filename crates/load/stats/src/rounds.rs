@@ -68,10 +68,14 @@ impl Weighted {
         // A round that knows no error of its own must not outweigh all others.
         let largest = rounds.iter().map(|round| round.value.abs()).fold(0.0, f64::max);
         let least = if largest > 0.0 { largest } else { 1.0 } * 1e-9;
-        let weight = |r: &Round| 1.0 / (r.standard_error.powi(2) + between + least * least);
-        let sum: f64 = rounds.iter().map(weight).sum();
-        let mean = rounds.iter().map(|round| weight(round) * round.value).sum::<f64>() / sum;
-        let squares = rounds.iter().map(|round| weight(round) * (round.value - mean).powi(2)).sum();
+        let weights: Vec<f64> = rounds
+            .iter()
+            .map(|round| 1.0 / (round.standard_error.powi(2) + between + least * least))
+            .collect();
+        let sum: f64 = weights.iter().sum();
+        let weighted = rounds.iter().zip(&weights);
+        let mean = weighted.clone().map(|(round, weight)| weight * round.value).sum::<f64>() / sum;
+        let squares = weighted.map(|(round, weight)| weight * (round.value - mean).powi(2)).sum();
         Self { mean, weight: sum, squares }
     }
 }
@@ -80,8 +84,7 @@ impl Weighted {
 /// without any.
 fn between_variance(rounds: &[Round], freedom: f64) -> f64 {
     const HALVINGS: usize = 100;
-    let scatter = |between| Weighted::mean_of(rounds, between).squares;
-    if scatter(0.0) <= freedom {
+    if Weighted::mean_of(rounds, 0.0).squares <= freedom {
         return 0.0;
     }
     let values: Vec<f64> = rounds.iter().map(|round| round.value).collect();
@@ -89,7 +92,8 @@ fn between_variance(rounds: &[Round], freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, crate::moments::sum_of_squares(&values));
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
-        if scatter(middle) > freedom { low = middle } else { high = middle }
+        let scatter = Weighted::mean_of(rounds, middle).squares;
+        if scatter > freedom { low = middle } else { high = middle }
     }
     high
 }

@@ -88,6 +88,11 @@ pub enum GateState {
     Inconclusive,
 }
 
+/// Of the mean of at least two runs.
+fn variance_of_mean(runs: &[f64]) -> f64 {
+    sum_of_squares(runs) / (runs.len() - 1) as f64 / runs.len() as f64
+}
+
 impl Change {
     /// Of two groups of runs; `None` if one is empty, or no spread between runs is known.
     pub fn between(base: &[f64], new: &[f64], history: Option<History>) -> Option<Self> {
@@ -113,9 +118,7 @@ impl Change {
 
     /// Both groups have two runs at least.
     fn welch(estimate: f64, base: &[f64], new: &[f64]) -> Self {
-        let squares = |runs: &[f64]| sum_of_squares(runs) / (runs.len() - 1) as f64;
-        let part = |runs: &[f64]| squares(runs) / runs.len() as f64;
-        let (old_part, new_part) = (part(base), part(new));
+        let (old_part, new_part) = (variance_of_mean(base), variance_of_mean(new));
         let whole = old_part + new_part;
         let satterthwaite = old_part * old_part / (base.len() - 1) as f64
             + new_part * new_part / (new.len() - 1) as f64;
@@ -149,8 +152,8 @@ impl Change {
 
     /// The change that would be significant in 80 % of the cases at the one-sided level `alpha`.
     pub fn detectable(&self, alpha: f64) -> f64 {
-        let t = |p| student_t::quantile(p, self.degrees_of_freedom);
-        (t(1.0 - alpha) + t(POWER)) * self.standard_error
+        let critical = student_t::quantile(1.0 - alpha, self.degrees_of_freedom);
+        (critical + student_t::quantile(POWER, self.degrees_of_freedom)) * self.standard_error
     }
 
     /// Runs on each side so that unchanged code passes a margin in 80 % of the cases.
@@ -174,8 +177,9 @@ impl Worse {
 pub fn runs_needed(run_sd: f64, margin: f64) -> Option<u32> {
     (2..=MOST_RUNS).find(|&runs| {
         let error = run_sd * (2.0 / f64::from(runs)).sqrt();
-        let t = |p| student_t::quantile(p, f64::from(2 * runs - 2));
-        (t(1.0 - LEVEL / 2.0) + t(POWER)) * error <= margin
+        let freedom = f64::from(2 * runs - 2);
+        let critical = student_t::quantile(1.0 - LEVEL / 2.0, freedom);
+        (critical + student_t::quantile(POWER, freedom)) * error <= margin
     })
 }
 

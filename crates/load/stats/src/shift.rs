@@ -141,11 +141,7 @@ impl Shift {
 
     /// Differences so small and so large that all values of one target lie below all of the other.
     fn extremes(&self) -> Option<(f64, f64)> {
-        let finite = |values: &[f64]| {
-            let first = values.iter().copied().find(|value| value.is_finite());
-            Some((first?, values.iter().rev().copied().find(|value| value.is_finite())?))
-        };
-        let (target, reference) = (finite(&self.target)?, finite(&self.reference)?);
+        let (target, reference) = (finite_range(&self.target)?, finite_range(&self.reference)?);
         let slack = 1.0 + (target.1 - target.0 + reference.1 - reference.0) * 1e-9;
         Some((target.0 - reference.1 - slack, target.1 - reference.0 + slack))
     }
@@ -168,6 +164,12 @@ impl Shift {
         }
         Ok(Test { difference, variance: BatchVariance::stratified(&variances) })
     }
+}
+
+/// The first and last finite value of ascending ones.
+fn finite_range(values: &[f64]) -> Option<(f64, f64)> {
+    let first = values.iter().copied().find(|value| value.is_finite());
+    Some((first?, values.iter().rev().copied().find(|value| value.is_finite())?))
 }
 
 impl Test {
@@ -200,8 +202,8 @@ impl StageShares {
                 (target as f64, reference as f64)
             })
             .collect();
-        let size = |of: fn(&BatchPair) -> usize| stage.iter().map(of).sum::<usize>() as f64;
-        let (targets, references) = (size(|b| b.target.len()), size(|b| b.reference.len()));
+        let targets = stage.iter().map(|batch| batch.target.len()).sum::<usize>() as f64;
+        let references = stage.iter().map(|batch| batch.reference.len()).sum::<usize>() as f64;
         let target_share = counts.iter().map(|count| count.0).sum::<f64>() / targets;
         let reference_share = counts.iter().map(|count| count.1).sum::<f64>() / references;
         Self {

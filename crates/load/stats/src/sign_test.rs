@@ -36,8 +36,10 @@ impl SignTest {
     /// From the batches in any order: the exact test of McNemar on all pairs; or, if discordant
     /// pairs come in clusters, the sign test on the batches.
     pub fn new(batches: &[Discordant], looks: Looks) -> Self {
-        let sum = |of: fn(&Discordant) -> u64| batches.iter().map(of).sum();
-        let pairs = Discordant { target: sum(|b| b.target), reference: sum(|b| b.reference) };
+        let pairs = Discordant {
+            target: batches.iter().map(|batch| batch.target).sum(),
+            reference: batches.iter().map(|batch| batch.reference).sum(),
+        };
         let by_batch = clustered(batches);
         let p = if by_batch {
             let more = batches.iter().filter(|b| b.target > b.reference).count();

@@ -82,11 +82,11 @@ impl Batched {
         if low * count < 1.0 || (1.0 - high) * count < 1.0 {
             return Err(NoIntervalReason::BeyondExtremes);
         }
-        let at =
-            |share| nearest_rank(&self.ascending, share).ok_or(NoIntervalReason::TooFewSamples);
+        let low = nearest_rank(&self.ascending, low).ok_or(NoIntervalReason::TooFewSamples)?;
+        let high = nearest_rank(&self.ascending, high).ok_or(NoIntervalReason::TooFewSamples)?;
         Ok(Estimate {
             value,
-            interval: Interval { low: at(low)?, high: at(high)? },
+            interval: Interval { low, high },
             batches: variance.batches,
             degrees_of_freedom: variance.degrees_of_freedom,
             effective,
@@ -118,14 +118,8 @@ impl Batched {
         let variance = self.variance(|other| other <= value)?;
         self.looks.check(&variance)?;
         let critical = self.looks.critical(variance.batches, variance.degrees_of_freedom);
-        // Shares rise with the value: from `too low` over `possible` to `too high`.
-        let index = |bound: f64| {
-            self.ascending.partition_point(|supposed| {
-                let up_to = self.statistic(q, |batch| batch.partition_point(|v| v <= supposed));
-                up_to.is_ok_and(|up_to| up_to < bound)
-            })
-        };
-        let (low, high) = (index(-critical), index(critical));
+        let low = self.first_with_statistic(q, -critical);
+        let high = self.first_with_statistic(q, critical);
         // The first value is possible, or even the last: the interval has no end there.
         if low == 0 || high >= self.ascending.len() {
             return Err(NoIntervalReason::BeyondExtremes);
@@ -146,11 +140,22 @@ impl Batched {
         })
     }
 
+    /// The first value up to which the share of values is so far above `q` that it reaches
+    /// `bound`: shares rise with the value.
+    fn first_with_statistic(&self, q: f64, bound: f64) -> usize {
+        self.ascending.partition_point(|supposed| {
+            let up_to = self.statistic(q, |batch| batch.partition_point(|v| v <= supposed));
+            up_to.is_ok_and(|up_to| up_to < bound)
+        })
+    }
+
     /// How far the share of values that `within` counts in each batch is from `q`.
     fn statistic(&self, q: f64, within: impl Fn(&[f64]) -> usize) -> Result<f64, NoIntervalReason> {
-        let count =
-            |batch: &Vec<f64>| LimitCount { within: within(batch) as u64, all: batch.len() as u64 };
-        looks::statistic(&self.stages.iter().flatten().map(count).collect::<Vec<_>>(), q)
+        let batches = self.stages.iter().flatten();
+        let counts: Vec<_> = batches
+            .map(|batch| LimitCount { within: within(batch) as u64, all: batch.len() as u64 })
+            .collect();
+        looks::statistic(&counts, q)
     }
 
     fn variance(&self, within: impl Fn(f64) -> bool) -> Result<BatchVariance, NoIntervalReason> {
