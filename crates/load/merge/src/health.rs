@@ -12,14 +12,9 @@ pub(crate) fn merge(
     snapshot: &Snapshot,
     whole: bool,
 ) -> InstrumentHealth {
-    let of = || summaries.iter().map(|summary| &summary.health);
-    let sum = |get: fn(&InstrumentHealth) -> Option<u64>| of().map(get).sum::<Option<u64>>();
-    let rows = |get: fn(&InstrumentHealth) -> Option<u64>| if whole { sum(get) } else { None };
-    let seconds = |get: fn(&InstrumentHealth) -> Option<f64>| of().map(get).sum::<Option<f64>>();
-    let worst = |get: fn(&InstrumentHealth) -> Option<f64>| of().filter_map(get).reduce(f64::max);
-    let most = |get: fn(&InstrumentHealth) -> Option<u64>| of().filter_map(get).max();
-    let least = |get: fn(&InstrumentHealth) -> Option<u64>| of().filter_map(get).min();
-    let (reads, unstamped) = (sum(|h| h.reads), sum(|h| h.unstamped_reads));
+    let all: Vec<&InstrumentHealth> = summaries.iter().map(|summary| &summary.health).collect();
+    let all = Healths(&all);
+    let (reads, unstamped) = (all.sum(|h| h.reads), all.sum(|h| h.unstamped_reads));
     let (planned, achieved) = arrivals(snapshot);
     InstrumentHealth {
         planned_arrivals: planned,
@@ -32,45 +27,93 @@ pub(crate) fn merge(
         reads,
         unstamped_reads: unstamped,
         disturbed_windows: windows(summaries),
-        disturbed_windows_omitted: sum(|h| Some(h.disturbed_windows_omitted.unwrap_or(0)))
+        disturbed_windows_omitted: all
+            .sum(|h| Some(h.disturbed_windows_omitted.unwrap_or(0)))
             .filter(|omitted| *omitted > 0),
-        timer: of().find_map(|health| health.timer.clone()),
-        workers: of().map(|health| health.workers).sum(),
-        worker_cpus: of().flat_map(|health| health.worker_cpus.clone()).collect(),
-        worker_cpu_shares: of().flat_map(|health| health.worker_cpu_shares.clone()).collect(),
-        worker_wait_shares: of().flat_map(|health| health.worker_wait_shares.clone()).collect(),
-        throttled_share: worst(|h| h.throttled_share),
-        clock_step_ns: most(|h| h.clock_step_ns),
-        retransmits: most(|h| h.retransmits),
-        ports_peak: most(|h| h.ports_peak),
-        calibration: of()
+        timer: all.0.iter().find_map(|health| health.timer.clone()),
+        throttled_share: all.worst(|h| h.throttled_share),
+        clock_step_ns: all.most(|h| h.clock_step_ns),
+        retransmits: all.most(|h| h.retransmits),
+        ports_peak: all.most(|h| h.ports_peak),
+        calibration: all
+            .0
+            .iter()
             .filter_map(|health| health.calibration.clone())
             .max_by_key(|calibration| calibration.failed),
-        wall_s: worst(|h| h.wall_s),
-        cpu_user_s: seconds(|h| h.cpu_user_s),
-        cpu_system_s: seconds(|h| h.cpu_system_s),
-        voluntary_switches: sum(|h| h.voluntary_switches),
-        involuntary_switches: sum(|h| h.involuntary_switches),
-        steal_share: worst(|h| h.steal_share),
-        fd_limit: least(|h| h.fd_limit),
-        fd_peak: most(|h| h.fd_peak),
-        ephemeral_ports: least(|h| h.ephemeral_ports),
-        planned_reconnects: of()
+        wall_s: all.worst(|h| h.wall_s),
+        cpu_user_s: all.seconds(|h| h.cpu_user_s),
+        cpu_system_s: all.seconds(|h| h.cpu_system_s),
+        voluntary_switches: all.sum(|h| h.voluntary_switches),
+        involuntary_switches: all.sum(|h| h.involuntary_switches),
+        steal_share: all.worst(|h| h.steal_share),
+        fd_limit: all.least(|h| h.fd_limit),
+        fd_peak: all.most(|h| h.fd_peak),
+        ephemeral_ports: all.least(|h| h.ephemeral_ports),
+        planned_reconnects: all
+            .0
+            .iter()
             .filter_map(|health| health.planned_reconnects)
             .reduce(|a, b| a || b),
-        connections_before_run: sum(|h| h.connections_before_run),
-        connections_before_run_failed: sum(|h| h.connections_before_run_failed),
-        peak_in_flight: sum(|h| h.peak_in_flight),
-        conversations: of()
+        connections_before_run: all.sum(|h| h.connections_before_run),
+        connections_before_run_failed: all.sum(|h| h.connections_before_run_failed),
+        peak_in_flight: all.sum(|h| h.peak_in_flight),
+        conversations: all
+            .0
+            .iter()
             .map(|health| health.conversations)
             .reduce(|a, b| Some(add(a?, b?)))
             .flatten(),
-        sink_offered: rows(|h| h.sink_offered),
-        sink_written: rows(|h| h.sink_written),
-        sink_left_out: rows(|h| h.sink_left_out),
-        sink_least_share_one_in: of().filter_map(|health| health.sink_least_share_one_in).max(),
-        sink_overflowed: rows(|h| h.sink_overflowed),
+        ..workers_and_rows(&all, whole)
+    }
+}
+
+/// What is known of the workers; and of the rows, where `whole` says that all shards ended.
+fn workers_and_rows(all: &Healths<'_>, whole: bool) -> InstrumentHealth {
+    let least_share = all.0.iter().filter_map(|health| health.sink_least_share_one_in);
+    InstrumentHealth {
+        workers: all.0.iter().map(|health| health.workers).sum(),
+        worker_cpus: all.0.iter().flat_map(|health| health.worker_cpus.clone()).collect(),
+        worker_cpu_shares: all
+            .0
+            .iter()
+            .flat_map(|health| health.worker_cpu_shares.clone())
+            .collect(),
+        worker_wait_shares: all
+            .0
+            .iter()
+            .flat_map(|health| health.worker_wait_shares.clone())
+            .collect(),
+        sink_offered: all.sum(|h| h.sink_offered).filter(|_| whole),
+        sink_written: all.sum(|h| h.sink_written).filter(|_| whole),
+        sink_left_out: all.sum(|h| h.sink_left_out).filter(|_| whole),
+        sink_least_share_one_in: least_share.max(),
+        sink_overflowed: all.sum(|h| h.sink_overflowed).filter(|_| whole),
         ..InstrumentHealth::default()
+    }
+}
+
+struct Healths<'a>(&'a [&'a InstrumentHealth]);
+
+impl Healths<'_> {
+    /// `None` if one of them does not know it.
+    fn sum(&self, get: fn(&InstrumentHealth) -> Option<u64>) -> Option<u64> {
+        self.0.iter().map(|health| get(health)).sum()
+    }
+
+    fn seconds(&self, get: fn(&InstrumentHealth) -> Option<f64>) -> Option<f64> {
+        self.0.iter().map(|health| get(health)).sum()
+    }
+
+    fn worst(&self, get: fn(&InstrumentHealth) -> Option<f64>) -> Option<f64> {
+        self.0.iter().filter_map(|health| get(health)).reduce(f64::max)
+    }
+
+    fn most(&self, get: fn(&InstrumentHealth) -> Option<u64>) -> Option<u64> {
+        self.0.iter().filter_map(|health| get(health)).max()
+    }
+
+    fn least(&self, get: fn(&InstrumentHealth) -> Option<u64>) -> Option<u64> {
+        self.0.iter().filter_map(|health| get(health)).min()
     }
 }
 

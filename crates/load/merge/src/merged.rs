@@ -108,6 +108,9 @@ impl ShardSet {
 /// The shard whose generator was busiest: what it used of its host is the evidence of what limited
 /// the load.
 fn busiest<'a>(summaries: &[&'a RunSummary]) -> Option<&'a RunSummary> {
-    let demand = |summary: &RunSummary| summary.health.highest_demand().unwrap_or(0.0);
     summaries.iter().copied().max_by(|a, b| demand(a).total_cmp(&demand(b)))
+}
+
+fn demand(summary: &RunSummary) -> f64 {
+    summary.health.highest_demand().unwrap_or(0.0)
 }

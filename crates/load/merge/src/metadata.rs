@@ -57,22 +57,24 @@ pub(crate) fn base(set: &ShardSet) -> Option<&Shard> {
 
 /// The common end; of several the worst.
 fn ended(set: &ShardSet) -> RunEnd {
-    let ends = || set.shards.iter().map(|shard| shard.metadata().run.ended);
-    let all = ends().next().filter(|first| ends().all(|end| end == *first));
-    all.unwrap_or_else(|| {
-        let worst = [RunEnd::Aborted, RunEnd::Interrupted, RunEnd::TooManyErrors];
-        let worst = worst.into_iter().find(|end| ends().any(|other| other == *end));
-        worst.unwrap_or(RunEnd::Unfinished)
-    })
+    let ends: Vec<_> = set.shards.iter().map(|shard| shard.metadata().run.ended).collect();
+    if let Some(first) = ends.first()
+        && ends.iter().all(|end| end == first)
+    {
+        return *first;
+    }
+    let worst = [RunEnd::Aborted, RunEnd::Interrupted, RunEnd::TooManyErrors];
+    worst.into_iter().find(|end| ends.contains(end)).unwrap_or(RunEnd::Unfinished)
 }
 
 /// A stage lasts as long as in the shard in which it lasted longest. What is in flight at once is
 /// added; so the sum of the peaks is the most that it can have been.
 fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize) {
-    let of_shards = || set.shards.iter().filter_map(|shard| shard.metadata().stages.get(index));
-    stage.duration_s = of_shards().map(|other| other.duration_s).fold(0.0, f64::max);
-    stage.peak_in_flight = of_shards().map(|other| other.peak_in_flight).sum();
-    stage.mean_in_flight = of_shards().map(|other| other.mean_in_flight).sum();
+    let shards = set.shards.iter();
+    let stages: Vec<_> = shards.filter_map(|shard| shard.metadata().stages.get(index)).collect();
+    stage.duration_s = stages.iter().map(|other| other.duration_s).fold(0.0, f64::max);
+    stage.peak_in_flight = stages.iter().map(|other| other.peak_in_flight).sum();
+    stage.mean_in_flight = stages.iter().map(|other| other.mean_in_flight).sum();
 }
 
 /// Cuts the stages where the counts end: no shard tells how long they lasted, and rates over their
@@ -85,12 +87,7 @@ pub(crate) fn cut(metadata: &mut RunMetadata, counted_s: f64) {
 
 /// Notes that all shards have, then those of single shards with their place.
 fn notes(set: &ShardSet) -> Vec<String> {
-    let of = |shard: &Shard| {
-        let mut notes = shard.metadata().notes.clone();
-        notes.retain(|note| !OF_A_SHARD.iter().any(|start| note.starts_with(start)));
-        notes
-    };
-    let all: Vec<_> = set.shards.iter().map(|shard| (shard.name(), of(shard))).collect();
+    let all: Vec<_> = set.shards.iter().map(|shard| (shard.name(), notes_of(shard))).collect();
     let shared = |note: &String| all.iter().all(|(_, notes)| notes.contains(note));
     let common = all.first().map(|(_, notes)| notes.iter().filter(|note| shared(note)).cloned());
     let own = all.iter().flat_map(|(name, notes)| {
@@ -98,4 +95,11 @@ fn notes(set: &ShardSet) -> Vec<String> {
         own.map(move |note| format!("shard {name}: {note}"))
     });
     common.into_iter().flatten().chain(own).collect()
+}
+
+/// What is not about a shard as a shard.
+fn notes_of(shard: &Shard) -> Vec<String> {
+    let mut notes = shard.metadata().notes.clone();
+    notes.retain(|note| !OF_A_SHARD.iter().any(|start| note.starts_with(start)));
+    notes
 }

@@ -22,10 +22,12 @@ impl Part {
             valid: shard.summary.as_ref().map(|summary| summary.validity.is_valid()),
             ..ShardPart::default()
         };
-        let seconds = |nanos: Option<u64>| nanos.map(|nanos| Nanos::new(nanos).as_secs_f64());
         let status = shard.status.as_ref();
-        shown.late_by_s = seconds(status.and_then(|status| status.late_by_ns));
-        shown.clock_uncertainty_s = seconds(status.and_then(|status| status.clock_uncertainty_ns));
+        shown.late_by_s =
+            status.and_then(|status| status.late_by_ns).map(|late| Nanos::new(late).as_secs_f64());
+        shown.clock_uncertainty_s = status
+            .and_then(|status| status.clock_uncertainty_ns)
+            .map(|uncertainty| Nanos::new(uncertainty).as_secs_f64());
         let Some(counts) = counts else { return Self { shown, started_unix_ns: None } };
         fill(&mut shown, &counts.snapshot, &shard.planned, time);
         shown.counted_s = Some(counts.series.length().as_secs_f64());
@@ -44,14 +46,16 @@ impl Part {
 }
 
 fn fill(shown: &mut ShardPart, snapshot: &Snapshot, planned: &RunMetadata, time: Metric) {
-    let measured = |stage: usize| planned.stages.get(stage).is_some_and(|stage| !stage.warmup);
-    let whole = snapshot.total(|key| measured(key.stage.index()));
+    let whole = snapshot
+        .total(|key| planned.stages.get(key.stage.index()).is_some_and(|stage| !stage.warmup));
     let counters = whole.counters();
     shown.scheduled = counters.scheduled;
     shown.completed = counters.completed;
     shown.unexpected = counters.unexpected;
-    let quantile = |q| whole.distribution(time)?.quantile(q).map(Nanos::as_millis_f64);
-    (shown.p50_ms, shown.p99_ms) = (quantile(0.5), quantile(0.99));
+    if let Some(times) = whole.distribution(time) {
+        shown.p50_ms = times.quantile(0.5).map(Nanos::as_millis_f64);
+        shown.p99_ms = times.quantile(0.99).map(Nanos::as_millis_f64);
+    }
 }
 
 /// How far apart the shards began.

@@ -47,9 +47,10 @@ impl Shard {
                 "no plan.json is in it, so it is not the folder of a run".to_owned(),
             ));
         };
-        let damaged = |error| refuse(format!("its plan.json cannot be read: {error}"));
-        let document: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
-        let plan: PlanFile = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let parsed = serde_json::from_slice(&bytes)
+            .and_then(|document: Value| Ok((document, serde_json::from_slice(&bytes)?)));
+        let (document, plan): (Value, PlanFile) =
+            parsed.map_err(|error| refuse(format!("its plan.json cannot be read: {error}")))?;
         let place = place(&plan.metadata.run.shard);
         let place = place.filter(|place| place.count() > 1).ok_or_else(|| {
             refuse(format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::MergeError;
 use crate::shard::Shard;
@@ -99,8 +99,8 @@ fn difference(path: &str, values: [&Value; 2]) -> Option<(String, [String; 2])> 
         let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
         let mut keys = keys.filter(|key| !FREE.contains(&key.as_str()));
         return keys.find_map(|key: &String| {
-            let of = |map: &Map<String, Value>| map.get(key).unwrap_or(&null).clone();
-            difference(&format!("{path} {key}"), [&of(a), &of(b)])
+            let values = [a, b].map(|map| map.get(key).unwrap_or(&null));
+            difference(&format!("{path} {key}"), values)
         });
     }
     (values[0] != values[1])
