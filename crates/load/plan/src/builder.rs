@@ -165,10 +165,11 @@ impl PlanBuilder {
         if self.scenarios.is_empty() {
             return Err(PlanError::NoScenario);
         }
-        let asks_model = |scenario: &ScenarioSpec| {
-            scenario.protocol != Dialect::Http && !scenario.protocol.is_rpc()
-        };
-        if self.model.is_empty() && self.scenarios.iter().any(asks_model) {
+        if self.model.is_empty()
+            && self.scenarios.iter().any(|scenario: &ScenarioSpec| {
+                scenario.protocol != Dialect::Http && !scenario.protocol.is_rpc()
+            })
+        {
             return Err(PlanError::NoModel);
         }
         Workload::new(&self.scenarios, None, None, self.seed, IdSeed::default())?;

@@ -1,6 +1,7 @@
 //! Other ways to the targets than straight to their own addresses.
 
 use std::fmt;
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -51,21 +52,33 @@ impl FromStr for ConnectTo {
     type Err = ConnectToError;
 
     fn from_str(text: &str) -> Result<Self, ConnectToError> {
-        let refused = || ConnectToError(text.to_owned());
-        let mut parts = parts(text).ok_or_else(refused)?.into_iter();
-        let mut next = || parts.next().unwrap_or_default();
-        let host = |text: String| Some(text).filter(|host| !host.is_empty());
-        let port = |text: String| match text.as_str() {
-            "" => Ok(None),
-            number => number.parse().map(Some).map_err(|_| refused()),
-        };
+        parts(text).and_then(Self::from_parts).ok_or_else(|| ConnectToError(text.to_owned()))
+    }
+}
+
+impl ConnectTo {
+    /// `None` without a place to connect to, and if a port is not a number.
+    fn from_parts(parts: [String; 4]) -> Option<Self> {
+        let [host, port, to_host, to_port] = parts;
         let read = Self {
-            host: host(next()),
-            port: port(next())?,
-            to_host: host(next()),
-            to_port: port(next())?,
+            host: Some(host).filter(|host| !host.is_empty()),
+            port: read_port(&port).ok()?,
+            to_host: Some(to_host).filter(|host| !host.is_empty()),
+            to_port: read_port(&to_port).ok()?,
         };
-        if read.to_host.is_none() && read.to_port.is_none() { Err(refused()) } else { Ok(read) }
+        (read.to_host.is_some() || read.to_port.is_some()).then_some(read)
+    }
+}
+
+/// An empty text is no port.
+fn read_port(text: &str) -> Result<Option<u16>, ParseIntError> {
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
+}
+
+fn written_host(host: Option<&str>) -> String {
+    match host {
+        Some(host) if host.contains(':') => format!("[{host}]"),
+        host => host.unwrap_or_default().to_owned(),
     }
 }
 
@@ -86,13 +99,11 @@ fn parts(text: &str) -> Option<[String; 4]> {
 
 impl fmt::Display for ConnectTo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = |host: &Option<String>| match host.as_deref() {
-            Some(host) if host.contains(':') => format!("[{host}]"),
-            host => host.unwrap_or_default().to_owned(),
-        };
-        let port = |port: Option<u16>| port.map(|port| port.to_string()).unwrap_or_default();
-        let (from, to) = (host(&self.host), host(&self.to_host));
-        write!(f, "{from}:{}:{to}:{}", port(self.port), port(self.to_port))
+        let (from, to) =
+            (written_host(self.host.as_deref()), written_host(self.to_host.as_deref()));
+        let port = self.port.map(|port| port.to_string()).unwrap_or_default();
+        let to_port = self.to_port.map(|port| port.to_string()).unwrap_or_default();
+        write!(f, "{from}:{port}:{to}:{to_port}")
     }
 }
 
@@ -159,12 +170,12 @@ impl FromStr for ProxyUrl {
         if !is_host || host.contains(['/', '?', '#']) {
             return Err(ProxyUrlError);
         }
-        let decoded = |text: &str| percent_decoded(text);
         Ok(Self {
             scheme,
             host: host.to_owned(),
             port,
-            credentials: credentials.map(|(user, password)| (decoded(user), decoded(password))),
+            credentials: credentials
+                .map(|(user, password)| (percent_decoded(user), percent_decoded(password))),
         })
     }
 }
