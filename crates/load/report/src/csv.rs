@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES};
-use plimsoll_metrics::{DistributionSummary, Group, Interval, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary};
 
 use crate::error::ReportError;
 
@@ -31,14 +31,18 @@ pub fn stages_csv(summary: &RunSummary) -> Result<String, ReportError> {
 }
 
 fn table(groups: &[Group]) -> Result<String, ReportError> {
-    let refuse = |error: &dyn ToString| ReportError::Csv(error.to_string());
     let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record(header()).map_err(|error| refuse(&error))?;
+    writer.write_record(header()).map_err(refused)?;
     for group in groups {
-        writer.write_record(record(group)).map_err(|error| refuse(&error))?;
+        writer.write_record(record(group)).map_err(refused)?;
     }
-    let bytes = writer.into_inner().map_err(|error| refuse(&error))?;
-    String::from_utf8(bytes).map_err(|error| refuse(&error))
+    let bytes = writer.into_inner().map_err(refused)?;
+    String::from_utf8(bytes).map_err(refused)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
+fn refused(error: impl ToString) -> ReportError {
+    ReportError::Csv(error.to_string())
 }
 
 fn header() -> Vec<String> {
@@ -59,9 +63,9 @@ fn header() -> Vec<String> {
             columns.extend([format!("{name}_bounds{unit}"), format!("{name}_refused")]);
         }
         if metric.has_interval() {
-            let ends =
-                |key: &str| ["low", "high"].map(|end| format!("{name}_{key}_ci_{end}{unit}"));
-            columns.extend(QUANTILES.iter().flat_map(|quantile| ends(quantile.key)));
+            columns.extend(QUANTILES.iter().flat_map(|quantile| {
+                ["low", "high"].map(|end| format!("{name}_{}_ci_{end}{unit}", quantile.key))
+            }));
         }
     }
     columns
@@ -71,16 +75,9 @@ fn header() -> Vec<String> {
 const FIGURES: [&str; 3] = ["mean", "min", "max"];
 
 fn record(cell: &Group) -> Vec<String> {
-    let label = |label: &Option<String>| label.clone().unwrap_or_default();
-    let mut fields = vec![
-        label(&cell.stage),
-        label(&cell.scenario),
-        label(&cell.category),
-        label(&cell.target),
-        label(&cell.operation),
-        cell.warmup.to_string(),
-        cell.duration_s.to_string(),
-    ];
+    let labels = [&cell.stage, &cell.scenario, &cell.category, &cell.target, &cell.operation];
+    let mut fields: Vec<_> = labels.map(|label| label.clone().unwrap_or_default()).into();
+    fields.extend([cell.warmup.to_string(), cell.duration_s.to_string()]);
     fields.extend(COUNTERS.iter().map(|counter| (counter.of)(&cell.counters).to_string()));
     fields.extend(RATES.iter().map(|rate| optional((rate.of)(&cell.rates))));
     fields.extend(
@@ -155,11 +152,11 @@ fn pairs<T>(map: &BTreeMap<String, T>, show: impl Fn(&T) -> String) -> String {
 
 /// Lower and upper end of the interval of every quantile.
 fn intervals(distribution: Option<&DistributionSummary>) -> Vec<String> {
-    let interval = |quantile| distribution.and_then(|times| times.interval(quantile));
-    let ends = |interval: Option<&Interval>| {
+    let ends = QUANTILES.iter().flat_map(|quantile| {
+        let interval = distribution.and_then(|times| times.interval(quantile));
         [interval.map(|interval| interval.low), interval.map(|interval| interval.high)]
-    };
-    QUANTILES.iter().flat_map(|quantile| ends(interval(quantile))).map(optional).collect()
+    });
+    ends.map(optional).collect()
 }
 
 fn optional(value: Option<f64>) -> String {

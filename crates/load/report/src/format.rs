@@ -83,9 +83,12 @@ pub fn difference(millis: f64, low: f64, high: f64) -> String {
 /// A unit of time, and its length in milliseconds.
 fn unit(millis: f64) -> (&'static str, f64) {
     // What would round up to 1000 of a unit is shown as 1.00 of the next.
-    let fits = |&&(_, size): &&(&str, f64)| millis.abs() < size * 999.5;
     let units = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)];
-    units.iter().find(fits).copied().unwrap_or(("s", 1e3))
+    units
+        .iter()
+        .find(|&&(_, size): &&(&str, f64)| millis.abs() < size * 999.5)
+        .copied()
+        .unwrap_or(("s", 1e3))
 }
 
 /// [`time`] from milliseconds, or `-` where there is none.

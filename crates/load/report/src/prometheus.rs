@@ -131,11 +131,12 @@ impl Page<'_> {
         let name = "plimsoll_errors_total";
         self.head(name, Kind::Counter, "Failed requests by error class and side.");
         for cell in self.cells {
-            let count = |class: ErrorClass| Some((class, *cell.errors.get(class.name())?));
-            for (class, count) in ErrorClass::ALL.into_iter().filter_map(count) {
+            let classes = ErrorClass::ALL.into_iter();
+            let found = classes.filter_map(|class| Some((class, cell.errors.get(class.name())?)));
+            for (class, count) in found {
                 let mut labels = with(cell, "class", class.name().to_owned());
                 labels.push(("side", side_word(class.side()).into()));
-                self.line(name, &labels, count as f64);
+                self.line(name, &labels, *count as f64);
             }
         }
     }
@@ -207,16 +208,16 @@ impl Page<'_> {
         if processes_of_run(processes).next().is_none() {
             return;
         }
-        let labels = |process: &'_ ProcessUse| vec![("process", process.name.clone().into())];
         let name = "plimsoll_process_cpu_seconds";
         self.head(name, Kind::Gauge, "CPU time of a watched process.");
         for process in processes_of_run(processes) {
-            self.line(name, &labels(process), process.cpu_s);
+            self.line(name, &vec![("process", process.name.clone().into())], process.cpu_s);
         }
         let name = "plimsoll_process_resident_bytes";
         self.head(name, Kind::Gauge, "Resident memory of a watched process at the end.");
         for process in processes_of_run(processes) {
-            self.line(name, &labels(process), process.rss_bytes as f64);
+            let labels = vec![("process", process.name.clone().into())];
+            self.line(name, &labels, process.rss_bytes as f64);
         }
     }
 

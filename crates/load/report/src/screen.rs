@@ -184,9 +184,8 @@ impl Screen {
         self.next.extend(other.next);
         self.files.extend(other.files);
         self.rest = other.rest;
-        let severity = |item: &Item| item.severity();
         let (mine, others) = (&self.verdict, &other.verdict);
-        if mine.as_ref().map(severity) <= others.as_ref().map(severity) {
+        if mine.as_ref().map(Item::severity) <= others.as_ref().map(Item::severity) {
             self.verdict = other.verdict;
         }
         self
@@ -241,12 +240,10 @@ impl Screen {
             }
         }
         blocks.push(self.pointed_out(plan, width));
-        let plain = |texts: &[String]| -> Vec<Line> {
+        for texts in [&self.facts[..], &self.next[..plan.next]] {
             let wrapped = texts.iter().flat_map(|text| hanging(text, width, FACT_LINES));
-            wrapped.map(Line::plain).collect()
-        };
-        blocks.push(plain(&self.facts));
-        blocks.push(plain(&self.next[..plan.next]));
+            blocks.push(wrapped.map(Line::plain).collect());
+        }
         blocks.push(self.end_lines(width));
         blocks.retain(|block| !block.is_empty());
         let mut lines = Vec::new();

@@ -54,10 +54,9 @@ fn heading(summary: &RunSummary, metric: Metric) -> String {
         _ => "response times",
     };
     let total = &summary.results.total;
-    let has = |metric: Metric| total.distribution(metric).is_some();
-    let parts = match (has(Metric::Ttft), has(Metric::Itl)) {
-        (true, true) => "; TTFT and ITL are medians",
-        (true, false) => "; TTFT is a median",
+    let parts = match (total.distribution(Metric::Ttft), total.distribution(Metric::Itl)) {
+        (Some(_), Some(_)) => "; TTFT and ITL are medians",
+        (Some(_), None) => "; TTFT is a median",
         _ => "",
     };
     let ours =
@@ -66,13 +65,13 @@ fn heading(summary: &RunSummary, metric: Metric) -> String {
 }
 
 fn shows_limits(summary: &RunSummary, metric: Metric) -> bool {
-    let is_notable = |figure: Option<BoundedFigure>| figure.is_some_and(|f| f.has_notable_bound());
     measured_stages(summary).any(|stage| {
         let times = stage.distribution(metric).into_iter();
-        times.flat_map(|times| QUANTILES.iter().map(|q| times.figure(q))).any(is_notable)
-            || [Metric::Ttft, Metric::Itl].into_iter().any(|part| {
-                is_notable(stage.distribution(part).and_then(|times| times.figure(&QUANTILES[0])))
-            })
+        let whole = times.flat_map(|times| QUANTILES.iter().filter_map(|q| times.figure(q)));
+        let parts = [Metric::Ttft, Metric::Itl]
+            .into_iter()
+            .filter_map(|part| stage.distribution(part)?.figure(&QUANTILES[0]));
+        whole.chain(parts).any(|figure| figure.has_notable_bound())
     })
 }
 
@@ -108,19 +107,20 @@ fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
 /// The first stage, the last one, and then the worst: with the most requests without an answer, and
 /// of equal ones the slowest.
 fn by_importance(stages: &[&Group], metric: Metric) -> Vec<usize> {
-    let time = |stage: &Group, quantile: usize| {
-        let times = stage.distribution(metric);
-        times.and_then(|times| times.raw_quantile(&QUANTILES[quantile])).unwrap_or_default()
-    };
-    let badness = |index: &usize| {
-        let stage = stages[*index];
-        let unanswered = 1.0 - stage.rates.success_rate.unwrap_or(1.0);
-        (unanswered, time(stage, P99), time(stage, 0))
-    };
     let mut others: Vec<_> = (1..stages.len().saturating_sub(1)).collect();
     others.sort_by(|a, b| {
-        let (a, b) = (badness(a), badness(b));
+        let (a, b) = (badness(stages[*a], metric), badness(stages[*b], metric));
         b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then(b.2.total_cmp(&a.2))
     });
     [0, stages.len().saturating_sub(1)].into_iter().chain(others).collect()
+}
+
+/// The share that got no answer, then the 99th percentile, then the median.
+fn badness(stage: &Group, metric: Metric) -> (f64, f64, f64) {
+    let unanswered = 1.0 - stage.rates.success_rate.unwrap_or(1.0);
+    let [p99, median] = [P99, 0].map(|quantile| {
+        let times = stage.distribution(metric);
+        times.and_then(|times| times.raw_quantile(&QUANTILES[quantile])).unwrap_or_default()
+    });
+    (unanswered, p99, median)
 }

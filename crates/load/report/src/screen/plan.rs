@@ -77,11 +77,10 @@ impl Plan {
     /// Leaves out a row of the section that shows the most, of those with more than `least`. The
     /// first row that is left out makes room only for the line that says so: two go at once.
     fn drop_row(&mut self, least: impl Fn(&Shown) -> usize) -> bool {
-        let gains = |shown: &Shown| {
+        let can = self.shown.iter_mut().filter(|shown| {
             let more = shown.count.saturating_sub(least(shown));
             more >= if shown.count == shown.all { 2 } else { 1 }
-        };
-        let can = self.shown.iter_mut().filter(|shown| gains(shown));
+        });
         let largest = can.max_by_key(|shown| shown.count);
         let Some(shown) = largest else { return false };
         let rows = if shown.count == shown.all { 2 } else { 1 };

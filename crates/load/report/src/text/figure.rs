@@ -45,21 +45,12 @@ pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> O
 pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
     const SHOWN: [Metric; 4] =
         [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
-    let of_metric = |metric: Metric, times: &DistributionSummary| {
-        let notable = QUANTILES
-            .iter()
-            .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
-            .filter(|(_, figure)| figure.has_notable_bound());
-        let figures: Vec<_> =
-            notable.map(|(label, f)| format!("{label} {}", format::time(f.bound))).collect();
-        (!figures.is_empty()).then(|| format!("{} {}", metric.title(), figures.join(", ")))
-    };
     let mut lines = Vec::new();
     for (label, group) in groups {
         let metrics =
             SHOWN.into_iter().filter_map(|metric| Some((metric, group.distribution(metric)?)));
         let parts: Vec<_> =
-            metrics.filter_map(|(metric, times)| of_metric(metric, times)).collect();
+            metrics.filter_map(|(metric, times)| notable_bounds(metric, times)).collect();
         if !parts.is_empty() {
             lines.push(format!("{label}: {}.", parts.join("; ")));
         }
@@ -71,4 +62,15 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
             page.paragraph(2, line);
         }
     }
+}
+
+/// The percentiles to which the generator may have added much.
+fn notable_bounds(metric: Metric, times: &DistributionSummary) -> Option<String> {
+    let notable = QUANTILES
+        .iter()
+        .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
+        .filter(|(_, figure)| figure.has_notable_bound());
+    let figures: Vec<_> =
+        notable.map(|(label, f)| format!("{label} {}", format::time(f.bound))).collect();
+    (!figures.is_empty()).then(|| format!("{} {}", metric.title(), figures.join(", ")))
 }

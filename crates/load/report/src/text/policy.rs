@@ -16,15 +16,12 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     matrix(page, summary);
     let stages: Vec<_> = summary.results.by_stage.iter().filter(|stage| !stage.warmup).collect();
     if stages.len() > 1 {
-        let rates = |title: &'static str, groups: &[&Group], label: fn(&Group) -> Option<&str>| {
-            let mut table = Table::new([title, "judged", "correct", "blocked", "unexpected"]);
-            for group in groups {
-                table.row(shares(label(group).unwrap_or_default(), group));
-            }
-            table
-        };
+        let mut table = Table::new(["by stage", "judged", "correct", "blocked", "unexpected"]);
+        for stage in stages {
+            table.row(shares(stage.stage.as_deref().unwrap_or_default(), stage));
+        }
         page.line("");
-        page.table(&rates("by stage", &stages, |group| group.stage.as_deref()));
+        page.table(&table);
     }
 }
 

@@ -38,13 +38,13 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 fn add_parts(table: &mut Table, label: &str, group: &Group) {
     let Group { server_timing: Some(timing), .. } = group else { return };
     for (name, times) in &timing.parts {
-        let figure = |index: usize| format::figure(times.figure(&QUANTILES[index]));
+        let [p50, p99] = [0, 3].map(|index| format::figure(times.figure(&QUANTILES[index])));
         table.row([
             format!("{label} {name}").trim_start().to_owned(),
             format::count(times.count),
             format::figure(Some(times.mean_figure())),
-            figure(0),
-            figure(3),
+            p50,
+            p99,
         ]);
     }
 }

@@ -59,10 +59,12 @@ pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
     limited.retain(|found| {
         found.label.is_empty() || (found.label != "max" && times.contains(&found.title))
     });
-    let share = |found: &&LimitedFigure| found.figure.bound / found.figure.value;
     let ours = limited.iter().filter(|found| found.why == Refusal::Generator);
     let headline = summary.metadata.headline_time().title();
-    let ours = ours.max_by(|a, b| share(a).total_cmp(&share(b)));
+    let ours = ours.max_by(|a, b| {
+        let (a, b) = (&a.figure, &b.figure);
+        (a.bound / a.value).total_cmp(&(b.bound / b.value))
+    });
     let ours = ours.map(|found| of_generator(found, headline));
     let open = limited.iter().find(|found| found.why == Refusal::Censored);
     let open = open.map(|found| {
