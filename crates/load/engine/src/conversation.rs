@@ -114,15 +114,14 @@ pub(crate) async fn run_conversation(
             intended = ended_at + conversation.think_time();
             conversation_end
         };
-        let is_over = || intended >= worker.last_start(end, task.is_some());
-        if is_over() {
+        if intended >= worker.last_start(end, task.is_some()) {
             // A user whose task is cut begins no other one in its place.
             let at = if task.is_some() { intended } else { conversation_end.at };
             break ConversationEnd { at, ..conversation_end };
         }
         channel.sleep_until(worker, intended).await;
         // The run may have been interrupted meanwhile.
-        if is_over() || !worker.take_request(intended) {
+        if intended >= worker.last_start(end, task.is_some()) || !worker.take_request(intended) {
             break conversation_end;
         }
     };

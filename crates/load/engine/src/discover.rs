@@ -89,8 +89,11 @@ async fn fill_steps(run: &PreparedRun, plan: &mut Plan, index: usize) -> Result<
 
 /// A server that does not answer leaves the agent as it is: it may not list what it calls.
 async fn fill_agent(run: &PreparedRun, plan: &mut Plan, index: usize) {
-    let is_part = |role: &AgentRole| matches!(role, AgentRole::Tools { of, .. } if *of == index);
-    let part = plan.scenarios.iter().position(|own| own.agent.as_ref().is_some_and(is_part));
+    let part = plan.scenarios.iter().position(|own| {
+        own.agent.as_ref().is_some_and(
+            |role: &AgentRole| matches!(role, AgentRole::Tools { of, .. } if *of == index),
+        )
+    });
     let Some(AgentRole::Agent(agent)) = &plan.scenarios[index].agent else { return };
     let Some(part) = part else { return };
     let tried = match agent.revision {

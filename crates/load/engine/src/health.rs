@@ -60,20 +60,22 @@ impl CpuTime {
 
 impl From<&Usage> for CpuTime {
     fn from(usage: &Usage) -> Self {
-        let count = |switches: i64| u64::try_from(switches).unwrap_or(0);
         Self {
             user: nanos(usage.user_time()),
             system: nanos(usage.system_time()),
             waited: Nanos::ZERO,
-            voluntary: count(usage.voluntary_context_switches()),
-            involuntary: count(usage.involuntary_context_switches()),
+            voluntary: unsigned(usage.voluntary_context_switches()),
+            involuntary: unsigned(usage.involuntary_context_switches()),
         }
     }
 }
 
 fn nanos(time: nix::sys::time::TimeVal) -> Nanos {
-    let part = |value: i64| u64::try_from(value).unwrap_or(0);
-    Nanos::from_secs(part(time.tv_sec())) + Nanos::from_micros(part(time.tv_usec()))
+    Nanos::from_secs(unsigned(time.tv_sec())) + Nanos::from_micros(unsigned(time.tv_usec()))
+}
+
+fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
 }
 
 /// A reading at the start of the load, for comparison with one at the end.

@@ -64,11 +64,10 @@ pub fn exchange_once(plan: Plan) -> Result<Vec<ExchangedOnce>, EngineError> {
             let rx_clock = Rc::new(RxClock::new(MonotonicClock::start()));
             let opener = TargetOpener::new(&Rc::new(connector), &rx_clock);
             let pool = Pool::new(opener, PoolLimits::default());
-            let is_own = |scenario: &usize| {
-                let role = run.plan.scenarios[*scenario].agent.as_ref();
-                !role.is_some_and(AgentRole::is_part)
-            };
-            for scenario in (0..run.plan.scenarios.len()).filter(is_own) {
+            let scenarios = run.plan.scenarios.iter().enumerate();
+            let own =
+                scenarios.filter(|(_, spec)| !spec.agent.as_ref().is_some_and(AgentRole::is_part));
+            for (scenario, _) in own {
                 all.push(exchange(&run, &pool, &rx_clock, scenario, target).await);
             }
         }
@@ -83,7 +82,6 @@ async fn exchange(
     scenario: usize,
     target: usize,
 ) -> ExchangedOnce {
-    let id = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
     let mut seen = Seen {
         exchanged: ExchangedOnce {
             scenario: run.plan.scenarios[scenario].name.clone(),
@@ -92,9 +90,12 @@ async fn exchange(
         },
         dispatched: rx_clock.clock().now(),
     };
-    let (scenario, target) = (ScenarioId(id(scenario)), TargetId(id(target)));
+    let whom = Whom {
+        scenario: ScenarioId(u16::try_from(scenario).unwrap_or(u16::MAX)),
+        target: TargetId(u16::try_from(target).unwrap_or(u16::MAX)),
+    };
     let limit = run.plan.limits.timeout;
-    let sent = send(run, pool, rx_clock, Whom { scenario, target }, &mut seen);
+    let sent = send(run, pool, rx_clock, whom, &mut seen);
     let failure = match tokio::time::timeout(limit.to_duration(), sent).await {
         Ok(sent) => sent.err(),
         Err(_) => Some(format!("no whole answer within {limit}")),
@@ -165,10 +166,12 @@ impl ResponseHandler for Seen {
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.exchanged.status = head.status;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let headers = head.headers.iter();
-        self.exchanged.headers =
-            headers.map(|header| (header.name.to_owned(), text(header.value))).collect();
+        self.exchanged.headers = headers
+            .map(|header| {
+                (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
+            })
+            .collect();
     }
 
     fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {

@@ -50,9 +50,11 @@ impl BlockOutput {
         if blocks.is_empty() {
             return;
         }
-        let completed =
-            |turn: &Option<PairedTurn>| turn.is_some_and(|turn| turn.outcome == Outcome::Completed);
-        let complete = blocks.iter().filter(|block| block.turns.iter().all(completed));
+        let complete = blocks.iter().filter(|block| {
+            block.turns.iter().all(|turn: &Option<PairedTurn>| {
+                turn.is_some_and(|turn| turn.outcome == Outcome::Completed)
+            })
+        });
         self.report.complete += complete.count() as u64;
         self.report.blocks += blocks.len() as u64;
         if let (Some(sink), None) = (&mut self.sink, &self.report.error) {
@@ -112,9 +114,12 @@ impl PairCollector {
             (block.start, block.stage, block.window) = (start, sample.stage, window);
         }
         block.turns[target.index()] = Some(paired_turn(sample));
-        let is_over =
-            |(target, turn): (usize, &Option<PairedTurn>)| turn.is_some() || is_out(target);
-        if block.turns.iter().enumerate().all(is_over) {
+        if block
+            .turns
+            .iter()
+            .enumerate()
+            .all(|(target, turn): (usize, &Option<PairedTurn>)| turn.is_some() || is_out(target))
+        {
             self.ended.extend(self.open.remove(&(key, sample.turn)));
         }
     }

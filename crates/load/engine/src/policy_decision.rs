@@ -44,12 +44,14 @@ enum MatchState {
 
 impl DecisionClassifier {
     pub(crate) fn new(expected: Option<PolicyDecision>, spec: &PolicyDecisionSpec) -> Self {
-        let matcher = |(policy_decision, spec): (PolicyDecision, &ResponseMatch)| {
-            let text = spec.body_contains.as_deref().filter(|text| !text.is_empty());
-            let text = text.map(|text| Finder::new(text).into_owned());
-            ResponseMatcher { policy_decision, spec: spec.clone(), text }
-        };
-        let matchers: Vec<_> = spec.matches_in_order().map(matcher).collect();
+        let matchers: Vec<_> = spec
+            .matches_in_order()
+            .map(|(policy_decision, spec)| {
+                let text = spec.body_contains.as_deref().filter(|text| !text.is_empty());
+                let text = text.map(|text| Finder::new(text).into_owned());
+                ResponseMatcher { policy_decision, spec: spec.clone(), text }
+            })
+            .collect();
         let texts = matchers.iter().filter_map(|matcher| matcher.text.as_ref());
         let longest_text = texts.map(|text| text.needle().len()).max().unwrap_or_default();
         Self { expected, matchers, longest_text }

@@ -194,15 +194,14 @@ impl PreparedRun {
 
     /// Opens connections to a server that is no target: a redirect leads there.
     pub(crate) fn connector_to(&self, origin: &str) -> Result<Connector, Failure> {
-        let refused =
-            |cause: &str| Failure::new(ErrorClass::Redirect, format!("{origin}: {cause}"));
         let (host, port, secure) =
-            redirect::endpoint(origin).ok_or_else(|| refused("is no server of HTTP"))?;
+            redirect::endpoint(origin).ok_or_else(|| unusable(origin, "is no server of HTTP"))?;
         if secure && self.tls.is_none() {
-            return Err(refused("is TLS, for which this system has no root certificates"));
+            let cause = "is TLS, for which this system has no root certificates";
+            return Err(unusable(origin, cause));
         }
         let connector = self.connector_for(Endpoint::new(host, port), secure);
-        connector.map_err(|error| refused(&error.to_string()))
+        connector.map_err(|error| unusable(origin, &error.to_string()))
     }
 
     /// The way to the servers.
@@ -254,6 +253,10 @@ impl PreparedRun {
         };
         Connector::new(endpoint, tls, options)
     }
+}
+
+fn unusable(origin: &str, cause: &str) -> Failure {
+    Failure::new(ErrorClass::Redirect, format!("{origin}: {cause}"))
 }
 
 /// When each target of a comparison has virtual users.

@@ -113,10 +113,7 @@ pub(crate) fn probe(
 /// The first scenario of each dialect and model, for each target.
 fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
     let mut routes: Vec<(ScenarioId, TargetId)> = Vec::new();
-    let kind = |&(scenario, target): &(ScenarioId, TargetId)| {
-        let model = run.plan.scenarios[scenario.index()].model.as_deref();
-        (run.route(scenario, target).encoder.dialect(), model, target)
-    };
+    let mut kinds = Vec::new();
     for target in
         (0..run.plan.targets.len()).filter_map(|target| u16::try_from(target).ok()).map(TargetId)
     {
@@ -124,13 +121,15 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
             (0..run.plan.scenarios.len()).filter_map(|s| u16::try_from(s).ok()).map(ScenarioId)
         {
             // No conversation begins with a part of an agent.
-            let role = run.plan.scenarios[scenario.index()].agent.as_ref();
-            if role.is_some_and(AgentRole::is_part) {
+            let spec = &run.plan.scenarios[scenario.index()];
+            if spec.agent.as_ref().is_some_and(AgentRole::is_part) {
                 continue;
             }
-            let route = (scenario, target);
-            if !routes.iter().any(|earlier| kind(earlier) == kind(&route)) {
-                routes.push(route);
+            let dialect = run.route(scenario, target).encoder.dialect();
+            let kind = (dialect, spec.model.as_deref(), target);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+                routes.push((scenario, target));
             }
         }
     }

@@ -46,9 +46,8 @@ impl Hop {
     /// Whether it keeps a header of the request to `first`: credentials stay with the server that
     /// they are for, and what describes a body goes with it.
     pub(crate) fn keeps(&self, name: &str, first: &str) -> bool {
-        let is = |known: &[&str]| known.iter().any(|known| name.eq_ignore_ascii_case(known));
-        let of_body = is(&["content-type", "content-length", "content-encoding"]);
-        let of_server = is(&["host"]) || !is(HARMLESS);
+        let of_body = is_one_of(name, &["content-type", "content-length", "content-encoding"]);
+        let of_server = name.eq_ignore_ascii_case("host") || !is_one_of(name, HARMLESS);
         (self.with_body || !of_body) && (self.origin == first || !of_server)
     }
 
@@ -62,6 +61,10 @@ impl Hop {
         let path = self.path.split('?').next().unwrap_or_default();
         format!("{}{path}", self.origin)
     }
+}
+
+fn is_one_of(name: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Headers that another server may see. All others may be credentials.

@@ -57,6 +57,12 @@ struct Entry {
     meaning: Meaning,
 }
 
+impl Entry {
+    fn new(name: &str, meaning: Meaning) -> Self {
+        Self { name: name.to_ascii_lowercase(), meaning }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Meaning {
     Cache,
@@ -79,21 +85,21 @@ enum Meaning {
 impl HeaderReader {
     pub(crate) fn new(headers: &ResponseHeaders) -> Self {
         let mut entries = Vec::new();
-        let mut add = |name: &String, meaning| {
-            entries.push(Entry { name: name.to_ascii_lowercase(), meaning });
-        };
-        headers.cache.iter().for_each(|name| add(name, Meaning::Cache));
-        headers.retries.iter().for_each(|name| add(name, Meaning::Retries { first: 0 }));
-        headers.attempts.iter().for_each(|name| add(name, Meaning::Retries { first: 1 }));
-        headers.overhead.iter().for_each(|name| add(name, Meaning::Overhead));
+        entries.extend(headers.cache.iter().map(|name| Entry::new(name, Meaning::Cache)));
+        let retries = Meaning::Retries { first: 0 };
+        entries.extend(headers.retries.iter().map(|name| Entry::new(name, retries)));
+        let attempts = Meaning::Retries { first: 1 };
+        entries.extend(headers.attempts.iter().map(|name| Entry::new(name, attempts)));
+        entries.extend(headers.overhead.iter().map(|name| Entry::new(name, Meaning::Overhead)));
         for (rank, name) in headers.server_time.iter().enumerate() {
-            let is = |known: &&str| name.eq_ignore_ascii_case(known);
-            let unit = if IN_SECONDS.iter().any(is) { 1e9 } else { 1e6 };
-            let timing = is(&SERVER_TIMING);
-            add(
-                name,
-                if timing { Meaning::ServerTiming { rank } } else { Meaning::Time { rank, unit } },
-            );
+            let in_seconds = IN_SECONDS.iter().any(|known| name.eq_ignore_ascii_case(known));
+            let unit = if in_seconds { 1e9 } else { 1e6 };
+            let meaning = if name.eq_ignore_ascii_case(SERVER_TIMING) {
+                Meaning::ServerTiming { rank }
+            } else {
+                Meaning::Time { rank, unit }
+            };
+            entries.push(Entry::new(name, meaning));
         }
         entries.retain(|entry| entry.name.len() < MAX_NAME);
         let mut letters = [0; MAX_NAME];

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
-    Conversations, Counters, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag,
-    ProcessTrack, ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
+    Conversations, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag, ProcessTrack,
+    ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
 };
 use plimsoll_plan::Instrument;
 use plimsoll_transport::ReadCounts;
@@ -67,7 +67,8 @@ impl RunResult {
         mut metadata: RunMetadata,
         instrument: Instrument,
         origin: Moment,
-        (mut snapshot, host): (Snapshot, &HostLog),
+        mut snapshot: Snapshot,
+        host: &HostLog,
         mut workers: Vec<WorkerOutput>,
     ) -> Self {
         finish_stages(&mut metadata, origin, &workers);
@@ -208,11 +209,11 @@ const fn are_stamped(reads: ReadCounts) -> bool {
 
 /// Fills in the arrivals of the open model.
 fn count_arrivals(health: &mut InstrumentHealth, snapshot: &Snapshot) {
-    let sum = |count: fn(&Counters) -> u64| {
-        snapshot.cells().map(|(_, cell)| count(cell.counters())).sum::<u64>()
-    };
-    let planned = sum(|counters| counters.arrivals_planned);
-    let late = sum(|counters| counters.arrivals_late_by_generator);
+    let (mut planned, mut late) = (0, 0);
+    for (_, cell) in snapshot.cells() {
+        planned += cell.counters().arrivals_planned;
+        late += cell.counters().arrivals_late_by_generator;
+    }
     if planned > 0 {
         health.planned_arrivals = Some(planned);
         health.achieved_arrivals = Some(planned.saturating_sub(late));

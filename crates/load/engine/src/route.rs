@@ -227,8 +227,10 @@ impl Route {
     ) -> Result<RequestHead, RequestHeadError> {
         let own = turn.own_headers();
         // A header of the request itself replaces one of the scenario or profile.
-        let replaced = |name: &str| own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        let shared = self.headers.iter().filter(|(name, _)| !replaced(name));
+        let shared = self
+            .headers
+            .iter()
+            .filter(|(name, _)| !own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
         let headers = shared.chain(own.iter()).map(|(name, value)| (name.as_str(), value.as_str()));
         let headers = headers.filter(|(name, _)| keeps(name));
         let proxy = self.proxy.as_ref().filter(|_| to.origin.starts_with("http://"));
@@ -275,8 +277,7 @@ const fn reading(role: Option<&AgentRole>) -> PlainReading {
 
 /// The request line and headers of a scenario, where they hold no templates.
 fn fixed_head(http: &HttpSpec) -> Option<HttpContent> {
-    let is_template = |text: &String| text.contains("{{");
-    if is_template(&http.path) || http.headers.values().any(is_template) {
+    if http.path.contains("{{") || http.headers.values().any(|value| value.contains("{{")) {
         return None;
     }
     let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();

@@ -89,9 +89,9 @@ impl Run {
     /// computes all of them.
     pub fn planned_blocks(&self) -> u64 {
         let stages = self.prepared.schedule.stages().iter().filter(|stage| !stage.warmup);
-        let blocks =
-            |pairs: &PairSchedule| stages.map(|stage| pairs.compared_blocks(stage.id)).sum();
-        self.pairs().map_or(0, blocks)
+        self.pairs().map_or(0, |pairs: &PairSchedule| {
+            stages.map(|stage| pairs.compared_blocks(stage.id)).sum()
+        })
     }
 
     /// The plan.
@@ -168,8 +168,14 @@ impl Run {
         };
         // The same handle may belong to another run.
         control.recover();
-        let counted = (monitor.total, &monitor.host);
-        let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
+        let mut result = RunResult::from_workers(
+            metadata,
+            instrument,
+            origin,
+            monitor.total,
+            &monitor.host,
+            outputs,
+        );
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
         result.series = monitor.series;
         result.tracks = monitor.processes.tracks(origin);

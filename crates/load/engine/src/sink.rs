@@ -11,7 +11,7 @@ mod sampling;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -92,13 +92,12 @@ impl Sink {
             Ok(error) => error.map(|error| error.to_string()),
             Err(_) => Some("the writer panicked".to_owned()),
         };
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         SinkReport {
-            offered: count(&self.counters.offered),
-            written: count(&self.counters.written),
-            left_out: count(&self.counters.left_out),
+            offered: self.counters.offered.load(Ordering::Relaxed),
+            written: self.counters.written.load(Ordering::Relaxed),
+            left_out: self.counters.left_out.load(Ordering::Relaxed),
             least_share_one_in: self.counters.lowest_rate_one_in.load(Ordering::Relaxed).max(1),
-            overflowed: count(&self.counters.lost),
+            overflowed: self.counters.lost.load(Ordering::Relaxed),
             error,
         }
     }

@@ -39,9 +39,9 @@ impl Spending {
         };
         let output = u64::from(usage.completion.count);
         self.tokens.fetch_add(input + output, Ordering::Relaxed);
-        let price = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1e6;
-        let cost = price(input, self.budget.input_price) + price(output, self.budget.output_price);
-        self.cost.fetch_add(units(cost), Ordering::Relaxed);
+        let for_input = input as f64 * self.budget.input_price / 1e6;
+        let for_output = output as f64 * self.budget.output_price / 1e6;
+        self.cost.fetch_add(units(for_input + for_output), Ordering::Relaxed);
     }
 
     /// Whether a limit is reached.

@@ -92,8 +92,7 @@ fn report(window: &Window, origin: Moment, host: &HostLog) -> DisturbedWindow {
 /// What is known of the causes, in words.
 fn causes(window: &Window, host: &HostLog) -> Vec<String> {
     let mut causes = Vec::new();
-    let share = |part: Nanos| part.as_secs_f64() / window.paused.as_secs_f64().max(1e-9);
-    let ms = |part: Nanos| format!("{:.0} ms", part.as_millis_f64());
+    let paused_s = window.paused.as_secs_f64().max(1e-9);
     let withheld: Vec<_> = host.during(window.from, window.to).collect();
     let stolen = withheld.iter().map(|period| period.stolen).fold(0.0, f64::max);
     if stolen > 0.0 {
@@ -101,13 +100,16 @@ fn causes(window: &Window, host: &HostLog) -> Vec<String> {
     }
     let throttled: Nanos = withheld.iter().map(|period| period.throttled).sum();
     if throttled > Nanos::ZERO {
-        causes.push(format!("the CPU quota held the process up for {}", ms(throttled)));
+        let ms = throttled.as_millis_f64();
+        causes.push(format!("the CPU quota held the process up for {ms:.0} ms"));
     }
-    if share(window.waited) >= NAMED_SHARE {
-        causes.push(format!("workers waited {} for a CPU", ms(window.waited)));
+    if window.waited.as_secs_f64() / paused_s >= NAMED_SHARE {
+        let ms = window.waited.as_millis_f64();
+        causes.push(format!("workers waited {ms:.0} ms for a CPU"));
     }
-    if share(window.busy) >= NAMED_SHARE {
-        causes.push(format!("workers were busy for {}", ms(window.busy)));
+    if window.busy.as_secs_f64() / paused_s >= NAMED_SHARE {
+        let ms = window.busy.as_millis_f64();
+        causes.push(format!("workers were busy for {ms:.0} ms"));
     }
     if causes.is_empty() {
         causes

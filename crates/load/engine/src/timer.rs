@@ -104,6 +104,16 @@ impl Timer {
 /// At most a tenth of a wait is spent spinning, whatever the rate of deadlines.
 const SPIN_SHARE: u64 = 10;
 
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe, which the workspace forbids; its condition holds: the descriptor is owned"
+)]
+fn open_timerfd() -> io::Result<AsyncFd<Descriptor>> {
+    let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+    let fd = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+    AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)
+}
+
 /// The descriptor in the form that tokio needs.
 #[derive(Debug)]
 struct Descriptor(TimerFd);
@@ -130,22 +140,13 @@ pub(crate) struct KernelTimer {
 }
 
 impl KernelTimer {
-    #[expect(
-        deprecated,
-        reason = "its successor is unsafe, which the workspace forbids; its condition holds: the descriptor is owned"
-    )]
     fn new(clock: WorkerClock, spin: Nanos) -> io::Result<Self> {
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timerfd = || -> io::Result<AsyncFd<Descriptor>> {
-            let fd = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-            AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)
-        };
         Ok(Self {
             clock,
             spin,
             lead: Cell::new(Nanos::ZERO),
-            fd: timerfd()?,
-            beat: timerfd()?,
+            fd: open_timerfd()?,
+            beat: open_timerfd()?,
             deadlines: Deadlines::default(),
             armed: Cell::new(None),
         })

@@ -192,8 +192,8 @@ impl OpenTurn {
         let timeout = own.as_mut().unwrap_or(timeout);
         let demand = Demand { adds: self.adds(), ..Demand::at(dispatched) };
         let result = {
-            let request = (&mut encoded, demand);
-            let exchange = pin!(self.exchange(&worker, connections, conversation, request));
+            let sent = self.exchange(&worker, connections, conversation, &mut encoded, demand);
+            let exchange = pin!(sent);
             timeout.run(&worker.clock, limit, exchange).await
         };
         self.finish(result)
@@ -245,7 +245,8 @@ impl OpenTurn {
         worker: &'w Worker,
         connections: &ConnectionSet,
         conversation: &mut Conversation,
-        (encoded, mut demand): (&mut EncodedTurn<'w>, Demand),
+        encoded: &mut EncodedTurn<'w>,
+        mut demand: Demand,
     ) -> impl Future<Output = Result<(), Failure>> {
         async move {
             let pool = connections.pool(self.sample().target);
@@ -514,15 +515,19 @@ fn encode<'w>(
     conversation: &Conversation,
 ) -> Result<EncodedTurn<'w>, Failure> {
     let route = worker.run.route(sample.scenario, sample.target);
-    let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
     let Some(turn) = conversation.turn() else {
-        return Err(broken("the conversation has no turn".to_owned()));
+        let detail = "the conversation has no turn".to_owned();
+        return Err(Failure::new(ErrorClass::LocalIo, detail));
     };
     let buffers = &worker.buffers.requests;
     worker.send_queue.take_spent(|spent| buffers.release(spent));
     let mut wire = buffers.acquire();
-    route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
-    let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
+    route
+        .encoder
+        .encode_body(&turn, &mut wire.body)
+        .map_err(|error| Failure::new(ErrorClass::LocalIo, error.to_string()))?;
+    let head =
+        route.head(&turn).map_err(|error| Failure::new(ErrorClass::LocalIo, error.to_string()))?;
     let id = conversation.request_id();
     if !route.is_websocket() {
         head.render(Some(id.as_bytes()), wire.body.len(), &mut wire.head);

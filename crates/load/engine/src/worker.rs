@@ -414,16 +414,18 @@ impl Worker {
 /// The sources of a worker's part of the arrivals. In a comparison each target has room of its own.
 fn sources(run: &PreparedRun, part: WorkerShare) -> Vec<ArrivalSource> {
     let limits = &run.plan.limits;
-    let limit = || InFlightLimit::new(part.max_in_flight(limits.max_in_flight), limits.overflow);
+    let most = part.max_in_flight(limits.max_in_flight);
     let Some(pairs) = &run.pairs else {
         let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe));
-        return vec![ArrivalSource::new(arrivals.map(ArrivalStream::Single), limit())];
+        let limit = InFlightLimit::new(most, limits.overflow);
+        return vec![ArrivalSource::new(arrivals.map(ArrivalStream::Single), limit)];
     };
     (0..pairs.targets())
         .map(TargetId)
         .map(|target| {
             let arrivals = part.arrivals.map(|stripe| Box::new(pairs.arrivals(stripe, target)));
-            ArrivalSource::new(arrivals.map(ArrivalStream::Paired), limit())
+            let limit = InFlightLimit::new(most, limits.overflow);
+            ArrivalSource::new(arrivals.map(ArrivalStream::Paired), limit)
         })
         .collect()
 }

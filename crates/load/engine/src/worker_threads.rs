@@ -101,9 +101,10 @@ impl WorkerThreads {
 
     /// Waits for every worker's result.
     pub(crate) fn join(self) -> Result<Vec<WorkerOutput>, EngineError> {
-        let join =
-            |thread: JoinHandle<_>| thread.join().map_err(|_| EngineError::WorkerPanicked)?;
-        self.threads.into_iter().map(join).collect()
+        self.threads
+            .into_iter()
+            .map(|thread: JoinHandle<_>| thread.join().map_err(|_| EngineError::WorkerPanicked)?)
+            .collect()
     }
 }
 

@@ -72,11 +72,12 @@ pub(super) fn read_quota(folder: &Path) -> Option<QuotaReading> {
 }
 
 fn quota(folder: &Path) -> Option<f64> {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
-    if let Some(max) = read("cpu.max") {
+    if let Ok(max) = fs::read_to_string(folder.join("cpu.max")) {
         return quota_in(&max);
     }
-    quota_in(&format!("{} {}", read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?))
+    let quota = fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?;
+    let period = fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?;
+    quota_in(&format!("{quota} {period}"))
 }
 
 /// Quota and period in microseconds; `max` or -1 for none.
@@ -147,8 +148,8 @@ fn folders(mount: &str, path: &str) -> Vec<PathBuf> {
 /// The processes of the container that a process runs in; empty where it runs in none, or in the
 /// same one as Plimsoll.
 pub(super) fn container_of(pid: u32) -> Vec<u32> {
-    let groups = |pid: &str| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let (theirs, own) = (groups(&pid.to_string()), groups("self"));
+    let theirs = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     if theirs == own {
         return Vec::new();
     }

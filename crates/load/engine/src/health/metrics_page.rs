@@ -119,43 +119,16 @@ impl MetricsPage {
     /// What it lacks, in words.
     pub(crate) fn read(&self, text: &str) -> Result<PageReading, String> {
         let samples: Vec<_> = text.lines().filter_map(Sample::read).collect();
-        let counted = || samples.iter().filter(|sample| sample.has(&self.labels));
-        let of = |name: &'static str| counted().filter(move |sample| sample.name == name);
-        let sum = |name| of(name).map(|sample| sample.value).reduce(|a, b| a + b);
+        let chosen = ChosenSamples { samples: &samples, labels: &self.labels };
         // Without a label, all containers of a host would count.
-        let container = CpuMetric::Container.name();
-        if !self.labels.is_empty() && of(container).next().is_some() {
-            let is_total = |sample: &&Sample<'_>| sample.label("cpu") == Some("total");
-            let total: f64 = of(container).filter(is_total).map(|sample| sample.value).sum();
-            let each: f64 = of(container).map(|sample| sample.value).sum();
-            let allowed = sum("container_spec_cpu_quota").zip(sum("container_spec_cpu_period"));
-            let number = of("container_spec_cpu_quota").count() as f64;
-            // The sum of the periods is that of one, as often as there are quotas.
-            let allowed = allowed.map(|(quota, period)| quota * number / period);
-            let quota = [
-                "container_cpu_cfs_periods_total",
-                "container_cpu_cfs_throttled_periods_total",
-                "container_cpu_cfs_throttled_seconds_total",
-            ];
-            let quota = quota.map(sum);
-            return Ok(PageReading {
-                metric: CpuMetric::Container,
-                cpu: seconds(if of(container).any(|sample| is_total(&sample)) {
-                    total
-                } else {
-                    each
-                }),
-                cpus: self.cpus.or_else(|| allowed.filter(|cpus| *cpus > 0.0)),
-                quota: if let [Some(all), Some(stopped), Some(seconds)] = quota {
-                    Some([all, stopped, seconds])
-                } else {
-                    None
-                },
-            });
+        if !self.labels.is_empty()
+            && let Some(reading) = self.container(&chosen)
+        {
+            return Ok(reading);
         }
-        if let Some(cpu_s) = sum(CpuMetric::Process.name()) {
+        if let Some(cpu_s) = chosen.sum(CpuMetric::Process.name()) {
             // Go's runtime says how many threads may run at once.
-            let cpus = self.cpus.or_else(|| sum("go_sched_gomaxprocs_threads"));
+            let cpus = self.cpus.or_else(|| chosen.sum("go_sched_gomaxprocs_threads"));
             return Ok(PageReading {
                 metric: CpuMetric::Process,
                 cpu: seconds(cpu_s),
@@ -163,29 +136,57 @@ impl MetricsPage {
                 quota: None,
             });
         }
-        let host = CpuMetric::Host.name();
-        if of(host).next().is_some() {
-            let idle = |sample: &&Sample<'_>| {
-                matches!(sample.label("mode"), Some("idle" | "iowait" | "guest" | "guest_nice"))
-            };
-            let busy = of(host).filter(|sample| !idle(sample)).map(|sample| sample.value);
-            let cpus: BTreeSet<_> = of(host).filter_map(|sample| sample.label("cpu")).collect();
-            let cpus = self.cpus.or(Some(cpus.len() as f64));
-            return Ok(PageReading {
-                metric: CpuMetric::Host,
-                cpu: seconds(busy.sum()),
-                cpus,
-                quota: None,
-            });
+        self.host(&chosen).ok_or_else(|| self.lacks(&samples))
+    }
+
+    fn container(&self, chosen: &ChosenSamples<'_>) -> Option<PageReading> {
+        let used: Vec<_> = chosen.named(CpuMetric::Container.name()).collect();
+        if used.is_empty() {
+            return None;
         }
-        Err(self.lacks(&samples))
+        let totals = used.iter().filter(|sample| sample.label("cpu") == Some("total"));
+        let total = totals.map(|sample| sample.value).reduce(|a, b| a + b);
+        let quotas = chosen.named("container_spec_cpu_quota").count() as f64;
+        let quota = chosen.sum("container_spec_cpu_quota");
+        // The sum of the periods is that of one, as often as there are quotas.
+        let allowed = quota
+            .zip(chosen.sum("container_spec_cpu_period"))
+            .map(|(quota, period)| quota * quotas / period);
+        let periods = chosen.sum("container_cpu_cfs_periods_total");
+        let stopped = chosen.sum("container_cpu_cfs_throttled_periods_total");
+        let stopped_s = chosen.sum("container_cpu_cfs_throttled_seconds_total");
+        Some(PageReading {
+            metric: CpuMetric::Container,
+            cpu: seconds(total.unwrap_or_else(|| used.iter().map(|sample| sample.value).sum())),
+            cpus: self.cpus.or_else(|| allowed.filter(|cpus| *cpus > 0.0)),
+            quota: periods
+                .zip(stopped)
+                .zip(stopped_s)
+                .map(|((periods, stopped), stopped_s)| [periods, stopped, stopped_s]),
+        })
+    }
+
+    fn host(&self, chosen: &ChosenSamples<'_>) -> Option<PageReading> {
+        let used: Vec<_> = chosen.named(CpuMetric::Host.name()).collect();
+        if used.is_empty() {
+            return None;
+        }
+        let busy = used.iter().filter(|sample| {
+            !matches!(sample.label("mode"), Some("idle" | "iowait" | "guest" | "guest_nice"))
+        });
+        let cpus: BTreeSet<_> = used.iter().filter_map(|sample| sample.label("cpu")).collect();
+        Some(PageReading {
+            metric: CpuMetric::Host,
+            cpu: seconds(busy.map(|sample| sample.value).sum()),
+            cpus: self.cpus.or(Some(cpus.len() as f64)),
+            quota: None,
+        })
     }
 
     fn lacks(&self, samples: &[Sample<'_>]) -> String {
         let [container, process, host] =
             [CpuMetric::Container, CpuMetric::Process, CpuMetric::Host].map(CpuMetric::name);
-        let has = |name: &str| samples.iter().any(|sample| sample.name == name);
-        if self.labels.is_empty() && has(container) {
+        if self.labels.is_empty() && samples.iter().any(|sample| sample.name == container) {
             return format!(
                 "{self} has the containers of a host: choose one by a label, like #name=gateway"
             );
@@ -200,6 +201,24 @@ impl MetricsPage {
 
 fn seconds(seconds: f64) -> Nanos {
     Nanos::from_secs_f64(seconds.max(0.0))
+}
+
+/// The samples of a page that have the labels which the user gave.
+struct ChosenSamples<'a> {
+    samples: &'a [Sample<'a>],
+    labels: &'a [(String, String)],
+}
+
+impl<'a> ChosenSamples<'a> {
+    fn named(&self, name: &'static str) -> impl Iterator<Item = &'a Sample<'a>> {
+        let labels = self.labels;
+        self.samples.iter().filter(move |sample| sample.name == name && sample.has(labels))
+    }
+
+    /// `None` if there is none.
+    fn sum(&self, name: &'static str) -> Option<f64> {
+        self.named(name).map(|sample| sample.value).reduce(|a, b| a + b)
+    }
 }
 
 /// A line of a page.

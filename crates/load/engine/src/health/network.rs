@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use plimsoll_metrics::{LinkLoad, NetworkLoad};
 
@@ -35,32 +36,29 @@ impl NetworkReading {
     }
 
     fn parse(snmp: &str, netstat: &str) -> Option<Self> {
-        let more = |name| counter(netstat, "TcpExt:", name).unwrap_or_default();
         Some(Self {
             segments: counter(snmp, "Tcp:", "OutSegs")?,
             retransmitted: counter(snmp, "Tcp:", "RetransSegs")?,
-            needless: more("TCPDSACKRecv"),
-            timeouts: more("TCPTimeouts"),
-            listen_overflows: more("ListenOverflows"),
-            listen_drops: more("ListenDrops"),
+            needless: extended_counter(netstat, "TCPDSACKRecv"),
+            timeouts: extended_counter(netstat, "TCPTimeouts"),
+            listen_overflows: extended_counter(netstat, "ListenOverflows"),
+            listen_drops: extended_counter(netstat, "ListenDrops"),
             links: BTreeMap::new(),
         })
     }
 
     /// What happened since an earlier reading.
     pub(super) fn since(&self, before: &Self, wall_s: f64) -> NetworkLoad {
-        let link = |(name, now): (&String, &Link)| {
+        let links = self.links.iter().filter_map(|(name, now)| {
             let then = before.links.get(name)?;
-            let could = wall_s * now.mbit_per_s as f64 * 1e6;
-            let share = |now: u64, then: u64| now.saturating_sub(then) as f64 * 8.0 / could;
+            let possible_bits = wall_s * now.mbit_per_s as f64 * 1e6;
             Some(LinkLoad {
                 name: name.clone(),
                 mbit_per_s: now.mbit_per_s,
-                received: share(now.received, then.received),
-                sent: share(now.sent, then.sent),
+                received: now.received.saturating_sub(then.received) as f64 * 8.0 / possible_bits,
+                sent: now.sent.saturating_sub(then.sent) as f64 * 8.0 / possible_bits,
             })
-        };
-        let fuller = |link: &LinkLoad| link.received.max(link.sent);
+        });
         NetworkLoad {
             segments: self.segments.saturating_sub(before.segments),
             retransmitted: self.retransmitted.saturating_sub(before.retransmitted),
@@ -68,8 +66,9 @@ impl NetworkReading {
             timeouts: self.timeouts.saturating_sub(before.timeouts),
             listen_overflows: self.listen_overflows.saturating_sub(before.listen_overflows),
             listen_drops: self.listen_drops.saturating_sub(before.listen_drops),
-            link: { self.links.iter().filter_map(link) }
-                .max_by(|one, other| fuller(one).total_cmp(&fuller(other))),
+            link: links.max_by(|one, other| {
+                one.received.max(one.sent).total_cmp(&other.received.max(other.sent))
+            }),
         }
     }
 }
@@ -79,20 +78,33 @@ impl NetworkReading {
 fn links() -> BTreeMap<String, Link> {
     let interfaces = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     interfaces
-        .filter_map(|entry: fs::DirEntry| {
-            let folder = entry.path();
-            if !folder.join("device").exists() {
-                return None;
-            }
-            let number =
-                |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-            let mbit_per_s =
-                number("speed").filter(|speed| (1..u64::from(u32::MAX)).contains(speed))?;
-            let received = number("statistics/rx_bytes")?;
-            let sent = number("statistics/tx_bytes")?;
-            Some((entry.file_name().to_str()?.to_owned(), Link { mbit_per_s, received, sent }))
+        .filter_map(|entry| {
+            Some((entry.file_name().to_str()?.to_owned(), Link::read(&entry.path())?))
         })
         .collect()
+}
+
+impl Link {
+    /// `None` for what has no device, and for a device without a speed.
+    fn read(folder: &Path) -> Option<Self> {
+        if !folder.join("device").exists() {
+            return None;
+        }
+        let mbit_per_s = read_number(&folder.join("speed"))
+            .filter(|speed| (1..u64::from(u32::MAX)).contains(speed))?;
+        let received = read_number(&folder.join("statistics/rx_bytes"))?;
+        let sent = read_number(&folder.join("statistics/tx_bytes"))?;
+        Some(Self { mbit_per_s, received, sent })
+    }
+}
+
+fn read_number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// A counter that not every kernel has.
+fn extended_counter(netstat: &str, name: &str) -> u64 {
+    counter(netstat, "TcpExt:", name).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -84,17 +84,8 @@ impl PageWatch {
 
     /// The CPU time of each process at every reading since `origin`.
     pub(crate) fn tracks(&self, origin: Moment) -> Vec<ProcessTrack> {
-        let track = |watching: &Watching| {
-            let all = watching.readings();
-            let since = all.iter().filter(|(at, _)| *at >= origin);
-            ProcessTrack {
-                name: watching.page.name.clone(),
-                readings: since
-                    .map(|(at, reading): &(Moment, PageReading)| (at.since(origin), reading.cpu))
-                    .collect(),
-            }
-        };
-        self.0.iter().map(track).filter(|track| track.readings.len() > 1).collect()
+        let tracks = self.0.iter().map(|watching| watching.track(origin));
+        tracks.filter(|track| track.readings.len() > 1).collect()
     }
 }
 
@@ -116,6 +107,16 @@ impl Watching {
     fn readings(&self) -> Vec<(Moment, PageReading)> {
         self.readings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// The readings since `origin`.
+    fn track(&self, origin: Moment) -> ProcessTrack {
+        let all = self.readings();
+        let since = all.iter().filter(|(at, _)| *at >= origin);
+        ProcessTrack {
+            name: self.page.name.clone(),
+            readings: since.map(|(at, reading)| (at.since(origin), reading.cpu)).collect(),
+        }
+    }
 }
 
 /// What a process used between two moments, from the readings between them; nothing where they
@@ -131,18 +132,16 @@ fn load(
     let metric = readings.first().map_or("", |(_, reading)| reading.metric.name());
     let page = Some(format!("{} {metric}", watched.page).trim_end().to_owned());
     let load = ProcessLoad { name: watched.name.clone(), page, ..ProcessLoad::default() };
-    let nothing = || ProcessLoad { gone: true, ..load.clone() };
     let Some(((first, before), (last, after))) = within.first().zip(within.last()) else {
-        return nothing();
+        return ProcessLoad { gone: true, ..load };
     };
     let wall_s = last.since(*first).as_secs_f64();
     let falls = within.windows(2).any(|pair| pair[1].1.cpu < pair[0].1.cpu);
     if falls || wall_s <= COVERED * to.since(from).as_secs_f64() {
-        return nothing();
+        return ProcessLoad { gone: true, ..load };
     }
     let counted = before.quota.zip(after.quota).map(|(before, after)| {
-        let since = |index: usize| (after[index] - before[index]).max(0.0);
-        [since(0), since(1), since(2)]
+        std::array::from_fn(|index| f64::max(after[index] - before[index], 0.0))
     });
     let [periods, stopped, throttled_s] = counted.unwrap_or_default();
     ProcessLoad {
@@ -206,7 +205,6 @@ impl<'p> PageReader<'p> {
 
     /// The text of the page.
     fn text(&self) -> Result<String, String> {
-        let failed = |cause: &str| format!("cannot read {}: {cause}", self.page);
         let request = SingleRequest {
             method: "GET",
             path: &self.page.path,
@@ -216,15 +214,19 @@ impl<'p> PageReader<'p> {
         let fetched = self.runtime.block_on(async {
             tokio::time::timeout(PATIENCE, self.client.fetch(request, MOST_BYTES)).await
         });
-        let fetched = fetched.map_err(|_| failed("no answer within 5 s"))?;
-        let response = fetched.map_err(|cause| failed(&cause))?;
+        let fetched = fetched.map_err(|_| self.cannot_read("no answer within 5 s"))?;
+        let response = fetched.map_err(|cause| self.cannot_read(&cause))?;
         match response.status {
             200 if response.body.len() < MOST_BYTES => {
                 Ok(String::from_utf8_lossy(&response.body).into_owned())
             }
-            200 => Err(failed("the page has more than 32 MiB")),
-            status => Err(failed(&format!("status {status}"))),
+            200 => Err(self.cannot_read("the page has more than 32 MiB")),
+            status => Err(self.cannot_read(&format!("status {status}"))),
         }
+    }
+
+    fn cannot_read(&self, cause: &str) -> String {
+        format!("cannot read {}: {cause}", self.page)
     }
 }
 

@@ -102,9 +102,12 @@ impl Processes {
             .iter()
             .enumerate()
             .map(|(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
-                let cpu =
-                    |(at, all): &&Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
-                let readings = track.iter().filter_map(cpu).collect();
+                let readings = track
+                    .iter()
+                    .filter_map(|(at, all): &&Reading| {
+                        Some((at.since(origin), all.get(index)?.as_ref()?.cpu))
+                    })
+                    .collect();
                 ProcessTrack { name: process.name.clone(), readings }
             })
             .collect()

@@ -29,8 +29,8 @@ pub struct ProcessStat {
 impl ProcessStat {
     /// Reads `/proc/PID/stat`; `None` where there is no such process.
     pub fn read(pid: u32) -> Option<Self> {
-        let unit = |name| u64::try_from(sysconf(name).ok()??).ok();
-        let (ticks, page) = (unit(SysconfVar::CLK_TCK)?, unit(SysconfVar::PAGE_SIZE)?);
+        let ticks = u64::try_from(sysconf(SysconfVar::CLK_TCK).ok()??).ok()?;
+        let page = u64::try_from(sysconf(SysconfVar::PAGE_SIZE).ok()??).ok()?;
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
     }
 
@@ -40,13 +40,10 @@ impl ProcessStat {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         // The first after the name is field 3 of the manual.
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        let time = |user: usize, system: usize| {
-            let ticks = field(user)? + field(system)?;
-            Some(Nanos::new(ticks.saturating_mul(1_000_000_000 / ticks_per_s.max(1))))
-        };
+        let tick = 1_000_000_000 / ticks_per_s.max(1);
         Some(Self {
-            cpu: time(14, 15)?,
-            waited_for: time(16, 17)?,
+            cpu: Nanos::new((field(14)? + field(15)?).saturating_mul(tick)),
+            waited_for: Nanos::new((field(16)? + field(17)?).saturating_mul(tick)),
             rss_bytes: field(24)?.saturating_mul(page),
             threads: field(20)?,
             parent: u32::try_from(field(4)?).ok()?,
@@ -57,6 +54,11 @@ impl ProcessStat {
     /// Its CPU time and that of the children it waited for.
     fn total(&self) -> Nanos {
         self.cpu + self.waited_for
+    }
+
+    /// Whether it is still there; its number may be that of another one.
+    fn is_alive(&self, pid: u32, now: &BTreeMap<u32, Self>) -> bool {
+        now.get(&pid).is_some_and(|stat| stat.started == self.started)
     }
 }
 
@@ -133,19 +135,16 @@ impl ProcessTree {
     /// Replaces the members, and keeps the CPU time of those that have ended and that no living
     /// member has waited for.
     fn update(&mut self, now: BTreeMap<u32, ProcessStat>) {
-        let alive = |pid: u32, known: &ProcessStat| {
-            now.get(&pid).filter(|stat| stat.started == known.started)
-        };
         // By the nearest ancestor that is alive.
         let mut ended: BTreeMap<Option<u32>, Nanos> = BTreeMap::new();
         for (pid, known) in &self.members {
-            if alive(*pid, known).is_some() {
+            if known.is_alive(*pid, &now) {
                 continue;
             }
             let mut ancestor = known.parent;
             let heir = loop {
                 match self.members.get(&ancestor) {
-                    Some(parent) if alive(ancestor, parent).is_some() => break Some(ancestor),
+                    Some(parent) if parent.is_alive(ancestor, &now) => break Some(ancestor),
                     Some(parent) => ancestor = parent.parent,
                     None => break None,
                 }
@@ -194,9 +193,9 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 fn children_by_parent(parent: u32) -> Vec<u32> {
-    let is_child =
-        |pid: &u32| ProcessStat::read(*pid).is_some_and(|process| process.parent == parent);
-    process_ids().filter(is_child).collect()
+    process_ids()
+        .filter(|pid: &u32| ProcessStat::read(*pid).is_some_and(|process| process.parent == parent))
+        .collect()
 }
 
 /// Every process that is visible here.

@@ -28,6 +28,11 @@ pub(crate) struct Resources {
     readings: Vec<Reading>,
 }
 
+/// The control group whose quota holds for the process.
+fn quota_folder(groups: &CpuGroups) -> Option<PathBuf> {
+    groups.narrowest().map(|(_, folder)| folder.to_owned())
+}
+
 /// A process that is observed.
 #[derive(Debug)]
 struct Observed {
@@ -68,8 +73,7 @@ impl Resources {
         due: impl DoubleEndedIterator<Item = Moment>,
     ) -> Self {
         let own = std::process::id();
-        let folder = |groups: &CpuGroups| groups.narrowest().map(|(_, folder)| folder.to_owned());
-        let own_quota = folder(&CpuGroups::own());
+        let own_quota = quota_folder(&CpuGroups::own());
         let mut all: Vec<WatchedProcess> = watched.to_vec();
         let unnamed = at_target.filter(|pid| *pid != own && all.iter().all(|p| p.pid != *pid));
         if let Some(pid) = unnamed {
@@ -84,7 +88,7 @@ impl Resources {
                 .map(|process: WatchedProcess| {
                     let WatchedProcess { pid, .. } = process;
                     let groups = CpuGroups::read(pid);
-                    let quota = folder(&groups);
+                    let quota = quota_folder(&groups);
                     let with_generator = quota.is_some() && quota == own_quota;
                     let place = match pid {
                         pid if pid == own => ProcessPlace::Plimsoll,
@@ -186,23 +190,29 @@ impl Observed {
             return ProcessLoad { gone: true, ..load };
         };
         let (waiting, threads) = threads::between(&before.threads, &after.threads, wall_s);
-        let quota = |(before, after): (QuotaReading, QuotaReading)| QuotaLoad {
-            cpus: after.cpus,
-            periods: after.periods.saturating_sub(before.periods),
-            throttled_periods: after.throttled_periods.saturating_sub(before.throttled_periods),
-            throttled_s: after.throttled.saturating_sub(before.throttled).as_secs_f64(),
-            with_generator: self.with_generator,
-        };
         let pressure = before.pressure.zip(after.pressure);
         ProcessLoad {
             cores: after.cpu.saturating_sub(before.cpu).as_secs_f64() / wall_s,
             waiting,
             threads,
             cpus: after.cpus,
-            quota: before.quota.zip(after.quota).map(quota),
+            quota: before
+                .quota
+                .zip(after.quota)
+                .map(|(before, after)| self.quota_load(before, after)),
             pressure: pressure
                 .map(|(before, after)| after.saturating_sub(before).as_secs_f64() / wall_s),
             ..load
+        }
+    }
+
+    fn quota_load(&self, before: QuotaReading, after: QuotaReading) -> QuotaLoad {
+        QuotaLoad {
+            cpus: after.cpus,
+            periods: after.periods.saturating_sub(before.periods),
+            throttled_periods: after.throttled_periods.saturating_sub(before.throttled_periods),
+            throttled_s: after.throttled.saturating_sub(before.throttled).as_secs_f64(),
+            with_generator: self.with_generator,
         }
     }
 }

@@ -55,18 +55,18 @@ pub(super) fn between(
     if after.is_empty() || wall_s <= 0.0 {
         return (None, Vec::new());
     }
-    let load = |(id, now): (&u32, &ThreadReading)| {
-        let earlier = before.get(id).filter(|then| then.ran <= now.ran);
-        let since = |now: Nanos, then: Option<Nanos>| {
-            now.saturating_sub(then.unwrap_or_default()).as_secs_f64() / wall_s
-        };
-        ThreadLoad {
-            name: now.name.clone(),
-            cores: since(now.ran, earlier.map(|then| then.ran)),
-            waiting: since(now.waited, earlier.map(|then| then.waited)),
-        }
-    };
-    let mut loads: Vec<_> = after.iter().map(load).collect();
+    let mut loads: Vec<_> = after
+        .iter()
+        .map(|(id, now)| {
+            let earlier = before.get(id).filter(|then| then.ran <= now.ran);
+            let (ran, waited) = earlier.map(|then| (then.ran, then.waited)).unwrap_or_default();
+            ThreadLoad {
+                name: now.name.clone(),
+                cores: now.ran.saturating_sub(ran).as_secs_f64() / wall_s,
+                waiting: now.waited.saturating_sub(waited).as_secs_f64() / wall_s,
+            }
+        })
+        .collect();
     let waiting = loads.iter().map(|load| load.waiting).sum();
     loads.sort_by(|one, other| (other.cores + other.waiting).total_cmp(&(one.cores + one.waiting)));
     loads.truncate(LISTED);

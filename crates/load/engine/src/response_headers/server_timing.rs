@@ -72,9 +72,13 @@ impl PartNames {
     /// The parts by their names.
     pub(super) fn named(&self, times: &PartTimes) -> Vec<NamedPart> {
         let other = Arc::from(OTHER_PARTS);
-        let name = |number| Arc::clone(self.known().nth(number).unwrap_or(&other));
         let known = times.iter().enumerate();
-        known.filter_map(|(number, time)| Some((name(number), (*time)?))).collect()
+        known
+            .filter_map(|(number, time)| {
+                let name = self.known().nth(number).unwrap_or(&other);
+                Some((Arc::clone(name), (*time)?))
+            })
+            .collect()
     }
 }
 

@@ -79,7 +79,6 @@ impl OpenTurn {
         before: Option<&Hop>,
         location: &str,
     ) -> Result<Option<(Hop, EncodedTurn<'w>)>, Failure> {
-        let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
         let sample = self.sample();
         let route = worker.run.route(sample.scenario, sample.target);
         let Some(turn) = conversation.turn() else { return Ok(None) };
@@ -89,10 +88,11 @@ impl OpenTurn {
         let mut wire = worker.buffers.requests.acquire();
         if hop.with_body {
             let written = route.encoder.encode_body(&turn, &mut wire.body);
-            written.map_err(|error| broken(error.to_string()))?;
+            written.map_err(|error| Failure::new(ErrorClass::LocalIo, error.to_string()))?;
         }
-        let unusable = |error| Failure::new(ErrorClass::Redirect, format!("{location}: {error}"));
-        let head = route.head_to(&turn, &hop).map_err(unusable)?;
+        let head = route
+            .head_to(&turn, &hop)
+            .map_err(|error| Failure::new(ErrorClass::Redirect, format!("{location}: {error}")))?;
         let id = conversation.request_id();
         head.render(Some(id.as_bytes()), wire.body.len(), &mut wire.head);
         let asked_output = turn.max_tokens;

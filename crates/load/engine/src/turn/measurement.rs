@@ -162,8 +162,9 @@ impl TurnMeasurement {
         }
         self.together += content - 1;
         // A slightly late read does not hide a wait that is much longer.
-        let slightly = |wait: Nanos| first_earlier_by.as_u64() <= wait.as_u64() / 4;
-        if since_last.is_some_and(|wait| is_delayed_ack(wait) && slightly(wait)) {
+        if since_last.is_some_and(|wait| {
+            is_delayed_ack(wait) && first_earlier_by.as_u64() <= wait.as_u64() / 4
+        }) {
             self.together_delayed += content - 1;
             self.split_delayed += u32::from(self.read.continues);
             self.delayed_burst = self.delayed_burst.max(content);
@@ -177,8 +178,7 @@ impl TurnMeasurement {
             self.read;
         let ends_with_content = self.read.ends_with_content;
         let last = if ends_with_content { last_earlier_by } else { first_earlier_by };
-        let event = |number: u32| if number == content { last } else { first_earlier_by };
-        let first = event(1);
+        let first = if content == 1 { last } else { first_earlier_by };
         let own = &mut self.sample.generator;
         own.last_token = last;
         let gap = self.sample.gaps.count.checked_sub(1);
@@ -186,7 +186,7 @@ impl TurnMeasurement {
             own.first_token = first;
         }
         if let Some(number) = first_output {
-            own.first_output_token = event(number);
+            own.first_output_token = if number == content { last } else { first_earlier_by };
         }
         if first > LATE_READ {
             let read = LateRead { gap, events: content, earlier_by: first, last_earlier_by: last };
