@@ -37,9 +37,9 @@ pub fn before(
 ) -> Facts {
     let plan = run.plan();
     let stages = run.metadata().stages;
-    let measured = || stages.iter().filter(|stage| !stage.warmup);
     let substrates = substrates(plan);
-    let duration_s: f64 = measured().map(|stage| stage.duration_s).sum();
+    let duration_s: f64 =
+        stages.iter().filter(|stage| !stage.warmup).map(|stage| stage.duration_s).sum();
     Facts {
         name: plan.name.clone(),
         targets: plan
@@ -79,8 +79,9 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
         let track = after.tracks.iter().find(|track| track.name == target.name);
         let readings = track.iter().flat_map(|track| &track.readings);
         target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
-        let used = |used: &&ProcessUse| used.name == target.name && used.stage.is_none();
-        target.memory_bytes = summary.processes.iter().find(used).map(|used| used.rss_bytes);
+        let mut whole_run = summary.processes.iter().filter(|used| used.stage.is_none());
+        let used = whole_run.find(|used| used.name == target.name);
+        target.memory_bytes = used.map(|used| used.rss_bytes);
         if let Some(group) = summary.results.by_target.get(index) {
             target.stated = group.server_timing.as_ref().and_then(stated);
             // A run that ends early ends for all targets.
@@ -238,18 +239,16 @@ fn differs(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<Str
     else {
         return Vec::new();
     };
-    let mut found = Vec::new();
-    let mut note = |what: &str, own: &str, other: &str| {
-        if own != other {
-            found.push(format!("{what} {own}, {} {other}", reference.name));
-        }
-    };
-    note("model", &target.model, &reference.model);
-    note("protocol", protocol(plan, target), protocol(plan, reference));
-    note("scheme", target.url.scheme().name(), reference.url.scheme().name());
-    found
-        .extend(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)));
-    found
+    let facts = [
+        ("model", target.model.as_str(), reference.model.as_str()),
+        ("protocol", protocol(plan, target), protocol(plan, reference)),
+        ("scheme", target.url.scheme().name(), reference.url.scheme().name()),
+    ];
+    let facts = facts.into_iter().filter(|(_, own, other)| own != other);
+    facts
+        .map(|(what, own, other)| format!("{what} {own}, {} {other}", reference.name))
+        .chain(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)))
+        .collect()
 }
 
 /// How the answers to the same prompt differ, status and token counts.

@@ -126,24 +126,18 @@ impl Prober<'_> {
     }
 
     fn at(&self, planned: Planned) -> Plan {
-        let stage = |warmup, length| {
-            let load = match self.load {
-                Load::RequestsPerSecond => StageLoad::Open { from: planned.load, to: planned.load },
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "whole"
-                )]
-                Load::VirtualUsers => {
-                    let users = planned.load as u32;
-                    StageLoad::Closed { from: users, to: users }
-                }
-            };
-            StageSpec { load, duration: Some(length), warmup }
+        let load = match self.load {
+            Load::RequestsPerSecond => StageLoad::Open { from: planned.load, to: planned.load },
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole")]
+            Load::VirtualUsers => {
+                let users = planned.load as u32;
+                StageLoad::Closed { from: users, to: users }
+            }
         };
         let measured = Nanos::from_secs_f64(planned.seconds);
-        let stages = Stages(vec![stage(true, WARMUP), stage(false, measured)]);
-        Plan { stages, ..self.plan.clone() }
+        let warmup = StageSpec { load, duration: Some(WARMUP), warmup: true };
+        let measured = StageSpec { load, duration: Some(measured), warmup: false };
+        Plan { stages: Stages(vec![warmup, measured]), ..self.plan.clone() }
     }
 }
 
@@ -201,8 +195,8 @@ struct Requests {
 impl Requests {
     /// The first and the last intended start.
     fn ends(&self) -> Option<(Moment, Moment)> {
-        let intended = || self.due.iter().map(|request| request.intended);
-        intended().min().zip(intended().max())
+        let intended = self.due.iter().map(|request| request.intended);
+        intended.clone().min().zip(intended.max())
     }
 
     /// Seconds between the first and the last intended start; not zero.
@@ -233,8 +227,9 @@ impl Requests {
         }
         let mut times = self.times_ms.clone();
         times.sort_by(f64::total_cmp);
-        let at = |q| (!times.is_empty()).then(|| quantile(&times, q));
-        ProbeFigures { p50_ms: at(0.5), p99_ms: at(0.99), ..self.rates(seconds) }
+        let [p50_ms, p99_ms] =
+            [0.5, 0.99].map(|q| (!times.is_empty()).then(|| quantile(&times, q)));
+        ProbeFigures { p50_ms, p99_ms, ..self.rates(seconds) }
     }
 
     fn rates(&self, seconds: f64) -> ProbeFigures {

@@ -61,12 +61,12 @@ impl StartWait {
     }
 
     fn start(&self, clock: &MonotonicClock, control: &Control) -> Result<ShardStart, Waited> {
-        let at = |unix_ns| Ok(ShardStart { unix_ns, ..ShardStart::default() });
-        match self.start.at {
-            StartAt::Unix(unix_ns) => at(unix_ns),
-            StartAt::After(after) => at(clock.unix_nanos(Moment::EPOCH + after)),
-            StartAt::AllReady(lead) => self.agree(lead, clock, control),
-        }
+        let unix_ns = match self.start.at {
+            StartAt::Unix(unix_ns) => unix_ns,
+            StartAt::After(after) => clock.unix_nanos(Moment::EPOCH + after),
+            StartAt::AllReady(lead) => return self.agree(lead, clock, control),
+        };
+        Ok(ShardStart { unix_ns, ..ShardStart::default() })
     }
 
     /// Says that this shard is ready, and waits for the sign of the start.
@@ -170,7 +170,7 @@ fn write_start(run: &Path, unix_ns: u64) -> Result<(), Waited> {
 
 /// The shards that have not said that they are ready.
 fn not_ready(run: &Path, count: u64) -> Vec<u64> {
-    let is_ready =
-        |index: &u64| run.join(folder::shard_name(*index, count)).join(file::READY).exists();
-    (0..count).filter(|index| !is_ready(index)).collect()
+    (0..count)
+        .filter(|index| !run.join(folder::shard_name(*index, count)).join(file::READY).exists())
+        .collect()
 }
