@@ -73,10 +73,9 @@ impl Axis {
             .map(log_odds)
             .fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at), high.max(at)));
         let (low, high) = if low > high { (0.0, 0.0) } else { (low, high) };
-        let share = |at: f64| 1.0 / (1.0 + (-at).exp());
         Self {
-            low: share(low - ROOM.ln()),
-            high: share(high + ROOM.ln()),
+            low: share_of(low - ROOM.ln()),
+            high: share_of(high + ROOM.ln()),
             scale: Scale::Odds { none, all },
         }
     }
@@ -89,8 +88,7 @@ impl Axis {
         let largest = sizes.iter().copied().fold(0.0, f64::max);
         let smallest = sizes.iter().copied().filter(|size| *size > 0.0).fold(largest, f64::min);
         if largest > smallest * FARTHEST {
-            let spare = |end: f64| end * 1.3;
-            return Self::symmetric(spare(low), spare(high), smallest / 2.0);
+            return Self::symmetric(low * 1.3, high * 1.3, smallest / 2.0);
         }
         let spare = (high - low) * 0.05;
         Self::linear(low - spare, high + spare)
@@ -203,6 +201,11 @@ fn log_odds(share: f64) -> f64 {
     const LEAST: f64 = 1e-9;
     let share = share.clamp(LEAST, 1.0 - LEAST);
     (share / (1.0 - share)).ln()
+}
+
+/// The inverse of `log_odds`.
+fn share_of(log_odds: f64) -> f64 {
+    1.0 / (1.0 + (-log_odds).exp())
 }
 
 /// The power of ten at or below a value.

@@ -128,22 +128,20 @@ fn band(plot: &Plot, row: &Row, top: f64) -> Markup {
     }
 }
 
+/// The path of an interval.
+fn across(plot: &Plot, y: f64, low: f64, high: f64) -> String {
+    let right = plot.x(high).max(plot.x(low) + 0.5);
+    format!("M{} {}H{}", place(plot.x(low)), place(y), place(right))
+}
+
 fn mark(plot: &Plot, row: &Row, top: f64) -> Markup {
     let y = top + 30.0;
     let (line, area) = row.mark.classes();
-    let across = |(low, high): (f64, f64)| {
-        format!(
-            "M{} {}H{}",
-            place(plot.x(low)),
-            place(y),
-            place(plot.x(high).max(plot.x(low) + 0.5))
-        )
-    };
     html! {
         text.over x="4" y=(place(top + 14.0)) { (row.label()) }
-        @if let Some(within) = row.within { path class="l within" d=(across(within)) {} }
-        @if let Some(interval) = row.interval {
-            path class=(format!("l {line}")) style="stroke-dasharray:none" stroke-width="2.5" d=(across(interval)) {}
+        @if let Some((low, high)) = row.within { path class="l within" d=(across(plot, y, low, high)) {} }
+        @if let Some((low, high)) = row.interval {
+            path class=(format!("l {line}")) style="stroke-dasharray:none" stroke-width="2.5" d=(across(plot, y, low, high)) {}
         }
         @if let Some(value) = row.value { (shape(row.mark, area, plot.x(value), y)) }
     }

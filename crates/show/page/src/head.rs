@@ -77,18 +77,17 @@ fn comparison(versus: &Versus) -> Markup {
             ul { @for why in &versus.invalid { li { (with_code(why)) } } }
         };
     }
-    let holding = || versus.claims.iter().filter(|claim| claim.holds);
-    let open = || versus.claims.iter().filter(|claim| !claim.holds);
+    let (holding, open): (Vec<_>, Vec<_>) = versus.claims.iter().partition(|claim| claim.holds);
     html! {
         p.verdict { span.good { "VALID" } ": the differences describe the targets" }
-        @if holding().count() > 0 {
-            ul.verdict { @for claim in holding() { li { (printable(&claim.text)) } } }
+        @if !holding.is_empty() {
+            ul.verdict { @for claim in holding { li { (printable(&claim.text)) } } }
         } @else { p.verdict { "No difference between the targets is significant." } }
         @for worse in &versus.worse_than_margin { p.bad { (printable(worse)) } }
-        @if open().count() > 0 {
+        @if !open.is_empty() {
             details {
-                summary { "not significant: " (open().count()) }
-                ul { @for claim in open() { li { (printable(&claim.text)) } } }
+                summary { "not significant: " (open.len()) }
+                ul { @for claim in open { li { (printable(&claim.text)) } } }
             }
         }
         @for warning in &versus.warnings { p.soft { "WARNING: " (with_code(warning)) } }
@@ -168,12 +167,11 @@ fn stages(summary: &RunSummary) -> Table {
             format::share_of(group.rates.success_rate),
             count(group.counters.scheduled),
         ];
-        let figure = |metric, quantile| {
-            format::figure(group.distribution(metric).and_then(|times| times.figure(quantile)))
-        };
-        row.extend(shown.clone().map(|quantile| figure(metric, quantile)));
+        let times = group.distribution(metric);
+        row.extend(shown.clone().map(|q| format::figure(times.and_then(|times| times.figure(q)))));
         let ends = QUANTILES.iter().filter(|q| ["p50", "p99"].contains(&q.key));
-        row.extend(ends.map(|quantile| figure(plimsoll_metrics::Metric::Ttft, quantile)));
+        let ttft = group.distribution(plimsoll_metrics::Metric::Ttft);
+        row.extend(ends.map(|q| format::figure(ttft.and_then(|times| times.figure(q)))));
         table.rows.push(row);
     }
     table

@@ -82,15 +82,12 @@ pub(crate) fn has_rate(timeline: &RunTimeline, interval: &TimelineInterval) -> b
 
 /// The legend of [`stages`] and [`stalls`], as far as there are any.
 pub(crate) fn legend(timeline: &RunTimeline, stalls: bool) -> Vec<(String, String)> {
-    let mut entries = Vec::new();
-    let mut add = |is: bool, class: &str, words: &str| {
-        if is {
-            entries.push((class.to_owned(), words.to_owned()));
-        }
-    };
-    add(timeline.stages.iter().any(|stage| stage.warmup), "warm", "warm-up");
-    let any = |is: fn(&TimelineInterval) -> bool| stalls && timeline.intervals.iter().any(is);
-    add(any(targets_stood), "still", "requests sent, none ended");
-    add(any(generator_stood), "own", "Plimsoll was paused");
-    entries
+    let intervals = &timeline.intervals;
+    let entries = [
+        ("warm", "warm-up", timeline.stages.iter().any(|stage| stage.warmup)),
+        ("still", "requests sent, none ended", stalls && intervals.iter().any(targets_stood)),
+        ("own", "Plimsoll was paused", stalls && intervals.iter().any(generator_stood)),
+    ];
+    let seen = entries.into_iter().filter(|(_, _, seen)| *seen);
+    seen.map(|(class, words, _)| (class.to_owned(), words.to_owned())).collect()
 }

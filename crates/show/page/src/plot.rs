@@ -123,8 +123,11 @@ impl Plot {
 
     /// A line without gaps; one point is a dot.
     fn run(&self, points: &[Option<(f64, f64)>]) -> String {
-        let place_of = |(x, y): &(f64, f64)| format!("{} {}", place(self.x(*x)), place(self.y(*y)));
-        let places: Vec<_> = points.iter().flatten().map(place_of).collect();
+        let places: Vec<_> = points
+            .iter()
+            .flatten()
+            .map(|(x, y): &(f64, f64)| format!("{} {}", place(self.x(*x)), place(self.y(*y))))
+            .collect();
         match places.as_slice() {
             [] => String::new(),
             [one] => format!("M{one}m-2 0h4"),
@@ -174,16 +177,16 @@ pub(crate) fn legend(entries: &[(String, String)]) -> Markup {
 
 /// The same with shapes before them: each drawn in the middle of 24 x 10, and words.
 pub(crate) fn legend_with(shapes: &[(Markup, String)], entries: &[(String, String)]) -> Markup {
-    let sample = |class: &str| {
-        html! {
+    let samples = entries.iter().map(|(class, words)| {
+        let drawn = html! {
             @if class.starts_with('l') || class.starts_with("p5") || class.starts_with("p9") {
                 path class=(format!("l {class}")) d="M1 5H23" {}
             } @else {
                 rect class=(class) width="24" height="10" {}
             }
-        }
-    };
-    let samples = entries.iter().map(|(class, words)| (sample(class), words.clone()));
+        };
+        (drawn, words.clone())
+    });
     html! {
         p.soft {
             @for (drawn, words) in shapes.iter().cloned().chain(samples) {

@@ -50,9 +50,9 @@ const DOUBTS: usize = 5;
 
 /// What follows from the figures; what limits them is folded, as there may be much of it.
 fn findings(suite: &Suite<'_>) -> Markup {
-    let is_limit = |(tone, _): &&(Tone, &str)| *tone == Tone::Warning;
-    let limits = suite.findings.iter().copied().filter(|found| is_limit(&found));
-    let others = suite.findings.iter().copied().filter(|found| !is_limit(&found));
+    let findings = suite.findings.iter().copied();
+    let limits = findings.clone().filter(|(tone, _)| *tone == Tone::Warning);
+    let others = findings.filter(|(tone, _)| *tone != Tone::Warning);
     html! {
         @if !suite.findings.is_empty() {
             section.wide id="findings" {

@@ -24,8 +24,8 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
         return None;
     }
     let shown: Vec<_> = versus.added.iter().collect();
-    let bins = || shown.iter().flat_map(|found| found.bins.iter().map(|(bin, _)| *bin));
-    let (first, last) = (bins().min()?, bins().max()?);
+    let bins = shown.iter().flat_map(|found| found.bins.iter().map(|(bin, _)| *bin));
+    let (first, last) = (bins.clone().min()?, bins.max()?);
     let width = usize::try_from(last - first).unwrap_or(0) / STEPS + 1;
     let steps: Vec<_> = shown.iter().map(|found| Steps::from_bins(found, first, width)).collect();
     let highest = steps.iter().flat_map(|s| &s.shares).copied().fold(0.0, f64::max);

@@ -62,13 +62,13 @@ impl<'a> Field<'a> {
         let matrix = &group.policy_decisions;
         let seen: BTreeSet<&str> =
             matrix.values().flat_map(|row| row.keys().map(String::as_str)).collect();
-        let names = || PolicyDecision::ALL.map(PolicyDecision::name).into_iter();
+        let names = PolicyDecision::ALL.map(PolicyDecision::name).into_iter();
         // A decision that is expected has a column, also where nobody made it.
         Self {
             target: group.target.as_deref().unwrap_or_default(),
             matrix,
-            expected: names().filter(|name| matrix.contains_key(*name)).collect(),
-            actual: names()
+            expected: names.clone().filter(|name| matrix.contains_key(*name)).collect(),
+            actual: names
                 .chain([UNANSWERED])
                 .filter(|name| seen.contains(name) || matrix.contains_key(*name))
                 .collect(),

@@ -50,26 +50,27 @@ fn chart_of(id: String, title: String, versus: &Versus) -> Option<Chart> {
 /// The rows of each panel, with what they have in common: the headline first, then other figures,
 /// then its shift at the 99th percentile.
 fn groups(versus: &Versus) -> Vec<(String, Vec<Row>)> {
-    let to_reference = |kind: Kind, figure: Figure, quantile: &str| {
-        let shown = versus.differences.iter().filter(|found| {
-            found.reference == versus.reference()
-                && (found.kind, found.figure) == (kind, figure)
-                && found.quantile == quantile
-        });
-        shown.map(|found| row(versus, found)).collect::<Vec<_>>()
-    };
     let others = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
     let mut groups: Vec<_> = std::iter::once(versus.headline)
         .chain(others)
         .map(|figure| {
             let caption = format!("{}, median of the differences", figure.title());
-            (caption, to_reference(Kind::Added, figure, "p50"))
+            (caption, rows_to_reference(versus, Kind::Added, figure, "p50"))
         })
         .collect();
     let tail = format!("{}, difference of the p99", versus.headline.title());
-    groups.push((tail, to_reference(Kind::Shift, versus.headline, "p99")));
+    groups.push((tail, rows_to_reference(versus, Kind::Shift, versus.headline, "p99")));
     groups.retain(|(_, rows)| !rows.is_empty());
     groups
+}
+
+fn rows_to_reference(versus: &Versus, kind: Kind, figure: Figure, quantile: &str) -> Vec<Row> {
+    let shown = versus.differences.iter().filter(|found| {
+        found.reference == versus.reference()
+            && (found.kind, found.figure) == (kind, figure)
+            && found.quantile == quantile
+    });
+    shown.map(|found| row(versus, found)).collect()
 }
 
 fn row(versus: &Versus, found: &Difference) -> Row {

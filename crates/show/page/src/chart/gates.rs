@@ -15,22 +15,14 @@ use crate::table::Table;
 /// Gates as they were judged: what is a share of the figure, and what are points of a share, have
 /// an axis each. `gates` is their table.
 pub(super) fn chart(comparison: &Comparison, gates: &Texts) -> Option<Chart> {
-    let rows = |points: bool| -> Vec<Row> {
-        let found = comparison.gates.iter().zip(&gates.rows);
-        let found = found.filter(|(gate, _)| (gate.unit == FigureUnit::Share) == points);
-        found.map(|(gate, cells)| row(gate, cells)).collect()
-    };
-    let label = |unit: &'static str| {
-        move |value: f64| {
-            let sign = if value > 0.0 { "+" } else { "" };
-            format!("{sign}{}{unit}", without_zeros(&digits(value * 100.0)))
-        }
-    };
-    let (shares, points) = (label("%"), label("pp"));
-    let axis = "change, new against old";
+    let (shares, others): (Vec<_>, Vec<_>) = comparison
+        .gates
+        .iter()
+        .zip(&gates.rows)
+        .partition(|(gate, _)| gate.unit == FigureUnit::Share);
     let panels = [
-        Panel { caption: String::new(), rows: rows(false), label: &shares, axis },
-        Panel { caption: String::new(), rows: rows(true), label: &points, axis },
+        panel(&others, &|value| format!("{}%", signed_percent(value))),
+        panel(&shares, &|value| format!("{}pp", signed_percent(value))),
     ];
     let panels: Vec<_> = panels.into_iter().filter(Panel::has_value).collect();
     if panels.is_empty() {
@@ -60,9 +52,24 @@ fn entries(comparison: &Comparison) -> Vec<(String, String)> {
 const JUDGEMENT: usize = 1;
 const CHANGE: usize = 4;
 
+fn panel<'a>(gates: &[(&GateResult, &Vec<String>)], label: &'a dyn Fn(f64) -> String) -> Panel<'a> {
+    Panel {
+        caption: String::new(),
+        rows: gates.iter().map(|(gate, cells)| row(gate, cells)).collect(),
+        label,
+        axis: "change, new against old",
+    }
+}
+
+fn signed_percent(value: f64) -> String {
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", without_zeros(&digits(value * 100.0)))
+}
+
 /// A gate: its name, its change and its judgement.
 fn row(gate: &GateResult, cells: &[String]) -> Row {
-    let cell = |column: usize| cells.get(column).cloned().unwrap_or_default();
+    let [change, judgement] =
+        [CHANGE, JUDGEMENT].map(|column| cells.get(column).map_or("", String::as_str));
     let mark = match gate.judged.judgement {
         Judgement::Pass => Mark::Good,
         Judgement::Fail => Mark::Bad,
@@ -70,7 +77,7 @@ fn row(gate: &GateResult, cells: &[String]) -> Row {
     };
     Row {
         name: gate.name.clone(),
-        words: format!("{} {}", cell(CHANGE), cell(JUDGEMENT)),
+        words: format!("{change} {judgement}"),
         mark,
         value: gate.judged.change,
         interval: gate.judged.low.zip(gate.judged.high),
@@ -83,10 +90,14 @@ fn row(gate: &GateResult, cells: &[String]) -> Row {
 }
 
 fn text(comparison: &Comparison, gates: &Texts) -> String {
-    let of = |cells: &Vec<String>| {
-        Some(format!("{} {} ({})", cells.first()?, cells.get(CHANGE)?, cells.get(JUDGEMENT)?))
-    };
-    let shown: Vec<_> = gates.rows.iter().take(6).filter_map(of).collect();
+    let shown: Vec<_> = gates
+        .rows
+        .iter()
+        .take(6)
+        .filter_map(|cells: &Vec<String>| {
+            Some(format!("{} {} ({})", cells.first()?, cells.get(CHANGE)?, cells.get(JUDGEMENT)?))
+        })
+        .collect();
     let how = match comparison.rule {
         Rule::Repeats => {
             "A gate passes if the worse end of its 95 % interval is within the margin."

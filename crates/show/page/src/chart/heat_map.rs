@@ -45,39 +45,40 @@ fn times<'t>(
 }
 
 fn chart(timeline: &RunTimeline, metric: Metric, id: String, target: &str) -> Option<Chart> {
-    let all = || timeline.intervals.iter().flat_map(|interval| times(interval, metric, target));
-    let bins = || all().flat_map(|(_, times)| times.bins.iter().map(|(bin, _)| *bin));
-    let (lowest, highest) = (bins().min()?, bins().max()?);
+    let all = timeline.intervals.iter().flat_map(|interval| times(interval, metric, target));
+    let all: Vec<&TimelineTimes> = all.map(|(_, times)| times).collect();
+    let bins = all.iter().flat_map(|times| times.bins.iter().map(|(bin, _)| *bin));
+    let (lowest, highest) = (bins.clone().min()?, bins.max()?);
     let y = Axis::log(bin_start_ms(lowest), bin_start_ms(highest + 1));
     let plot = Plot { x: over_time::axis(timeline), y };
     let cells = Cells::count(timeline, metric, target, lowest, highest);
     let shades = cells.paths(&plot);
-    let line = |of: fn(&TimelineTimes) -> Option<f64>| -> Vec<_> {
-        timeline
-            .intervals
-            .iter()
-            .map(|interval| {
-                let (_, times) =
-                    times(interval, metric, target).max_by_key(|(_, times)| times.count)?;
-                Some((over_time::middle(interval), of(times)?))
-            })
-            .collect()
-    };
-    let (p50, p99) = (line(|times| times.p50), line(|times| times.p99));
+    let most: Vec<_> = timeline
+        .intervals
+        .iter()
+        .map(|interval| {
+            let (_, times) =
+                times(interval, metric, target).max_by_key(|(_, times)| times.count)?;
+            Some((over_time::middle(interval), times))
+        })
+        .collect();
+    let p50: Vec<_> =
+        most.iter().map(|at| at.and_then(|(x, times)| Some((x, times.p50?)))).collect();
+    let p99: Vec<_> =
+        most.iter().map(|at| at.and_then(|(x, times)| Some((x, times.p99?)))).collect();
     let mut entries =
         vec![("h".to_owned(), "requests: the stronger the colour, the more".to_owned())];
-    let has = |line: &[Option<(f64, f64)>]| line.iter().any(Option::is_some);
-    if has(&p50) {
+    if p50.iter().any(Option::is_some) {
         entries.push(("p50".to_owned(), "p50".to_owned()));
     }
-    if has(&p99) {
+    if p99.iter().any(Option::is_some) {
         entries.push(("p99".to_owned(), "p99".to_owned()));
     }
     entries.extend(over_time::legend(timeline, true));
     Some(Chart {
         id,
         title: format!("{} over time: {}", metric.title(), printable(target)),
-        text: text(metric, all().map(|(_, times)| times.count).sum(), timeline, target),
+        text: text(metric, all.iter().map(|times| times.count).sum(), timeline, target),
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
@@ -158,14 +159,12 @@ impl Cells {
     /// one shade above each other are one.
     fn paths(&self, plot: &Plot) -> Vec<String> {
         let most = self.counts.values().copied().max().unwrap_or(1) as f64;
-        let shade = |n: u64| {
-            let share = ((n as f64).ln_1p() / most.ln_1p()).clamp(0.0, 1.0);
-            (1..SHADES).find(|s| share <= *s as f64 / SHADES as f64).unwrap_or(SHADES)
-        };
         let mut paths = vec![String::new(); SHADES];
         let mut runs: Vec<Run> = Vec::new();
         for ((column, row), n) in &self.counts {
-            let (column, shade) = (*column, shade(*n));
+            let share = ((*n as f64).ln_1p() / most.ln_1p()).clamp(0.0, 1.0);
+            let shade = (1..SHADES).find(|s| share <= *s as f64 / SHADES as f64).unwrap_or(SHADES);
+            let column = *column;
             match runs.last_mut() {
                 Some(run) if (run.column, run.shade, run.end) == (column, shade, *row) => {
                     run.end += 1;
@@ -181,10 +180,11 @@ impl Cells {
 
     fn draw(&self, plot: &Plot, run: &Run, path: &mut String) {
         let Some((from, to)) = self.columns.get(run.column) else { return };
-        let bin = |row: u32| plot.y(bin_start_ms(self.first + row * self.bins));
         let (left, right) = (plot.x(*from), plot.x(*to));
         let width = place((right - left).max(0.8));
-        let [left, top, bottom] = [left, bin(run.end), bin(run.start)].map(place);
+        let [top, bottom] = [run.end, run.start]
+            .map(|row| place(plot.y(bin_start_ms(self.first + row * self.bins))));
+        let left = place(left);
         // Writing to a String cannot fail. What is filled needs no last side.
         let _ = write!(path, "M{left} {top}h{width}V{bottom}H{left}");
     }

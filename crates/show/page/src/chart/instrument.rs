@@ -20,27 +20,28 @@ pub(super) fn charts(timeline: &RunTimeline, cpus: Option<u32>) -> Vec<Chart> {
 }
 
 fn lag(timeline: &RunTimeline) -> Option<Chart> {
-    let lags = || timeline.intervals.iter().filter_map(|interval| interval.pacing_lag_ms);
-    let highest = lags().map(|lag| lag.max).reduce(f64::max)?;
+    let highest = timeline
+        .intervals
+        .iter()
+        .filter_map(|interval| interval.pacing_lag_ms)
+        .map(|lag| lag.max)
+        .reduce(f64::max)?;
     let y = Axis::log(0.001, highest.max(1.0));
     let plot = Plot { x: over_time::axis(timeline), y };
-    let line = |of: fn(&plimsoll_metrics::Lag) -> f64| -> Vec<_> {
-        timeline
-            .intervals
-            .iter()
-            .map(|i| Some((over_time::middle(i), of(i.pacing_lag_ms.as_ref()?))))
-            .collect()
-    };
+    let lags = timeline
+        .intervals
+        .iter()
+        .map(|interval| interval.pacing_lag_ms.map(|lag| (over_time::middle(interval), lag)));
+    let p99: Vec<_> = lags.clone().map(|lag| lag.map(|(x, lag)| (x, lag.p99))).collect();
+    let max: Vec<_> = lags.map(|lag| lag.map(|(x, lag)| (x, lag.max))).collect();
     let mut table = Table::new(&["second", "p50", "p99", "max", "stood still"]);
     for interval in &timeline.intervals {
-        let figure = |of: fn(&plimsoll_metrics::Lag) -> f64| {
-            or_dash(interval.pacing_lag_ms.as_ref().map(of), time)
-        };
+        let lag = interval.pacing_lag_ms;
         table.rows.push(vec![
             over_time::second(interval.start_s),
-            figure(|lag| lag.p50),
-            figure(|lag| lag.p99),
-            figure(|lag| lag.max),
+            or_dash(lag.map(|lag| lag.p50), time),
+            or_dash(lag.map(|lag| lag.p99), time),
+            or_dash(lag.map(|lag| lag.max), time),
             time(interval.disturbed_s * 1e3),
         ]);
     }
@@ -58,8 +59,8 @@ fn lag(timeline: &RunTimeline) -> Option<Chart> {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
             (plot.axes(&over_time::second, &short_time, "seconds"))
-            (plot.line("l0", &line(|lag| lag.p99)))
-            (plot.line("l1", &line(|lag| lag.max)))
+            (plot.line("l0", &p99))
+            (plot.line("l1", &max))
         },
         height: None,
         legend: legend(&entries),
@@ -73,29 +74,34 @@ const LIMIT_NEAR: f64 = 4.0;
 fn cpu(timeline: &RunTimeline, cpus: Option<u32>) -> Option<Chart> {
     let names: BTreeSet<_> =
         timeline.intervals.iter().flat_map(|interval| interval.cores.keys()).collect();
-    let cores = || timeline.intervals.iter().flat_map(|interval| interval.cores.values());
-    let highest = cores().copied().reduce(f64::max)?;
+    let highest = timeline
+        .intervals
+        .iter()
+        .flat_map(|interval| interval.cores.values())
+        .copied()
+        .reduce(f64::max)?;
     let limit = cpus.map(f64::from).filter(|cpus| *cpus <= highest * LIMIT_NEAR);
     let top = highest.max(limit.unwrap_or(0.1));
     let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(top) };
-    let class = |index: usize| format!("l{}", index % 6);
     let mut table = Table { head: vec!["second".to_owned()], rows: Vec::new() };
     table.head.extend(names.iter().map(ToString::to_string));
     for interval in &timeline.intervals {
         let cells = names.iter().map(|name| or_dash(interval.cores.get(*name).copied(), digits));
         table.rows.push([over_time::second(interval.start_s)].into_iter().chain(cells).collect());
     }
-    let line = |name: &String| -> Vec<_> {
-        timeline
-            .intervals
-            .iter()
-            .map(|i| Some((over_time::middle(i), *i.cores.get(name)?)))
-            .collect()
-    };
-    let mut entries: Vec<_> = names
+    let lines: Vec<(String, Vec<_>)> = names
         .iter()
         .enumerate()
-        .map(|(index, name)| (class(index), printable(name).to_string()))
+        .map(|(index, name)| {
+            let points = timeline.intervals.iter();
+            let points = points.map(|i| Some((over_time::middle(i), *i.cores.get(*name)?)));
+            (format!("l{}", index % 6), points.collect())
+        })
+        .collect();
+    let mut entries: Vec<_> = lines
+        .iter()
+        .zip(&names)
+        .map(|((class, _), name)| (class.clone(), printable(name).to_string()))
         .collect();
     entries.extend(
         limit.map(|cpus| ("l-asked".to_owned(), format!("all {cpus:.0} CPUs of this host"))),
@@ -109,7 +115,7 @@ fn cpu(timeline: &RunTimeline, cpus: Option<u32>) -> Option<Chart> {
             (over_time::stages(&plot, timeline))
             (plot.axes(&over_time::second, &short, "seconds"))
             @if let Some(cpus) = limit { (plot.level("l-asked", cpus)) }
-            @for (index, name) in names.iter().enumerate() { (plot.line(&class(index), &line(name))) }
+            @for (class, points) in &lines { (plot.line(class, points)) }
         },
         height: None,
         legend: legend(&entries),

@@ -24,10 +24,9 @@ pub(super) fn chart(summary: &RunSummary) -> Option<Chart> {
     if lines[0].len() < FEWEST {
         return None;
     }
-    let all = || lines.iter().flatten();
-    let widest = all().map(|(rate, _)| *rate).fold(0.0, f64::max);
-    let low = all().map(|(_, ms)| *ms).fold(f64::MAX, f64::min);
-    let high = all().map(|(_, ms)| *ms).fold(0.0, f64::max);
+    let widest = lines.iter().flatten().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    let low = lines.iter().flatten().map(|(_, ms)| *ms).fold(f64::MAX, f64::min);
+    let high = lines.iter().flatten().map(|(_, ms)| *ms).fold(0.0, f64::max);
     let plot = Plot { x: Axis::from_zero(widest), y: Axis::log(low, high) };
     let title = metric.title();
     Some(Chart {

@@ -46,16 +46,17 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
         }
         table.rows.push(row);
     }
-    let totals: Vec<(&str, &str, u64)> = OUTCOMES
+    let mut seen: Vec<(&str, &str, u64)> = OUTCOMES
         .iter()
         .map(|(class, words, o)| {
             (*class, *words, timeline.intervals.iter().map(|i| requests(i, *o)).sum())
         })
         .collect();
-    let seen = || totals.iter().filter(|(_, _, n)| *n > 0);
-    let sentence: Vec<_> = seen().map(|(_, words, n)| format!("{} {words}", count(*n))).collect();
+    seen.retain(|(_, _, n)| *n > 0);
+    let sentence: Vec<_> =
+        seen.iter().map(|(_, words, n)| format!("{} {words}", count(*n))).collect();
     let mut entries: Vec<_> =
-        seen().map(|(class, words, _)| ((*class).to_owned(), (*words).to_owned())).collect();
+        seen.iter().map(|(class, words, _)| ((*class).to_owned(), (*words).to_owned())).collect();
     entries.extend(over_time::legend(timeline, false));
     Chart {
         id: "outcomes".to_owned(),

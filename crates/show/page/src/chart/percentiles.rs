@@ -3,7 +3,7 @@
 
 use maud::html;
 use plimsoll_compare::Comparison;
-use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, Quantile, RunSummary};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, Quantile, RunSummary};
 use plimsoll_report::format::{self, count, range};
 use plimsoll_report::printable;
 
@@ -36,9 +36,12 @@ pub(super) fn of_run(summary: &RunSummary) -> impl Iterator<Item = Chart> {
 
 fn of_metric(summary: &RunSummary, id: &str, metric: Metric) -> Option<Chart> {
     let groups = summary.results.by_target.iter();
-    let named = |group: &Group| group.target.as_deref().map(printable).unwrap_or_default().into();
-    let found =
-        groups.filter_map(|group| Some((named(group), group.distributions.get(metric.key())?)));
+    let found = groups.filter_map(|group| {
+        Some((
+            group.target.as_deref().map(printable).unwrap_or_default().into(),
+            group.distributions.get(metric.key())?,
+        ))
+    });
     let lines: Vec<Line> = found
         .enumerate()
         .map(|(nth, (name, times))| Line {
@@ -55,21 +58,23 @@ fn of_metric(summary: &RunSummary, id: &str, metric: Metric) -> Option<Chart> {
 pub(super) fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     let times = comparison.times.as_ref()?;
     let metric = Metric::ALL.into_iter().find(|metric| metric.key() == times.metric)?;
-    let side = |words: &'static str, class: &'static str, runs: &[Option<DistributionSummary>]| {
-        let named = runs.iter().enumerate();
-        named
-            .filter_map(move |(nth, times): (usize, &Option<DistributionSummary>)| {
-                let times = times.clone()?;
-                Some(Line { name: format!("{words} {}", nth + 1), class: class.to_owned(), times })
-            })
-            .collect::<Vec<_>>()
-    };
-    let (old, new) = (side("old", "l0 thin", &times.base), side("new", "l1 thin", &times.new));
+    let old = lines_of_runs("old", "l0 thin", &times.base);
+    let new = lines_of_runs("new", "l1 thin", &times.new);
     let text = format!("{} {}", spread("Old", &old), spread("New", &new));
     let lines: Vec<Line> = old.into_iter().chain(new).collect();
     let entries = [("l0", "old runs, a line each"), ("l1", "new runs")];
     let entries = entries.map(|(class, words)| (class.to_owned(), words.to_owned()));
     chart("percentiles", metric, &lines, &entries, text)
+}
+
+fn lines_of_runs(side: &str, class: &str, runs: &[Option<DistributionSummary>]) -> Vec<Line> {
+    runs.iter()
+        .enumerate()
+        .filter_map(|(nth, times)| {
+            let times = times.clone()?;
+            Some(Line { name: format!("{side} {}", nth + 1), class: class.to_owned(), times })
+        })
+        .collect()
 }
 
 fn chart(
@@ -81,8 +86,8 @@ fn chart(
 ) -> Option<Chart> {
     let points: Vec<Vec<Option<(f64, f64)>>> =
         lines.iter().map(|found| line(&found.times)).collect();
-    let values = || points.iter().flatten().flatten().map(|(_, ms)| *ms);
-    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
+    let values = points.iter().flatten().flatten().map(|(_, ms)| *ms);
+    let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
     if high <= 0.0 {
         return None;
     }

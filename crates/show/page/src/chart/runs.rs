@@ -65,16 +65,13 @@ fn draw(rows: &[Row<'_>]) -> Markup {
     let x = Axis::of_differences(low, high, &sizes.collect::<Vec<_>>());
     let plot = Plot { x, y: Axis::linear(0.0, 1.0) };
     let bottom = ROW * rows.len() as f64 + 6.0;
-    let places = |shares: &[f64]| -> Vec<String> {
-        shares.iter().map(|share| place(plot.x(*share))).collect()
-    };
     html! {
         (plot.upright(4.0, bottom, &change, "against the mean of the old runs"))
         @for (nth, row) in rows.iter().enumerate() {
             @let top = 4.0 + ROW * nth as f64;
             text.over x="4" y=(place(top + 14.0)) { (printable(&row.gate.name)) }
-            @for x in places(&row.old) { circle.f0 cx=(x) cy=(place(top + 26.0)) r="4" opacity="0.75" {} }
-            @for x in places(&row.new) {
+            @for x in row.old.iter().map(|share| place(plot.x(*share))) { circle.f0 cx=(x) cy=(place(top + 26.0)) r="4" opacity="0.75" {} }
+            @for x in row.new.iter().map(|share| place(plot.x(*share))) {
                 path.f1 d=(format!("M{x} {}l4.5 4.5l-4.5 4.5l-4.5 -4.5z", place(top + 35.5))) opacity="0.75" {}
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use maud::html;
-use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary};
 use plimsoll_report::format::{self, count, share, time};
 use plimsoll_report::printable;
 
@@ -46,8 +46,8 @@ pub(super) fn charts(summary: &RunSummary) -> Vec<Chart> {
         .iter()
         .map(|scenario| scenario.lines.iter().map(|(_, times)| line(times)).collect())
         .collect();
-    let values = || points.iter().flatten().flatten().flatten().map(|(_, ms)| *ms);
-    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
+    let values = points.iter().flatten().flatten().flatten().map(|(_, ms)| *ms);
+    let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
     if high <= 0.0 {
         return Vec::new();
     }
@@ -96,13 +96,14 @@ fn chart(
 fn scenarios(summary: &RunSummary, metric: Metric) -> Vec<Scenario> {
     let (names, targets) = (&summary.metadata.scenarios, &summary.metadata.targets);
     let results = &summary.results;
-    let named = |name: Option<&String>| name.map(|name| printable(name).into_owned());
-    let times = |group: &Group| group.distribution(metric).cloned();
     if names.len() <= 1 {
         let lines = results
             .by_target
             .iter()
-            .filter_map(|group| Some((named(group.target.as_ref())?, times(group)?)))
+            .filter_map(|group| {
+                let name = printable(group.target.as_ref()?).into_owned();
+                Some((name, group.distribution(metric)?.clone()))
+            })
             .collect();
         return vec![Scenario { name: names.first().cloned().unwrap_or_default(), lines }];
     }
@@ -112,7 +113,8 @@ fn scenarios(summary: &RunSummary, metric: Metric) -> Vec<Scenario> {
             .by_scenario
             .iter()
             .filter_map(|group| {
-                let lines = vec![(target.clone().unwrap_or_default(), times(group)?)];
+                let times = group.distribution(metric)?.clone();
+                let lines = vec![(target.clone().unwrap_or_default(), times)];
                 Some(Scenario { name: group.scenario.clone()?, lines })
             })
             .collect();
@@ -129,8 +131,11 @@ fn merged(summary: &RunSummary, metric: Metric, name: &str) -> Vec<(String, Dist
     let mut found: BTreeMap<usize, Option<DistributionSummary>> = BTreeMap::new();
     for cell in cells.filter(|cell| cell.scenario.as_deref() == Some(name)) {
         let Some(times) = cell.distribution(metric) else { continue };
-        let is = |target: &str| cell.target.as_deref() == Some(target);
-        let place = summary.metadata.targets.iter().position(|target| is(&target.name));
+        let place = summary
+            .metadata
+            .targets
+            .iter()
+            .position(|target| cell.target.as_deref() == Some(target.name.as_str()));
         let Some(place) = place else { continue };
         let known = found.remove(&place);
         // Of a histogram that cannot be read there is no line.
@@ -140,8 +145,12 @@ fn merged(summary: &RunSummary, metric: Metric, name: &str) -> Vec<(String, Dist
         };
         found.insert(place, sum);
     }
-    let name = |place: usize| printable(&summary.metadata.targets[place].name).into_owned();
-    found.into_iter().filter_map(|(place, times)| Some((name(place), times?))).collect()
+    found
+        .into_iter()
+        .filter_map(|(place, times)| {
+            Some((printable(&summary.metadata.targets[place].name).into_owned(), times?))
+        })
+        .collect()
 }
 
 /// Every second percent, and both ends as far as there are requests beyond them.

@@ -21,15 +21,14 @@ const TICK: f64 = 4.5;
 
 /// The slowest streams, and random ones.
 pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
-    let streams = |why| exemplars.chosen(why).filter(|request| !request.read_ms.is_empty());
-    let mut slowest: Vec<&ExemplarRequest> = streams(Chosen::Ttft).collect();
+    let mut slowest: Vec<&ExemplarRequest> = streams(exemplars, Chosen::Ttft).collect();
     slowest.sort_by(|a, b| ms(b.ttft_ms).total_cmp(&ms(a.ttft_ms)));
-    let mut by_gap: Vec<_> = streams(Chosen::LongestGap)
+    let mut by_gap: Vec<_> = streams(exemplars, Chosen::LongestGap)
         .filter(|request| !request.chosen.contains(&Chosen::Ttft))
         .collect();
     by_gap.sort_by(|a, b| ms(b.gap_max_ms).total_cmp(&ms(a.gap_max_ms)));
     slowest.extend(by_gap);
-    let mut random: Vec<_> = streams(Chosen::Random).collect();
+    let mut random: Vec<_> = streams(exemplars, Chosen::Random).collect();
     random.sort_by_key(|request| exemplars.targets.iter().position(|name| *name == request.target));
     let more =
         random.iter().filter(|request| slowest.iter().any(|slow| **request == *slow)).count()
@@ -50,6 +49,10 @@ pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
     let slowest = chart("tokens-slowest", "Tokens of the slowest streams", &slow, &slowest, median);
     let random = chart("tokens-random", "Tokens of random streams", &fair, &random, median);
     [slowest, random.filter(|_| more)].into_iter().flatten().collect()
+}
+
+fn streams(exemplars: &RunExemplars, why: Chosen) -> impl Iterator<Item = &ExemplarRequest> {
+    exemplars.chosen(why).filter(|request| !request.read_ms.is_empty())
 }
 
 fn ms(value: Option<f64>) -> f64 {
@@ -99,8 +102,9 @@ fn chart(
         drawing: html! {
             (rows.axis("from dispatch"))
             @for (row, request) in requests.iter().enumerate() {
-                @let own = |ms| marked(ms, request.read_lag_ms);
-                @let what = format!("{} {}", own(ms(request.ttft_ms)), or_dash(request.gap_max_ms, own));
+                @let late = request.read_lag_ms;
+                @let ttft = marked(ms(request.ttft_ms), late);
+                @let what = format!("{ttft} {}", or_dash(request.gap_max_ms, |ms| marked(ms, late)));
                 (label(row, &what, request, targets.len()))
                 (stream(&rows, row, request, median))
             }
@@ -128,20 +132,22 @@ fn end(request: &ExemplarRequest) -> f64 {
     ms(request.service_time_ms.or(request.open_ms).or(last))
 }
 
+/// Class and half height of a gap that is much longer than the median.
+fn gap_class(gap: f64, median: Option<f64>) -> Option<(&'static str, f64)> {
+    let median = median?;
+    let very = (gap > median * VERY_LONG).then_some(("f1", VERY_HALF));
+    very.or_else(|| (gap > median * LONG).then_some(("f4", HALF)))
+}
+
 fn stream(rows: &Rows, row: usize, request: &ExemplarRequest, median: Option<f64>) -> Markup {
     let end = end(request);
     let [left, right] = [0.0, end].map(|ms| place(rows.x(ms)));
     let y = Rows::y(row);
-    let class = |gap: f64| {
-        let median = median?;
-        let very = (gap > median * VERY_LONG).then_some(("f1", VERY_HALF));
-        very.or_else(|| (gap > median * LONG).then_some(("f4", HALF)))
-    };
     html! {
         path.base d=(format!("M{left} {}H{right}", place(y))) {}
         (rows.part(row, "f0 half", 0.0, ms(request.ttft_ms), HALF))
         @for (from, to) in gaps(request) {
-            @if let Some((class, half)) = class(to - from) { (rows.part(row, class, from, to, half)) }
+            @if let Some((class, half)) = gap_class(to - from, median) { (rows.part(row, class, from, to, half)) }
         }
         path.tick d=(ticks(rows, row, request)) {}
         (rows.end(row, end, is_completed(request)))

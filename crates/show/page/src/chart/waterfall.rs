@@ -1,5 +1,7 @@
 //! Where the time of single requests went: the slowest ones, and random ones for comparison.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
@@ -64,19 +66,18 @@ fn chart(
     let longest = ends.iter().copied().reduce(f64::max)?;
     let shortest = ends.iter().copied().fold(longest, f64::min);
     let rows = Rows::new(&ends);
-    let used = |phase: usize| {
-        requests.iter().any(|request| phases(request).iter().any(|(index, _)| *index == phase))
-    };
-    let entry = |(class, words): (&str, &str)| (class.to_owned(), words.to_owned());
-    let mut entries: Vec<_> =
-        (0..PHASES.len()).filter(|phase| used(*phase)).map(|phase| entry(PHASES[phase])).collect();
+    let used: BTreeSet<usize> =
+        requests.iter().flat_map(|request| phases(request)).map(|(phase, _)| phase).collect();
+    let mut shown: Vec<(&str, &str)> = used.into_iter().map(|phase| PHASES[phase]).collect();
     let told = requests
         .iter()
         .filter(|request| parts_of(request, server).is_some_and(is_possible))
         .count();
     if told > 0 {
-        entries.extend(PARTS.into_iter().map(entry));
+        shown.extend(PARTS);
     }
+    let entries: Vec<_> =
+        shown.iter().map(|(class, words)| ((*class).to_owned(), (*words).to_owned())).collect();
     Some(Chart {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -150,22 +151,21 @@ fn below(rows: &Rows, row: usize, request: &ExemplarRequest, parts: &ServerParts
 fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
     let r = request;
     let (dispatched, end) = (r.dispatch_lag_ms, end_ms(r));
-    let after = |ms: Option<f64>| ms.map(|ms| dispatched + ms);
-    let connected = after(r.connected_ms);
+    let connected = r.connected_ms.map(|ms| dispatched + ms);
     let resolved = r.dns_ms.map(|dns| dispatched + dns);
     // The handshakes end when the connection is ready.
     let handshakes = r.tls_ms.map(|tls| tls + r.upgrade_ms.unwrap_or_default()).or(r.upgrade_ms);
     let plain = connected.zip(handshakes).map(|(at, took)| at - took);
-    let first = after(r.ttfb_ms);
+    let first = r.ttfb_ms.map(|ms| dispatched + ms);
     let ends = [
         Some(dispatched - r.late_by_generator_ms),
         Some(dispatched),
         resolved,
         plain.or_else(|| connected.filter(|_| r.connect_ms.is_some())),
         connected,
-        after(r.sent_ms),
+        r.sent_ms.map(|ms| dispatched + ms),
         first.or(Some(end)),
-        after(r.ttft_ms),
+        r.ttft_ms.map(|ms| dispatched + ms),
         Some(end),
     ];
     let mut at = 0.0;

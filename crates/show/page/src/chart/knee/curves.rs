@@ -141,9 +141,9 @@ impl Points {
                 probes += usize::from(at.len() > before);
             }
         }
-        let ys = || at.iter().map(|(_, _, (_, y))| *y);
+        let ys = at.iter().map(|(_, _, (_, y))| *y);
         let widest = at.iter().map(|(_, _, (x, _))| *x).fold(0.0, f64::max);
-        let (lowest, highest) = (ys().fold(f64::MAX, f64::min), ys().fold(0.0, f64::max));
+        let (lowest, highest) = (ys.clone().fold(f64::MAX, f64::min), ys.fold(0.0, f64::max));
         (probes >= FEWEST).then_some(Self { at, probes, lowest, highest, widest })
     }
 

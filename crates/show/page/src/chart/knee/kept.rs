@@ -48,8 +48,9 @@ pub(super) fn near(view: &View<'_>) -> Vec<Chart> {
 
 fn of_target(view: &View<'_>, nth: usize, knee: &TargetKnee) -> Option<Chart> {
     let centre = knee.knee.load?;
-    let is_near = |probe: &Probe| (probe.load / centre).ln().abs() <= NEAR.ln();
-    let probes: Vec<_> = numbered(nth, knee).filter(|(_, _, probe)| is_near(probe)).collect();
+    let probes: Vec<_> = numbered(nth, knee)
+        .filter(|(_, _, probe)| (probe.load / centre).ln().abs() <= NEAR.ln())
+        .collect();
     if probes.len() < FEWEST_NEAR || probes.len() == view.probes().count() {
         return None;
     }
