@@ -57,7 +57,6 @@ pub(crate) fn distributions(
 }
 
 fn distribution(facts: &Facts, run: Run<'_>, two: Two, headline: Figure) -> AddedDistribution {
-    let name = |index: usize| facts.targets[index].name.clone();
     let mut bins = BTreeMap::new();
     for (target, reference) in run.pairs(two) {
         let added = value(target, headline).zip(value(reference, headline));
@@ -65,7 +64,7 @@ fn distribution(facts: &Facts, run: Run<'_>, two: Two, headline: Figure) -> Adde
             *bins.entry(bin(target - reference)).or_default() += 1;
         }
     }
-    of_bins(name(two.target), name(two.reference), bins)
+    of_bins(facts.name(two.target).to_owned(), facts.name(two.reference).to_owned(), bins)
 }
 
 fn of_bins(target: String, reference: String, bins: BTreeMap<i32, u64>) -> AddedDistribution {

@@ -63,13 +63,13 @@ impl Batching {
         };
         let mut alone = Vec::new();
         for indices in by_stage.values() {
-            let beside = |index: &&usize| blocks[**index].window.is_none();
-            let measured: Vec<usize> = indices.iter().filter(beside).copied().collect();
+            let (measured, others): (Vec<usize>, Vec<usize>) =
+                indices.iter().partition(|index| blocks[**index].window.is_none());
             if measured.is_empty() {
                 batching.add_rounds(blocks, indices);
             } else {
                 batching.add_seconds(blocks, &measured);
-                alone.extend(indices.iter().filter(|index| !beside(index)));
+                alone.extend(others);
             }
         }
         batching.add_alone(blocks, &alone);
@@ -78,24 +78,28 @@ impl Batching {
 
     fn add_seconds(&mut self, blocks: &[Block], indices: &[usize]) {
         let start = earliest(blocks, indices);
-        let second = |index: usize| lengths_since(blocks, index, start, SECOND);
-        let seconds = indices.iter().map(|&index| second(index) + 1).max().unwrap_or_default();
+        let of_blocks: Vec<usize> =
+            indices.iter().map(|&index| lengths_since(blocks, index, start, SECOND)).collect();
+        let seconds = of_blocks.iter().max().map_or(0, |last| last + 1);
         let length = self.per_batch(seconds);
         let stage = self.stages.len();
-        for &index in indices {
-            self.places[index] = Place::Measured { stage, batch: second(index) / length };
+        for (&index, second) in indices.iter().zip(of_blocks) {
+            self.places[index] = Place::Measured { stage, batch: second / length };
         }
         let time = Some((start, length as u64 * SECOND));
         self.stages.push(StageBatches { count: seconds.div_ceil(length), time });
     }
 
     fn add_rounds(&mut self, blocks: &[Block], indices: &[usize]) {
-        let round = |index: usize| blocks[index].window.unwrap_or_default() as usize;
-        let rounds = indices.iter().map(|&index| round(index) + 1).max().unwrap_or_default();
+        let of_blocks: Vec<usize> = indices
+            .iter()
+            .map(|&index| blocks[index].window.unwrap_or_default() as usize)
+            .collect();
+        let rounds = of_blocks.iter().max().map_or(0, |last| last + 1);
         let length = self.per_batch(rounds);
         let stage = self.stages.len();
-        for &index in indices {
-            self.places[index] = Place::Measured { stage, batch: round(index) / length };
+        for (&index, round) in indices.iter().zip(of_blocks) {
+            self.places[index] = Place::Measured { stage, batch: round / length };
         }
         self.stages.push(StageBatches { count: rounds.div_ceil(length), time: None });
     }
@@ -118,11 +122,15 @@ impl Batching {
         }
         for indices in rounds.values() {
             let start = earliest(blocks, indices);
-            let part = |index: usize| lengths_since(blocks, index, start, SECOND / 2);
-            let parts: BTreeSet<usize> = indices.iter().map(|&index| part(index)).collect();
-            let position: BTreeMap<usize, usize> = parts.into_iter().zip(self.alone..).collect();
-            for &index in indices {
-                self.places[index] = Place::Alone { batch: position[&part(index)] };
+            let parts: Vec<usize> = indices
+                .iter()
+                .map(|&index| lengths_since(blocks, index, start, SECOND / 2))
+                .collect();
+            let different: BTreeSet<usize> = parts.iter().copied().collect();
+            let position: BTreeMap<usize, usize> =
+                different.into_iter().zip(self.alone..).collect();
+            for (&index, part) in indices.iter().zip(parts) {
+                self.places[index] = Place::Alone { batch: position[&part] };
             }
             self.alone += position.len();
         }
@@ -137,8 +145,9 @@ impl Batching {
 
     /// The measured blocks.
     pub(crate) fn measured<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Block> {
-        let measured = |place: &Place| matches!(place, Place::Measured { .. });
-        self.places(blocks).filter(move |(place, _)| measured(place)).map(|(_, block)| block)
+        self.places(blocks)
+            .filter(move |(place, _)| matches!(place, Place::Measured { .. }))
+            .map(|(_, block)| block)
     }
 
     pub(crate) fn stages(&self) -> &[StageBatches] {

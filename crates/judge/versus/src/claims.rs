@@ -31,13 +31,14 @@ struct Tested {
 /// All sentences of `versus`, those that hold first.
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let mut tested = Vec::new();
-    for two in pairs(versus) {
-        let find = |figure, kind, quantile| versus.difference(two, figure, kind, quantile);
-        let headline = find(versus.headline, Kind::Added, "p50");
-        let other = find(versus.whole, Kind::Added, "p50");
+    for (target, reference) in pairs(versus) {
+        let headline = versus.difference(target, reference, versus.headline, Kind::Added, "p50");
+        let other = versus.difference(target, reference, versus.whole, Kind::Added, "p50");
         let other = other.filter(|_| versus.whole != versus.headline);
         // The tail that the samples allow.
-        let tail = versus.tail().and_then(|tail| find(versus.headline, Kind::Shift, tail));
+        let tail = versus.tail();
+        let tail = tail
+            .and_then(|q| versus.difference(target, reference, versus.headline, Kind::Shift, q));
         tested.extend([headline, other, tail].into_iter().flatten().filter_map(time));
     }
     tested.extend(versus.errors.iter().filter_map(failures));

@@ -89,10 +89,12 @@ fn over(found: impl Iterator<Item = Measured>) -> Option<OverRounds> {
 }
 
 fn difference(rounds: &[Versus], like: &Difference) -> Difference {
-    let two = (&*like.target, &*like.reference);
     let found: Vec<&Difference> = rounds
         .iter()
-        .filter_map(|round| round.difference(two, like.figure, like.kind, &like.quantile))
+        .filter_map(|round| {
+            let (target, reference) = (&like.target, &like.reference);
+            round.difference(target, reference, like.figure, like.kind, &like.quantile)
+        })
         .collect();
     let measured = found.iter().filter_map(|found| {
         let (value, low, high) = found.measured()?;
@@ -144,8 +146,9 @@ fn scenario(rounds: &[Versus], like: &ScenarioDifference) -> (ScenarioDifference
         })
         .collect();
     let p = over(found.iter().filter_map(|(round, found): &(&Versus, &ScenarioDifference)| {
-        let two = (&*found.target, &*found.reference);
-        let all = round.difference(two, round.headline, Kind::Added, "p50")?.value_ns?;
+        let (target, reference) = (&found.target, &found.reference);
+        let all = round.difference(target, reference, round.headline, Kind::Added, "p50")?;
+        let all = all.value_ns?;
         Some((found.value_ns? - all, found.low_ns? - all, found.high_ns? - all, None))
     }))
     .map_or(f64::NAN, |over| over.p_zero);
@@ -176,24 +179,19 @@ fn errors(
             })
         })
         .collect();
-    let sum = |count: fn(&ErrorDifference) -> u64| found.iter().map(|f| count(f)).sum::<u64>();
-    let (only_target, only_reference) = (sum(|f| f.only_target), sum(|f| f.only_reference));
+    let only_target = found.iter().map(|found| found.only_target).sum();
+    let only_reference = found.iter().map(|found| found.only_reference).sum();
     let by_batch = found.iter().any(|found| found.by_batch);
     // Failures that come in bursts within a round do so between rounds: each round is one sign.
-    let rounds_with = |more: fn(&ErrorDifference) -> bool| {
-        found.iter().filter(|found| more(found)).count() as u64
-    };
     let p = if by_batch {
-        sign_p(
-            rounds_with(|f| f.only_target > f.only_reference),
-            rounds_with(|f| f.only_target < f.only_reference),
-            Looks::Once,
-        )
+        let more = found.iter().filter(|found| found.only_target > found.only_reference).count();
+        let fewer = found.iter().filter(|found| found.only_target < found.only_reference).count();
+        sign_p(more as u64, fewer as u64, Looks::Once)
     } else {
         sign_p(only_target, only_reference, Looks::Once)
     };
     ErrorDifference {
-        pairs: sum(|f| f.pairs),
+        pairs: found.iter().map(|found| found.pairs).sum(),
         only_target,
         only_reference,
         p,
@@ -245,49 +243,41 @@ fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturb
         round.disturbance.iter().find(|found: &&Disturbance| found.target == like.target)
     });
     let over = over(found.filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
-    let two = (&*like.target, whole.reference());
-    let added = whole.difference(two, whole.headline, Kind::Added, "p50");
+    let reference = whole.reference();
+    let added = whole.difference(&like.target, reference, whole.headline, Kind::Added, "p50");
     let added = added.and_then(|found| found.value_ns).unwrap_or_default();
     Disturbance {
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
-        matters: over.is_some_and(|over| {
-            matters((over.value, over.interval.low, over.interval.high), added)
-        }),
+        matters: over
+            .is_some_and(|over| matters(over.value, over.interval.low, over.interval.high, added)),
         refused: refused(over.is_some(), like.refused.as_deref()),
         ..like.clone()
     }
 }
 
 fn blocks(rounds: &[Versus]) -> BlockCounts {
-    let sum = |count: fn(&BlockCounts) -> u64| rounds.iter().map(|r| count(&r.blocks)).sum();
+    let blocks = rounds.iter().map(|round| &round.blocks);
     let names: BTreeSet<&str> =
         rounds.iter().flat_map(|round| &round.blocks.lost).map(|lost| &*lost.target).collect();
-    let lost = |name: &str| {
-        let pairs: u64 = rounds
-            .iter()
-            .map(|round: &Versus| -> u64 {
-                let lost = round.blocks.lost.iter().filter(|lost| lost.target == name);
-                lost.map(|lost| lost.pairs).sum()
-            })
-            .sum();
-        let turns: u64 = rounds
-            .iter()
-            .flat_map(|round| &round.targets)
-            .filter(|target| target.name == name)
-            .map(|target| target.turns)
-            .sum();
-        Lost { target: name.to_owned(), pairs, share: pairs as f64 / turns.max(1) as f64 }
-    };
     BlockCounts {
-        planned: sum(|blocks| blocks.planned),
-        recorded: sum(|blocks| blocks.recorded),
-        complete: sum(|blocks| blocks.complete),
-        refused_as_expected: sum(|blocks| blocks.refused_as_expected),
-        one_in: rounds.iter().map(|round| round.blocks.one_in).max().unwrap_or(1),
-        lost: names.into_iter().map(lost).collect(),
+        planned: blocks.clone().map(|blocks| blocks.planned).sum(),
+        recorded: blocks.clone().map(|blocks| blocks.recorded).sum(),
+        complete: blocks.clone().map(|blocks| blocks.complete).sum(),
+        refused_as_expected: blocks.clone().map(|blocks| blocks.refused_as_expected).sum(),
+        one_in: blocks.map(|blocks| blocks.one_in).max().unwrap_or(1),
+        lost: names.into_iter().map(|name| lost_by(rounds, name)).collect(),
     }
+}
+
+/// What one target lost, over all rounds.
+fn lost_by(rounds: &[Versus], name: &str) -> Lost {
+    let lost = rounds.iter().flat_map(|round| &round.blocks.lost);
+    let pairs: u64 = lost.filter(|lost| lost.target == name).map(|lost| lost.pairs).sum();
+    let targets = rounds.iter().flat_map(|round| &round.targets);
+    let turns: u64 = targets.filter(|target| target.name == name).map(|target| target.turns).sum();
+    Lost { target: name.to_owned(), pairs, share: pairs as f64 / turns.max(1) as f64 }
 }
 
 /// Counts are added up; of shares and percentiles the mean over the rounds is given.
@@ -354,11 +344,12 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
     let last = rounds.last()?.verdicts.clone()?;
-    let all = || rounds.iter().filter_map(|round| round.verdicts.as_ref());
+    let all: Vec<_> = rounds.iter().filter_map(|round| round.verdicts.as_ref()).collect();
     let mut matrix = last.matrix.clone();
     for target in &mut matrix {
         target.turns.clear();
-        let same = all().flat_map(|v| &v.matrix).filter(|other| other.target == target.target);
+        let same = all.iter().flat_map(|all| &all.matrix);
+        let same = same.filter(|other| other.target == target.target);
         for (expected, row) in same.flat_map(|other| &other.turns) {
             for (actual, count) in row {
                 let into = target.turns.entry(expected.clone()).or_default();
@@ -373,8 +364,8 @@ fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
             .iter()
             .map(|found| errors(rounds, found, decisions))
             .collect(),
-        different: all().map(|verdicts| verdicts.different).sum(),
-        turns: all().flat_map(|verdicts| &verdicts.turns).take(1_000).cloned().collect(),
+        different: all.iter().map(|verdicts| verdicts.different).sum(),
+        turns: all.iter().flat_map(|verdicts| &verdicts.turns).take(1_000).cloned().collect(),
     })
 }
 

@@ -26,19 +26,19 @@ pub(crate) fn per_request(
 /// Each two of the compared targets that were both watched. The reference is another kind of
 /// process, unless the targets are its variants.
 pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<CpuDifference> {
-    let watched = |index: usize| !facts.targets[index].cpu.is_empty();
     let compared = comparisons(facts)
         .into_iter()
         .filter(|two: &Two| facts.variants || two.reference != facts.reference())
-        .filter(|two: &Two| watched(two.target) && watched(two.reference));
+        .filter(|two: &Two| {
+            [two.target, two.reference].iter().all(|index| !facts.targets[*index].cpu.is_empty())
+        });
     compared.map(|two| of_two(facts, run, two)).collect()
 }
 
 fn of_two(facts: &Facts, run: Run<'_>, Two { target, reference }: Two) -> CpuDifference {
-    let name = |index: usize| facts.targets[index].name.clone();
     let empty = CpuDifference {
-        target: name(target),
-        reference: name(reference),
+        target: facts.name(target).to_owned(),
+        reference: facts.name(reference).to_owned(),
         ..CpuDifference::default()
     };
     let found = sums(facts, run, target).and_then(|mine| {

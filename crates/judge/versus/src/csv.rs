@@ -13,7 +13,6 @@ pub fn csv(versus: &Versus) -> String {
     let mut out = HEAD.to_owned();
     let interval = if versus.stopping.is_some() { "always_valid" } else { "fixed" };
     for found in &versus.differences {
-        let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
         let kind = found.kind.name();
         // Writing to a string does not fail.
         let _ = writeln!(
@@ -32,6 +31,10 @@ pub fn csv(versus: &Versus) -> String {
         );
     }
     out
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Quoted where it must be (RFC 4180).

@@ -95,8 +95,8 @@ impl Decider {
 
     /// From the first block to the end of the last second whose blocks have all ended.
     fn whole_seconds(&self) -> Option<(u64, u64)> {
-        let starts = || self.blocks.iter().map(|block| block.start.as_u64());
-        let (first, last) = (starts().min()?, starts().max()?);
+        let starts = self.blocks.iter().map(|block| block.start.as_u64());
+        let (first, last) = (starts.clone().min()?, starts.max()?);
         let ended = last.checked_sub((self.longest + REPORTED).as_u64())?;
         let seconds = ended.checked_sub(first)? / SECOND;
         Some((first, first + seconds * SECOND))

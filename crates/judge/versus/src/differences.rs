@@ -91,10 +91,9 @@ impl Row<'_> {
         pairs: usize,
         found: Result<Estimate, NoIntervalReason>,
     ) -> Difference {
-        let name = |index: usize| self.facts.targets[index].name.clone();
         let empty = Difference {
-            target: name(self.two.target),
-            reference: name(self.two.reference),
+            target: self.facts.name(self.two.target).to_owned(),
+            reference: self.facts.name(self.two.reference).to_owned(),
             figure: self.figure,
             kind,
             quantile: quantile.to_owned(),

@@ -13,12 +13,9 @@ const MATTERS: f64 = 0.1;
 /// The disturbance of each compared target; none where no target was loaded alone for comparison.
 pub(crate) fn disturbances(facts: &Facts, run: Run<'_>, figure: Figure) -> Vec<Disturbance> {
     let reference = facts.reference();
-    let two = |target| Two { target, reference };
-    let targets = facts
-        .compared()
-        .into_iter()
-        .filter(|target: &usize| run.added_alone(two(*target), figure).count() > 0);
-    targets.map(|target| of_target(facts, run, two(target), figure)).collect()
+    let pairs = facts.compared().into_iter().map(|target| Two { target, reference });
+    let pairs = pairs.filter(|two| run.added_alone(*two, figure).count() > 0);
+    pairs.map(|two| of_target(facts, run, two, figure)).collect()
 }
 
 fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturbance {
@@ -35,7 +32,7 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
                 value_ns: Some(value),
                 low_ns: Some(low),
                 high_ns: Some(high),
-                matters: matters((value, low, high), beside.value),
+                matters: matters(value, low, high, beside.value),
                 ..empty
             }
         }
@@ -48,17 +45,13 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
 }
 
 /// Whether a disturbance is proven by its interval, and large beside what the target adds.
-pub(crate) fn matters((value, low, high): (f64, f64, f64), added: f64) -> bool {
+pub(crate) fn matters(value: f64, low: f64, high: f64, added: f64) -> bool {
     (low > 0.0 || high < 0.0) && value.abs() > MATTERS * added.abs()
 }
 
 /// The difference of two independent estimates, and half of its 95 % interval (Welch, 1947).
 fn difference(beside: &Estimate, alone: &Estimate, looks: Looks) -> (f64, f64) {
-    let variance = |estimate: &Estimate| {
-        let critical = looks.critical(estimate.batches, estimate.degrees_of_freedom);
-        (estimate.interval.half_width() / critical).powi(2)
-    };
-    let (mine, theirs) = (variance(beside), variance(alone));
+    let (mine, theirs) = (variance(beside, looks), variance(alone, looks));
     let squares =
         mine * mine / beside.degrees_of_freedom + theirs * theirs / alone.degrees_of_freedom;
     let freedom = if squares > 0.0 {
@@ -68,6 +61,11 @@ fn difference(beside: &Estimate, alone: &Estimate, looks: Looks) -> (f64, f64) {
     };
     let critical = looks.critical(beside.batches.min(alone.batches), freedom);
     (beside.value - alone.value, critical * (mine + theirs).sqrt())
+}
+
+fn variance(estimate: &Estimate, looks: Looks) -> f64 {
+    let critical = looks.critical(estimate.batches, estimate.degrees_of_freedom);
+    (estimate.interval.half_width() / critical).powi(2)
 }
 
 /// One warning for each target that is disturbed.

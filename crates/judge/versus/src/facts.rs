@@ -64,21 +64,29 @@ impl Facts {
         self.targets.iter().position(|target| target.role == Role::Control)
     }
 
+    /// The name of a target.
+    pub(crate) fn name(&self, target: usize) -> &str {
+        &self.targets[target].name
+    }
+
     /// The targets of the same address, this one among them: one process answers them all.
     pub(crate) fn of_same_process(&self, target: usize) -> Vec<usize> {
         let own = address(&self.targets[target].url);
-        let is_same = |index: &usize| {
-            *index == target || !own.is_empty() && address(&self.targets[*index].url) == own
-        };
-        (0..self.targets.len()).filter(is_same).collect()
+        (0..self.targets.len())
+            .filter(|index: &usize| {
+                *index == target || !own.is_empty() && address(&self.targets[*index].url) == own
+            })
+            .collect()
     }
 
     /// The targets that are compared with the reference and with each other.
     pub fn compared(&self) -> Vec<usize> {
         let reference = self.reference();
-        let compared =
-            |&index: &usize| index != reference && self.targets[index].role != Role::Control;
-        (0..self.targets.len()).filter(compared).collect()
+        (0..self.targets.len())
+            .filter(|&index: &usize| {
+                index != reference && self.targets[index].role != Role::Control
+            })
+            .collect()
     }
 }
 

@@ -30,13 +30,14 @@ impl WithoutGenerator {
     /// What it added by sending late is known. When bytes that it read late had arrived is not: so
     /// that is taken off both targets, and of each alone.
     pub(crate) fn of(run: Run<'_>, two: Two, figure: Figure) -> Option<Self> {
-        let parts = |turn| Part::of(turn, figure);
-        let is_any = |is: fn(Part) -> bool| {
-            run.pairs(two).any(|(target, reference)| is(parts(target)) || is(parts(reference)))
-        };
-        let variants: &[Doubted] = if is_any(|part| part.doubt != 0.0) {
+        let parts: Vec<Part> = run
+            .pairs(two)
+            .flat_map(|(target, reference)| [target, reference])
+            .map(|turn| Part::of(turn, figure))
+            .collect();
+        let variants: &[Doubted] = if parts.iter().any(|part| part.doubt != 0.0) {
             &[Doubted::Both, Doubted::Target, Doubted::Reference]
-        } else if is_any(|part| part.sent != 0.0) {
+        } else if parts.iter().any(|part| part.sent != 0.0) {
             &[Doubted::Both]
         } else {
             return None;
@@ -107,23 +108,26 @@ struct Part {
 impl Part {
     fn of(turn: &PairedTurn, figure: Figure) -> Self {
         let own = &turn.generator;
-        // Less cannot be resolved.
-        let part = |time: Nanos| if time < LEAST_SHARE { 0.0 } else { as_f64(time) };
         match figure {
             Figure::ResponseTime => {
-                Self { sent: part(own.dispatch + own.send), doubt: part(own.finished) }
+                Self { sent: resolved(own.dispatch + own.send), doubt: resolved(own.finished) }
             }
-            Figure::ServiceTime => Self { sent: part(own.send), doubt: part(own.finished) },
-            Figure::Ttft => Self { sent: part(own.send), doubt: part(own.first_token) },
+            Figure::ServiceTime => Self { sent: resolved(own.send), doubt: resolved(own.finished) },
+            Figure::Ttft => Self { sent: resolved(own.send), doubt: resolved(own.first_token) },
             Figure::MeanGap => {
-                let (first, last) = (part(own.first_token), part(own.last_token));
+                let (first, last) = (resolved(own.first_token), resolved(own.last_token));
                 let by = if first > last { -first } else { last };
                 Self { sent: 0.0, doubt: by / f64::from(turn.gaps.max(1)) }
             }
             // A late read ends one gap late, and the next one is shorter by as much.
             Figure::LongestGap => {
-                Self { sent: 0.0, doubt: part(own.first_token.max(own.last_token)) }
+                Self { sent: 0.0, doubt: resolved(own.first_token.max(own.last_token)) }
             }
         }
     }
+}
+
+/// Nothing, if it is less than can be resolved.
+fn resolved(time: Nanos) -> f64 {
+    if time < LEAST_SHARE { 0.0 } else { as_f64(time) }
 }

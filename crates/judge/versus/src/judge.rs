@@ -88,8 +88,7 @@ fn head(facts: &Facts) -> Versus {
 
 fn check_control(facts: &Facts, versus: &mut Versus) {
     let Some(control) = facts.control() else { return };
-    let name = |index: usize| facts.targets[index].name.as_str();
-    let (control, reference) = (name(control), name(facts.reference()));
+    let (control, reference) = (facts.name(control), facts.name(facts.reference()));
     let found = control::control(control, reference, versus.headline, &versus.differences);
     if let Some(why) = control::invalid(&found, reference) {
         versus.invalidate(why);

@@ -8,11 +8,10 @@ use crate::result::{Kind, Versus};
 /// known. The best one's median lies within what the generator may have added to it.
 pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) {
     let compared = versus.compared();
-    let median = |name: &str| {
-        let target = versus.targets.iter().find(|target| target.name == name)?;
-        target.own(versus.headline)?.p50_between_ns
-    };
-    let medians = compared.iter().filter_map(|name| Some((*name, median(name)?)));
+    let medians = compared.iter().filter_map(|name| {
+        let target = versus.targets.iter().find(|target| target.name == *name)?;
+        Some((*name, target.own(versus.headline)?.p50_between_ns?))
+    });
     let Some((best, (least, most))) = medians.min_by(|a, b| a.1.1.total_cmp(&b.1.1)) else {
         return (Vec::new(), vec!["no target has a median".to_owned()]);
     };
@@ -35,6 +34,11 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
 
 /// The ends of the interval of what `name` takes more than `best` at the median.
 fn against(versus: &Versus, name: &str, best: &str) -> Option<(f64, f64)> {
-    let find = |two| versus.difference(two, versus.headline, Kind::Added, "p50")?.lies_between();
-    find((name, best)).or_else(|| find((best, name)).map(|(low, high)| (-high, -low)))
+    median_added(versus, name, best)
+        .or_else(|| median_added(versus, best, name).map(|(low, high)| (-high, -low)))
+}
+
+fn median_added(versus: &Versus, target: &str, reference: &str) -> Option<(f64, f64)> {
+    let headline = versus.headline;
+    versus.difference(target, reference, headline, Kind::Added, "p50")?.lies_between()
 }

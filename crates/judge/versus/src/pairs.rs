@@ -85,8 +85,7 @@ impl<'a> Run<'a> {
     /// Values on both targets. Beside each other, of complete pairs; by turns, all that each target
     /// has, because a faster one may have more.
     pub(crate) fn shift(self, two: Two, figure: Figure) -> Shift {
-        let value = |turn: &PairedTurn| value(turn, figure);
-        self.shift_of(two, value, value)
+        self.shift_of(two, |turn| value(turn, figure), |turn| value(turn, figure))
     }
 
     /// The same with failures as infinitely slow.
@@ -178,8 +177,8 @@ pub(crate) fn value(turn: &PairedTurn, figure: Figure) -> Option<f64> {
     if turn.outcome == Outcome::Completed { figure.of(turn) } else { None }
 }
 
-fn added((target, reference): Turns<'_>, figure: Figure) -> Option<f64> {
-    Some(value(target, figure)? - value(reference, figure)?)
+fn added(turns: Turns<'_>, figure: Figure) -> Option<f64> {
+    Some(value(turns.0, figure)? - value(turns.1, figure)?)
 }
 
 /// Whether the target failed the turn: an error of its side, no end in time, or a refusal where the

@@ -64,13 +64,16 @@ fn differ(block: &Block, judged: &[usize]) -> bool {
 }
 
 fn listed(facts: &Facts, block: &Block) -> DifferentDecision {
-    let turns = || (0..facts.targets.len()).map(|index| turn(block, index));
-    let name = |decision: PolicyDecision| decision.name().to_owned();
+    let turns: Vec<_> = (0..facts.targets.len()).map(|index| turn(block, index)).collect();
+    let expected = turns.iter().flatten().find_map(|turn| turn.expected);
+    let decisions = turns.iter().map(|turn| turn.and_then(|turn| turn.decision));
     DifferentDecision {
         index: block.index,
         turn: block.turn,
         scenario: block.scenario.0,
-        expected: turns().flatten().find_map(|turn| turn.expected).map(name),
-        decisions: turns().map(|turn| turn.and_then(|turn| turn.decision).map(name)).collect(),
+        expected: expected.map(|decision| decision.name().to_owned()),
+        decisions: decisions
+            .map(|decision| decision.map(|decision| decision.name().to_owned()))
+            .collect(),
     }
 }

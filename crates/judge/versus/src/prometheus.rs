@@ -13,9 +13,9 @@ use crate::result::{Difference, Kind, Versus};
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = String::new();
     if versus.invalid.is_empty() {
-        family(&mut out, versus, Kind::Added, ("added", "What a target adds to a request."));
-        let shift = ("shift", "The difference of the percentiles of two targets.");
-        family(&mut out, versus, Kind::Shift, shift);
+        family(&mut out, versus, Kind::Added, "added", "What a target adds to a request.");
+        let help = "The difference of the percentiles of two targets.";
+        family(&mut out, versus, Kind::Shift, "shift", help);
     }
     let valid = u8::from(versus.invalid.is_empty());
     let help = "1 if the comparison is valid; else 0: do not use it.";
@@ -38,7 +38,7 @@ pub fn prometheus(versus: &Versus) -> String {
     out
 }
 
-fn family(out: &mut String, versus: &Versus, kind: Kind, (name, help): (&str, &str)) {
+fn family(out: &mut String, versus: &Versus, kind: Kind, name: &str, help: &str) {
     let name = format!("plimsoll_{name}_seconds");
     let mut lines = String::new();
     for found in versus.differences.iter().filter(|found| found.kind == kind) {

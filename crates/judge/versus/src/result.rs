@@ -350,7 +350,8 @@ impl Versus {
     /// A difference.
     pub fn difference(
         &self,
-        (target, reference): (&str, &str),
+        target: &str,
+        reference: &str,
         figure: Figure,
         kind: Kind,
         quantile: &str,
@@ -386,15 +387,14 @@ impl Versus {
     /// The rarest percentile of which the samples give a shift of the headline figure, beyond the
     /// 90th; `None` if there are too few for any.
     pub(crate) fn tail(&self) -> Option<&'static str> {
-        let is_known = |quantile: &&str| {
+        ["p99", "p95"].into_iter().find(|quantile: &&str| {
             self.differences.iter().any(|found| {
                 found.kind == Kind::Shift
                     && found.figure == self.headline
                     && found.quantile == *quantile
                     && found.value_ns.is_some()
             })
-        };
-        ["p99", "p95"].into_iter().find(is_known)
+        })
     }
 
     /// The targets that are compared with the reference and with each other, by name.

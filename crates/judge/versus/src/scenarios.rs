@@ -50,7 +50,7 @@ fn of_target(
     let Some(all) = all.filter(|_| scenarios.len() > 1) else { return Vec::new() };
     scenarios
         .into_iter()
-        .map(|(scenario, batches)| of_scenario(facts, run, two, (scenario, batches), all))
+        .map(|(scenario, batches)| of_scenario(facts, run, two, scenario, batches, all))
         .collect()
 }
 
@@ -58,16 +58,16 @@ fn of_scenario(
     facts: &Facts,
     run: Run<'_>,
     two: Two,
-    (scenario, mut batches): (ScenarioId, Vec<Vec<Vec<f64>>>),
+    scenario: ScenarioId,
+    mut batches: Vec<Vec<Vec<f64>>>,
     all: f64,
 ) -> (ScenarioDifference, f64) {
-    let name = |index: usize| facts.targets[index].name.clone();
     let known = facts.scenarios.get(scenario.index()).cloned();
     let added = run.batched(batches.clone());
     let empty = ScenarioDifference {
         scenario: known.unwrap_or_else(|| format!("#{}", scenario.0)),
-        target: name(two.target),
-        reference: name(two.reference),
+        target: facts.name(two.target).to_owned(),
+        reference: facts.name(two.reference).to_owned(),
         pairs: added.count() as u64,
         ..ScenarioDifference::default()
     };

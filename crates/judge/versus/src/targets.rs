@@ -73,18 +73,18 @@ fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
     let values = run.own(target, figure);
     let without = generator::own_times(run, target, figure);
     let count = values.count() as u64;
-    let between = |q| {
+    let [p50_between_ns, p95_between_ns] = [0.5, 0.95].map(|q| {
         let (measured, without) = (values.value(q)?, without.value(q)?);
         Some((measured.min(without).round(), measured.max(without).round()))
-    };
+    });
     (count > 0).then(|| OwnTimes {
         figure,
         count,
         p50_ns: values.value(0.5),
-        p50_between_ns: between(0.5),
+        p50_between_ns,
         p90_ns: values.value(0.9),
         p95_ns: values.value(0.95),
-        p95_between_ns: between(0.95),
+        p95_between_ns,
         p99_ns: values.value(0.99),
     })
 }

@@ -21,13 +21,11 @@ pub(crate) fn unlike(facts: &Facts, run: Run<'_>) -> Vec<String> {
     let counted = facts.compared().into_iter().flat_map(|target| {
         let two = Two { target, reference };
         let name = &facts.targets[target].name;
-        let says = |kind: &str, share: f64| {
+        let input = differing(run, two, |turn| turn.input_tokens).map(|share| ("input", share));
+        let output = differing(run, two, |turn| turn.output_tokens).map(|share| ("output", share));
+        input.into_iter().chain(output).map(move |(kind, share)| {
             format!("{name} counts other {kind} tokens in {} of the pairs", format::percent(share))
-        };
-        let input = differing(run, two, |turn| turn.input_tokens).map(|share| says("input", share));
-        let output =
-            differing(run, two, |turn| turn.output_tokens).map(|share| says("output", share));
-        input.into_iter().chain(output)
+        })
     });
     stated.chain(counted).collect()
 }
@@ -52,8 +50,8 @@ fn differing(
 
 /// A warning where targets used their connections again in different shares.
 pub(crate) fn connections(targets: &[TargetResult]) -> Option<String> {
-    let reused = || targets.iter().filter_map(|target| target.reused);
-    let (least, most) = (reused().reduce(f64::min)?, reused().reduce(f64::max)?);
+    let reused = targets.iter().filter_map(|target| target.reused);
+    let (least, most) = (reused.clone().reduce(f64::min)?, reused.reduce(f64::max)?);
     let shares: Vec<_> = targets
         .iter()
         .filter_map(|target| Some(format!("{} {}", target.name, format::share(target.reused?))))

@@ -81,7 +81,7 @@ impl ComparisonResult {
 
     fn difference(&self, target: &str, kind: Kind, quantile: &str) -> Option<&Difference> {
         let versus = self.versus.as_ref()?;
-        versus.difference((target, versus.reference()), versus.headline, kind, quantile)
+        versus.difference(target, versus.reference(), versus.headline, kind, quantile)
     }
 
     fn cpu_difference(&self, target: &str) -> Option<&CpuDifference> {

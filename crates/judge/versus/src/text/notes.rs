@@ -80,16 +80,15 @@ fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize
         return (claims, 0);
     }
     let order = by_speed(versus);
-    let neighbours = |claim: &Claim| {
-        order
-            .windows(2)
-            .any(|two| two.contains(&&*claim.target) && two.contains(&&*claim.reference))
-    };
     let chosen: Vec<&Claim> = claims
         .iter()
         .filter(|claim: &&&Claim| {
+            let mut neighbours = order.windows(2);
             (claim.about == versus.headline.name() || claim.about == FAILURES)
-                && (claim.reference == versus.reference() || neighbours(claim))
+                && (claim.reference == versus.reference()
+                    || neighbours.any(|two| {
+                        two.contains(&&*claim.target) && two.contains(&&*claim.reference)
+                    }))
         })
         .copied()
         .collect();
@@ -99,14 +98,15 @@ fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize
 
 /// The compared targets, the one that adds least first.
 fn by_speed(versus: &Versus) -> Vec<&str> {
-    let added = |name: &str| {
-        let two = (name, versus.reference());
-        let found = versus.difference(two, versus.headline, Kind::Added, "p50");
-        found.and_then(|found| found.value_ns).unwrap_or(f64::INFINITY)
-    };
     let mut names = versus.compared();
-    names.sort_by(|a, b| added(a).total_cmp(&added(b)));
+    names.sort_by(|a, b| median_added(versus, a).total_cmp(&median_added(versus, b)));
     names
+}
+
+fn median_added(versus: &Versus, name: &str) -> f64 {
+    let reference = versus.reference();
+    let found = versus.difference(name, reference, versus.headline, Kind::Added, "p50");
+    found.and_then(|found| found.value_ns).unwrap_or(f64::INFINITY)
 }
 
 fn detectable(page: &mut Page, versus: &Versus) {
@@ -128,10 +128,12 @@ fn detectable(page: &mut Page, versus: &Versus) {
 
 /// How much of the headline differences may be the generator's own.
 fn generator(page: &mut Page, versus: &Versus) {
-    let part = |found: &Difference| {
-        Some(format!("{}: {}", found.target, format::time(found.generator_ns? / 1e6)))
-    };
-    let parts: Vec<_> = versus.headline_added().filter_map(part).collect();
+    let parts: Vec<_> = versus
+        .headline_added()
+        .filter_map(|found: &Difference| {
+            Some(format!("{}: {}", found.target, format::time(found.generator_ns? / 1e6)))
+        })
+        .collect();
     if !parts.is_empty() {
         let figure = versus.headline.title();
         let parts = parts.join("; ");

@@ -29,7 +29,7 @@ pub(super) fn sentences(versus: &Versus) -> Vec<String> {
 /// `; measured: +4.10ms [3.90ms, 4.30ms] of TTFT against direct`.
 fn measured(versus: &Versus, target: &str) -> String {
     let (figure, reference) = (versus.headline, versus.reference());
-    let added = versus.difference((target, reference), figure, Kind::Added, "p50");
+    let added = versus.difference(target, reference, figure, Kind::Added, "p50");
     let Some((value, low, high)) = added.and_then(Difference::limited) else {
         return String::new();
     };

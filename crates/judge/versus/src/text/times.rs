@@ -70,10 +70,9 @@ pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
 
 /// What a target adds at the median, and the shift of its tail, each with its limits.
 pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 2] {
-    let two = (&*target.name, versus.reference());
     let tail = versus.tail().unwrap_or("p99");
     [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
-        let found = versus.difference(two, figure, kind, quantile);
+        let found = versus.difference(&target.name, versus.reference(), figure, kind, quantile);
         format::or_dash(found.and_then(Difference::limited), |(value, low, high)| {
             format::difference(value / 1e6, low / 1e6, high / 1e6)
         })
@@ -102,9 +101,9 @@ pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
         .iter()
         .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, tail)]);
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
-    let of_cells = cells.filter_map(|(cell, target)| {
-        let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
-        Some((refused(versus, target, cell)?, what))
+    let of_cells = cells.filter_map(|((figure, kind, quantile), target)| {
+        let what = format!("{} {quantile} of {}", figure.title(), target.name);
+        Some((refused(versus, target, figure, kind, quantile)?, what))
     });
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for (why, what) in of_cells {
@@ -126,8 +125,9 @@ pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
 fn refused(
     versus: &Versus,
     target: &TargetResult,
-    (figure, kind, quantile): (Figure, Kind, &str),
+    figure: Figure,
+    kind: Kind,
+    quantile: &str,
 ) -> Option<String> {
-    let two = (&*target.name, versus.reference());
-    versus.difference(two, figure, kind, quantile)?.refused.clone()
+    versus.difference(&target.name, versus.reference(), figure, kind, quantile)?.refused.clone()
 }

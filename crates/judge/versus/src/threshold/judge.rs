@@ -10,10 +10,9 @@ impl AddedThreshold {
     /// Judges the differences of `versus`.
     pub(crate) fn judge(&self, versus: &Versus) -> Vec<ThresholdResult> {
         let compared = versus.compared();
-        let of_target = |target: &str| self.judge_target(versus, target);
         match self.target.as_deref() {
-            None => compared.into_iter().map(of_target).collect(),
-            Some(target) if compared.contains(&target) => vec![of_target(target)],
+            None => compared.into_iter().map(|target| self.judge_target(versus, target)).collect(),
+            Some(target) if compared.contains(&target) => vec![self.judge_target(versus, target)],
             Some(target) => {
                 let why = format!("no target `{target}` was compared");
                 vec![self.result(self.metric.clone(), None, Judgement::Inconclusive(why))]
@@ -22,8 +21,8 @@ impl AddedThreshold {
     }
 
     fn judge_target(&self, versus: &Versus, target: &str) -> ThresholdResult {
-        let two = (target, versus.reference());
-        let found = versus.difference(two, self.figure, Kind::Added, self.quantile);
+        let reference = versus.reference();
+        let found = versus.difference(target, reference, self.figure, Kind::Added, self.quantile);
         let metric = format!("{PREFIX}{}{{target:{target}}}", self.figure.name());
         let Some((found, between)) = found.and_then(|found| Some((found, found.lies_between()?)))
         else {
@@ -31,8 +30,8 @@ impl AddedThreshold {
             let why = why.unwrap_or_else(|| "no pair has a value".to_owned());
             return self.result(metric, None, Judgement::Inconclusive(why));
         };
-        let in_ms = |nanos: f64| nanos / 1e6;
-        let (low, high, value) = (in_ms(between.0), in_ms(between.1), found.value_ns.map(in_ms));
+        let (low, high) = (between.0 / 1e6, between.1 / 1e6);
+        let value = found.value_ns.map(|nanos| nanos / 1e6);
         let judgement = match (self.bound.keeps(low), self.bound.keeps(high)) {
             (true, true) => Judgement::Pass,
             (false, false) => Judgement::Fail,

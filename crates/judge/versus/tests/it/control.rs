@@ -44,8 +44,7 @@ fn a_control_whose_interval_is_wide_is_unclear() {
     let clear = judge(&simulation.facts(), &blocks);
     // The p90 of differences of equal targets is not zero: it has no p value, the median has one.
     let p = |quantile: &str| {
-        let two = ("direct'", "direct");
-        clear.difference(two, clear.headline, Kind::Added, quantile).unwrap().p
+        clear.difference("direct'", "direct", clear.headline, Kind::Added, quantile).unwrap().p
     };
     assert!(p("p50").is_some() && p("p90").is_none());
     assert_eq!((clear.control.as_ref().unwrap().unclear.as_ref(), clear.warnings.len()), (None, 0));

@@ -12,7 +12,7 @@ fn two_gateways() -> Simulation {
 }
 
 fn added(versus: &Versus, two: (&str, &str), figure: Figure) -> (f64, f64, f64) {
-    let found = versus.difference(two, figure, Kind::Added, "p50").unwrap();
+    let found = versus.difference(two.0, two.1, figure, Kind::Added, "p50").unwrap();
     let [value, low, high] = [found.value_ns, found.low_ns, found.high_ns].map(microseconds);
     (value, low, high)
 }
@@ -38,9 +38,9 @@ fn what_was_planted_is_found_in_every_figure() {
     for figure in [Figure::LongestGap, Figure::MeanGap] {
         assert!(added(&versus, ("b", "direct"), figure).0.abs() < 0.001, "{figure:?}");
     }
-    let none = versus.difference(("b", "a"), Figure::LongestGap, Kind::Added, "p50");
+    let none = versus.difference("b", "a", Figure::LongestGap, Kind::Added, "p50");
     assert!(none.is_none());
-    let shift = versus.difference(("b", "direct"), Figure::Ttft, Kind::Shift, "p50").unwrap();
+    let shift = versus.difference("b", "direct", Figure::Ttft, Kind::Shift, "p50").unwrap();
     assert!((microseconds(shift.value_ns) - 1_430.0).abs() < 100.0, "{shift:?}");
 }
 
@@ -97,12 +97,11 @@ fn a_response_time_that_the_generator_made_has_its_limits() {
     }
     let versus = judge(&simulation.facts(), &blocks);
     for kind in [Kind::Added, Kind::Shift] {
-        let two = ("a", "direct");
-        let found = versus.difference(two, Figure::ResponseTime, kind, "p50").unwrap();
+        let found = versus.difference("a", "direct", Figure::ResponseTime, kind, "p50").unwrap();
         assert!((found.generator_ns.unwrap() - 400_000.0).abs() < 2_000.0, "{found:?}");
         let (value, low, high) = found.limited().unwrap();
         assert!(low <= 143_000.0 && value > 540_000.0 && high < 600_000.0, "{found:?}");
-        let ttft = versus.difference(two, Figure::Ttft, kind, "p50").unwrap();
+        let ttft = versus.difference("a", "direct", Figure::Ttft, kind, "p50").unwrap();
         assert_eq!(ttft.generator_ns, None);
     }
 }
@@ -121,7 +120,7 @@ fn lateness_that_falls_on_all_targets_alike_does_not_make_a_comparison_invalid()
     let versus = judge(&simulation.facts(), &blocks);
     assert_eq!(versus.invalid, [""; 0]);
     let response =
-        versus.difference(("a", "direct"), Figure::ResponseTime, Kind::Added, "p50").unwrap();
+        versus.difference("a", "direct", Figure::ResponseTime, Kind::Added, "p50").unwrap();
     // Without the lateness it is that of the simulation, so this is the generator's part.
     let (value, low, high) = response.measured().unwrap();
     let before = judge(&simulation.facts(), &simulation.blocks());

@@ -28,11 +28,11 @@ fn single_failures_are_proven_and_a_burst_is_not() {
         assert_eq!(versus.targets[3].failures["reset"], 40);
         assert_eq!(versus.blocks.complete, 5_960);
         // More than one in a thousand: the tail is also given with failures as infinitely slow.
-        let two = ("b", "direct");
-        let plain = versus.difference(two, Figure::Ttft, Kind::Shift, "p50").unwrap();
-        let with = versus.difference(two, Figure::Ttft, Kind::ShiftWithFailures, "p50").unwrap();
+        let plain = versus.difference("b", "direct", Figure::Ttft, Kind::Shift, "p50").unwrap();
+        let with =
+            versus.difference("b", "direct", Figure::Ttft, Kind::ShiftWithFailures, "p50").unwrap();
         assert!(with.value_ns >= plain.value_ns && with.pairs == 6_000, "{with:?} {plain:?}");
-        let none = versus.difference(("a", "direct"), Figure::Ttft, Kind::ShiftWithFailures, "p50");
+        let none = versus.difference("a", "direct", Figure::Ttft, Kind::ShiftWithFailures, "p50");
         assert!(none.is_none());
     }
 }
@@ -63,7 +63,7 @@ fn a_target_that_was_taken_out_leaves_the_others_complete() {
     let versus = judge(&facts, &blocks);
     assert_eq!(versus.blocks.complete, 6_000);
     let pairs =
-        |name| versus.difference((name, "direct"), Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
+        |name| versus.difference(name, "direct", Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
     assert_eq!((pairs("a"), pairs("b")), (6_000, 2_000));
     assert!(versus.targets[3].taken_out.as_ref().unwrap().contains("20s: 50 % of its"));
 }

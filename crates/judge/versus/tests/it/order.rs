@@ -14,7 +14,7 @@ fn simulation(random_order: bool) -> Simulation {
 fn a_balanced_order_cancels_out_and_its_effect_is_reported() {
     let simulation = simulation(true);
     let versus = judge(&simulation.facts(), &simulation.blocks());
-    let added = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    let added = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     let (low, high) = (microseconds(added.low_ns), microseconds(added.high_ns));
     assert!(low < 143.0 && 143.0 < high, "{low} {high}");
     // Each of three places adds 40 us: after less before is 2 * 4/3 * 40 on average.

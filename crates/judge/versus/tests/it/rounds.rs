@@ -18,7 +18,7 @@ fn rounds(adds_us: &[f64]) -> Vec<Versus> {
 }
 
 fn added(versus: &Versus) -> (f64, f64, f64) {
-    let found = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    let found = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     let [value, low, high] = [found.value_ns, found.low_ns, found.high_ns].map(microseconds);
     (value, low, high)
 }

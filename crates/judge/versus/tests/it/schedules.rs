@@ -20,7 +20,7 @@ fn by_turns_the_window_is_the_unit() {
         block.turns[2] = None;
     }
     let versus = judge(&by_turns.facts(), &blocks);
-    let added = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    let added = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     assert_eq!(added.batches, Some(12));
     let (low, high) = (microseconds(added.low_ns), microseconds(added.high_ns));
     assert!(low < 143.0 && 143.0 < high, "{low} {high}");
@@ -60,7 +60,7 @@ fn targets_that_disturb_each_other_are_named() {
     );
     // The windows are not part of the headline.
     assert_eq!(versus.blocks.recorded, 5_100);
-    let added = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    let added = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
     assert!((microseconds(added.value_ns) - 143.0).abs() < 3.0);
     let quiet = judge(&simulation().facts(), &with_windows(0));
     assert!(!quiet.disturbance[0].matters && quiet.warnings.is_empty(), "{quiet:?}");

@@ -46,7 +46,7 @@ fn missed(all: &[Versus], what: (Figure, Kind, &str), planted_us: f64) -> (usize
     let measured: Vec<_> = all
         .iter()
         .filter_map(|versus: &Versus| {
-            let found = versus.difference(("a", "direct"), figure, kind, quantile).unwrap();
+            let found = versus.difference("a", "direct", figure, kind, quantile).unwrap();
             found.measured().map(|(_, low, high)| (low / 1e3, high / 1e3))
         })
         .collect();
@@ -128,7 +128,7 @@ fn a_difference_that_is_plain_ends_the_run_after_twenty_seconds_and_some() {
     let blocks = simulation.blocks();
     let fixed = judge(&simulation.facts(), &blocks[..1_000]);
     let width = |versus: &Versus| {
-        let found = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+        let found = versus.difference("a", "direct", Figure::Ttft, Kind::Added, "p50").unwrap();
         let (_, low, high) = found.measured().unwrap();
         high - low
     };
