@@ -191,9 +191,8 @@ fn words_of(heading: &str) -> Option<Vec<String>> {
         return None;
     }
     let text = heading.to_lowercase().replace("p(", "p").replace("99_9", "99.9");
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '%' | '/' | '\u{d7}' | '-');
     let words: Vec<String> = text
-        .split(|c| !is_part(c))
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '%' | '/' | '\u{d7}' | '-')))
         .map(|word| word.trim_matches(['.', '-']).to_owned())
         .filter(|word| !word.is_empty())
         .collect();
@@ -206,9 +205,11 @@ fn unit_word(word: &str) -> Option<Unit> {
 }
 
 fn per_second(words: &[String]) -> bool {
-    let second = |word: &String| matches!(word.as_str(), "second" | "sec" | "s");
-    let requests = |word: &String| matches!(word.as_str(), "requests" | "req" | "reqs");
-    words.windows(3).any(|three| requests(&three[0]) && three[1] == "per" && second(&three[2]))
+    words.windows(3).any(|three| {
+        matches!(three[0].as_str(), "requests" | "req" | "reqs")
+            && three[1] == "per"
+            && matches!(three[2].as_str(), "second" | "sec" | "s")
+    })
 }
 
 /// A statistic's word: `p99`, `99th`, `avg`.
@@ -244,18 +245,20 @@ fn statistic(word: &str, words: usize) -> Option<Stat> {
 
 /// What is left of a heading without statistic, unit and words that say nothing.
 fn subject(words: &[String]) -> String {
-    let known = |word: &str| {
-        PLAIN.contains(&word)
-            || RATES.contains(&word)
-            || ERRORS.contains(&word)
-            || SUCCESSES.contains(&word)
-            || CLIENTS.contains(&word)
-            || SHARES.contains(&word)
-            || unit_word(word).is_some()
-            || statistic(word, words.len()).is_some()
-    };
-    let left: Vec<&str> = words.iter().map(String::as_str).filter(|word| !known(word)).collect();
-    left.join(" ")
+    let unknown = words.iter().map(String::as_str).filter(|word| !is_known(word, words.len()));
+    unknown.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the word says what is measured, in a heading of so many words.
+fn is_known(word: &str, words: usize) -> bool {
+    PLAIN.contains(&word)
+        || RATES.contains(&word)
+        || ERRORS.contains(&word)
+        || SUCCESSES.contains(&word)
+        || CLIENTS.contains(&word)
+        || SHARES.contains(&word)
+        || unit_word(word).is_some()
+        || statistic(word, words).is_some()
 }
 
 /// The column that compares two others.

@@ -142,8 +142,9 @@ fn trailing_bound(bound: Bound, rest: &str) -> (Bound, &str) {
 
 /// Digits with their separators; a separator at the end is none.
 fn split_digits(text: &str) -> Option<(&str, &str)> {
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '_' | '\'');
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '_' | '\'')))
+        .unwrap_or(text.len());
     let digits = text.get(..end)?.trim_end_matches(|c: char| !c.is_ascii_digit());
     let known = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.len() <= 24;
     known.then(|| (digits, text.get(digits.len()..).unwrap_or_default()))

@@ -60,9 +60,12 @@ impl Format {
     }
 }
 
+fn is_control(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
+}
+
 /// Without control characters, which would reach a terminal: no heading and no figure has them.
 fn plain(text: &str) -> Cow<'_, str> {
-    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if text.contains(is_control) {
         Cow::Owned(text.replace(is_control, "\u{fffd}"))
     } else {

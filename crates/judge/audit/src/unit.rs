@@ -66,8 +66,9 @@ pub(crate) fn named(name: &str) -> Option<Unit> {
 pub(crate) fn leading(text: &str) -> (Option<Unit>, &str) {
     let body = text.trim_start();
     let spaced = body.len() != text.len();
-    let is_part = |c: char| c.is_alphabetic() || matches!(c, '/' | '%' | '\u{b5}' | '\u{d7}');
-    let end = body.find(|c| !is_part(c)).unwrap_or(body.len());
+    let end = body
+        .find(|c: char| !(c.is_alphabetic() || matches!(c, '/' | '%' | '\u{b5}' | '\u{d7}')))
+        .unwrap_or(body.len());
     let Some(word) = body.get(..end) else { return (None, text) };
     // `30 m` or `5 x`: too little to be sure behind a space.
     let vague = spaced && matches!(word, "m" | "b" | "h" | "x" | "X" | "M");

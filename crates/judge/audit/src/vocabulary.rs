@@ -20,18 +20,18 @@ impl Mapping {
     /// # Errors
     /// [`AuditError::Map`] if the meaning is not known.
     pub fn parse(text: &str) -> Result<Self, AuditError> {
-        let wrong = || AuditError::Map(text.to_owned());
-        let (heading, meaning) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let heading = folded(heading);
-        if heading.is_empty() {
-            return Err(wrong());
-        }
+        Self::read(text).ok_or_else(|| AuditError::Map(text.to_owned()))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (heading, meaning) = text.rsplit_once('=')?;
+        let heading = Some(folded(heading)).filter(|heading| !heading.is_empty())?;
         if meaning.trim().is_empty() {
-            return Ok(Self { heading, meaning: None });
+            return Some(Self { heading, meaning: None });
         }
-        let meaning = heading::meaning(meaning).ok_or_else(wrong)?;
+        let meaning = heading::meaning(meaning)?;
         // The user knows what the column is.
-        Ok(Self { heading, meaning: Some(Meaning { sure: true, ..meaning }) })
+        Some(Self { heading, meaning: Some(Meaning { sure: true, ..meaning }) })
     }
 
     /// The heading, in small letters.

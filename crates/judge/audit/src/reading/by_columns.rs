@@ -71,12 +71,11 @@ fn record(
 
 /// The first cells that are no figures; else the first cell.
 fn label(row: &[String], meanings: &[Option<Meaning>], locale: Locale) -> String {
-    let is_word = |at: usize, cell: &String| {
-        meanings.get(at).is_none_or(Option::is_none)
+    let words = row.iter().enumerate().filter(|(at, cell)| {
+        meanings.get(*at).is_none_or(Option::is_none)
             && !cell.is_empty()
-            && (at == 0 || Number::parse(cell, locale).is_none())
-    };
-    let words = row.iter().enumerate().filter(|(at, cell)| is_word(*at, cell));
+            && (*at == 0 || Number::parse(cell, locale).is_none())
+    });
     let words: Vec<&str> = words.map(|(_, cell)| cell.as_str()).take(2).collect();
     if words.is_empty() { row.first().cloned().unwrap_or_default() } else { words.join(" ") }
 }
@@ -118,22 +117,21 @@ fn changes(grid: &Grid, records: &[Record], locale: Locale) -> Vec<Change> {
 
 /// The row without a change, or with the word.
 fn baseline(grid: &Grid, at: usize) -> Option<usize> {
-    let is_base = |(_, row): &(usize, Vec<String>)| {
+    let mut rows = grid.rows.iter().enumerate().filter(|(_, (_, row))| {
         let cell = row.get(at).map(|cell| cell.to_lowercase()).unwrap_or_default();
         matches!(
             cell.as_str(),
             "-" | "\u{2014}" | "\u{2013}" | "baseline" | "base" | "reference" | ""
         )
-    };
-    let mut rows = grid.rows.iter().enumerate().filter(|(_, row)| is_base(row));
+    });
     let (row, _) = rows.next()?;
     rows.next().is_none().then_some(row)
 }
 
 fn pairs(base: &Record, own: &Record) -> Vec<Vec<Number>> {
-    let same = |one: &Value, other: &Value| one.quantity == other.quantity && one.of == other.of;
     let matches = own.values.iter().filter_map(|value| {
-        let old = base.values.iter().find(|old| same(old, value))?;
+        let old =
+            base.values.iter().find(|old| old.quantity == value.quantity && old.of == value.of)?;
         Some(vec![old.number.clone(), value.number.clone()])
     });
     matches.collect()

@@ -67,14 +67,16 @@ pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
     let roles = roles(grid);
     let columns =
         grid.rows.iter().map(|(_, row)| row.len()).max().unwrap_or(0).max(grid.header.len());
-    let title = |at: usize| grid.header.get(at).cloned().unwrap_or_default();
     let mut records: Vec<Record> = (0..columns.min(200))
-        .map(|at| Record { label: title(at), line: grid.line, ..Record::default() })
+        .map(|at| {
+            let label = grid.header.get(at).cloned().unwrap_or_default();
+            Record { label, line: grid.line, ..Record::default() }
+        })
         .collect();
     let mut table = Table::default();
     for (line, row) in &grid.rows {
         let Some(heading) = row.first() else { continue };
-        change(grid, &roles, (*line, row), locale, &mut table);
+        change(grid, &roles, *line, row, locale, &mut table);
         let Some(meaning) = terms.meaning(heading) else {
             if !heading.is_empty() {
                 table.not_read.push(heading.clone());
@@ -90,12 +92,22 @@ pub(super) fn table(grid: &Grid, terms: Terms<'_>) -> Table {
             else {
                 continue;
             };
-            let place = Place { line: *line, cell: format!("{heading}, {}", title(at)) };
+            let title = grid.header.get(at).map_or("", String::as_str);
+            let place = Place { line: *line, cell: format!("{heading}, {title}") };
             let Some(figure) = value(&meaning, &number, place) else { continue };
             first.get_or_insert_with(|| figure.clone());
             record.values.push(figure);
         }
-        limits(grid, &roles, (*line, row), (&meaning, first, locale), &mut table);
+        let limits = Limits {
+            line: *line,
+            meaning: &meaning,
+            limit: cell_of(&roles, row, Role::Limit),
+            critical: cell_of(&roles, row, Role::Critical),
+            status: cell_of(&roles, row, Role::Status),
+            locale,
+        };
+        table.checks.extend(first.and_then(|result| limits.check(result)));
+        table.bands.extend(limits.band(heading));
     }
     table.records = records.into_iter().filter(|record| !record.values.is_empty()).collect();
     table
@@ -107,33 +119,37 @@ fn cell_of<'row>(roles: &[Role], row: &'row [String], wanted: Role) -> Option<&'
 }
 
 /// The limits of a row: a target with a status, or bands.
-fn limits(
-    grid: &Grid,
-    roles: &[Role],
-    (line, row): (usize, &[String]),
-    (meaning, result, locale): (&Meaning, Option<Value>, Locale),
-    table: &mut Table,
-) {
-    let limit = |role| {
-        let number = Number::parse(cell_of(roles, row, role)?, locale)?;
-        let place = Place { line, cell: String::new() };
-        value(meaning, &number, place).map(|value| value.number)
-    };
-    if let (Some(result), Some(limit)) = (result, limit(Role::Limit)) {
-        let status = cell_of(roles, row, Role::Status).cloned().unwrap_or_default();
-        table.checks.push(Check { result, limit, status });
+struct Limits<'a> {
+    line: usize,
+    meaning: &'a Meaning,
+    limit: Option<&'a String>,
+    critical: Option<&'a String>,
+    status: Option<&'a String>,
+    locale: Locale,
+}
+
+impl Limits<'_> {
+    fn check(&self, result: Value) -> Option<Check> {
+        let limit = self.number(self.limit?)?;
+        Some(Check { result, limit, status: self.status.cloned().unwrap_or_default() })
     }
-    let Some(critical) = limit(Role::Critical) else { return };
-    if matches!(critical.bound, Bound::Above | Bound::Below) {
-        let heading = row.first().cloned().unwrap_or_default();
-        table.bands.push(Band {
-            quantity: meaning.quantity,
-            of: meaning.of.clone(),
+
+    fn band(&self, name: &str) -> Option<Band> {
+        let critical = self.number(self.critical?)?;
+        matches!(critical.bound, Bound::Above | Bound::Below).then(|| Band {
+            quantity: self.meaning.quantity,
+            of: self.meaning.of.clone(),
             text: critical.text.clone(),
             critical,
-            name: heading,
-            line: grid.rows.iter().find(|(at, _)| *at == line).map_or(line, |(at, _)| *at),
-        });
+            name: name.to_owned(),
+            line: self.line,
+        })
+    }
+
+    fn number(&self, cell: &str) -> Option<Number> {
+        let number = Number::parse(cell, self.locale)?;
+        let place = Place { line: self.line, cell: String::new() };
+        value(self.meaning, &number, place).map(|value| value.number)
     }
 }
 
@@ -141,7 +157,8 @@ fn limits(
 fn change(
     grid: &Grid,
     roles: &[Role],
-    (line, row): (usize, &[String]),
+    line: usize,
+    row: &[String],
     locale: Locale,
     table: &mut Table,
 ) {
@@ -152,8 +169,8 @@ fn change(
         return;
     }
     let Some(number) = row.get(at).and_then(|cell| change_number(cell, locale)) else { return };
-    let is_value = |at: usize| at > 0 && roles.get(at) == Some(&Role::Value);
-    let values = row.iter().enumerate().filter(|(at, _)| is_value(*at));
+    let values =
+        row.iter().enumerate().filter(|(at, _)| *at > 0 && roles.get(*at) == Some(&Role::Value));
     let numbers: Vec<Number> = values
         .filter_map(|(at, cell)| number_of(grid, at, cell, locale))
         .map(|number| {

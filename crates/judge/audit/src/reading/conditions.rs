@@ -66,25 +66,15 @@ fn stated_value(condition: &Condition, line: &Line) -> Value {
 /// that touches the table comes first; with one that touches it on each side, nobody knows which is
 /// its own.
 fn beside<'doc>(grid: &Grid, lines: &'doc [Line]) -> Option<(&'doc Line, Vec<Condition>)> {
-    let stated = |line: &'doc Line| {
-        let found = read(&line.text);
-        (!found.is_empty()).then_some((line, found))
-    };
-    let first_of = |range: Range<usize>| {
-        lines
-            .iter()
-            .filter(|line: &&Line| line.section == grid.section && range.contains(&line.number))
-            .find_map(stated)
-    };
-    let above = first_of(grid.line.saturating_sub(1)..grid.line);
-    let below = first_of(grid.end..grid.end + 1);
+    let above = first_stated(grid, lines, grid.line.saturating_sub(1)..grid.line);
+    let below = first_stated(grid, lines, grid.end..grid.end + 1);
     match (above, below) {
         (Some(above), Some(below)) if above.1 != below.1 => return None,
         (Some(found), _) | (None, Some(found)) => return Some(found),
         (None, None) => {}
     }
-    let further = first_of(grid.line.saturating_sub(2)..grid.line)
-        .or_else(|| first_of(grid.end..grid.end + 3));
+    let further = first_stated(grid, lines, grid.line.saturating_sub(2)..grid.line)
+        .or_else(|| first_stated(grid, lines, grid.end..grid.end + 3));
     if further.is_some() {
         return further;
     }
@@ -95,6 +85,23 @@ fn beside<'doc>(grid: &Grid, lines: &'doc [Line]) -> Option<(&'doc Line, Vec<Con
     let mut found = section.filter_map(stated);
     let only = found.next()?;
     found.next().is_none().then_some(only)
+}
+
+/// The conditions that a line states, if any.
+fn stated(line: &Line) -> Option<(&Line, Vec<Condition>)> {
+    let found = read(&line.text);
+    (!found.is_empty()).then_some((line, found))
+}
+
+fn first_stated<'doc>(
+    grid: &Grid,
+    lines: &'doc [Line],
+    range: Range<usize>,
+) -> Option<(&'doc Line, Vec<Condition>)> {
+    lines
+        .iter()
+        .filter(|line| line.section == grid.section && range.contains(&line.number))
+        .find_map(stated)
 }
 
 /// The conditions of a command or a sentence.
@@ -148,11 +155,10 @@ fn sentence(words: &[&str]) -> Vec<Condition> {
     for (at, word) in words.iter().enumerate() {
         let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
         let Some(value) = number(plain).filter(|_| unit::named(plain).is_none()) else { continue };
-        let next = |by: usize| {
+        let [one, two] = [1, 2].map(|by| {
             let word = words.get(at + by).copied().unwrap_or_default().to_lowercase();
             word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
-        };
-        let (one, two) = (next(1), next(2));
+        });
         let noun =
             if matches!(one.as_str(), "concurrent" | "parallel" | "virtual") { two } else { one };
         let quantity = match noun.as_str() {
@@ -164,10 +170,10 @@ fn sentence(words: &[&str]) -> Vec<Condition> {
             found.push(Condition { quantity, value });
         }
     }
-    let twice = |condition: &Condition| {
-        found.iter().filter(|other| other.quantity == condition.quantity).count() > 1
-    };
-    found.iter().filter(|condition| !twice(condition)).cloned().collect()
+    let once = found.iter().filter(|condition| {
+        found.iter().filter(|other| other.quantity == condition.quantity).count() == 1
+    });
+    once.cloned().collect()
 }
 
 #[cfg(test)]

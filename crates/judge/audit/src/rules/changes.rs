@@ -32,15 +32,12 @@ pub(crate) fn explains(change: &Number, a: &Number, b: &Number) -> bool {
     let other = change.high.abs() * scale;
     let wanted = (one.min(other), one.max(other));
     let meets = |low: f64, high: f64| wanted.0 <= high + 1e-9 && wanted.1 >= low - 1e-9;
-    let size = |low: f64, high: f64| {
-        let (low, high) = (low - 1.0, high - 1.0);
-        if low <= 0.0 && high >= 0.0 {
-            (0.0, low.abs().max(high))
-        } else {
-            (low.abs().min(high.abs()), low.abs().max(high.abs()))
-        }
+    let (more_low, more_high) = (low - 1.0, high - 1.0);
+    let relative = if more_low <= 0.0 && more_high >= 0.0 {
+        (0.0, more_low.abs().max(more_high))
+    } else {
+        (more_low.abs().min(more_high.abs()), more_low.abs().max(more_high.abs()))
     };
-    let relative = size(low, high);
     let points = (b.value - a.value).abs();
     meets(low, high)
         || meets(relative.0, relative.1)

@@ -60,11 +60,11 @@ fn compare(record: &Record, of: &str, mean: &Value, findings: &mut Findings) {
     let ranked = record.quantiles(of);
     let others: Vec<&Value> = ranked.iter().map(|(_, value)| *value).collect();
     // Beyond min and max is the rule `order`.
-    let beyond = |value: &Value| {
+    let beyond = others.iter().any(|value| {
         value.number.low > mean.number.high
             && value.quantity == Quantity::Time(crate::heading::Stat::Min)
-    };
-    if mean.number.high < least && !others.iter().any(|value| beyond(value)) {
+    });
+    if mean.number.high < least && !beyond {
         let mut finding = at(mean, &others, Level::Impossible, "mean");
         let bound = show(least, mean.quantity);
         finding.because = format!("these percentiles alone make a mean of at least {bound}");

@@ -29,18 +29,18 @@ fn count(record: &Record, stated: &[(f64, f64, usize)]) -> Option<(f64, String)>
         let count = rate.number.high * time.number.high;
         return Some((count, format!("{} x {}", rate.number.text, time.number.text)));
     }
-    let same = |one: f64| (one - rate.number.value).abs() < 1e-9;
-    let (_, count, line) = stated.iter().find(|(rate, ..)| same(*rate))?;
+    let (_, count, line) =
+        stated.iter().find(|(known, ..)| (*known - rate.number.value).abs() < 1e-9)?;
     Some((*count, format!("{} samples (line {line})", digits(*count))))
 }
 
 fn few(record: &Record, count: f64, source: &str, findings: &mut Findings) {
-    let beyond = |stat: Stat| stat.share().map_or(f64::INFINITY, |share| count * (1.0 - share));
     let mut short: Vec<(&Value, f64)> = Vec::new();
     for value in &record.values {
         let Quantity::Time(stat @ Stat::Percentile(_)) = value.quantity else { continue };
-        if beyond(stat) < BEYOND - 1e-6 && value.number.is_plain() {
-            short.push((value, beyond(stat)));
+        let beyond = stat.share().map_or(f64::INFINITY, |share| count * (1.0 - share));
+        if beyond < BEYOND - 1e-6 && value.number.is_plain() {
+            short.push((value, beyond));
         }
     }
     let Some(((value, beyond), others)) = short.split_first() else { return };

@@ -8,8 +8,8 @@ use crate::record::{Record, Value};
 
 pub(super) fn check(reading: &Reading, findings: &mut Findings) {
     for record in records(reading) {
-        let share = |quantity| record.get(quantity, "").filter(|share| share.has_unit);
-        let (errors, successes) = (share(Quantity::ErrorShare), share(Quantity::SuccessShare));
+        let [errors, successes] = [Quantity::ErrorShare, Quantity::SuccessShare]
+            .map(|quantity| record.get(quantity, "").filter(|share| share.has_unit));
         for share in [errors, successes].into_iter().flatten() {
             beyond_one(share, findings);
             granularity(record, share, findings);
@@ -51,11 +51,14 @@ fn together(errors: &Value, successes: &Value, findings: &mut Findings) {
 
 /// What may be the whole: all requests, or those that the other column leaves out.
 fn wholes(record: &Record) -> Vec<f64> {
-    let count = |quantity| record.get(quantity, "").map(|value| &value.number);
-    let Some(requests) = count(Quantity::Requests) else { return Vec::new() };
+    let Some(requests) = record.get(Quantity::Requests, "") else { return Vec::new() };
+    let requests = &requests.number;
     let mut wholes = vec![requests.low, requests.high];
-    for others in [Quantity::Errors, Quantity::Successes].into_iter().filter_map(count) {
-        wholes.extend([requests.low + others.low, requests.high + others.high]);
+    for quantity in [Quantity::Errors, Quantity::Successes] {
+        if let Some(others) = record.get(quantity, "") {
+            let others = &others.number;
+            wholes.extend([requests.low + others.low, requests.high + others.high]);
+        }
     }
     wholes
 }
@@ -101,8 +104,8 @@ fn granularity(record: &Record, share: &Value, findings: &mut Findings) {
         requests.number.text,
         digits(part)
     );
-    let near = |count: f64| show(count / n, share.quantity);
-    finding.fix = format!("{} or {}", near(part.floor()), near(part.ceil()));
+    let [below, above] = [part.floor(), part.ceil()].map(|count| show(count / n, share.quantity));
+    finding.fix = format!("{below} or {above}");
     findings.add(finding);
 }
 

@@ -20,8 +20,9 @@ fn passed(check: &Check, findings: &mut Findings) {
     let status = check.status.to_lowercase();
     let passes = ["pass", "met", "\u{2705}", "\u{2713}", "ok", "yes"];
     let negated = ["not", "un", "fail", "miss", "nearly", "almost"];
-    let says = |words: &[&str]| words.iter().any(|word| status.contains(word));
-    if !says(&passes) || says(&negated) || !is_missed(check) {
+    let says_passed = passes.iter().any(|word| status.contains(word))
+        && !negated.iter().any(|word| status.contains(word));
+    if !says_passed || !is_missed(check) {
         return;
     }
     let mut finding = at(&check.result, &[], Level::Contradicted, "targets");
@@ -53,8 +54,7 @@ fn share_of_target(check: &Check, findings: &mut Findings) {
         return;
     }
     let actual = check.result.number.value / check.limit.value * 100.0;
-    let within = |slack: f64| share.low - slack <= actual && actual <= share.high + slack;
-    if !within(0.1) {
+    if !(share.low - 0.1 <= actual && actual <= share.high + 0.1) {
         let mut finding = at(&check.result, &[], Level::Contradicted, "targets");
         finding.says =
             format!("{}, target {}, {}", check.result.says(), check.limit.text, check.status);

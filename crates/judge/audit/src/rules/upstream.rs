@@ -25,19 +25,16 @@ pub(super) fn check(reading: &Reading, findings: &mut Findings) {
 }
 
 fn blames(table: &Table, record: &Record) -> Option<(f64, Finding)> {
-    let is_blame = |heading: &str| {
+    let (heading, name) = record.words.iter().find(|(heading, _)| {
         let heading = heading.to_lowercase();
-        heading.contains("bottleneck")
-            || heading.contains("limited by")
-            || heading.contains("bound by")
-    };
-    let (heading, name) = record.words.iter().find(|(heading, _)| is_blame(heading))?;
+        ["bottleneck", "limited by", "bound by"].iter().any(|words| heading.contains(words))
+    })?;
     let name = name.to_lowercase();
     let rate = record.only(Quantity::Rate)?;
     let direct = table.records.iter().find(|other| is_direct(&other.label, &name))?;
     let alone = direct.only(Quantity::Rate)?;
     let share = rate.number.high / alone.number.low.max(f64::MIN_POSITIVE);
-    (share < NEAR).then(|| (share, finding(record, rate, alone, (heading, &name))))
+    (share < NEAR).then(|| (share, finding(record, rate, alone, heading, &name)))
 }
 
 fn is_direct(label: &str, name: &str) -> bool {
@@ -47,7 +44,7 @@ fn is_direct(label: &str, name: &str) -> bool {
     known && label.contains(name) && ALONE.iter().any(|word| label.contains(word))
 }
 
-fn finding(record: &Record, rate: &Value, alone: &Value, (heading, name): (&str, &str)) -> Finding {
+fn finding(record: &Record, rate: &Value, alone: &Value, heading: &str, name: &str) -> Finding {
     let less = (1.0 - rate.number.value / alone.number.value.max(f64::MIN_POSITIVE)) * 100.0;
     Finding {
         level: Level::Contradicted,

@@ -67,6 +67,13 @@ fn percentile(value: &Value, parts: &[Record], is_total: bool, findings: &mut Fi
     }
 }
 
+/// The least and the greatest sum that the values may have.
+fn sum(values: &[&Value]) -> (f64, f64) {
+    values
+        .iter()
+        .fold((0.0, 0.0), |(low, high), value| (low + value.number.low, high + value.number.high))
+}
+
 fn count(value: &Value, table: &Table, parts: &[Record], findings: &mut Findings) {
     let Some(numbers) = same(value, parts) else { return };
     let without: Vec<Record> = parts
@@ -74,15 +81,13 @@ fn count(value: &Value, table: &Table, parts: &[Record], findings: &mut Findings
         .filter(|record: &&Record| !record.label.to_lowercase().contains("warm"))
         .cloned()
         .collect();
-    let sum = |values: &[&Value]| -> (f64, f64) {
-        values.iter().fold((0.0, 0.0), |(low, high), value| {
-            (low + value.number.low, high + value.number.high)
-        })
-    };
-    let meets = |(low, high): (f64, f64)| value.number.high >= low && value.number.low <= high;
     let (low, high) = sum(&numbers);
     let others = same(value, &without).map(|values| sum(&values));
-    if meets((low, high)) || others.is_some_and(meets) || table.tool.is_some() {
+    let meets = [Some((low, high)), others]
+        .into_iter()
+        .flatten()
+        .any(|(low, high)| value.number.high >= low && value.number.low <= high);
+    if meets || table.tool.is_some() {
         return;
     }
     let level = if value.number.high < low { Level::Contradicted } else { Level::CannotTell };

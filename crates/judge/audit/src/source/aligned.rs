@@ -116,10 +116,11 @@ fn place(cells: &[Cell], names: &[Cell], left: usize, group: &str) -> Option<Vec
         if group.is_empty() { label.text.clone() } else { format!("{group} / {}", label.text) };
     *row.first_mut()? = label;
     for cell in values {
-        let below = |name: &Cell| {
-            name.columns.end == cell.columns.end || name.columns.start == cell.columns.start
-        };
-        let mut columns = names.iter().enumerate().filter(|(_, name)| below(name));
+        let (start, end) = (cell.columns.start, cell.columns.end);
+        let mut columns = names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| name.columns.end == end || name.columns.start == start);
         let (column, _) = columns.next()?;
         if columns.next().is_some() {
             return None;

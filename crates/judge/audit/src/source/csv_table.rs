@@ -6,8 +6,10 @@ use crate::document::{Document, Grid, MOST_CELLS, MOST_ROWS};
 
 pub(super) fn read(text: &str) -> Document {
     let first = text.lines().next().unwrap_or_default();
-    let count = |wanted: u8| first.bytes().filter(|byte| *byte == wanted).count();
-    let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|byte| count(*byte)).unwrap_or(b',');
+    let delimiter = [b',', b';', b'\t']
+        .into_iter()
+        .max_by_key(|wanted| first.bytes().filter(|byte| byte == wanted).count())
+        .unwrap_or(b',');
     let mut reader = ReaderBuilder::new()
         .delimiter(delimiter)
         .has_headers(false)

@@ -119,9 +119,9 @@ impl State {
 
     /// Columns below cells that span several cannot be separated: the table is not read.
     fn cells_that_span(&mut self, tag: &StartTag<usize>, document: &mut Document) {
-        let spans =
-            |name: &&[u8]| tag.attributes.get(*name).is_some_and(|value| value.as_slice() != b"1");
-        let wide = [&b"colspan"[..], &b"rowspan"[..]].iter().any(spans);
+        let wide = [&b"colspan"[..], &b"rowspan"[..]].iter().any(|name: &&[u8]| {
+            tag.attributes.get(*name).is_some_and(|value| value.as_slice() != b"1")
+        });
         if let Some(table) = self.tables.last_mut().filter(|table| wide && !table.broken) {
             table.broken = true;
             document.not_read(table.line, "a table whose cells span rows or columns");

@@ -87,9 +87,11 @@ fn table_end(lines: &[&str], at: usize) -> usize {
 }
 
 fn table(lines: &[&str], at: usize, end: usize) -> Grid {
-    let row = |at: usize| cells(lines.get(at).copied().unwrap_or_default());
-    let rows = (at + 2..end).map(|at| (at + 1, row(at))).collect();
-    Grid { line: at + 1, header: row(at), rows, ..Grid::default() }
+    let header = cells(lines.get(at).copied().unwrap_or_default());
+    let rows = (at + 2..end)
+        .map(|at| (at + 1, cells(lines.get(at).copied().unwrap_or_default())))
+        .collect();
+    Grid { line: at + 1, header, rows, ..Grid::default() }
 }
 
 /// The cells of a row; `\|` is no border.

@@ -55,11 +55,10 @@ fn group(name: &str, group: &Value, document: &mut Document) {
 }
 
 fn row(label: &str, figures: &Value) -> Vec<String> {
-    let cell = |key: &str| match figures.get(key) {
+    let cells = STATISTICS.iter().map(|(key, _)| match figures.get(key) {
         Some(Value::Number(number)) => format!("{}", number.as_f64().unwrap_or(f64::NAN)),
         _ => String::new(),
-    };
-    let cells = STATISTICS.iter().map(|(key, _)| cell(key));
+    });
     std::iter::once(label.to_owned()).chain(cells).collect()
 }
 

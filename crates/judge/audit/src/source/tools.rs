@@ -153,9 +153,14 @@ fn k6(block: &[(usize, &str)], document: &mut Document) {
         let Some((name, values)) = text.split_once(':') else { continue };
         let name = name.trim().trim_start_matches(['{', ' ']).trim_end_matches(['.', ' ']);
         let words: Vec<&str> = values.split_whitespace().collect();
-        let value = |statistic: &&str| words.iter().find_map(|word| word.strip_prefix(*statistic));
         if words.iter().any(|word| word.starts_with("avg=")) {
-            let cells = STATISTICS.iter().map(|name| value(name).unwrap_or_default().to_owned());
+            let cells = STATISTICS.iter().map(|name| {
+                words
+                    .iter()
+                    .find_map(|word| word.strip_prefix(*name))
+                    .unwrap_or_default()
+                    .to_owned()
+            });
             rows.push((line, std::iter::once(name.to_owned()).chain(cells).collect()));
         }
         if let ("http_reqs", [count, rate]) = (name, words.as_slice()) {

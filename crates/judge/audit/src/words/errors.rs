@@ -32,11 +32,11 @@ pub(super) fn check(claim: &Claim<'_>, reading: &Reading, findings: &mut Finding
     let here = values(reading, Some(claim.line.section));
     let values = if here.is_empty() { values(reading, None) } else { here };
     let any = claim.has(&["all ", "any ", "every", "across", "throughout", "each "]);
-    let is_some = |value: &&Value| value.number.low > 0.0;
-    let contradicted = if any { values.iter().any(is_some) } else { values.iter().all(is_some) };
-    let Some(first) = values.iter().find(|value| is_some(value)).filter(|_| contradicted) else {
+    let with_errors: Vec<_> = values.iter().filter(|value| value.number.low > 0.0).collect();
+    if with_errors.len() < values.len() && !any {
         return;
-    };
+    }
+    let Some(first) = with_errors.first() else { return };
     let because = format!("{} ({}, line {})", first.says(), first.cell, first.line);
     findings.add(claim.finding("error words", because, "the number of errors"));
 }

@@ -119,12 +119,11 @@ fn pair<'doc>(claim: &Claim<'_>, reading: &'doc Reading) -> Option<(&'doc Record
 
 fn names(claim: &Claim<'_>, label: &str) -> bool {
     let label = label.trim().to_lowercase();
-    let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     label.chars().count() >= 2
         && claim.text.match_indices(&label).any(|(at, word)| {
             let before = claim.text.get(..at).and_then(|text| text.chars().next_back());
             let after = claim.text.get(at + word.len()..).and_then(|text| text.chars().next());
-            !is_part(before) && !is_part(after)
+            ![before, after].into_iter().flatten().any(char::is_alphanumeric)
         })
 }
 

@@ -48,13 +48,14 @@ pub(super) fn check(claim: &Claim<'_>, reading: &Reading, findings: &mut Finding
     }
 }
 
+fn is_without(record: &Record) -> bool {
+    let label = record.label.to_lowercase();
+    WITHOUT.iter().any(|word| label.contains(word))
+}
+
 /// A table of two rows, one of them without.
 fn pair(table: &Table) -> Option<(&Record, &Record)> {
     let [one, other] = table.records.as_slice() else { return None };
-    let is_without = |record: &Record| {
-        let label = record.label.to_lowercase();
-        WITHOUT.iter().any(|word| label.contains(word))
-    };
     match (is_without(one), is_without(other)) {
         (true, false) => Some((one, other)),
         (false, true) => Some((other, one)),
@@ -111,9 +112,12 @@ pub(super) fn cells(reading: &Reading, findings: &mut Findings) {
     }
 }
 
+fn stem(label: &str) -> String {
+    label.split('(').next().unwrap_or_default().trim().to_lowercase()
+}
+
 /// `gateway (200)` is the base of `gateway + auth`.
 fn base<'tab>(table: &'tab Table, record: &Record) -> Option<&'tab Record> {
-    let stem = |label: &str| label.split('(').next().unwrap_or_default().trim().to_lowercase();
     let own = stem(&record.label);
     let (base, _) = own.split_once('+')?;
     let mut found = table.records.iter().filter(|other| stem(&other.label) == base.trim());

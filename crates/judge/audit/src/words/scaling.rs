@@ -93,9 +93,9 @@ fn step(clients: f64, low: &Record, high: &Record) -> Option<Step> {
 
 /// Their words are the same: one endpoint, one product.
 fn alike(one: &Record, other: &Record) -> bool {
-    let words = |record: &Record| -> Vec<String> {
-        let cells = record.words.iter().filter(|(_, cell)| cell.chars().any(char::is_alphabetic));
-        cells.map(|(_, cell)| cell.clone()).collect()
-    };
-    words(one) == words(other)
+    let [one, other] = [one, other].map(|record| {
+        let cells = record.words.iter().map(|(_, cell)| cell);
+        cells.filter(|cell| cell.chars().any(char::is_alphabetic)).collect::<Vec<_>>()
+    });
+    one == other
 }
