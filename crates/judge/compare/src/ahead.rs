@@ -1,7 +1,7 @@
 //! What a comparison could see, before the new runs exist.
 
 use plimsoll_metrics::{Gate, Margin, Worse};
-use plimsoll_report::format::wrap;
+use plimsoll_report::format::{DASH, wrap};
 use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 use plimsoll_stats::moments::variance;
@@ -163,17 +163,16 @@ impl Ahead {
         for gate in &self.gates {
             let amount = |amount| format::amount(gate.margin, amount);
             let (Margin::Relative(margin) | Margin::Points(margin)) = gate.margin;
-            let dash = || "-".to_owned();
             let needed = match (gate.run_sd, gate.runs_needed) {
-                (None, _) => dash(),
+                (None, _) => DASH.to_owned(),
                 (Some(_), None) => "over 1,000".to_owned(),
                 (Some(_), Some(runs)) => runs.to_string(),
             };
             table.row([
                 gate.name.clone(),
                 gate_words::value(gate.unit, gate.mean),
-                gate.run_sd.map_or_else(dash, amount),
-                gate.detectable.map_or_else(dash, amount),
+                gate.run_sd.map_or_else(|| DASH.to_owned(), amount),
+                gate.detectable.map_or_else(|| DASH.to_owned(), amount),
                 amount(margin),
                 needed,
             ]);

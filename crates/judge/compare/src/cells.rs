@@ -64,12 +64,12 @@ pub(crate) fn compare(base: &[StoredRun], new: &[StoredRun]) -> Cells {
     for cell in first.summary.results.cells.iter().filter(|cell| !cell.warmup) {
         let place = place(&first.summary, cell);
         for (metric, quantile) in figures(first.summary.metadata.headline_time()) {
-            let logs = |runs: &[StoredRun]| {
+            let [base, new] = [base, new].map(|runs| {
                 runs.iter()
-                    .map(|run: &StoredRun| figure(&run.summary, (cell, place), metric, quantile))
+                    .map(|run| figure(&run.summary, cell, place, metric, quantile))
                     .collect::<Option<Vec<_>>>()
-            };
-            let change = logs(base).zip(logs(new)).and_then(|(b, n)| Change::between(&b, &n, None));
+            });
+            let change = base.zip(new).and_then(|(b, n)| Change::between(&b, &n, None));
             let Some(change) = change.map(at_least_by_rounding) else { continue };
             let interval = change.interval(0.95);
             let p = two_sided_p(change.estimate / change.standard_error, change.degrees_of_freedom);
@@ -107,7 +107,8 @@ fn listed(found: Vec<(Cell, f64)>) -> Cells {
 /// correspond by their place, because their names may differ.
 fn figure(
     run: &RunSummary,
-    (like, place_of_target): (&Group, Option<usize>),
+    like: &Group,
+    place_of_target: Option<usize>,
     metric: Option<Metric>,
     quantile: &Quantile,
 ) -> Option<f64> {

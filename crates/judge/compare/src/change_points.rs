@@ -2,6 +2,8 @@
 //! series may change, and a t-test decides whether it does, so that the answer does not depend on
 //! random permutations (Fleming and others, arXiv 2301.03034).
 
+use std::ops::Range;
+
 use plimsoll_stats::runs::Change;
 use plimsoll_stats::student_t::two_sided_p;
 
@@ -51,8 +53,9 @@ fn divide(values: &[f64], offset: usize, splits: &mut Vec<usize>) {
 /// Takes out, one after the other, what is no change any more between its neighbours.
 fn prune(values: &[f64], splits: &mut Vec<usize>) {
     loop {
-        let p = |at| test(values, splits, at).map_or(1.0, |found: Found| found.p);
-        let weakest = (0..splits.len()).map(|at| (p(at), at)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let tested =
+            (0..splits.len()).map(|at| (test(values, splits, at).map_or(1.0, |found| found.p), at));
+        let weakest = tested.max_by(|a, b| a.0.total_cmp(&b.0));
         match weakest {
             Some((p, at)) if p >= P => drop(splits.remove(at)),
             _ => return,
@@ -114,14 +117,15 @@ impl Distances {
     }
 
     /// The sum over all pairs of a value of `a..b` and one of `c..d`.
-    fn between(&self, (a, b): (usize, usize), (c, d): (usize, usize)) -> f64 {
-        let at = |i: usize, j: usize| self.sums[i * self.width + j];
-        at(b, d) - at(a, d) - at(b, c) + at(a, c)
+    fn between(&self, first: &Range<usize>, second: &Range<usize>) -> f64 {
+        let sum = |i: usize, j: usize| self.sums[i * self.width + j];
+        sum(first.end, second.end) - sum(first.start, second.end) - sum(first.end, second.start)
+            + sum(first.start, second.start)
     }
 
     /// `mn/(m+n)` times the energy distance of the values before `split` and from there to `end`.
     fn energy(&self, split: usize, end: usize) -> f64 {
-        let (left, right) = ((0, split), (split, end));
+        let (left, right) = (&(0..split), &(split..end));
         let (m, n) = (split as f64, (end - split) as f64);
         let across = 2.0 * self.between(left, right) / (m * n);
         // Each pair within a stretch is in the sum twice.

@@ -169,13 +169,13 @@ impl Comparison {
         struct Layout {
             schema: String,
         }
-        let unreadable = |error: serde_json::Error| CompareError::Comparison(error.to_string());
-        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let Layout { schema } = serde_json::from_slice(bytes)
+            .map_err(|error| CompareError::Comparison(error.to_string()))?;
         if schema != SCHEMA {
             let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
             return Err(CompareError::Comparison(why));
         }
-        serde_json::from_slice(bytes).map_err(unreadable)
+        serde_json::from_slice(bytes).map_err(|error| CompareError::Comparison(error.to_string()))
     }
 }
 
@@ -301,10 +301,9 @@ impl<'a> Found<'a> {
                     .to_owned(),
             );
         }
-        let debug = |run: &StoredRun| {
+        if self.new.iter().any(|run: &StoredRun| {
             run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
-        };
-        if self.new.iter().any(debug) {
+        }) {
             notes.push("debug builds: their times are not those of a release build".to_owned());
         }
         notes
@@ -328,16 +327,16 @@ pub(crate) fn spreads<'a>(
 }
 
 fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {
-    let any =
-        |wanted: fn(&Judgement) -> bool| gates.iter().any(|gate| wanted(&gate.judged.judgement));
+    let mut judgements = gates.iter().map(|gate| &gate.judged.judgement);
     if !obstacles.is_empty() {
         Verdict::Inconclusive
-    } else if any(|judgement| matches!(judgement, Judgement::Fail)) {
+    } else if judgements.clone().any(|judgement| matches!(judgement, Judgement::Fail)) {
         Verdict::Fail
-    } else if gates.is_empty() || any(|judgement| matches!(judgement, Judgement::Inconclusive(_))) {
-        Verdict::Inconclusive
-    } else {
+    } else if !gates.is_empty() && judgements.all(|judgement| matches!(judgement, Judgement::Pass))
+    {
         Verdict::Pass
+    } else {
+        Verdict::Inconclusive
     }
 }
 
@@ -389,10 +388,9 @@ fn alternating(base: &[StoredRun], new: &[StoredRun]) -> Option<bool> {
     if smaller == 0 || base.len() + new.len() == 2 {
         return None;
     }
-    let start = |run: &StoredRun| run.summary.metadata.run.started_unix_ns;
-    let old = base.iter().map(|run| (start(run), false));
-    let mut order: Vec<_> = old.chain(new.iter().map(|run| (start(run), true))).collect();
-    order.sort_unstable();
+    let old = base.iter().map(|run| (run, false));
+    let mut order: Vec<_> = old.chain(new.iter().map(|run| (run, true))).collect();
+    order.sort_by_key(|(run, is_new)| (run.summary.metadata.run.started_unix_ns, *is_new));
     let changes = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     Some(changes >= smaller)
 }

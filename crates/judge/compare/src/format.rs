@@ -35,20 +35,23 @@ pub(crate) fn change(kind: Margin, change: Option<f64>, interval: Option<(f64, f
         width if width < 20.0 => 1,
         _ => 0,
     };
-    let signed = |share: f64| {
-        let text = format!("{:+.decimals$}", share * 100.0);
-        // Rounded to nothing, a number has no sign.
-        if text.trim_start_matches(['+', '-']).trim_matches(['0', '.']).is_empty() {
-            text[1..].to_owned()
-        } else {
-            text
-        }
-    };
+    let change = signed_percent(change, decimals);
     match interval {
-        None => format!("{}{unit}", signed(change)),
+        None => format!("{change}{unit}"),
         Some((low, high)) => {
-            format!("{}{unit} [{}, {}]", signed(change), signed(low), signed(high))
+            let (low, high) = (signed_percent(low, decimals), signed_percent(high, decimals));
+            format!("{change}{unit} [{low}, {high}]")
         }
+    }
+}
+
+/// Rounded to nothing, a number has no sign.
+fn signed_percent(share: f64, decimals: usize) -> String {
+    let text = format!("{:+.decimals$}", share * 100.0);
+    if text.trim_start_matches(['+', '-']).trim_matches(['0', '.']).is_empty() {
+        text[1..].to_owned()
+    } else {
+        text
     }
 }
 

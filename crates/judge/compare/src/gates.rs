@@ -133,11 +133,10 @@ pub(crate) fn simple_result(
 /// The mean of runs: geometric where changes are ratios.
 pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
-    let plain = || values.iter().sum::<f64>() / count;
     let scaled = Repeated::scaled(margin, values);
     Some(match (margin, scaled) {
         (Margin::Relative(_), Some(logs)) => (logs.iter().sum::<f64>() / count).exp(),
-        _ => plain(),
+        _ => values.iter().sum::<f64>() / count,
     })
     .filter(|mean| mean.is_finite())
 }
@@ -151,13 +150,13 @@ struct Measured {
 
 impl Measured {
     fn of(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Result<Self, String> {
-        let side = |runs: &[StoredRun]| -> Result<Vec<_>, String> {
-            runs.iter().map(|run| measure(gate, run)).collect()
-        };
-        let trials = |runs: &[StoredRun]| {
-            runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>()
-        };
-        Ok(Self { base: side(base)?, new: side(new)?, trials: trials(base).zip(trials(new)) })
+        let [base_trials, new_trials] = [base, new]
+            .map(|runs| runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>());
+        Ok(Self {
+            base: base.iter().map(|run| measure(gate, run)).collect::<Result<_, _>>()?,
+            new: new.iter().map(|run| measure(gate, run)).collect::<Result<_, _>>()?,
+            trials: base_trials.zip(new_trials),
+        })
     }
 
     /// The values, each changed by `of`.
@@ -202,11 +201,10 @@ pub(crate) fn judge(
     spreads: &Spreads<'_>,
 ) -> Vec<GateResult> {
     let measured: Vec<_> = gates.iter().map(|gate| Measured::of(gate, base, new)).collect();
-    let known =
-        || gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
+    let known = gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
     let as_measured: Vec<_> =
-        known().map(|(gate, m)| m.repeated(gate, spreads, |figure| figure.value)).collect();
-    let without: Vec<_> = known()
+        known.clone().map(|(gate, m)| m.repeated(gate, spreads, |figure| figure.value)).collect();
+    let without: Vec<_> = known
         .map(|(gate, m)| m.repeated(gate, spreads, |figure| without_generator(gate, figure)))
         .collect();
     let mut judged = as_measured.iter().zip(repeats(&as_measured)).zip(repeats(&without));
@@ -238,17 +236,20 @@ fn differs(one: &Judgement, other: &Judgement) -> bool {
     std::mem::discriminant(one) != std::mem::discriminant(other)
 }
 
+/// The logarithms of a figure and of the ends of its interval: low, value, high.
+fn logarithms(gate: &Gate, run: &StoredRun) -> Option<[f64; 3]> {
+    let value = gate.measure(&run.summary).ok()?.value;
+    let (low, high) = gate.interval(&run.summary)?;
+    (low > 0.0).then(|| [low.ln(), value.ln(), high.ln()])
+}
+
 /// The change between two single runs with an interval from those within the runs: each end moves
 /// by the square root of the sum of squares of the two distances (Zou and Donner, 2008), on the
 /// logarithmic scale.
 fn within_run(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Option<WithinRun> {
     let ([base], [new]) = (base, new) else { return None };
-    let logs = |run: &StoredRun| {
-        let value = gate.measure(&run.summary).ok()?.value;
-        let (low, high) = gate.interval(&run.summary)?;
-        (low > 0.0).then(|| [low.ln(), value.ln(), high.ln()])
-    };
-    let ([base_low, base, base_high], [new_low, new, new_high]) = (logs(base)?, logs(new)?);
+    let [base_low, base, base_high] = logarithms(gate, base)?;
+    let [new_low, new, new_high] = logarithms(gate, new)?;
     let change = new - base;
     let below = (new - new_low).hypot(base_high - base);
     let above = (new_high - new).hypot(base - base_low);

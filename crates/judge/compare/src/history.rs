@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_metrics::{Gate, Margin, Metric};
@@ -61,22 +61,25 @@ impl History {
     /// # Errors
     /// [`CompareError::History`] if the file cannot be read, or has another line.
     pub fn read(path: &Path) -> Result<Self, CompareError> {
-        let fail = |why: String| CompareError::History { path: path.to_owned(), why };
+        Self::read_lines(path).map_err(|why| CompareError::History { path: path.to_owned(), why })
+    }
+
+    fn read_lines(path: &Path) -> Result<Self, String> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(fail(error.to_string())),
+            Err(error) => return Err(error.to_string()),
         };
         let mut lines = Vec::new();
         for (index, text) in text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
             let number = index + 1;
             let line: Line = serde_json::from_str(text)
-                .map_err(|error| fail(format!("line {number} is no line of a history: {error}")))?;
+                .map_err(|error| format!("line {number} is no line of a history: {error}"))?;
             if line.schema != SCHEMA {
-                return Err(fail(format!(
+                return Err(format!(
                     "line {number} is of layout `{}`, and this version reads `{SCHEMA}`",
                     line.schema
-                )));
+                ));
             }
             lines.push(line);
         }
@@ -88,10 +91,9 @@ impl History {
     /// # Errors
     /// [`CompareError::History`] if the file cannot be written.
     pub fn record(&mut self, runs: &[StoredRun], gates: &[Gate]) -> Result<usize, CompareError> {
-        let known = |run: &StoredRun| self.lines.iter().find(|line| line.run == run.id());
-        let group = runs.iter().find_map(known).map(|line| line.group.clone());
+        let group = runs.iter().find_map(|run| self.line_of(run)).map(|line| line.group.clone());
         let Some(group) = group.or_else(|| Some(runs.first()?.id())) else { return Ok(0) };
-        let new: Vec<_> = runs.iter().filter(|run| known(run).is_none()).collect();
+        let new: Vec<_> = runs.iter().filter(|run| self.line_of(run).is_none()).collect();
         let new: Vec<_> = new.into_iter().map(|run| line(run, &group, gates)).collect();
         self.append(&new)?;
         let count = new.len();
@@ -99,15 +101,16 @@ impl History {
         Ok(count)
     }
 
+    fn line_of(&self, run: &StoredRun) -> Option<&Line> {
+        self.lines.iter().find(|line| line.run == run.id())
+    }
+
     /// Whole lines in one write: a reader never sees half of one that was written in time.
     fn append(&self, lines: &[Line]) -> Result<(), CompareError> {
-        let fail = |why: String| CompareError::History { path: self.path.clone(), why };
-        let text = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-        let text = text.map_err(|error| fail(error.to_string()))?;
-        let text: String = text.into_iter().map(|line| line + "\n").collect();
-        let file = fs::OpenOptions::new().create(true).append(true).open(&self.path);
-        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| fail(error.to_string()))
+        append_to(&self.path, lines).map_err(|error| CompareError::History {
+            path: self.path.clone(),
+            why: error.to_string(),
+        })
     }
 
     /// Runs with this fingerprint.
@@ -135,16 +138,17 @@ impl History {
     pub(crate) fn changes(&self, fingerprint: &str, gate: &Gate) -> Vec<Change> {
         let mut lines: Vec<_> = self.of(fingerprint).collect();
         // Runs of two groups may alternate: a group comes where its first run came.
-        let start = |group: &str| {
-            let starts = self.lines.iter().filter(|line| line.group == group);
-            starts.map(|line| line.started_unix_ns).min()
-        };
-        lines.sort_by_cached_key(|line| (start(&line.group), line.started_unix_ns));
-        let value = |line: &&Line| {
-            let value = line.figures.get(gate.name())?;
-            Repeated::scaled(gate.margin(), &[*value])?.first().copied()
-        };
-        let known: Vec<_> = lines.iter().filter_map(|line| Some((*line, value(line)?))).collect();
+        lines.sort_by_cached_key(|line| {
+            let group = self.lines.iter().filter(|other| other.group == line.group);
+            (group.map(|line| line.started_unix_ns).min(), line.started_unix_ns)
+        });
+        let known: Vec<_> = lines
+            .iter()
+            .filter_map(|line| {
+                let value = line.figures.get(gate.name())?;
+                Some((*line, *Repeated::scaled(gate.margin(), &[*value])?.first()?))
+            })
+            .collect();
         if known.len() < FEWEST_RUNS {
             return Vec::new();
         }
@@ -166,6 +170,15 @@ impl History {
             })
             .collect()
     }
+}
+
+fn append_to(path: &Path, lines: &[Line]) -> io::Result<()> {
+    let mut text = String::new();
+    for line in lines {
+        text += &serde_json::to_string(line)?;
+        text.push('\n');
+    }
+    fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
 fn line(run: &StoredRun, group: &str, gates: &[Gate]) -> Line {

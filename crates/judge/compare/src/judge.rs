@@ -105,7 +105,7 @@ impl Repeated {
         let new = Self::scaled(self.margin, &self.new)?;
         let change = Change::between(&base, &new, self.history)?;
         Some(match (self.margin, self.trials) {
-            (Margin::Points(_), Some(trials)) => self.at_least_by_chance(change, trials),
+            (Margin::Points(_), Some((base, new))) => self.at_least_by_chance(change, base, new),
             (Margin::Points(_), None) => change,
             (Margin::Relative(_), _) => at_least_by_rounding(change),
         })
@@ -113,9 +113,8 @@ impl Repeated {
 
     /// The change with at least the error that chance alone gives to shares of so many requests:
     /// binomial, with one request more of each kind, so that no errors at all are not certainty.
-    fn at_least_by_chance(&self, change: Change, (base, new): (u64, u64)) -> Change {
+    fn at_least_by_chance(&self, change: Change, base: u64, new: u64) -> Change {
         let (base_trials, new_trials) = (base as f64, new as f64);
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let hits = mean(&self.base) * base_trials + mean(&self.new) * new_trials;
         let share = (hits + 1.0) / (base_trials + new_trials + 2.0);
         let variance = share * (1.0 - share);
@@ -135,11 +134,9 @@ impl Repeated {
 
     /// The plain change of the means (geometric where it is a ratio).
     fn plain_change(&self) -> Option<f64> {
-        let mean = |values: &[f64]| {
-            let scaled = Self::scaled(self.margin, values).filter(|scaled| !scaled.is_empty())?;
-            Some(scaled.iter().sum::<f64>() / scaled.len() as f64)
-        };
-        Some(self.shown(mean(&self.new)? - mean(&self.base)?))
+        let [base, new] = [&self.base, &self.new]
+            .map(|values| Self::scaled(self.margin, values).filter(|scaled| !scaled.is_empty()));
+        Some(self.shown(mean(&new?) - mean(&base?)))
     }
 
     /// A difference on the scale of the statistics as a reader sees it.
@@ -211,17 +208,17 @@ impl Repeated {
     fn why(&self, change: &Change, p_holm: f64) -> String {
         let worse = self.direction().more(change.estimate);
         let (margin, amount) = (self.scaled_margin(), self.shown_amount(worse));
-        let shown = |amount| format::amount(self.margin, amount);
         let needed = change.runs_needed(margin).map_or_else(
             || "more than 1,000 runs on each side would be needed".to_owned(),
             |runs| format!("needs {runs} runs on each side"),
         );
         if worse > margin {
-            return format!("worse by {}, but not proven (p {p_holm:.2})", shown(amount));
+            let amount = format::amount(self.margin, amount);
+            return format!("worse by {amount}, but not proven (p {p_holm:.2})");
         }
         let interval = change.interval(LEVEL);
         let most = self.direction().more(interval.low).max(self.direction().more(interval.high));
-        let most = shown(self.shown_amount(most));
+        let most = format::amount(self.margin, self.shown_amount(most));
         format!("may be worse by up to {most}; {needed}")
     }
 }
@@ -252,12 +249,19 @@ impl Judged {
 /// Judges figures together: the p values are adjusted for their number (Holm).
 pub fn judge(figures: &[Repeated]) -> Vec<Judged> {
     let changes: Vec<_> = figures.iter().map(Repeated::change).collect();
-    let p = |(figure, change): (&Repeated, &Option<Change>)| {
-        change.as_ref().map_or(f64::NAN, |change| change.p_worse(figure.direction()))
-    };
-    let p: Vec<_> = figures.iter().zip(&changes).map(p).collect();
+    let p: Vec<_> = figures
+        .iter()
+        .zip(&changes)
+        .map(|(figure, change)| {
+            change.as_ref().map_or(f64::NAN, |change| change.p_worse(figure.direction()))
+        })
+        .collect();
     let together = figures.iter().zip(&changes).zip(holm(&p));
     together.map(|((figure, change), p_holm)| figure.judged(change.as_ref(), p_holm)).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The change of logarithms with at least the error that the rounding of histograms gives: their

@@ -16,16 +16,6 @@ impl Comparison {
     /// # Errors
     /// [`CompareError::Write`], which a comparison built by this crate does not cause.
     pub fn junit(&self, inconclusive_passes: bool) -> Result<String, CompareError> {
-        let open = |why: &str| {
-            if inconclusive_passes {
-                let mut skipped = TestCaseStatus::skipped();
-                skipped.set_message(clean(why));
-                return skipped;
-            }
-            let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
-            error.set_type("inconclusive").set_message(clean(why));
-            error
-        };
         let comparable = if self.obstacles.is_empty() {
             TestCaseStatus::success()
         } else {
@@ -43,7 +33,16 @@ impl Comparison {
                     failure.set_type("worse").set_message(clean(&message(gate)));
                     failure
                 }
-                Judgement::Inconclusive(_) => open(&message(gate)),
+                Judgement::Inconclusive(_) if inconclusive_passes => {
+                    let mut skipped = TestCaseStatus::skipped();
+                    skipped.set_message(clean(&message(gate)));
+                    skipped
+                }
+                Judgement::Inconclusive(_) => {
+                    let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
+                    error.set_type("inconclusive").set_message(clean(&message(gate)));
+                    error
+                }
             };
             suite.add_test_case(case(&gate.name, status));
         }

@@ -1,5 +1,7 @@
 //! The fingerprint of a run: what must be equal for two runs to be comparable.
 
+use std::collections::BTreeSet;
+
 use plimsoll_metrics::Environment;
 use plimsoll_report::format::{DASH, bytes};
 use schemars::JsonSchema;
@@ -101,8 +103,10 @@ impl Difference {
 /// # Errors
 /// [`CompareError::UnknownDifference`].
 pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
-    let known = |name: &str| name == PLAN || ITEMS.iter().any(|item| item.name == name);
-    match allowed.iter().find(|name| !known(name)) {
+    let unknown = allowed
+        .iter()
+        .find(|name| *name != PLAN && ITEMS.iter().all(|item| item.name != name.as_str()));
+    match unknown {
         Some(name) => Err(CompareError::UnknownDifference { name: name.clone(), known: names() }),
         None => Ok(()),
     }
@@ -116,15 +120,15 @@ fn names() -> String {
 
 /// Everything in which the runs differ, the plan first.
 pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Difference> {
-    let is_allowed = |name: &str| allowed.iter().any(|allowed| allowed == name);
-    let mut found = of_plans(runs, is_allowed(PLAN));
+    let allowed: BTreeSet<&str> = allowed.iter().map(String::as_str).collect();
+    let mut found = of_plans(runs, allowed.contains(PLAN));
     found.extend(ITEMS.iter().filter_map(|item: &Item| {
         let values = runs.iter().map(|run| item.value(run));
         Some(Difference {
             name: item.name.to_owned(),
             key: None,
             values: distinct(values).filter(|values| values.len() > 1)?,
-            allowed: is_allowed(item.name),
+            allowed: allowed.contains(item.name),
         })
     }));
     found
@@ -148,24 +152,24 @@ pub fn of_machines(old: &Environment, new: &Environment) -> Vec<Difference> {
 }
 
 fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
-    let difference = |key: Option<String>, values: Option<Vec<String>>| Difference {
-        name: PLAN.to_owned(),
-        key,
-        values: values.unwrap_or_default(),
-        allowed,
-    };
+    let name = PLAN.to_owned();
     let plans: Option<Vec<_>> = runs.iter().map(|run| run.plan.as_ref()).collect();
     if let Some(plans) = plans {
         let found = plan::differences(&plans).into_iter();
         return found
-            .map(|(key, values)| difference(Some(key), distinct(values.into_iter())))
+            .map(|(key, values)| {
+                let values = distinct(values.into_iter()).unwrap_or_default();
+                Difference { name: name.clone(), key: Some(key), values, allowed }
+            })
             .collect();
     }
     // Without the plans themselves, their hashes tell that they differ, but not where.
     let hashes =
         distinct(runs.iter().map(|run| run.plan_hash().unwrap_or_else(|| DASH.to_owned())));
-    let differ = hashes.as_ref().is_some_and(|hashes| hashes.len() > 1);
-    if differ { vec![difference(None, hashes)] } else { Vec::new() }
+    match hashes {
+        Some(values) if values.len() > 1 => vec![Difference { name, key: None, values, allowed }],
+        _ => Vec::new(),
+    }
 }
 
 /// The fingerprint of a run's machine, instrument and plan, of 16 hexadecimal digits.

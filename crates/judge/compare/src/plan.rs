@@ -65,9 +65,8 @@ fn with_names_of_files(key: &str, value: &Value) -> Value {
             path.rsplit('/').next().unwrap_or_default().into()
         }
         Value::Object(members) => {
-            let member =
-                |(key, value): (&String, &Value)| (key.clone(), with_names_of_files(key, value));
-            Value::Object(members.iter().map(member).collect())
+            let members = members.iter();
+            members.map(|(key, value)| (key.clone(), with_names_of_files(key, value))).collect()
         }
         Value::Array(items) => {
             Value::Array(items.iter().map(|item| with_names_of_files("", item)).collect())
@@ -102,30 +101,37 @@ pub(crate) fn differences(plans: &[&Value]) -> Vec<(String, Vec<String>)> {
     found
 }
 
+fn join_keys(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
 fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec<String>)>) {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return;
     }
-    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     if values.iter().all(|value| value.is_some_and(Value::is_object)) {
-        let objects = || values.iter().flatten().filter_map(|value| value.as_object());
-        let mut keys: Vec<_> = objects().flat_map(Map::keys).collect();
+        let mut keys: Vec<_> = values
+            .iter()
+            .flatten()
+            .filter_map(|value| value.as_object())
+            .flat_map(Map::keys)
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
             let members: Vec<_> =
                 values.iter().map(|value| value.and_then(|value| value.get(key))).collect();
-            collect(below(key), &members, found);
+            collect(join_keys(&path, key), &members, found);
         }
         return;
     }
-    let lengths = || values.iter().map(|value| value.and_then(Value::as_array).map(Vec::len));
-    let length = lengths().next().flatten();
-    if let Some(length) = length.filter(|_| lengths().all(|other| other == length)) {
+    let mut lengths = values.iter().map(|value| value.and_then(Value::as_array).map(Vec::len));
+    let length = lengths.next().flatten();
+    if let Some(length) = length.filter(|_| lengths.all(|other| other == length)) {
         for index in 0..length {
             let items: Vec<_> =
                 values.iter().map(|value| value.and_then(|value| value.get(index))).collect();
-            collect(below(&(index + 1).to_string()), &items, found);
+            collect(join_keys(&path, &(index + 1).to_string()), &items, found);
         }
         return;
     }

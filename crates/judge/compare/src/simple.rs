@@ -18,17 +18,18 @@ pub(crate) fn gates(runs: &[StoredRun]) -> Result<Vec<Gate>, MetricsError> {
     let mut gates = Vec::new();
     for stage in stages {
         let name = stage.stage.as_deref().unwrap_or_default();
-        let mut gate = |figure: &str, margin| {
-            gates.push(Gate::parse(&format!("{figure}{{stage:{name}}}"), margin)?);
-            Ok::<_, MetricsError>(())
-        };
-        gate("throughput", "10%")?;
-        gate(&format!("{time}.p50"), "10%")?;
-        gate(&format!("{time}.p99"), "10%")?;
+        let mut figures = vec![
+            ("throughput".to_owned(), "10%"),
+            (format!("{time}.p50"), "10%"),
+            (format!("{time}.p99"), "10%"),
+        ];
         if stage.distribution(Metric::Ttft).is_some() {
-            gate("ttft.p99", "10%")?;
+            figures.push(("ttft.p99".to_owned(), "10%"));
         }
-        gate("error_rate", "0.1pp")?;
+        figures.push(("error_rate".to_owned(), "0.1pp"));
+        for (figure, margin) in figures {
+            gates.push(Gate::parse(&format!("{figure}{{stage:{name}}}"), margin)?);
+        }
     }
     Ok(gates)
 }

@@ -143,13 +143,11 @@ impl Comparison {
 
     /// The verdict in a sentence.
     pub fn verdict_sentence(&self) -> String {
-        let count = |wanted: fn(&Judgement) -> bool| {
-            self.gates.iter().filter(|gate| wanted(&gate.judged.judgement)).count()
-        };
+        let judgements = self.gates.iter().map(|gate| &gate.judged.judgement);
         let all = self.gates.len();
         let gates = if all == 1 { "gate" } else { "gates" };
-        let failed = count(|judgement| matches!(judgement, Judgement::Fail));
-        let open = count(|judgement| matches!(judgement, Judgement::Inconclusive(_)));
+        let failed = judgements.clone().filter(|found| matches!(found, Judgement::Fail)).count();
+        let open = judgements.filter(|found| matches!(found, Judgement::Inconclusive(_))).count();
         let word = self.verdict.word();
         match self.verdict {
             _ if !self.obstacles.is_empty() => {

@@ -21,12 +21,12 @@ impl Times {
     /// Those of runs that may be compared; `None` if no run has any.
     pub(crate) fn of(base: &[StoredRun], new: &[StoredRun]) -> Option<Self> {
         let metric: Metric = base.first()?.summary.metadata.headline_time();
-        let side = |runs: &[StoredRun]| {
+        let [base, new] = [base, new].map(|runs| {
             runs.iter()
-                .map(|run: &StoredRun| run.summary.results.total.distribution(metric).cloned())
+                .map(|run| run.summary.results.total.distribution(metric).cloned())
                 .collect::<Vec<_>>()
-        };
-        let times = Self { metric: metric.key().to_owned(), base: side(base), new: side(new) };
+        });
+        let times = Self { metric: metric.key().to_owned(), base, new };
         let any = times.base.iter().chain(&times.new).any(Option::is_some);
         any.then_some(times)
     }
