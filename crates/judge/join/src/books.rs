@@ -184,19 +184,21 @@ fn note(all: &mut Vec<Disagreement>, found: Found, id: impl FnOnce() -> String) 
 fn differences(request: &Request, log_of: LogOf) -> Vec<Found> {
     let (log, mut all) = (&request.log, Vec::new());
     let status = (request.status > 0).then_some(u32::from(request.status));
-    let tokens = |count: Count| count.get().filter(|_| request.completed);
+    let [input, output] =
+        [request.prompt, request.completion].map(|count| count.get().filter(|_| request.completed));
     for (field, run, log) in [
         ("status", status, log.status),
-        ("input tokens", tokens(request.prompt), log.prompt),
-        ("output tokens", tokens(request.completion), log.completion),
+        ("input tokens", input, log.prompt),
+        ("output tokens", output, log.completion),
     ] {
         if let Some((run, log)) = run.zip(log.get()).filter(|(run, log)| run != log) {
             all.push(found(field, &run, &log));
         }
     }
     if let Some(log) = log.stream.filter(|log| *log != request.stream) {
-        let word = |stream| if stream { "a stream" } else { "no stream" };
-        all.push(found("stream", &word(request.stream), &word(log)));
+        let [run, log] =
+            [request.stream, log].map(|stream| if stream { "a stream" } else { "no stream" });
+        all.push(found("stream", &run, &log));
     }
     let decision = log.decision.filter(|_| log_of == LogOf::Gateway);
     if let Some((run, log)) = request.decision.zip(decision).filter(|(run, log)| run != log) {

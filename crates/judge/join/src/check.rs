@@ -73,8 +73,6 @@ pub(crate) fn matches(
     let times = joiner.span.map_or_else(String::new, |(first, last)| {
         let outside = first > span.1.saturating_add(3_600_000_000_000)
             || last < span.0.saturating_sub(3_600_000_000_000);
-        let utc =
-            |nanos: i64| plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default());
         let which = if outside {
             "it is a log of another run, or its clock is hours away: it is"
         } else {
@@ -176,7 +174,7 @@ pub(crate) fn clock(joiner: &Joiner<'_, '_>, span: (i64, i64)) -> Result<ClockBo
     };
     // A time of arrival that is computed from two others has the steps of both.
     let computed = joiner.map.entry(Field::At).is_none();
-    let mut clocks = Clocks::new(span, if computed { step * 2 } else { step });
+    let mut clocks = Clocks::new(span.0, span.1, if computed { step * 2 } else { step });
     for request in &joiner.run.requests {
         if let Some(at) = request.log_at.get()
             && request.fate != Fate::NeverSent
@@ -203,6 +201,10 @@ pub(crate) fn clock_is_near(bounds: &ClockBounds) -> Result<(), JoinError> {
     )))
 }
 
+fn utc(nanos: i64) -> String {
+    plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default())
+}
+
 /// Times of arrival that are nowhere near the run, in whatever order, are no times of arrival.
 pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
     let Some((nearest, at, sent)) = run
@@ -219,7 +221,6 @@ pub(crate) fn dates_are_near(run: &Run) -> Result<(), JoinError> {
     if nearest as f64 / 1e6 < APART {
         return Ok(());
     }
-    let utc = |nanos: i64| plimsoll_report::format::utc(u64::try_from(nanos).unwrap_or_default());
     Err(JoinError::Usage(format!(
         "the log's times have another unit or zone: a request that was sent at {} arrived at {}. \
          Correct `at` or `ended` in --map, or leave it out with --map at=",

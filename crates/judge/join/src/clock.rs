@@ -53,7 +53,7 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// For requests sent between two times, and a log whose times have this step.
-    pub(crate) fn new((start, end): (i64, i64), step: i64) -> Self {
+    pub(crate) fn new(start: i64, end: i64, step: i64) -> Self {
         let length = end.saturating_sub(start).max(1);
         Self { start, length, step, upper: vec![None; PARTS], lower: vec![None; PARTS] }
     }
@@ -89,9 +89,6 @@ impl Clocks {
         let lower: Vec<Bound> = self.lower.iter().flatten().copied().collect();
         let (low, high) = slopes(&lower, &upper)?;
         let middle = self.length as f64 / 2.0;
-        let at_most = |slope: f64| {
-            upper.iter().map(|(t, c)| c + slope * (middle - t)).fold(f64::INFINITY, f64::min)
-        };
         Some(ClockBounds {
             offset_low_ms: least(low, high, |slope: f64| {
                 lower
@@ -99,7 +96,10 @@ impl Clocks {
                     .map(|(t, c)| c + slope * (middle - t))
                     .fold(f64::NEG_INFINITY, f64::max)
             }) / 1e6,
-            offset_high_ms: -least(low, high, |slope| -at_most(slope)) / 1e6,
+            offset_high_ms: -least(low, high, |slope: f64| {
+                let most = upper.iter().map(|(t, c)| c + slope * (middle - t));
+                -most.fold(f64::INFINITY, f64::min)
+            }) / 1e6,
             drift_low_ppm: low * 1e6,
             drift_high_ppm: high * 1e6,
             step_ms: self.step as f64 / 1e6,
@@ -151,7 +151,7 @@ mod tests {
     /// which take 50 to 900 us each.
     fn clocks(offset: f64, drift: f64, step: i64) -> Clocks {
         let start = 1_795_000_000_000_000_000_i64;
-        let mut clocks = Clocks::new((start, start + 100_000_000_000), step);
+        let mut clocks = Clocks::new(start, start + 100_000_000_000, step);
         for n in 0..100_000_i64 {
             let (sent, there) = (start + n * 1_000_000, 50_000 + n * 7_919 % 850_000);
             let back = 50_000 + n * 104_729 % 850_000;

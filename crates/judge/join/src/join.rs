@@ -59,7 +59,7 @@ pub fn join(
     let mut run = Run::read(folder, &options.run, &mut Progress::new(tell))?;
     let (span, log) = (run.span(), source.name());
     let mut joiner = Joiner::new(&mut run, &map, Progress::new(tell));
-    source.read(&map, &columns, &Window::around(span), &mut joiner)?;
+    source.read(&map, &columns, &Window::around(span.0, span.1), &mut joiner)?;
     joiner.close();
     check::rows(&joiner, source)?;
     check::matches(&joiner, span, &log)?;
@@ -142,14 +142,13 @@ fn verdict(joiner: &Joiner<'_, '_>, allow_lost: f64) -> Verdict {
 fn uncovered(run: &Run, books: &Books) -> Option<String> {
     let matched = run.requests.iter().filter(|request| request.rows > 0).map(|r| r.sent);
     let (first, last) = (matched.clone().min()?, matched.max()?);
-    let beyond = |request: &Request| request.sent < first || request.sent > last;
     let count = run
         .requests
         .iter()
         .filter(|request: &&Request| {
             request.rows == 0 && request.fate == Fate::Answered && !request.kept && request.named
         })
-        .filter(|request| beyond(request))
+        .filter(|request| request.sent < first || request.sent > last)
         .count() as u64;
     let many =
         count >= AT_THE_ENDS && count as f64 > (books.matched + books.lost) as f64 * UNCOVERED;

@@ -13,9 +13,10 @@ const BUFFER: usize = 256 << 10;
 
 /// A file, decompressed if it begins like a gzip file, whatever its name.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, JoinError> {
-    let failed = |error: io::Error| unreadable(path, 0, &error);
-    let mut file = BufReader::with_capacity(BUFFER, File::open(path).map_err(failed)?);
-    let is_gzip = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let file = File::open(path).map_err(|error| unreadable(path, 0, &error))?;
+    let mut file = BufReader::with_capacity(BUFFER, file);
+    let start = file.fill_buf().map_err(|error| unreadable(path, 0, &error))?;
+    let is_gzip = start.starts_with(&[0x1f, 0x8b]);
     Ok(if is_gzip {
         Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
     } else {

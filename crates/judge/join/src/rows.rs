@@ -79,6 +79,10 @@ fn lines(path: &Path, run: &Run, log_of: LogOf, comparable: bool) -> io::Result<
     file.flush()
 }
 
+fn ms(nanos: i64) -> f64 {
+    nanos as f64 / 1e6
+}
+
 fn row<'r>(
     run: &'r Run,
     index: usize,
@@ -94,7 +98,6 @@ fn row<'r>(
         LogOf::Upstream => log,
     };
     let gateway = (log_of == LogOf::Gateway).then(|| log.zip(upstream)).flatten();
-    let ms = |nanos: i64| nanos as f64 / 1e6;
     Row {
         request_id: run.id(index),
         scenario: name.map_or("", |name| &name.scenario),

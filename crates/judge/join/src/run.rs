@@ -218,14 +218,14 @@ impl Run {
 
     fn check(&self, path: &Path, choice: &RunChoice) -> Result<(), JoinError> {
         let path = path.display();
-        let names = || self.targets.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        let names: Vec<_> = self.targets.iter().map(|name| quoted(name)).collect();
+        let names = names.join(", ");
         match &choice.target {
             None if self.targets.len() > 1 => Err(JoinError::Usage(format!(
-                "the run has the targets {}: say with --target whose log it is",
-                names()
+                "the run has the targets {names}: say with --target whose log it is"
             ))),
             Some(name) if !self.targets.contains(name) => {
-                Err(JoinError::Usage(format!("the run has no target `{name}`; it has {}", names())))
+                Err(JoinError::Usage(format!("the run has no target `{name}`; it has {names}")))
             }
             _ if self.requests.is_empty() => {
                 Err(JoinError::Unjudged(format!("{path} has no request: nothing can be matched")))
@@ -311,8 +311,6 @@ impl Run {
 
     fn request(&mut self, row: &ParsedRow) -> Result<Request, JoinError> {
         let outcome = row.outcome().map_err(|error| JoinError::usage(error.to_string()))?;
-        let nanos = |length: Nanos| i64::try_from(length.as_u64()).ok();
-        let reported = |count, source| (source == TokenSource::Reported).then_some(count);
         let intended = i64::try_from(row.intended_unix_ns).unwrap_or(i64::MAX);
         let fate = match outcome {
             Outcome::NeverSent => Fate::NeverSent,
@@ -326,10 +324,10 @@ impl Run {
         );
         let scenario = GroupName { scenario: row.scenario.clone(), outcome: outcome.name() };
         Ok(Request {
-            sent: intended.saturating_add(row.dispatch_lag_ms.and_then(nanos).unwrap_or(0)),
-            service: Time::of(row.service_time_ms.and_then(nanos)),
-            prompt: Count::of(reported(row.prompt_tokens, row.prompt_tokens_source)),
-            completion: Count::of(reported(row.completion_tokens, row.completion_tokens_source)),
+            sent: intended.saturating_add(row.dispatch_lag_ms.and_then(signed_nanos).unwrap_or(0)),
+            service: Time::of(row.service_time_ms.and_then(signed_nanos)),
+            prompt: reported(row.prompt_tokens, row.prompt_tokens_source),
+            completion: reported(row.completion_tokens, row.completion_tokens_source),
             status: row.status,
             group: position(&mut self.groups, &scenario)?,
             stage: position(&mut self.stages, &row.stage)?,
@@ -368,6 +366,15 @@ impl Run {
             self.requests.iter().map(|r| r.sent.saturating_add(r.service.get().unwrap_or(0)));
         (sent.min().unwrap_or(0), over.max().unwrap_or(0))
     }
+}
+
+fn signed_nanos(length: Nanos) -> Option<i64> {
+    i64::try_from(length.as_u64()).ok()
+}
+
+/// A count of tokens, if the provider reported it.
+fn reported(count: u32, source: TokenSource) -> Count {
+    Count::of((source == TokenSource::Reported).then_some(count))
 }
 
 /// The id of the run, as its plan.json has it; `None` without such a file.

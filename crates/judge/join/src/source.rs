@@ -32,7 +32,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Five minutes more than the run on either side.
-    pub(crate) fn around((first, last): (i64, i64)) -> Self {
+    pub(crate) fn around(first: i64, last: i64) -> Self {
         const MORE: i64 = 300_000_000_000;
         Self { first: first.saturating_sub(MORE), last: last.saturating_add(MORE) }
     }
@@ -86,20 +86,18 @@ impl Source {
     /// # Errors
     /// [`JoinError::Usage`] for an address that is none, or has a password in it.
     pub fn parse(text: &str, credentials: impl Fn(&str) -> Credentials) -> Result<Self, JoinError> {
-        let table = |url, kind| {
-            let (address, user) = Address::parse(url, kind)?;
-            let known = credentials(kind);
-            let credentials = Credentials { user: user.or(known.user), ..known };
-            Ok(Table { address, credentials, patience: PATIENCE })
-        };
-        if let Some(url) = text.strip_prefix("clickhouse:") {
-            return Ok(Self::ClickHouse(table(url, "clickhouse")?));
-        }
-        let is_postgres = text.starts_with("postgres:") || text.starts_with("postgresql:");
-        if is_postgres {
-            return Ok(Self::Postgres(table(text, "postgres")?));
-        }
-        Ok(Self::File(PathBuf::from(text)))
+        let (url, kind, make): (_, _, fn(Table) -> Self) =
+            if let Some(url) = text.strip_prefix("clickhouse:") {
+                (url, "clickhouse", Self::ClickHouse)
+            } else if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+                (text, "postgres", Self::Postgres)
+            } else {
+                return Ok(Self::File(PathBuf::from(text)));
+            };
+        let (address, user) = Address::parse(url, kind)?;
+        let known = credentials(kind);
+        let credentials = Credentials { user: user.or(known.user), ..known };
+        Ok(make(Table { address, credentials, patience: PATIENCE }))
     }
 
     /// The same, given up when its database says nothing for this long.

@@ -88,6 +88,14 @@ fn examples(join: &Join) -> String {
     out
 }
 
+fn time_or_dash(ms: Option<f64>) -> String {
+    ms.map_or_else(dash, time)
+}
+
+fn difference_or_dash(ms: Option<f64>, steps: f64) -> String {
+    ms.map_or_else(dash, |ms| known(ms, steps))
+}
+
 fn times(join: &Join) -> String {
     if let Some(why) = &join.times_refused {
         return paragraph("times - ", why);
@@ -102,27 +110,24 @@ fn times(join: &Join) -> String {
             None => format!("{} {}", group.scenario, group.outcome),
             Some(state) => format!("  cache: {state}"),
         };
-        let head = || [name.clone(), count(group.requests)];
-        let p99 =
-            |times: Option<Quantiles>| times.and_then(|times| times.p99_ms).map_or_else(dash, time);
-        let difference = |times: Option<Quantiles>, value: fn(&Quantiles) -> Option<f64>| {
-            times.as_ref().and_then(value).map_or_else(dash, |value| known(value, steps))
-        };
-        let row = [
-            p50(Some(*client)),
+        let requests = count(group.requests);
+        table.row([
+            name.clone(),
+            requests.clone(),
+            time_or_dash(client.p50_ms),
             with_interval(outside, steps),
-            difference(*gateway, |times| times.p50_ms),
-            p50(*upstream),
-        ];
-        table.row(head().into_iter().chain(row));
-        let row = [
-            p99(Some(*client)),
-            difference(Some(*outside), |times| times.p99_ms),
-            difference(*gateway, |times| times.p99_ms),
-            p99(*upstream),
-        ];
+            difference_or_dash(gateway.and_then(|times| times.p50_ms), steps),
+            time_or_dash(upstream.and_then(|times| times.p50_ms)),
+        ]);
+        tails.row([
+            name,
+            requests,
+            time_or_dash(client.p99_ms),
+            difference_or_dash(outside.p99_ms, steps),
+            difference_or_dash(gateway.and_then(|times| times.p99_ms), steps),
+            time_or_dash(upstream.and_then(|times| times.p99_ms)),
+        ]);
         refused |= client.p50_ms.is_none() || client.p99_ms.is_none();
-        tails.row(head().into_iter().chain(row));
     }
     let layout = Layout::new(WIDTH);
     let mut out = format!("{}{}", table.text(&layout), tails.text(&layout));

@@ -80,8 +80,7 @@ fn decimal(text: &str, digits: u32) -> Option<i64> {
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !plain(whole) || !plain(fraction) {
+    if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
         // With an exponent.
         let value: f64 = text.parse().ok()?;
         let scaled = value * 10_f64.powi(i32::try_from(digits).ok()?);
@@ -106,8 +105,9 @@ fn date(text: &str) -> Option<i64> {
     let zone_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
     let (clock, zone) = rest.split_at_checked(zone_at)?;
     let mut parts = day.split('-');
-    let mut next = || parts.next()?.parse::<i64>().ok();
-    let (year, month, day) = (next()?, next()?, next()?);
+    let year: i64 = parts.next()?.parse().ok()?;
+    let month: i64 = parts.next()?.parse().ok()?;
+    let day: i64 = parts.next()?.parse().ok()?;
     let (hour, rest) = clock.split_once(':')?;
     let (minute, second) = rest.split_once(':').unwrap_or((rest, "0"));
     let (hour, minute) = (hour.parse::<i64>().ok()?, minute.parse::<i64>().ok()?);
@@ -134,6 +134,10 @@ fn offset(zone: &str) -> Option<i64> {
     Some(sign * (hours * 60 + minutes))
 }
 
+const fn leap_years(before: i64) -> i64 {
+    (before - 1) / 4 - (before - 1) / 100 + (before - 1) / 400
+}
+
 /// Days since 1970-01-01 of a date of the Gregorian calendar: the days of whole years, by leap
 /// years, and those of the months before.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
@@ -141,7 +145,6 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1900..=2200).contains(&year) {
         return None;
     }
-    let leap_years = |before: i64| (before - 1) / 4 - (before - 1) / 100 + (before - 1) / 400;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let months = BEFORE.get(usize::try_from(month - 1).ok()?)?;
     let leap_day = i64::from(is_leap && month > 2);

@@ -39,14 +39,11 @@ pub(crate) fn true_unit(run: &Run, given: Unit) -> Option<Unit> {
     if ratios.len() < FOR_UNITS {
         return None;
     }
-    let share_within = |factor: f64| {
-        ratios.iter().filter(|ratio: &&f64| (0.2..1.02).contains(&(**ratio * factor))).count()
-            as f64
-            / ratios.len() as f64
-    };
     Unit::OF_NUMBERS.into_iter().filter(|unit| *unit != given).find(|unit| {
         let digits = f64::from(unit.digits()) - f64::from(given.digits());
-        share_within(10_f64.powf(digits)) >= 0.9
+        let factor = 10_f64.powf(digits);
+        let within = ratios.iter().filter(|ratio| (0.2..1.02).contains(&(**ratio * factor)));
+        within.count() as f64 / ratios.len() as f64 >= 0.9
     })
 }
 

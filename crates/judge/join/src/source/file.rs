@@ -102,9 +102,14 @@ fn read_csv(
     columns: &[Column],
     joiner: &mut Joiner<'_, '_>,
 ) -> Result<(), JoinError> {
-    let place = |name: &String| columns.iter().position(|column| column.name == *name);
-    let places: Vec<_> =
-        map.entries.iter().filter_map(|e| Some((e.field as usize, place(&e.column)?))).collect();
+    let places: Vec<_> = map
+        .entries
+        .iter()
+        .filter_map(|entry| {
+            let place = columns.iter().position(|column| column.name == entry.column)?;
+            Some((entry.field as usize, place))
+        })
+        .collect();
     let (mut reader, mut record) = (CsvRows::open(path)?, ByteRecord::new());
     reader.next(&mut record)?;
     while reader.next(&mut record)? {

@@ -54,13 +54,12 @@ pub(super) fn read(
 
 /// Only mapped columns, of the run's time.
 fn query(table: &Table, map: &Map, columns: &[Column], window: &Window) -> String {
-    let is_date = |column: &str| kind(columns, column).starts_with("timestamp");
     let selected: Vec<String> = map
         .entries
         .iter()
         .map(|entry| {
             let name = identifier(&entry.column);
-            if entry.field.is_time() && is_date(&entry.column) {
+            if entry.field.is_time() && kind(columns, &entry.column).starts_with("timestamp") {
                 format!("extract(epoch from {name})")
             } else {
                 name
@@ -101,9 +100,8 @@ fn literal(text: &str) -> String {
 }
 
 fn fetch(table: &Table, sql: &str, row: &mut dyn FnMut(&SimpleQueryRow)) -> Result<(), JoinError> {
-    let failed = |error: &str| table.address.failure(NAME, error);
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| failed(&error.to_string()))?;
+    let runtime = runtime.map_err(|error| table.address.failure(NAME, &error.to_string()))?;
     let heard = Shared::new(0_u64);
     let work = async {
         let client = connect(table).await?;
@@ -118,7 +116,7 @@ fn fetch(table: &Table, sql: &str, row: &mut dyn FnMut(&SimpleQueryRow)) -> Resu
     };
     let work = async { work.await.map_err(|error: tokio_postgres::Error| described(&error)) };
     let read = runtime.block_on(async { patient(table.patience, &heard, work).await });
-    read.map_err(|error| failed(&error))
+    read.map_err(|error| table.address.failure(NAME, &error))
 }
 
 async fn connect(table: &Table) -> Result<Client, tokio_postgres::Error> {
