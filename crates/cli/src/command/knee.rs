@@ -310,8 +310,8 @@ impl Finder<'_> {
         let mut knees = Vec::new();
         for (target, search) in self.targets.iter().zip(&searches) {
             let hash = plan_hash(&serde_json::to_value(&target.plan)?);
-            let named = (&*target.name, target.url(), hash);
-            let mut knee = TargetKnee::of(search, (load, wanted), named);
+            let url = target.url();
+            let mut knee = TargetKnee::new(search, load, wanted, &target.name, url, hash);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
                 knee.provider = self.provider(&steps, plan, &knee, &mut watcher)?;
             }

@@ -123,12 +123,13 @@ fn design_effect(batches: &[Counts], missed: f64, all: f64) -> f64 {
     if batches.len() < 2 || independent <= 0.0 {
         return 1.0;
     }
-    let residual = |batch: &Counts| batch.missed as f64 - missed * batch.all as f64;
-    let squares: f64 = batches.iter().map(|batch| residual(batch).powi(2)).sum();
+    let residuals: Vec<f64> =
+        batches.iter().map(|batch| batch.missed as f64 - missed * batch.all as f64).collect();
+    let squares: f64 = residuals.iter().map(|residual| residual.powi(2)).sum();
     if squares <= 0.0 {
         return 1.0;
     }
-    let neighbours: f64 = batches.windows(2).map(|two| residual(two[0]) * residual(two[1])).sum();
+    let neighbours: f64 = residuals.windows(2).map(|two| two[0] * two[1]).sum();
     let correlation = (neighbours / squares).clamp(0.0, MOST_CORRELATION);
     let variance = squares * count / (count - 1.0) / (all * all);
     (variance / independent * (1.0 + correlation) / (1.0 - correlation)).max(1.0)

@@ -27,18 +27,18 @@ impl FromStr for Objective {
     type Err = ObjectiveError;
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
-        let refuse = || ObjectiveError::Share(text.trim().to_owned());
-        let (bounds, share) = text.rsplit_once(':').ok_or_else(refuse)?;
-        let percent: f64 = share
-            .trim()
-            .strip_suffix('%')
-            .and_then(|text| text.trim().parse().ok())
-            .ok_or_else(refuse)?;
-        if !(percent > 0.0 && percent < 100.0) {
-            return Err(refuse());
-        }
+        let (bounds, percent) = split_share(text)
+            .filter(|(_, percent)| *percent > 0.0 && *percent < 100.0)
+            .ok_or_else(|| ObjectiveError::Share(text.trim().to_owned()))?;
         Ok(Self { bounds: bounds.parse()?, share: percent / 100.0 })
     }
+}
+
+/// The bounds and the percent of `BOUNDS:PERCENT%`.
+fn split_share(text: &str) -> Option<(&str, f64)> {
+    let (bounds, share) = text.rsplit_once(':')?;
+    let percent = share.trim().strip_suffix('%')?.trim().parse().ok()?;
+    Some((bounds, percent))
 }
 
 impl fmt::Display for Objective {

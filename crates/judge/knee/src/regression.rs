@@ -108,16 +108,19 @@ fn fits(points: &[Point]) -> Option<(Fit, Fit)> {
     }
     let freedom = points.len().checked_sub(2).filter(|freedom| *freedom > 0)? as f64;
     let dispersion = (pearson / freedom).max(1.0);
-    let with = |covariance| Fit { centre, a, b, covariance };
     let dispersed = (iaa * dispersion, iab * dispersion, ibb * dispersion);
-    Some((with(sandwiched(inverse, meat)), with(dispersed)))
+    Some((
+        Fit { centre, a, b, covariance: sandwiched(inverse, meat) },
+        Fit { centre, a, b, covariance: dispersed },
+    ))
 }
 
 /// `inverse * meat * inverse` of symmetric 2 x 2 matrices.
 #[expect(clippy::many_single_char_names, reason = "the names of the formula")]
-fn sandwiched((a, b, c): (f64, f64, f64), (p, q, r): (f64, f64, f64)) -> (f64, f64, f64) {
-    let row = |x: f64, y: f64| (x * p + y * q, x * q + y * r);
-    let (first, second) = (row(a, b), row(b, c));
+fn sandwiched(inverse: (f64, f64, f64), meat: (f64, f64, f64)) -> (f64, f64, f64) {
+    let ((a, b, c), (p, q, r)) = (inverse, meat);
+    let first = (a * p + b * q, a * q + b * r);
+    let second = (b * p + c * q, b * q + c * r);
     (first.0 * a + first.1 * b, first.0 * b + first.1 * c, second.0 * b + second.1 * c)
 }
 

@@ -178,10 +178,13 @@ impl KneeReport {
 
 impl TargetKnee {
     /// What a search found of a target: `target` is its URL, `wanted` the load that was asked for.
-    pub fn of(
+    pub fn new(
         search: &Search,
-        (load, wanted): (Load, Option<f64>),
-        (name, target, plan_hash): (&str, String, String),
+        load: Load,
+        wanted: Option<f64>,
+        name: &str,
+        target: String,
+        plan_hash: String,
     ) -> Self {
         let knee = search.found().cloned().unwrap_or_else(Found::unknown);
         let probes = search.probes().to_vec();
@@ -202,22 +205,23 @@ impl TargetKnee {
 }
 
 fn goodput(found: &Found, probes: &[Probe]) -> Option<Goodput> {
-    let kept = || probes.iter().filter(|probe| probe.state == State::Kept);
+    let kept = probes.iter().filter(|probe| probe.state == State::Kept);
     let confirmed = found.confirmed.and_then(|confirmed| {
-        kept().rfind(|probe| probe.load.to_bits() == confirmed.load.to_bits())
+        kept.clone().rfind(|probe| probe.load.to_bits() == confirmed.load.to_bits())
     });
     let limit = found.load.or(found.low).or(found.high).unwrap_or(f64::INFINITY);
     let probe = confirmed.or_else(|| {
-        kept()
-            .filter(|probe| probe.load <= limit && probe.ended.is_none())
+        kept.filter(|probe| probe.load <= limit && probe.ended.is_none())
             .max_by(|a, b| a.load.total_cmp(&b.load))
     })?;
     Some(Goodput { load: probe.load, per_s: probe.figures.goodput_per_s? })
 }
 
 fn curve(probes: &[Probe]) -> Vec<CurvePoint> {
-    let is_whole = |probe: &Probe| probe.ended.is_none() && probe.state != State::Invalid;
-    let whole = probes.iter().enumerate().filter(|(_, probe)| is_whole(probe));
+    let whole = probes
+        .iter()
+        .enumerate()
+        .filter(|(_, probe)| probe.ended.is_none() && probe.state != State::Invalid);
     let mut points: Vec<_> = whole
         .map(|(index, probe)| CurvePoint { probe: index, load: probe.load, figures: probe.figures })
         .collect();

@@ -195,10 +195,10 @@ pub struct Found {
 impl Found {
     /// The knee in a cell of a table: `1,750 [1,710, 1,790]`, `1,500 .. 1,600`, `>= 500`, `< 10`.
     pub fn cell(&self, text: impl Fn(f64) -> String) -> String {
-        let of = |load: Option<f64>| load.map_or_else(|| "-".to_owned(), &text);
-        let (low, high) = (of(self.low), of(self.high));
+        let [low, high, load] =
+            [self.low, self.high, self.load].map(|load| load.map_or_else(|| "-".to_owned(), &text));
         match self.kind {
-            Kind::Interval => format!("{} [{low}, {high}]", of(self.load)),
+            Kind::Interval => format!("{load} [{low}, {high}]"),
             Kind::Bracket => format!("{low} .. {high}"),
             Kind::AtLeast => format!(">= {low}"),
             Kind::NotEven => format!("< {high}"),

@@ -372,19 +372,19 @@ impl Search {
 
     /// Whether the objective breaks at once between two loads.
     fn is_steep(&self, lower: f64, upper: f64) -> bool {
-        let margin = |load: f64| {
+        let [lower, upper] = [lower, upper].map(|load| {
             let counts = self.counts_at(load);
             let missed = (counts.missed as f64 + 0.5) / (counts.all as f64 + 1.0);
             logit(missed) - logit(1.0 - self.settings.share)
-        };
-        margin(lower) < -STEEP && margin(upper) > STEEP
+        });
+        lower < -STEEP && upper > STEEP
     }
 
     /// A bracket of a cliff holds if both its ends do it again.
     fn check_cliff(&mut self) {
         let (lower, upper) = self.bounds();
-        let made = |load: f64| self.at(load).filter(|probe| probe.phase == Phase::Cliff).count();
-        let (of_lower, of_upper) = (made(lower), made(upper));
+        let [of_lower, of_upper] = [lower, upper]
+            .map(|load| self.at(load).filter(|probe| probe.phase == Phase::Cliff).count());
         if of_lower >= CLIFF_REPEATS && of_upper >= CLIFF_REPEATS {
             let why = "the objective breaks at once between these two".to_owned();
             let found = Found {
@@ -431,8 +431,10 @@ impl Search {
 
     /// Two loads on both sides of the centre, in random order.
     fn next_pair(&mut self) {
-        let mut away = || self.spread * self.rng.uniform().mul_add(1.0 - NEAREST, NEAREST);
-        let (below, above) = (self.centre * (-away()).exp(), self.centre * away().exp());
+        let [below, above] = [-1.0, 1.0].map(|side| {
+            let away = self.spread * self.rng.uniform().mul_add(1.0 - NEAREST, NEAREST);
+            self.centre * (side * away).exp()
+        });
         let (first, second) =
             if self.rng.uniform() < 0.5 { (below, above) } else { (above, below) };
         self.pair = Some(second);
@@ -541,16 +543,13 @@ impl Search {
             .filter(|load| most_kept.is_none_or(|kept| *load > kept))
             .reduce(f64::min);
         // Few users with slow answers prove little; all below that load kept it without a miss.
-        let flawless = || {
-            let is_flawless = |load: &f64| {
+        let kept = if self.settings.whole {
+            let loads = judged().filter(|probe| probe.requests > 0).map(|probe| probe.load);
+            let flawless = loads.filter(|load| {
                 let below = judged().filter(|probe| probe.load <= *load);
                 Counts::sum(below.map(Probe::counts)).missed == 0
-            };
-            let loads = judged().filter(|probe| probe.requests > 0).map(|probe| probe.load);
-            loads.filter(is_flawless).reduce(f64::max)
-        };
-        let kept = if self.settings.whole {
-            kept.into_iter().chain(flawless()).reduce(f64::max)
+            });
+            flawless.chain(kept).reduce(f64::max)
         } else {
             kept
         };
@@ -667,9 +666,9 @@ fn significant(load: f64) -> f64 {
 
 /// Two significant digits, downwards; three where that would lose more than 2 %.
 fn rounded_down(load: f64) -> f64 {
-    let down = |digits: f64| {
+    let [two_digits, three_digits] = [1.0, 2.0].map(|digits| {
         let unit = 10f64.powf(load.log10().floor() - digits);
         (load / unit).floor() * unit
-    };
-    if down(1.0) < load * 0.98 { down(2.0) } else { down(1.0) }
+    });
+    if two_digits < load * 0.98 { three_digits } else { two_digits }
 }

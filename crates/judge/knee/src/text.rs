@@ -122,47 +122,55 @@ impl KneeReport {
     }
 
     fn verdict_of_several(&self) -> (Tone, String) {
-        let names = |is: &dyn Fn(&TargetKnee) -> bool| {
-            let names: Vec<_> =
-                self.knees.iter().filter(|knee| is(knee)).map(|knee| &*knee.name).collect();
-            (!names.is_empty()).then(|| names.join(", "))
-        };
         let count = self.knees.len();
-        let state = |knee: &TargetKnee| knee.at_least.map(|wanted| wanted.state);
         if let Some(wanted) = self.knees.first().and_then(|knee| knee.at_least) {
             let load = self.load.text(wanted.load);
-            if let Some(names) = names(&|knee| state(knee) == Some(State::Missed)) {
+            if let Some(names) = self.names_of(|knee| knee.state() == Some(State::Missed)) {
                 return (Tone::Bad, format!("FAIL: {load} is not carried by {names}"));
             }
-            if let Some(names) = names(&|knee| state(knee) != Some(State::Kept)) {
+            if let Some(names) = self.names_of(|knee| knee.state() != Some(State::Kept)) {
                 return (Tone::Unsure, format!("INCONCLUSIVE: {load} may be too much for {names}"));
             }
             return (Tone::Good, format!("PASS: all {count} targets carry {load}"));
         }
-        if let Some(names) = names(&|knee| knee.knee.kind == Kind::NotEven) {
+        if let Some(names) = self.names_of(|knee| knee.knee.kind == Kind::NotEven) {
             return (Tone::Bad, format!("FAIL: not even the lowest load is carried by {names}"));
         }
         if let Some(names) =
-            names(&|knee: &TargetKnee| matches!(knee.knee.kind, Kind::Unstable | Kind::Unknown))
+            self.names_of(|knee| matches!(knee.knee.kind, Kind::Unstable | Kind::Unknown))
         {
             return (Tone::Unsure, format!("INCONCLUSIVE: the knee is unknown for {names}"));
         }
         (Tone::Good, format!("FOUND: the knees of {count} targets"))
     }
+
+    /// `None` if it is so of no target.
+    fn names_of(&self, is: impl Fn(&TargetKnee) -> bool) -> Option<String> {
+        let found = self.knees.iter().filter(|knee| is(knee));
+        let names: Vec<_> = found.map(|knee| &*knee.name).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
 }
 
 impl TargetKnee {
+    /// How it kept the load that was asked for.
+    fn state(&self) -> Option<State> {
+        self.at_least.map(|wanted| wanted.state)
+    }
+
     /// What was found, in a sentence.
     pub fn headline(&self, load: Load) -> String {
-        let text = |at: Option<f64>| at.map_or_else(|| "-".to_owned(), |at| load.text(at));
         let found = &self.knee;
-        let between = format!("[{}, {}]", text(found.low), text(found.high));
+        let [at, low, high] = [found.load, found.low, found.high]
+            .map(|at| at.map_or_else(|| "-".to_owned(), |at| load.text(at)));
         match found.kind {
-            Kind::Interval => format!("knee at {} {between}", text(found.load)),
-            Kind::Bracket => format!("knee between {} and {}", text(found.low), text(found.high)),
-            Kind::AtLeast => format!("knee at {} or more", text(found.low)),
-            Kind::NotEven => format!("the objective is not met even at {}", text(found.high)),
-            Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
+            Kind::Interval => format!("knee at {at} [{low}, {high}]"),
+            Kind::Bracket => format!("knee between {low} and {high}"),
+            Kind::AtLeast => format!("knee at {low} or more"),
+            Kind::NotEven => format!("the objective is not met even at {high}"),
+            Kind::Unstable => {
+                format!("no stable knee: [{low}, {high}] was found and not confirmed")
+            }
             Kind::Unknown => "the knee is unknown".to_owned(),
         }
     }
@@ -210,17 +218,14 @@ impl TargetKnee {
     /// The law of scalability, where the probes show it.
     pub fn usl_sentence(&self) -> Option<String> {
         let Usl { sigma, kappa, highest_throughput_per_s, .. } = self.usl.as_ref()?;
-        let text = |name: &str, of: &Coefficient| {
-            let [value, low, high] = [of.value, of.low, of.high].map(significant);
-            format!("{name} {value} [{low}, {high}]")
-        };
-        let kappa = kappa
-            .as_ref()
-            .map_or_else(|| "kappa not proven".to_owned(), |kappa| text("kappa", kappa));
+        let sigma = coefficient_words("sigma", sigma);
+        let kappa = kappa.as_ref().map_or_else(
+            || "kappa not proven".to_owned(),
+            |kappa| coefficient_words("kappa", kappa),
+        );
         let highest = digits(*highest_throughput_per_s);
         Some(format!(
-            "USL: {}, {kappa}; it predicts nothing beyond {highest}/s, the highest seen",
-            text("sigma", sigma)
+            "USL: {sigma}, {kappa}; it predicts nothing beyond {highest}/s, the highest seen"
         ))
     }
 
@@ -237,9 +242,11 @@ impl TargetKnee {
             "tokens",
             "per user",
         ]);
-        let rate = |value: Option<f64>| or_dash(value, |value| format!("{}/s", digits(value)));
         for probe in self.by_load() {
             let figures = &probe.figures;
+            let [good, tokens, per_user] =
+                [figures.goodput_per_s, figures.tokens_per_s, figures.tokens_per_s_per_user]
+                    .map(|value| or_dash(value, |value| format!("{}/s", digits(value))));
             table.row([
                 load.text(probe.load),
                 format!("{:.0} s", probe.seconds),
@@ -248,9 +255,9 @@ impl TargetKnee {
                 time_or_dash(figures.p50_ms),
                 time_or_dash(figures.p99_ms),
                 or_dash(figures.in_flight, digits),
-                rate(figures.goodput_per_s),
-                rate(figures.tokens_per_s),
-                rate(figures.tokens_per_s_per_user),
+                good,
+                tokens,
+                per_user,
             ]);
         }
         table
@@ -265,12 +272,17 @@ impl TargetKnee {
     /// The rows of the table, the nearest to the knee first.
     fn by_nearness(&self) -> Vec<usize> {
         let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
-        let probes = self.by_load();
-        let mut rows: Vec<_> = (0..probes.len()).collect();
-        let distance = |row: &usize| (probes[*row].load / centre).ln().abs();
-        rows.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let distances: Vec<_> =
+            self.by_load().iter().map(|probe| (probe.load / centre).ln().abs()).collect();
+        let mut rows: Vec<_> = (0..distances.len()).collect();
+        rows.sort_by(|a, b| distances[*a].total_cmp(&distances[*b]));
         rows
     }
+}
+
+fn coefficient_words(name: &str, of: &Coefficient) -> String {
+    let [value, low, high] = [of.value, of.low, of.high].map(significant);
+    format!("{name} {value} [{low}, {high}]")
 }
 
 impl KeptShare {

@@ -151,7 +151,7 @@ impl Fitted {
         let own = durbin_watson(&residuals);
         let mut rng = Seed(BOOTSTRAP.1).rng("usl", 0);
         for _ in 0..BOOTSTRAP.0 {
-            let sample = resampled(levels, (&weights, &errors), law, &mut rng);
+            let sample = resampled(levels, &weights, &errors, law, &mut rng);
             // A sample without a fit is none of the law's: it is as bad as the worst.
             if let Some(other) = least_squares(&sample, &weights, count, law) {
                 let other_residuals = standardised(&sample, &weights, other);
@@ -168,10 +168,11 @@ impl Fitted {
             .map(|index: usize| {
                 let mut values: Vec<_> = laws.iter().map(|law| law[index]).collect();
                 values.sort_by(f64::total_cmp);
-                let at = |q: f64| plimsoll_stats::nearest_rank(&values, q).unwrap_or(f64::NAN);
+                let [least, most] = [0.025, 0.975]
+                    .map(|q| plimsoll_stats::nearest_rank(&values, q).unwrap_or(f64::NAN));
                 let value = law[index];
-                let low = (value - at(0.025)).mul_add(-widened, value);
-                Coefficient { value, low, high: (at(0.975) - value).mul_add(widened, value) }
+                let low = (value - least).mul_add(-widened, value);
+                Coefficient { value, low, high: (most - value).mul_add(widened, value) }
             })
             .collect();
         Some(Self { coefficients, is_misfit: (followed as f64) < MISFIT * most })
@@ -208,7 +209,8 @@ fn standardised(levels: &[Level], weights: &[f64], law: Law) -> Vec<f64> {
 /// The law, with errors drawn from those that were seen.
 fn resampled(
     levels: &[Level],
-    (weights, errors): (&[f64], &[f64]),
+    weights: &[f64],
+    errors: &[f64],
     law: Law,
     rng: &mut Rng,
 ) -> Vec<Level> {

@@ -72,8 +72,9 @@ impl SuiteRunner<'_> {
         let mut knees = Vec::new();
         for ((one, plan), search) in sought.iter().zip(&plans).zip(&searches) {
             let target = redacted_path(&one.measurement.target.base);
-            let of = (&*one.name, target, plan_hash(&serde_json::to_value(plan)?));
-            knees.push(TargetKnee::of(search, (Load::RequestsPerSecond, None), of));
+            let hash = plan_hash(&serde_json::to_value(plan)?);
+            let load = Load::RequestsPerSecond;
+            knees.push(TargetKnee::new(search, load, None, &one.name, target, hash));
         }
         let report = KneeReport {
             format: FORMAT.to_owned(),
@@ -87,15 +88,18 @@ impl SuiteRunner<'_> {
             knees,
         };
         let file = self.keep_knees(label, &report)?;
-        let result = |(one, found): (&Sought, TargetKnee)| KneeResult {
-            label: one.measurement.label.clone(),
-            objective: report.objective.clone(),
-            budget_s,
-            goodput: found.goodput,
-            knee: found.knee,
-            file: file.clone(),
-        };
-        let results: Vec<_> = sought.iter().zip(report.knees.clone()).map(result).collect();
+        let results: Vec<_> = sought
+            .iter()
+            .zip(report.knees)
+            .map(|(one, found)| KneeResult {
+                label: one.measurement.label.clone(),
+                objective: report.objective.clone(),
+                budget_s,
+                goodput: found.goodput,
+                knee: found.knee,
+                file: file.clone(),
+            })
+            .collect();
         for found in &results {
             self.log(&format!("{}: {}", found.label, found.sentence()));
         }
