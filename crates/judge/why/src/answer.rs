@@ -99,10 +99,10 @@ fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Ve
             processes.push(not_watched(summary, suspect));
         }
     }
-    if let Some(told) = growth::direct(summary, stages, stage) {
+    if let Some((state, words)) = growth::direct(summary, stages, stage) {
         let provider = processes.iter_mut().find(|found| found.suspect == Suspect::Provider);
         if let Some(provider) = provider {
-            hears(provider, told, at_limit);
+            hears(provider, state, words, at_limit);
         }
     }
     processes.sort_by_key(|finding| finding.suspect);
@@ -113,7 +113,7 @@ fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Ve
 
 /// Adds what the direct target tells of the provider. A process that has CPU time left may be at
 /// another limit, which shows in its times.
-fn hears(provider: &mut Finding, (state, words): (State, String), at_limit: bool) {
+fn hears(provider: &mut Finding, state: State, words: String, at_limit: bool) {
     let limits = state == State::Saturated && at_limit;
     if limits {
         (provider.state, provider.missing) = (State::Saturated, None);
@@ -327,12 +327,11 @@ impl Case {
     /// Everything is watched, and nothing is full. That is no proof: a limit of connections or a
     /// lock uses no CPU. Only times that do not grow show that nothing queues.
     fn nothing_full(&self, closed: bool) -> Verdict {
-        let how =
-            || vec!["look for a limit of connections or requests, a lock, or a store".to_owned()];
+        let look = "look for a limit of connections or requests, a lock, or a store";
         match &self.growth {
             Growth::Grows(words) if self.decides => {
                 let words = format!("times grow with the load ({words}), nothing watched is full");
-                unknown(&words, how())
+                unknown(&words, vec![look.to_owned()])
             }
             _ if closed => {
                 let users = self.load.users.unwrap_or(1.0);
@@ -343,7 +342,10 @@ impl Case {
                 );
                 unknown("nothing watched is full, and there is one level of load", vec![how])
             }
-            _ => unknown("the rate is missed, and nothing watched is full", how()),
+            _ => {
+                let words = "the rate is missed, and nothing watched is full";
+                unknown(words, vec![look.to_owned()])
+            }
         }
     }
 
@@ -393,13 +395,14 @@ fn notes(
     join: Option<&Join>,
 ) -> impl Iterator<Item = String> {
     let counters = &stage.group.counters;
-    let share = |number: u64| number as f64 / counters.scheduled.max(1) as f64;
-    let of = |number, what: &str| {
-        (share(number) > NOTABLE)
-            .then(|| format!("{} of the requests {what}", percent(share(number))))
-    };
-    let refused = of(counters.rejected, "were refused (4xx): a limit by rule, not by capacity");
-    let failed = of(counters.failed, "failed: see the report for the reasons");
+    let [refused, failed] = [
+        (counters.rejected, "were refused (4xx): a limit by rule, not by capacity"),
+        (counters.failed, "failed: see the report for the reasons"),
+    ]
+    .map(|(number, what)| {
+        let share = number as f64 / counters.scheduled.max(1) as f64;
+        (share > NOTABLE).then(|| format!("{} of the requests {what}", percent(share)))
+    });
     let unused = (join.is_some() && has_direct(summary))
         .then(|| "the join is not used: the direct target tells the provider's part".to_owned());
     refused.into_iter().chain(failed).chain(unused)

@@ -31,8 +31,8 @@ pub(crate) enum Growth {
 /// The stages with the lowest and the highest load.
 fn levels<'s, 'r>(stages: &'s [Stage<'r>]) -> Option<(&'s Stage<'r>, &'s Stage<'r>)> {
     let alike = stages.iter().all(|stage| stage.info.model == stages[0].info.model);
-    let by_load = |one: &&Stage<'_>, other: &&Stage<'_>| one.asked().total_cmp(&other.asked());
-    let (low, high) = (stages.iter().min_by(by_load)?, stages.iter().max_by(by_load)?);
+    let low = stages.iter().min_by(|one, other| one.asked().total_cmp(&other.asked()))?;
+    let high = stages.iter().max_by(|one, other| one.asked().total_cmp(&other.asked()))?;
     (alike && high.asked() >= LEVELS * low.asked()).then_some((low, high))
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn direct(
     stage: &Stage<'_>,
 ) -> Option<(State, String)> {
     let targets = &summary.metadata.targets;
-    let name = |direct| Some(targets.iter().find(|target| target.direct == direct)?.name.as_str());
-    let [gateway, direct] = [name(false)?, name(true)?];
+    let gateway = targets.iter().find(|target| !target.direct)?.name.as_str();
+    let direct = targets.iter().find(|target| target.direct)?.name.as_str();
     if let Some((share, words)) = growth_share(summary, stages, gateway, direct) {
         if share > IN_PROVIDER {
             return Some((State::Saturated, words));
@@ -75,11 +75,11 @@ pub(crate) fn direct(
     if missed <= MISSED {
         return None;
     }
-    let words = |what| format!("at the same rate the direct target {what}");
+    let same = "at the same rate the direct target";
     Some(if direct > MISSED {
-        (State::Saturated, words("misses too: ") + &percent(direct))
+        (State::Saturated, format!("{same} misses too: {}", percent(direct)))
     } else {
-        (State::Clear, words("keeps up"))
+        (State::Clear, format!("{same} keeps up"))
     })
 }
 
@@ -98,9 +98,9 @@ fn growth_share(
     direct: &str,
 ) -> Option<(f64, String)> {
     let (low, high) = levels(stages)?;
-    let mean = |stage, target| mean(summary, stage, target).map(|(mean, _)| mean);
-    let (from, to) = (mean(low, gateway)?, mean(high, gateway)?);
-    let (direct_from, direct_to) = (mean(low, direct)?, mean(high, direct)?);
+    let ((from, _), (to, _)) = (mean(summary, low, gateway)?, mean(summary, high, gateway)?);
+    let (direct_from, _) = mean(summary, low, direct)?;
+    let (direct_to, _) = mean(summary, high, direct)?;
     if to < GROWN * from {
         return None;
     }

@@ -32,9 +32,13 @@ pub(crate) fn stages(summary: &RunSummary) -> Vec<Stage<'_>> {
     let measured = stages.filter(|(info, group)| {
         !info.warmup && info.duration_s > 0.0 && group.counters.dispatched_in_stage > 0
     });
-    let resources =
-        |info: &StageInfo| summary.resources.iter().find(|found| found.stage == info.name);
-    measured.map(|(info, group)| Stage { info, group, resources: resources(info) }).collect()
+    measured
+        .map(|(info, group)| Stage {
+            info,
+            group,
+            resources: summary.resources.iter().find(|found| found.stage == info.name),
+        })
+        .collect()
 }
 
 impl Stage<'_> {

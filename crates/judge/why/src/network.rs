@@ -39,8 +39,8 @@ pub(crate) fn finding(stage: &Stage<'_>, full_process: bool) -> Finding {
     let share = lost as f64 / load.segments.max(1) as f64;
     let host_loses = share > RETRANSMITTED && lost >= LEAST;
     let loses = host_loses && waited_for_segments(stage);
-    let fullest = |link: &LinkLoad| link.received.max(link.sent);
-    let full = load.link.as_ref().is_some_and(|link| fullest(link) >= LINK_FULL);
+    let used = load.link.as_ref().map(|link| link.received.max(link.sent));
+    let full = used.is_some_and(|used| used >= LINK_FULL);
     let overflows = load.listen_overflows > 0 && !full_process;
     let saturated = loses || full || overflows;
     let state = if saturated { State::Saturated } else { State::Clear };
@@ -62,13 +62,12 @@ pub(crate) fn finding(stage: &Stage<'_>, full_process: bool) -> Finding {
     // The reason comes first.
     let place = usize::from(loses || !overflows);
     evidence.splice(place..place, overflow);
-    let link = load.link.as_ref().map(|link| {
+    let link = load.link.as_ref().zip(used).map(|(link, used)| {
         let LinkLoad { name, mbit_per_s, .. } = link;
-        format!("{} of the {mbit_per_s} Mbit/s of {name}", percent(fullest(link)))
+        format!("{} of the {mbit_per_s} Mbit/s of {name}", percent(used))
     });
     let place = if full && !loses { 0 } else { evidence.len() };
     evidence.splice(place..place, link);
-    let used = load.link.as_ref().map(fullest);
     Finding { suspect: Suspect::Network, process: None, state, evidence, used, missing: None }
 }
 
