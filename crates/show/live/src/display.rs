@@ -186,8 +186,8 @@ impl Drawing {
         let mut wanted = vec![PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
         wanted.extend(self.keys.as_ref().map(|keys| PollFd::new(keys.as_fd(), PollFlags::POLLIN)));
         let _ = poll(&mut wanted, FRAME_MS);
-        let happened = |index: usize| wanted.get(index).and_then(PollFd::any).unwrap_or(false);
-        let (over, pressed) = (happened(0), happened(1));
+        let [over, pressed] =
+            [0, 1].map(|index| wanted.get(index).and_then(PollFd::any).unwrap_or(false));
         if pressed {
             let mut bytes = [0; 1_024];
             let read = self.keys.as_mut().and_then(|keys| keys.read(&mut bytes).ok());

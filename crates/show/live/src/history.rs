@@ -62,7 +62,6 @@ impl History {
     /// Adds an interval that ended at `at`.
     pub(crate) fn add(&mut self, interval: &Interval, at: Nanos, length: Nanos) {
         let seconds = length.as_secs_f64();
-        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let Counters {
             scheduled,
             completed,
@@ -77,11 +76,13 @@ impl History {
         if self.points.len() >= SECONDS {
             self.points.pop_front();
         }
+        let [planned, completed, tokens] = [scheduled, completed, reported + estimated]
+            .map(|count| if seconds > 0.0 { count as f64 / seconds } else { 0.0 });
         self.points.push_back(Point {
             at_s: at.as_secs_f64(),
-            planned: per_s(scheduled),
-            completed: per_s(completed),
-            tokens: per_s(reported + estimated),
+            planned,
+            completed,
+            tokens,
             time: percentiles(&interval.time),
             ttft: percentiles(&interval.ttft),
         });
@@ -95,6 +96,6 @@ impl History {
 
 /// Median and 99th percentile by nearest rank, in milliseconds.
 pub(crate) fn percentiles(values: &Distribution) -> Option<[f64; 2]> {
-    let at = |q| values.nearest_rank(q).map(Nanos::as_millis_f64);
-    Some([at(0.5)?, at(0.99)?])
+    let (p50, p99) = (values.nearest_rank(0.5)?, values.nearest_rank(0.99)?);
+    Some([p50.as_millis_f64(), p99.as_millis_f64()])
 }

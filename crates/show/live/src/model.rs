@@ -56,10 +56,20 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    fn new(title: String, which: Which) -> Self {
+        Self { title, which, history: History::default() }
+    }
+
     /// A title for what is shown of it.
     pub(crate) fn titled(&self, what: &str) -> String {
         if self.title.is_empty() { what.to_owned() } else { format!("{what}, {}", self.title) }
     }
+}
+
+/// A part for each of several names.
+fn parts_of(names: &[String], what: &str, which: fn(usize) -> Which) -> Vec<Part> {
+    let named = names.iter().enumerate().filter(|_| names.len() > 1);
+    named.map(|(index, name)| Part::new(format!("{what} {name}"), which(index))).collect()
 }
 
 /// The requests of a part.
@@ -87,16 +97,9 @@ impl Model {
         let names = facts.scenarios.iter_mut().chain(&mut facts.targets);
         let names = names.chain(facts.stages.iter_mut().map(|stage| &mut stage.name));
         names.chain([&mut facts.name]).for_each(|name| *name = harmless(name));
-        let part = |title: String, which| Part { title, which, history: History::default() };
-        let several = |names: &[String], what: &str, which: fn(usize) -> Which| {
-            let named = names.iter().enumerate().filter(|_| names.len() > 1);
-            named
-                .map(|(index, name)| part(format!("{what} {name}"), which(index)))
-                .collect::<Vec<_>>()
-        };
-        let mut parts = vec![part(String::new(), Which::All)];
-        parts.extend(several(&facts.scenarios, "scenario", Which::Scenario));
-        parts.extend(several(&facts.targets, "target", Which::Target));
+        let mut parts = vec![Part::new(String::new(), Which::All)];
+        parts.extend(parts_of(&facts.scenarios, "scenario", Which::Scenario));
+        parts.extend(parts_of(&facts.targets, "target", Which::Target));
         Self {
             facts,
             elapsed: Nanos::ZERO,
@@ -203,11 +206,11 @@ impl Model {
         let length = stage.end.saturating_sub(stage.start).as_secs_f64();
         let gone = self.elapsed.saturating_sub(stage.start).as_secs_f64();
         let share = if length > 0.0 { (gone / length).min(1.0) } else { 0.0 };
-        let between = |from: f64, to: f64| from + (to - from) * share;
         match stage.load {
             Load::Open { .. } | Load::Trace => Planned::Requests,
             Load::Closed { from, to } => {
-                Planned::Users(between(f64::from(from), f64::from(to)).round())
+                let (from, to) = (f64::from(from), f64::from(to));
+                Planned::Users((from + (to - from) * share).round())
             }
         }
     }

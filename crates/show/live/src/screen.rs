@@ -107,10 +107,8 @@ pub(crate) fn show(picture: Buffer) -> Result<(), Gone> {
 impl Screen {
     fn open(exe: Option<&Path>, colour: bool) -> io::Result<Self> {
         let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
-        let open = || {
-            OpenOptions::new().read(true).write(true).custom_flags(flags).open("/proc/self/fd/2")
-        };
-        let tty = open()?;
+        let mut options = OpenOptions::new();
+        let tty = options.read(true).write(true).custom_flags(flags).open("/proc/self/fd/2")?;
         let saved = tcgetattr(&tty).ok();
         let guard = exe.and_then(Guard::start);
         if let Some(saved) = &saved {

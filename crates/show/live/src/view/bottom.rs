@@ -37,18 +37,24 @@ pub(super) fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
         + counters.cancelled
         + counters.never_sent;
     let ended = ended.max(1) as f64;
-    let row = |name: &str, number: u64, bad: Style| {
-        let style = if number > 0 { bad } else { DIM };
-        let value = format!("{:>12} {:>8}", count(number), share(number as f64 / ended));
-        figure(name, value, style).style(if number > 0 { Style::new() } else { DIM })
-    };
-    let mut lines = vec![
-        row("completed", counters.completed, Style::new()),
-        row("rejected", counters.rejected, ODD),
-        row("failed", counters.failed, BAD),
-        row("timed out", counters.timed_out, BAD),
-        row("not sent", counters.never_sent, BAD),
+    let rows = [
+        ("completed", counters.completed, Style::new()),
+        ("rejected", counters.rejected, ODD),
+        ("failed", counters.failed, BAD),
+        ("timed out", counters.timed_out, BAD),
+        ("not sent", counters.never_sent, BAD),
     ];
+    let mut lines: Vec<_> = rows
+        .into_iter()
+        .map(|(name, number, style)| {
+            let value = format!("{:>12} {:>8}", count(number), share(number as f64 / ended));
+            if number > 0 {
+                figure(name, value, style).style(Style::new())
+            } else {
+                figure(name, value, DIM).style(DIM)
+            }
+        })
+        .collect();
     let frequent = part.history.errors.iter().max_by_key(|(_, number)| **number);
     lines.extend(frequent.map(|(class, number)| {
         let whose = if class.side() == Side::Generator { " (Plimsoll's side)" } else { "" };
@@ -85,14 +91,16 @@ fn cores(cores: f64) -> String {
 
 fn generator<'a>(model: &Model) -> Vec<Line<'a>> {
     let [p50, p99] = model.lag.map_or([None, None], |lag| lag.map(Some));
-    let style = |value: Option<f64>| {
-        if value.is_some_and(|late| late > LATE_MS) { ODD } else { Style::new() }
-    };
+    let [p50, p99, worst] = [(" p50 now", p50), (" p99 now", p99), (" worst p99", model.worst_lag)]
+        .map(|(name, late)| {
+            let odd = late.is_some_and(|late| late > LATE_MS);
+            figure(name, time(late), if odd { ODD } else { Style::new() })
+        });
     vec![
         Line::styled("how late it sends", DIM),
-        figure(" p50 now", time(p50), style(p50)),
-        figure(" p99 now", time(p99), style(p99)),
-        figure(" worst p99", time(model.worst_lag), style(model.worst_lag)),
+        p50,
+        p99,
+        worst,
         figure("CPU", model.own_cores.map_or_else(|| "-".to_owned(), cores), Style::new()),
     ]
 }

@@ -122,15 +122,14 @@ fn percentile_spans<'a>(name: &str, values: Option<[f64; 2]>) -> [Span<'a>; 4] {
 /// Lines of p50 and p99 on a logarithmic axis, the last second at the right.
 fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
-    let line = |which: fn([f64; 2]) -> f64| -> Vec<(f64, f64)> {
+    let [p50, p99] = [0, 1].map(|which| -> Vec<(f64, f64)> {
         points
             .iter()
-            .filter_map(|point| Some((point.at_s - end, which(point.time?).max(1e-6).log10())))
+            .filter_map(|point| Some((point.at_s - end, point.time?[which].max(1e-6).log10())))
             .collect()
-    };
-    let (p50, p99) = (line(|[p50, _]| p50), line(|[_, p99]| p99));
-    let values = || p50.iter().chain(&p99).map(|(_, value)| *value);
-    let Some((low, high)) = values().reduce(f64::min).zip(values().reduce(f64::max)) else {
+    });
+    let values = p50.iter().chain(&p99).map(|(_, value)| *value);
+    let Some((low, high)) = values.clone().reduce(f64::min).zip(values.reduce(f64::max)) else {
         let text = Line::styled("  no request was completed yet", DIM);
         super::panel::lines(&[text], area, buf);
         return;
@@ -139,24 +138,17 @@ fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let middle = f64::midpoint(low, high);
     let half = (f64::midpoint(high, -low) * 1.1).max(0.15);
     let (low, high) = (middle - half, middle + half);
-    let label = |at: f64| Span::styled(format!("{:>6}", time_words(10_f64.powf(at))), DIM);
-    let set = |data, style| {
-        Dataset::default()
-            .marker(Marker::Braille)
-            .graph_type(GraphType::Line)
-            .style(style)
-            .data(data)
-    };
-    let ago = |seconds: f64| format!("-{}", clock(Nanos::from_secs_f64(seconds)));
-    let labels = [ago(span), ago(span / 2.0), "now".to_owned()];
-    let labels = labels.map(|text| Span::styled(text, DIM));
-    Chart::new(vec![set(&p99, P99), set(&p50, P50)])
-        .x_axis(Axis::default().bounds([-span, 0.0]).labels(labels).style(DIM))
-        .y_axis(
-            Axis::default()
-                .bounds([low, high])
-                .labels([label(low), label(middle), label(high)])
-                .style(DIM),
-        )
+    let sets = [(&p99, P99), (&p50, P50)].map(|(data, style)| {
+        let set = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
+        set.style(style).data(data)
+    });
+    let [start, half_way] =
+        [span, span / 2.0].map(|ago| format!("-{}", clock(Nanos::from_secs_f64(ago))));
+    let times = [start, half_way, "now".to_owned()].map(|text| Span::styled(text, DIM));
+    let values = [low, middle, high]
+        .map(|at| Span::styled(format!("{:>6}", time_words(10_f64.powf(at))), DIM));
+    Chart::new(sets.to_vec())
+        .x_axis(Axis::default().bounds([-span, 0.0]).labels(times).style(DIM))
+        .y_axis(Axis::default().bounds([low, high]).labels(values).style(DIM))
         .render(area, buf);
 }

@@ -59,22 +59,23 @@ impl Counts {
         if kept + broken + open == 0 {
             return ": Plimsoll keeps up. The profile has no thresholds".to_owned();
         }
-        let part = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
-        let parts = [part(broken, "broken"), part(kept, "kept"), part(open, "pending")];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        let parts = [(broken, "broken"), (kept, "kept"), (open, "pending")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
         format!(": thresholds {}", parts.join(", "))
     }
 }
 
 fn counts(thresholds: &[ThresholdResult]) -> Counts {
-    let count = |state: fn(&Judgement) -> bool| {
-        thresholds.iter().filter(|threshold| state(&threshold.judgement)).count()
-    };
-    Counts {
-        kept: count(|judgement| *judgement == Judgement::Pass),
-        broken: count(|judgement| *judgement == Judgement::Fail),
-        open: count(|judgement| matches!(judgement, Judgement::Inconclusive(_))),
+    let mut counts = Counts { kept: 0, broken: 0, open: 0 };
+    for threshold in thresholds {
+        match threshold.judgement {
+            Judgement::Pass => counts.kept += 1,
+            Judgement::Fail => counts.broken += 1,
+            Judgement::Inconclusive(_) => counts.open += 1,
+        }
     }
+    counts
 }
 
 /// The threshold that matters most, with what was measured.
