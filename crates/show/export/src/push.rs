@@ -106,8 +106,8 @@ impl PushTarget {
         if self.path.contains("/metrics/job") {
             return self.path.clone();
         }
-        let label = |name, value| format!("/{name}{}", segment(value));
-        let labels = [label("job", JOB), label("instance", instance), label("run", run)];
+        let labels = [("job", JOB), ("instance", instance), ("run", run)]
+            .map(|(name, value)| format!("/{name}{}", segment(value)));
         format!("{}/metrics{}", self.path, labels.concat())
     }
 

@@ -117,11 +117,11 @@ fn series(out: &mut Exposition, series: &Series) {
 }
 
 fn of_knees(out: &mut Exposition, knees: &[LiveKnee]) {
-    let target = |knee: &LiveKnee| ("target", Cow::from(knee.target.clone()));
     let name = "plimsoll_live_knee_state";
     out.head(name, Kind::Gauge, "1 for how well a knee is known, the `kind` of knee.json.");
     for knee in knees {
-        out.line(name, &[target(knee), ("status", knee.kind.into())], 1);
+        let labels = [("target", knee.target.clone().into()), ("status", knee.kind.into())];
+        out.line(name, &labels, 1);
     }
     let families = [
         ("plimsoll_live_knee_load", "The highest load that keeps the objective."),
@@ -131,7 +131,7 @@ fn of_knees(out: &mut Exposition, knees: &[LiveKnee]) {
     for (index, (name, help)) in families.into_iter().enumerate() {
         out.head(name, Kind::Gauge, help);
         for knee in knees {
-            let labels = [target(knee), ("metric", knee.unit.into())];
+            let labels = [("target", knee.target.clone().into()), ("metric", knee.unit.into())];
             knee.load[index].iter().for_each(|load| out.line(name, &labels, load));
         }
     }
@@ -155,10 +155,11 @@ fn outcomes(out: &mut Exposition, counts: &Counts) {
     }
 }
 
+fn of_target(target: &str, warmup: bool) -> Labels<'static> {
+    vec![("target", target.to_owned().into()), ("warmup", warmup.to_string().into())]
+}
+
 fn errors(out: &mut Exposition, counts: &Counts) {
-    let of_target = |target: &'_ str, warmup: bool| -> Labels<'static> {
-        vec![("target", target.to_owned().into()), ("warmup", warmup.to_string().into())]
-    };
     let name = "plimsoll_live_errors_total";
     out.head(name, Kind::Counter, "Failed requests by error class and side.");
     for (((target, warmup), class), n) in &counts.errors {
