@@ -13,13 +13,13 @@ pub(crate) fn join<'r, 'l>(
 ) -> Vec<(&'r Sample, &'l LogRecord)> {
     let by_id: HashMap<&str, &LogRecord> =
         log.iter().filter_map(|record| Some((record.request_id.as_deref()?, record))).collect();
-    let id = |sample: &Sample| {
-        let conversation = plimsoll_workload::conversation_id(run.ids, sample.conversation);
-        format!("{}-{}", conversation.as_str(), sample.turn)
-    };
     run.samples
         .iter()
-        .filter_map(|sample| Some((sample, *by_id.get(id(sample).as_str())?)))
+        .filter_map(|sample| {
+            let conversation = plimsoll_workload::conversation_id(run.ids, sample.conversation);
+            let id = format!("{}-{}", conversation.as_str(), sample.turn);
+            Some((sample, *by_id.get(id.as_str())?))
+        })
         .collect()
 }
 

@@ -97,9 +97,8 @@ impl Record {
     /// `$XDG_STATE_HOME/plimsoll/calibration.json`, else below `~/.local/state`; `None` without a
     /// home directory.
     pub fn default_path() -> Option<PathBuf> {
-        let set =
-            |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
+        let state = path_of_variable("XDG_STATE_HOME")
+            .or_else(|| Some(path_of_variable("HOME")?.join(".local/state")))?;
         Some(state.join("plimsoll/calibration.json"))
     }
 
@@ -117,17 +116,19 @@ impl Record {
     /// # Errors
     /// As [`Record::load`].
     pub fn load_from(path: &Path) -> Result<Option<Self>, CalibrateError> {
-        let refuse = |source| CalibrateError::Record { path: path.to_owned(), source };
+        Self::read(path).map_err(|source| CalibrateError::Record { path: path.to_owned(), source })
+    }
+
+    fn read(path: &Path) -> io::Result<Option<Self>> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(refuse)?,
+            read => read?,
         };
-        let value: serde_json::Value =
-            serde_json::from_str(&text).map_err(|error| refuse(error.into()))?;
+        let value: serde_json::Value = serde_json::from_str(&text)?;
         if value.get("schema").is_none_or(|schema| schema != SCHEMA) {
             return Ok(None);
         }
-        let record: Self = serde_json::from_value(value).map_err(|error| refuse(error.into()))?;
+        let record: Self = serde_json::from_value(value)?;
         Ok((record.host == Host::read()).then_some(record))
     }
 
@@ -173,13 +174,9 @@ impl Record {
 
     /// One line for the reports of later runs.
     pub fn quote(&self) -> String {
-        let named = |wanted: fn(&ExperimentResult) -> bool| {
-            let tests = self.findings.iter().filter(|finding| wanted(&finding.result));
-            tests.map(|finding| finding.experiment.as_str()).collect::<Vec<_>>()
-        };
-        let passed = named(|result| *result == ExperimentResult::Pass).len();
-        let failed = named(|result| *result == ExperimentResult::Fail);
-        let not_run = named(|result| matches!(result, ExperimentResult::NotRun(_)));
+        let passed = self.experiments_with(|result| *result == ExperimentResult::Pass).len();
+        let failed = self.experiments_with(|result| *result == ExperimentResult::Fail);
+        let not_run = self.experiments_with(|result| matches!(result, ExperimentResult::NotRun(_)));
         let floor = self.floor.map_or_else(String::new, |floor| {
             format!(
                 "; floor p50 {:.0} us, at most {:.0} requests/s per worker",
@@ -192,6 +189,15 @@ impl Record {
         let s = if passed == 1 { "" } else { "s" };
         format!("{passed} test{s} passed{failed}{not_run}{floor}{build}")
     }
+
+    fn experiments_with(&self, wanted: fn(&ExperimentResult) -> bool) -> Vec<&str> {
+        let tests = self.findings.iter().filter(|finding| wanted(&finding.result));
+        tests.map(|finding| finding.experiment.as_str()).collect()
+    }
+}
+
+fn path_of_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn went_wrong(result: &ExperimentResult) -> bool {

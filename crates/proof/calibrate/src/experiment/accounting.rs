@@ -46,12 +46,15 @@ fn conserved(
     let received = mock.finish()?.requests.len();
     let end = interrupt.map_or_else(|| "to the end".to_owned(), |at| format!("cut at {at:?}"));
     // A request that a closing connection never answered is sent twice.
-    let sends = |sample: &Sample| match (sample.outcome, sample.retried_after) {
-        (Outcome::NeverSent, _) => 0,
-        (_, None) => 1,
-        (_, Some(_)) => 2,
-    };
-    let sent: usize = run.samples.iter().map(sends).sum();
+    let sent: usize = run
+        .samples
+        .iter()
+        .map(|sample: &Sample| match (sample.outcome, sample.retried_after) {
+            (Outcome::NeverSent, _) => 0,
+            (_, None) => 1,
+            (_, Some(_)) => 2,
+        })
+        .sum();
     let accounting = run.accounting();
     let balanced = accounting.balanced() && accounting.scheduled == run.samples.len() as u64;
     Ok([

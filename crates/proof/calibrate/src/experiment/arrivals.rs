@@ -109,22 +109,20 @@ const MOST_DEVIATIONS: f64 = 4.5;
 pub(super) fn t7_poisson(runner: &Runner) -> Result<Observations, CalibrateError> {
     let seconds = runner.usual_or_full(1.0, 20.0);
     let mut rng = Seed(MonotonicClock::start().unix_nanos(Moment::EPOCH)).rng("seeds", 0);
-    let mut seeds = Vec::new();
-    let mut draw = || {
-        seeds.push(rng.below(1_000_000));
-        seeds.last().copied().unwrap_or_default()
-    };
-    let profile = |seed: u64| {
-        format!("stages: '{WARM_UP},@{POISSON_RATE}:{seconds}s'\narrivals: poisson\nseed: {seed}\n")
-    };
-    let mut checks = poisson_checks("1 worker", &run(runner, &profile(draw()))?, seconds).to_vec();
+    let [one_worker, two_workers, two_shards] = [0; 3].map(|_| rng.below(1_000_000));
+    let profile = format!("stages: '{WARM_UP},@{POISSON_RATE}:{seconds}s'\narrivals: poisson\n");
+    let one = run(runner, &format!("{profile}seed: {one_worker}\n"))?;
+    let mut checks = poisson_checks("1 worker", &one, seconds).to_vec();
     // Two workers need not send in the order of the plan: the gaps are those that the server sees.
-    let two = ascending(run(runner, &format!("{}workers: 2\n", profile(draw())))?);
-    checks.extend(poisson_checks("2 workers", &two, seconds));
-    let profile = format!("{NUMBERED}{}workers: 2\n", profile(draw()));
+    let two = run(runner, &format!("{profile}seed: {two_workers}\nworkers: 2\n"))?;
+    checks.extend(poisson_checks("2 workers", &ascending(two), seconds));
+    let profile = format!("{NUMBERED}{profile}seed: {two_shards}\nworkers: 2\n");
     checks.extend(poisson_checks("2 shards", &shards(runner, &profile)?, seconds));
+    let mut seeds = vec![one_worker, two_workers, two_shards];
     for _ in 0..runner.usual_or_full(5, 20) {
-        checks.extend(virtual_poisson(draw())?);
+        let seed = rng.below(1_000_000);
+        checks.extend(virtual_poisson(seed)?);
+        seeds.push(seed);
     }
     let seeds: Vec<_> = seeds.iter().map(ToString::to_string).collect();
     Ok(Observations { checks, notes: vec![format!("seeds drawn: {}", seeds.join(", "))] })
@@ -216,18 +214,19 @@ fn cumulative(
     seconds: u32,
     expected: impl Fn(f64) -> f64,
 ) -> Vec<Check> {
-    let check = |second| {
-        let second = f64::from(second);
-        let count = times.iter().filter(|&&time| time < second).count();
-        Check::within(
-            format!("{name}: requests until {second} s"),
-            "",
-            count as f64,
-            expected(second),
-            1.0,
-        )
-    };
-    (1..=seconds).map(check).collect()
+    (1..=seconds)
+        .map(|second| {
+            let second = f64::from(second);
+            let count = times.iter().filter(|&&time| time < second).count();
+            Check::within(
+                format!("{name}: requests until {second} s"),
+                "",
+                count as f64,
+                expected(second),
+                1.0,
+            )
+        })
+        .collect()
 }
 
 fn trace(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {

@@ -86,22 +86,16 @@ fn phase_ms(
 /// Our counts of connections against the server's.
 fn counted(name: &str, run: &Finished, log: &PhasedLog) -> [Check; 3] {
     let counters = *run.total().counters();
-    let count = |what: &str, ours: u64, theirs: u64| {
-        Check::within(format!("{name}: {what}"), "", ours as f64, theirs as f64, 0.0)
-    };
+    let opened = counters.connections_opened + counters.connections_ahead;
+    let over_used = log.requests - log.connections;
     [
-        count("requests answered", counters.completed, log.requests),
-        count(
-            "connections opened",
-            counters.connections_opened + counters.connections_ahead,
-            log.connections,
-        ),
-        count(
-            "requests over used connections",
-            counters.connections_reused,
-            log.requests - log.connections,
-        ),
+        ("requests answered", counters.completed, log.requests),
+        ("connections opened", opened, log.connections),
+        ("requests over used connections", counters.connections_reused, over_used),
     ]
+    .map(|(what, ours, theirs)| {
+        Check::within(format!("{name}: {what}"), "", ours as f64, theirs as f64, 0.0)
+    })
 }
 
 /// A separate network with twenty local ports, and a load of sixty-four connections.

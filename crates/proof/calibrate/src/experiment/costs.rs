@@ -49,15 +49,17 @@ pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError>
         merge_ms_per_shard: merging.as_millis_f64(),
     };
     runner.set_costs(costs);
-    let measured = |name: &str, value: f64| Check::holds(name, value.is_finite() && value > 0.0);
+    let measured = [
+        ("CPU time of a request was measured", costs.cpu_us_per_request),
+        ("CPU time of a chat was measured", costs.cpu_us_per_chat),
+        ("CPU time of an event was measured", costs.cpu_us_per_event),
+        ("memory of a stream was measured", costs.bytes_per_stream),
+        ("merging was measured", costs.merge_ms_per_shard),
+    ];
     Ok(Observations {
-        checks: vec![
-            measured("CPU time of a request was measured", costs.cpu_us_per_request),
-            measured("CPU time of a chat was measured", costs.cpu_us_per_chat),
-            measured("CPU time of an event was measured", costs.cpu_us_per_event),
-            measured("memory of a stream was measured", costs.bytes_per_stream),
-            measured("merging was measured", costs.merge_ms_per_shard),
-        ],
+        checks: measured
+            .map(|(name, value)| Check::holds(name, value.is_finite() && value > 0.0))
+            .into(),
         notes: vec![format!(
             "CPU: a request {:.1} us, a chat {:.1} us, an event {:.2} us; an open stream {:.0} KiB; merging a shard {:.2} ms",
             costs.cpu_us_per_request,
@@ -79,15 +81,18 @@ fn cpu_us(run: &Finished) -> f64 {
 /// Resident memory for each open stream, beyond what a run of few takes. Samples are not kept.
 fn memory_of_streams(runner: &Runner) -> Result<f64, CalibrateError> {
     let mock = runner.mock("ttft: 100ms, gap: 20ms")?;
-    let peak = |users: u32| {
-        let mut most = 0_u64;
-        let mut look = |_: &plimsoll_engine::Progress<'_>| most = most.max(resident());
-        let profile = format!("{STREAMS}stages: '{users}:3s'\n");
-        runner.run_without_samples(plan(&mock.url(), &profile, None)?, &mut look)?;
-        Ok::<_, CalibrateError>(most as f64)
-    };
-    let (few, many) = (peak(1)?, peak(AT_ONCE)?);
+    let few = peak_memory(runner, &mock.url(), 1)?;
+    let many = peak_memory(runner, &mock.url(), AT_ONCE)?;
     Ok((many - few) / f64::from(AT_ONCE - 1))
+}
+
+/// With so many streams at once.
+fn peak_memory(runner: &Runner, url: &str, streams: u32) -> Result<f64, CalibrateError> {
+    let mut most = 0_u64;
+    let profile = format!("{STREAMS}stages: '{streams}:3s'\n");
+    let mut watch = |_: &plimsoll_engine::Progress<'_>| most = most.max(resident());
+    runner.run_without_samples(plan(url, &profile, None)?, &mut watch)?;
+    Ok(most as f64)
 }
 
 /// Resident memory of this process, in bytes.
@@ -98,11 +103,17 @@ fn resident() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
+fn broken(error: plimsoll_run_files::RunFileError) -> CalibrateError {
+    CalibrateError::Missing(error.to_string())
+}
+
 /// Reading the counts of a shard of 60 seconds, and adding them to others.
 fn merging() -> Result<Nanos, CalibrateError> {
     let mut rng = Seed(29).rng("costs", 0);
-    let mut time = || Nanos::from_secs_f64(10f64.powf(rng.uniform() * 4.0 - 4.0));
-    let samples: Vec<Sample> = (0..SAMPLES).map(|index| completed(index, time())).collect();
+    let samples: Vec<Sample> = (0..SAMPLES)
+        .map(|index| completed(index, Nanos::from_secs_f64(10f64.powf(rng.uniform() * 4.0 - 4.0))))
+        .collect();
     let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
     let (mut snapshot, mut series) = (Snapshot::new(), TimeSeries::new(Moment::EPOCH));
     for (second, part) in (1..).zip(samples.chunks(samples.len().div_ceil(60))) {
@@ -116,8 +127,6 @@ fn merging() -> Result<Nanos, CalibrateError> {
     }
     let tasks = TaskTally::default();
     let view = CountsView { complete: true, snapshot: &snapshot, series: &series, tasks: &tasks };
-    let broken =
-        |error: plimsoll_run_files::RunFileError| CalibrateError::Missing(error.to_string());
     let bytes = counts_bytes(&view, "costs").map_err(broken)?;
     let clock = MonotonicClock::start();
     for _ in 0..SHARDS {

@@ -79,10 +79,9 @@ fn rounds(
 }
 
 fn median(figures: &[ToolFigures]) -> ToolFigures {
-    let of = |figure: fn(&ToolFigures) -> f64| {
-        quantile_of(&figures.iter().map(figure).collect::<Vec<_>>(), 0.5)
-    };
-    ToolFigures { per_second: of(|f| f.per_second), p50_us: of(|f| f.p50_us) }
+    let per_second: Vec<_> = figures.iter().map(|figures| figures.per_second).collect();
+    let p50_us: Vec<_> = figures.iter().map(|figures| figures.p50_us).collect();
+    ToolFigures { per_second: quantile_of(&per_second, 0.5), p50_us: quantile_of(&p50_us, 0.5) }
 }
 
 fn plimsoll(runner: &Runner, server: &Server) -> Result<ToolFigures, CalibrateError> {
@@ -101,11 +100,10 @@ fn wrk(runner: &Runner, server: &Server) -> Result<ToolFigures, CalibrateError> 
 }
 
 fn parse_wrk(text: &str) -> Option<ToolFigures> {
-    let after = |name: &str| text.lines().find_map(|line| line.trim().strip_prefix(name));
-    Some(ToolFigures {
-        per_second: after("Requests/sec:")?.trim().parse().ok()?,
-        p50_us: micros(after("50%")?.trim())?,
-    })
+    let mut lines = text.lines().map(str::trim);
+    let p50 = lines.clone().find_map(|line| line.strip_prefix("50%"))?;
+    let per_second = lines.find_map(|line| line.strip_prefix("Requests/sec:"))?;
+    Some(ToolFigures { per_second: per_second.trim().parse().ok()?, p50_us: micros(p50.trim())? })
 }
 
 fn h2load(runner: &Runner, server: &Server) -> Result<ToolFigures, CalibrateError> {

@@ -24,10 +24,13 @@ const MIX: [(&str, u32, &str, Outcome); 5] = [
 
 /// A known mix of errors, and a port where nothing listens.
 pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let scenario = |(name, weight, header, _): &(&str, u32, &str, Outcome)| {
-        format!("  - {{name: {name}, weight: {weight}, headers: {{{header}}}}}\n")
-    };
-    let scenarios: String = MIX.iter().map(scenario).collect();
+    let scenarios: Vec<_> = MIX
+        .iter()
+        .map(|(name, weight, header, _): &(&str, u32, &str, Outcome)| {
+            format!("  - {{name: {name}, weight: {weight}, headers: {{{header}}}}}\n")
+        })
+        .collect();
+    let scenarios = scenarios.concat();
     let stage = runner.usual_or_full("@500:2s", "@500:20s");
     let mock = runner.mock("ttft: 5ms")?;
     let run = runner.run(
@@ -66,12 +69,13 @@ fn classes(run: &Finished) -> Vec<Check> {
         let expected = MIX.get(scenario).is_some_and(|(.., outcome)| sample.outcome == *outcome);
         *found.entry((scenario, expected)).or_default() += 1;
     }
-    let of = |index, expected| found.get(&(index, expected)).copied().unwrap_or_default();
     MIX.iter()
         .enumerate()
         .map(|(index, (name, ..))| {
-            let all = of(index, true) + of(index, false);
-            Check::exact(format!("`{name}` in its class"), of(index, true), all.max(1))
+            let [expected, others] = [true, false]
+                .map(|expected| found.get(&(index, expected)).copied().unwrap_or_default());
+            let all = expected + others;
+            Check::exact(format!("`{name}` in its class"), expected, all.max(1))
         })
         .collect()
 }

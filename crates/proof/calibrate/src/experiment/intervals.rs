@@ -78,7 +78,6 @@ fn covered(
         }
         before = median;
     }
-    let share = |count: f64| count / f64::from(repeats);
     let deviation = (NOMINAL * (1.0 - NOMINAL) / f64::from(repeats)).sqrt();
     let least = MOST_DEVIATIONS.mul_add(-deviation, NOMINAL);
     let mut checks: Vec<_> = holding
@@ -86,13 +85,13 @@ fn covered(
         .zip(JUDGED.map(|index| QUANTILES[index].label))
         .map(|(count, label)| {
             let what = format!("{name} times: share of intervals that hold the true {label}");
-            Check::at_least(what, "", share(count), least)
+            Check::at_least(what, "", count / f64::from(repeats), least)
         })
         .collect();
     checks.push(Check::at_most(
         format!("{name} times: share of pairs A against A whose medians differ"),
         "",
-        share(apart),
+        apart / f64::from(repeats),
         1.0 - least,
     ));
     Ok(checks)

@@ -29,8 +29,9 @@ pub(super) fn t17_shards(_: &Runner) -> Result<Observations, CalibrateError> {
 /// Times over nine orders of magnitude.
 fn samples() -> Vec<Sample> {
     let mut rng = Seed(17).rng("samples", 0);
-    let mut time = || Nanos::from_secs_f64(10f64.powf(rng.uniform() * 9.0 - 6.0));
-    (0..SAMPLES).map(|index| completed(index, time())).collect()
+    (0..SAMPLES)
+        .map(|index| completed(index, Nanos::from_secs_f64(10f64.powf(rng.uniform() * 9.0 - 6.0))))
+        .collect()
 }
 
 fn record<'s>(samples: impl Iterator<Item = &'s Sample>) -> Snapshot {
@@ -45,12 +46,11 @@ fn record<'s>(samples: impl Iterator<Item = &'s Sample>) -> Snapshot {
 /// Merges in an order drawn from `seed`, and in a tree drawn from it.
 fn merge(mut parts: Vec<Snapshot>, seed: u64) -> Snapshot {
     let mut rng = Seed(seed).rng("order", 0);
-    let mut pick = |parts: &mut Vec<Snapshot>| {
-        let index = rng.below(parts.len() as u64);
-        parts.swap_remove(usize::try_from(index).unwrap_or_default())
-    };
     while parts.len() > 1 {
-        let (mut one, other) = (pick(&mut parts), pick(&mut parts));
+        let [mut one, other] = [0; 2].map(|_| {
+            let index = rng.below(parts.len() as u64);
+            parts.swap_remove(usize::try_from(index).unwrap_or_default())
+        });
         one.merge(other);
         parts.push(one);
     }

@@ -162,14 +162,15 @@ pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateErro
 /// T27: a fifth of the CPU time stolen, by the kernel's counter, while nothing was late: the run is
 /// as valid as without it. In scripted time, so that the host cannot disturb it.
 pub(super) fn t27_steal_without_effect(_: &Runner) -> Result<Observations, CalibrateError> {
-    let valid = |steal_share| {
-        let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
-        let summary = scripted_run(&mut Seed(27).rng("steal", 0), Series::Independent, health)?;
-        Ok::<_, CalibrateError>(summary.validity.is_valid())
-    };
     Ok(vec![
-        Check::holds("VALID without steal", valid(Some(0.0))?),
-        Check::holds("VALID with 20 % of steal", valid(Some(0.2))?),
+        Check::holds("VALID without steal", is_valid_with_steal(0.0)?),
+        Check::holds("VALID with 20 % of steal", is_valid_with_steal(0.2)?),
     ]
     .into())
+}
+
+fn is_valid_with_steal(share: f64) -> Result<bool, CalibrateError> {
+    let health = InstrumentHealth { steal_share: Some(share), ..InstrumentHealth::default() };
+    let summary = scripted_run(&mut Seed(27).rng("steal", 0), Series::Independent, health)?;
+    Ok(summary.validity.is_valid())
 }

@@ -20,8 +20,8 @@ pub(super) fn t18_memory(runner: &Runner) -> Result<Observations, CalibrateError
     let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
     let plan = plan(&server.url(), &format!("{NUMBERED}stages: '@{RATE}:{minutes}m'\n"), None)?;
     let mut used = Vec::new();
-    let mut measure = |_: &Progress<'_>| used.extend(resident_mib());
-    let run = runner.run_without_samples(plan, &mut measure)?;
+    let run =
+        runner.run_without_samples(plan, &mut |_: &Progress<'_>| used.extend(resident_mib()))?;
     let tenth = (used.len() / 10).max(1);
     let (early, late) = (used.iter().skip(tenth).take(tenth), used.iter().rev().take(tenth));
     let early = mean(&early.copied().collect::<Vec<_>>());

@@ -74,7 +74,7 @@ impl Stall {
     }
 
     fn checks(&self, how: &str, run: &Finished) -> [Check; 3] {
-        let what = |figure: &str| format!("{} {how}, {figure}", self.name);
+        let what = format!("{} {how}", self.name);
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
         let stats = run.result.snapshot.total(|key| key.stage == MEASURED);
         let times = stats.distribution(Metric::ResponseTime);
@@ -82,10 +82,10 @@ impl Stall {
         let measured_mean = millis_or_nan(times.and_then(plimsoll_metrics::Distribution::mean));
         let expected = self.rate * self.run.as_secs_f64();
         [
-            Check::within(what("p99"), "ms", measured_p99, p99, p99 * 0.01),
-            Check::within(what("mean"), "ms", measured_mean, mean, mean * 0.02),
+            Check::within(format!("{what}, p99"), "ms", measured_p99, p99, p99 * 0.01),
+            Check::within(format!("{what}, mean"), "ms", measured_mean, mean, mean * 0.02),
             Check::within(
-                what("requests answered"),
+                format!("{what}, requests answered"),
                 "",
                 stats.accounting().completed as f64,
                 expected,
@@ -175,17 +175,18 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
     // The requests due meanwhile, one per millisecond, wait for its end, as in T4.
     let mean = stopped_ms * stopped_ms / 2.0 / T5_MS;
     let response = outcome.times(Metric::ResponseTime).map(|times| times.mean_figure().value);
-    let what = |figure: &str| format!("stopped for {stop:?}: {figure}");
-    let worst = or_nan(lag.map(|lag| lag.max));
+    let how = format!("stopped for {stop:?}");
+    let (sent, worst) = (total.counters.scheduled as f64, or_nan(lag.map(|lag| lag.max)));
+    let (lag_slack, mean_slack) = (stopped_ms * 0.03 + 1.0, mean * 0.06 + 0.2);
     let mut checks = vec![
-        Check::within(what("requests sent"), "", total.counters.scheduled as f64, T5_MS, 1.0),
-        Check::within(what("worst lag"), "ms", worst, stopped_ms, stopped_ms * 0.03 + 1.0),
-        Check::within(what("response mean"), "ms", or_nan(response), mean, mean * 0.06 + 0.2),
+        Check::within(format!("{how}: requests sent"), "", sent, T5_MS, 1.0),
+        Check::within(format!("{how}: worst lag"), "ms", worst, stopped_ms, lag_slack),
+        Check::within(format!("{how}: response mean"), "ms", or_nan(response), mean, mean_slack),
     ];
     checks.extend(["p50", "p90", "p95", "p99"].map(|percentile| {
         let usable = outcome.usable_ms(Metric::ResponseTime, percentile);
         let truth = NEXT_TO_NOTHING_MS / 2.0;
-        right_or_warned(&what(&format!("response {percentile}")), "ms", usable, truth, truth)
+        right_or_warned(&format!("{how}: response {percentile}"), "ms", usable, truth, truth)
     }));
     Ok(checks)
 }

@@ -118,16 +118,12 @@ fn stream_cases() -> Vec<StreamCase> {
 
 /// T11: one stream to the tenth of a millisecond, and six special cases.
 pub(super) fn t11_known_stream(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let run = |script, stages: &str| {
-        let server = runner.serve(ServerSpec::Scripted(script))?;
-        runner.run(&server.url(), &format!("{STREAM}stages: '{stages}'\n"))
-    };
     // Five streams that start apart, so that no two of their writes are due together; before that
     // as many open their connections.
-    let completed = run(known(), "w@7:700ms,w@0..0.001:1300ms,@7:700ms")?;
+    let completed = run_scripted(runner, known(), "w@7:700ms,w@0..0.001:1300ms,@7:700ms")?;
     let mut checks = known_times(&completed);
     for case in stream_cases() {
-        let completed = run(case.script, "@20:200ms")?;
+        let completed = run_scripted(runner, case.script, "@20:200ms")?;
         let correct = completed
             .samples
             .iter()
@@ -143,6 +139,11 @@ pub(super) fn t11_known_stream(runner: &Runner) -> Result<Observations, Calibrat
         }
     }
     Ok(checks.into())
+}
+
+fn run_scripted(runner: &Runner, script: Script, stages: &str) -> Result<Finished, CalibrateError> {
+    let server = runner.serve(ServerSpec::Scripted(script))?;
+    runner.run(&server.url(), &format!("{STREAM}stages: '{stages}'\n"))
 }
 
 fn known_times(completed: &Finished) -> Vec<Check> {
