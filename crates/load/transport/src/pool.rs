@@ -107,11 +107,13 @@ impl<O: Opener> Pool<O> {
     pub async fn open_ahead(&self, count: usize) -> (usize, usize) {
         let count = count.min(self.0.limits.max_connections);
         let (next, failed) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
-        let run = || {
-            let (pool, next, failed) = (Rc::clone(&self.0), Rc::clone(&next), Rc::clone(&failed));
-            spawn_local(async move { pool.open_ahead(&next, &failed, count).await })
-        };
-        let tasks: Vec<_> = (0..AHEAD_AT_ONCE.min(count)).map(|_| run()).collect();
+        let tasks: Vec<_> = (0..AHEAD_AT_ONCE.min(count))
+            .map(|_| {
+                let (pool, next, failed) =
+                    (Rc::clone(&self.0), Rc::clone(&next), Rc::clone(&failed));
+                spawn_local(async move { pool.open_ahead(&next, &failed, count).await })
+            })
+            .collect();
         for task in tasks {
             // A panic in it shows when its connection is missing.
             let _ = task.await;

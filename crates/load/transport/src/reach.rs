@@ -69,12 +69,12 @@ impl std::fmt::Debug for Proxy {
 impl Reach {
     /// Where connections for an endpoint go, apart from a proxy.
     pub(crate) fn place(&self, endpoint: &Endpoint) -> Endpoint {
-        let fits = |rule: &&ConnectTo| {
+        let rule = self.connect_to.iter().find(|rule| {
             let host = rule.host.as_ref();
             host.is_none_or(|host| host.eq_ignore_ascii_case(endpoint.host()))
                 && rule.port.is_none_or(|port| port == endpoint.port())
-        };
-        let Some(rule) = self.connect_to.iter().find(fits) else { return endpoint.clone() };
+        });
+        let Some(rule) = rule else { return endpoint.clone() };
         let host = rule.to_host.clone().unwrap_or_else(|| endpoint.host().to_owned());
         Endpoint::new(host, rule.to_port.unwrap_or_else(|| endpoint.port()))
     }
@@ -92,20 +92,19 @@ impl Proxy {
 
 /// Connects to a Unix socket. To the kernel it is a stream like any other.
 pub(crate) async fn connect_unix(path: &Path) -> Result<TcpStream, Failure> {
-    let named = |failure: Failure| {
+    let connected = tokio::net::UnixStream::connect(path).await;
+    let socket: std::io::Result<UnixStream> = connected.and_then(tokio::net::UnixStream::into_std);
+    let tcp = socket
+        .and_then(|socket| TcpStream::from_std(std::net::TcpStream::from(OwnedFd::from(socket))));
+    tcp.map_err(|error| {
+        let failure = Failure::connecting(&error);
         let class = match failure.class {
             // Nothing has that name.
             ErrorClass::LocalIo => ErrorClass::ConnectRefused,
             class => class,
         };
         Failure::new(class, format!("{}: {}", path.display(), failure.detail))
-    };
-    let connected = tokio::net::UnixStream::connect(path).await;
-    let socket = connected.map_err(|error| named(Failure::connecting(&error)))?;
-    let socket: std::io::Result<UnixStream> = socket.into_std();
-    let tcp = socket
-        .and_then(|socket| TcpStream::from_std(std::net::TcpStream::from(OwnedFd::from(socket))));
-    tcp.map_err(|error| named(Failure::connecting(&error)))
+    })
 }
 
 /// A proxy that opens no tunnel, and why.

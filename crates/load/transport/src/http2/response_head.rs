@@ -105,8 +105,8 @@ impl DecodedHead {
         else {
             return self.reject("`:status` is not a number of three digits");
         };
-        let digit = |byte: &u8| u16::from(byte - b'0');
-        self.status = digit(a) * 100 + digit(b) * 10 + digit(c);
+        let [a, b, c] = [a, b, c].map(|byte| u16::from(byte - b'0'));
+        self.status = a * 100 + b * 10 + c;
     }
 
     /// A repeated length is fine as long as it is the same one.

@@ -25,8 +25,7 @@ pub(super) async fn open(
         request.extend(["proxy-authorization: Basic ", &basic, "\r\n"]);
     }
     request.push_str("\r\n");
-    let broken = |error: std::io::Error| Failure::connecting(&error);
-    tcp.write_all(request.as_bytes()).await.map_err(broken)?;
+    tcp.write_all(request.as_bytes()).await.map_err(|error| Failure::connecting(&error))?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         // Byte by byte: what follows the head belongs to the tunnel.

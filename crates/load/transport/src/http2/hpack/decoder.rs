@@ -117,9 +117,8 @@ fn is_name(name: &[u8]) -> bool {
 
 /// Whether HTTP/2 allows the value (RFC 9113, section 8.2.1).
 fn is_value(value: &[u8]) -> bool {
-    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    !is_space(value.first())
-        && !is_space(value.last())
+    let mut ends = [value.first(), value.last()].into_iter().flatten();
+    !ends.any(|byte| matches!(byte, b' ' | b'\t'))
         && !value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'))
 }
 

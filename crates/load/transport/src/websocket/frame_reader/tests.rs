@@ -169,9 +169,10 @@ fn fragments(text: &str, size: usize) -> Vec<&[u8]> {
 proptest! {
     #[test]
     fn any_split_gives_the_messages_that_were_sent(
-        (wire, expected) in conversation(),
+        conversation in conversation(),
         sizes in prop::collection::vec(1..30usize, 1..8),
     ) {
+        let (wire, expected) = conversation;
         prop_assert_eq!(read([&wire[..]]), &expected[..]);
         let (mut rest, mut pieces) = (&wire[..], Vec::new());
         for size in sizes.into_iter().cycle() {
