@@ -239,8 +239,9 @@ fn rpc_path<'a>(base: &'a str, default: &'static str, turn: &Turn<'a>) -> Cow<'a
 fn opening(options: &EncoderOptions) -> Vec<u8> {
     let mut out = br#"{"model":"#.to_vec();
     json_writer::push_string(&mut out, &options.model);
-    let is_left_out = |name: &str, value: &Value| name == STREAM_OPTIONS && value.is_null();
-    for (name, value) in options.parameters.iter().filter(|(name, value)| !is_left_out(name, value))
+    let parameters = options.parameters.iter();
+    for (name, value) in
+        parameters.filter(|(name, value)| *name != STREAM_OPTIONS || !value.is_null())
     {
         out.push(b',');
         json_writer::push_string(&mut out, name);

@@ -36,8 +36,8 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
         b'\r' => b'r',
         b'\t' => b't',
         _ => {
-            let digit = |shift: u8| HEX[usize::from((byte >> shift) & 0xF)];
-            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(4), digit(0)]);
+            let [high, low] = [byte >> 4, byte & 0xF].map(|nibble| HEX[usize::from(nibble)]);
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
             return;
         }
     };

@@ -58,10 +58,10 @@ impl ErrorDetail {
         let value: Value = serde_json::from_str(text).ok()?;
         let members = value.as_object()?;
         let kinds = ["object", "type"].map(|name| members.get(name).and_then(Value::as_str));
-        let is_error = |kind: &str| kind.to_ascii_lowercase().contains("error");
         let code = ["code", "status", "status_code"].iter().find_map(|name| members.get(*name));
-        let says_so = kinds.iter().flatten().any(|kind| is_error(kind))
-            || code.and_then(Value::as_u64).is_some_and(|code| code >= 400);
+        let says_so =
+            kinds.iter().flatten().any(|kind| kind.to_ascii_lowercase().contains("error"))
+                || code.and_then(Value::as_u64).is_some_and(|code| code >= 400);
         let message = MESSAGES.iter().find_map(|name| {
             members.get(*name).filter(|message| !message.is_null() && **message != "")
         });
@@ -80,9 +80,10 @@ impl ErrorDetail {
 
     /// Reads the value of an `error` member: an object, or just a message.
     fn from_error(error: &Value) -> Self {
-        let word = |name| error.get(name).and_then(scalar).map(|text| sanitize(&text, MAX_WORD));
+        let [kind, code] = ["type", "code"]
+            .map(|name| error.get(name).and_then(scalar).map(|text| sanitize(&text, MAX_WORD)));
         let message = error.get("message").unwrap_or(error);
-        Self { kind: word("type"), code: word("code"), message: message_of(message) }
+        Self { kind, code, message: message_of(message) }
     }
 
     fn in_object(value: &Value) -> Option<Self> {

@@ -97,10 +97,11 @@ fn approval(read: &Approval<'_>) -> Result<PlainAnswer, DecodeError> {
         return Err(reported(error));
     }
     // Some services number their approvals.
-    let of = |id: Raw<'_>| {
-        if id.0.starts_with('"') { id.text().to_string() } else { id.0.to_owned() }
+    let id = match read.id {
+        Some(id) if id.0.starts_with('"') => id.text().to_string(),
+        Some(number) => number.0.to_owned(),
+        None => String::new(),
     };
-    let id = read.id.map(of).unwrap_or_default();
     if id.len() > MAX_ID {
         return Err(malformed("the id of the approval is longer than 256 bytes"));
     }

@@ -119,9 +119,9 @@ fn delta_kind(kind: &str) -> Option<DeltaKind> {
 
 /// Ends a stream with the final state of the response.
 fn end_stream(state: &mut ResponseState, response: Option<Response<'_>>) -> DecodeResult {
-    let missing =
-        || DecodeError::new(ErrorClass::MalformedBody, "the last event has no `response`");
-    let response = response.ok_or_else(missing)?;
+    let response = response.ok_or_else(|| {
+        DecodeError::new(ErrorClass::MalformedBody, "the last event has no `response`")
+    })?;
     read_final_state(state, response);
     state.end();
     Ok(())

@@ -197,13 +197,12 @@ impl Call {
 
     /// Whether the answer waits is the default of 1.0; 0.3 has none.
     fn write_configuration(&self, wait: bool, params: &mut Params<'_>) {
-        let word = |yes: bool| if yes { "true" } else { "false" };
         match self.version {
             Version::V0_3 => params.object("configuration", |members| {
-                members.json("blocking", word(wait));
+                members.json("blocking", if wait { "true" } else { "false" });
             }),
             Version::V1_0 if !wait => params.object("configuration", |members| {
-                members.json("returnImmediately", word(true));
+                members.json("returnImmediately", "true");
             }),
             Version::V1_0 => {}
         }

@@ -435,9 +435,12 @@ impl<N: Copy + Default + PartialEq + std::fmt::Debug> Scanner<N> {
 fn text(written: &[u8]) -> Cow<'_, str> {
     let valid = written.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let Some(last) = valid.rfind('\\') else { return Cow::Borrowed(valid) };
-    let unescape = |text: &str| serde_json::from_str::<String>(&format!("\"{text}\"")).ok();
     let read = unescape(valid).or_else(|| unescape(valid[..last].trim_end_matches('\\')));
     read.map_or(Cow::Borrowed(valid), Cow::Owned)
+}
+
+fn unescape(text: &str) -> Option<String> {
+    serde_json::from_str(&format!("\"{text}\"")).ok()
 }
 
 #[cfg(test)]

@@ -170,14 +170,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_response_of_a_known_shape((dialect, bodies) in bodies(&WHOLE)) {
+    fn a_response_of_a_known_shape(bodies in bodies(&WHOLE)) {
+        let (dialect, bodies) = bodies;
         for body in &bodies {
             prop_assert_eq!(decode(dialect, false, body), decode_first(dialect, false, body), "{}", body);
         }
     }
 
     #[test]
-    fn an_event_of_a_known_shape((dialect, bodies) in bodies(&EVENTS), name in "(|event: [a-z]{1,3}\n)") {
+    fn an_event_of_a_known_shape(bodies in bodies(&EVENTS), name in "(|event: [a-z]{1,3}\n)") {
+        let (dialect, bodies) = bodies;
         // The events of one stream, and each prefix of it, which ends without the terminator.
         let events: Vec<String> = bodies.iter().map(|data| format!("{name}data: {data}\n\n")).collect();
         let stream = events.concat();

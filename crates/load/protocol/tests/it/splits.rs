@@ -55,9 +55,10 @@ fn responses() -> impl Strategy<Value = (Dialect, bool, u16, Vec<u8>)> {
 proptest! {
     #[test]
     fn any_split_of_any_response_reads_as_one(
-        (dialect, stream, status, body) in responses(),
+        response in responses(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
     ) {
+        let (dialect, stream, status, body) = response;
         let head = (status, if stream { EVENTS } else { JSON });
         let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
         cuts.extend([0, body.len()]);
