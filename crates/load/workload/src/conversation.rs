@@ -316,9 +316,10 @@ impl Conversation {
             return;
         }
         name_calls(&mut tool_calls, self.turn);
-        let result =
-            |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: Arc::clone(&result) };
-        let tool_results = tool_calls.iter().map(result).collect();
+        let tool_results = tool_calls
+            .iter()
+            .map(|call| ToolResult { call_id: call.id.clone(), text: Arc::clone(&result) })
+            .collect();
         if !answer.is_empty() || !tool_calls.is_empty() {
             messages.push(Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) });
         }

@@ -80,8 +80,8 @@ fn percent_encode(byte: u8, out: &mut String) {
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
         out.push(char::from(byte));
     } else {
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        out.extend(['%', digit(byte >> 4), digit(byte & 0xF)]);
+        out.push('%');
+        out.extend([byte >> 4, byte & 0xF].map(|nibble| char::from(DIGITS[usize::from(nibble)])));
     }
 }
 

@@ -108,15 +108,12 @@ fn check(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<Scenar
 
 /// Problems of the scenarios as a whole.
 fn check_mix(specs: &[ScenarioSpec]) -> Vec<ScenarioProblem> {
-    let problem = |field: &str, fault| {
-        let (scenario, field) = ("*".to_owned(), field.to_owned());
-        vec![ScenarioProblem { scenario, field, fault }]
-    };
-    if specs.is_empty() || specs.len() > usize::from(u16::MAX) {
-        problem("scenarios", ScenarioFault::Number(specs.len()))
+    let (field, fault) = if specs.is_empty() || specs.len() > usize::from(u16::MAX) {
+        ("scenarios", ScenarioFault::Number(specs.len()))
     } else if specs.iter().all(|spec| spec.weight == 0.0) {
-        problem("weight", ScenarioFault::NoWeight)
+        ("weight", ScenarioFault::NoWeight)
     } else {
-        Vec::new()
-    }
+        return Vec::new();
+    };
+    vec![ScenarioProblem { scenario: "*".to_owned(), field: field.to_owned(), fault }]
 }

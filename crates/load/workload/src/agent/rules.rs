@@ -48,13 +48,11 @@ impl AgentRules {
         let Some(scenario) = specs.get(index) else { return Ok(None) };
         let Some(AgentRole::Agent(agent)) = &scenario.agent else { return Ok(None) };
         let mut faults = faults(scenario, agent);
-        let part = |is_part: &dyn Fn(&AgentRole) -> bool| {
-            let found = specs.iter().position(|spec| spec.agent.as_ref().is_some_and(is_part));
-            found.and_then(|found| u16::try_from(found).ok()).map(ScenarioId)
-        };
         let own = u16::try_from(index).ok().map(ScenarioId);
-        let tools = part(&|role| matches!(role, AgentRole::Tools { of, .. } if *of == index));
-        let approvals = part(&|role| matches!(role, AgentRole::Approvals { of } if *of == index));
+        let tools =
+            find_part(specs, |role| matches!(role, AgentRole::Tools { of, .. } if *of == index));
+        let approvals =
+            find_part(specs, |role| matches!(role, AgentRole::Approvals { of } if *of == index));
         let parts = match (own, tools, approvals) {
             (Some(own), Some(tools), Some(approvals)) => [own, tools, approvals],
             (Some(own), Some(tools), None) if agent.approve.is_none() => [own, tools, tools],
@@ -113,17 +111,23 @@ impl From<&ApproveSpec> for ApprovalRules {
 
 const NO_PARTS: &str = "the agent's parts are not among the scenarios: add them with `with_parts`";
 
+fn find_part(specs: &[ScenarioSpec], is_part: impl Fn(&AgentRole) -> bool) -> Option<ScenarioId> {
+    let found = specs.iter().position(|spec| spec.agent.as_ref().is_some_and(&is_part))?;
+    u16::try_from(found).ok().map(ScenarioId)
+}
+
+/// A path without a query: that may be a credential, and this path is shown.
+fn is_path(path: &str) -> bool {
+    path.starts_with('/')
+        && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
+}
+
 fn faults(scenario: &ScenarioSpec, agent: &AgentSpec) -> Vec<(&'static str, ScenarioFault)> {
     let chats = matches!(
         scenario.protocol,
         Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::AnthropicMessages
     );
     let steps = (1..=MOST_STEPS).contains(&agent.max_steps);
-    // A query may be a credential, and this path is shown.
-    let is_path = |path: &str| {
-        path.starts_with('/')
-            && path.bytes().all(|byte: u8| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
-    };
     let approve = agent.approve.as_ref();
     let wrong = |is_wrong: &dyn Fn(&ApproveSpec) -> bool| approve.is_some_and(is_wrong);
     let found = [

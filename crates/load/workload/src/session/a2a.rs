@@ -108,13 +108,13 @@ impl A2aSession {
     }
 
     pub(super) fn request(&self, plan: &A2aPlan, texts: &impl Texts) -> Option<Request> {
-        let task = || self.task.clone().unwrap_or_default();
+        let task = self.task.clone().unwrap_or_default();
         let ask = match (self.phase, self.action) {
             (Phase::Over, _) => return None,
-            (Phase::Follow(Follow::Get), _) => Ask::Get { task: task() },
-            (Phase::Follow(Follow::Cancel), _) => Ask::Cancel { task: task() },
+            (Phase::Follow(Follow::Get), _) => Ask::Get { task },
+            (Phase::Follow(Follow::Cancel), _) => Ask::Cancel { task },
             (Phase::Step, A2aAction::Card) => Ask::Card,
-            (Phase::Step, A2aAction::Get) if self.follow.is_none() => Ask::Get { task: task() },
+            (Phase::Step, A2aAction::Get) if self.follow.is_none() => Ask::Get { task },
             (Phase::Step, action) => Ask::Send {
                 message: Message {
                     id: texts.message_id(),

@@ -146,12 +146,12 @@ impl ToolDiscovery {
         if let Some(missing) = spec.tools.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(format!("it has no tool `{missing}`, but {}", known.join(", ")));
         }
-        let wanted = |tool: &&Value| {
+        let wanted = self.tools.iter().filter(|tool| {
             let destroys = tool.pointer("/annotations/destructiveHint") == Some(&Value::Bool(true));
             let named = name_of(tool).is_some_and(|name| spec.tools.iter().any(|own| own == name));
             named || (spec.tools.is_empty() && !destroys)
-        };
-        let mut steps: Vec<_> = self.tools.iter().filter(wanted).filter_map(step).collect();
+        });
+        let mut steps: Vec<_> = wanted.filter_map(step).collect();
         if steps.is_empty() {
             return Err(match known.as_slice() {
                 [] => "it has no tools; write `mcp.steps`, like `- {method: resources/list}`"

@@ -170,12 +170,14 @@ impl McpSession {
 
     fn ask(&self, step: &Step, texts: &impl Texts) -> Ask {
         let name = Arc::clone(&step.name);
-        let arguments = || step.arguments(self.seed, self.step, texts);
         match step.method {
             McpMethod::CallTool => {
-                Ask::Tool { name, arguments: arguments(), progress: step.progress }
+                let arguments = step.arguments(self.seed, self.step, texts);
+                Ask::Tool { name, arguments, progress: step.progress }
             }
-            McpMethod::GetPrompt => Ask::Prompt { name, arguments: arguments() },
+            McpMethod::GetPrompt => {
+                Ask::Prompt { name, arguments: step.arguments(self.seed, self.step, texts) }
+            }
             McpMethod::ReadResource => Ask::Resource { uri: name },
             McpMethod::Ping => Ask::Ping,
             McpMethod::Discover => Ask::Discover,

@@ -28,13 +28,17 @@ pub(crate) fn arguments(schema: &Value) -> GeneratedArguments {
 
 /// Whether a schema allows any text of 16 to 64 bytes.
 fn is_any_text(schema: &Value) -> bool {
-    let bound = |name: &str| schema.get(name).and_then(Value::as_u64);
     schema.get("type").and_then(Value::as_str) == Some("string")
         && ["enum", "const", "format", "pattern", "default", "examples"]
             .iter()
             .all(|name| schema.get(name).is_none())
-        && bound("minLength").is_none_or(|least| least <= 16)
-        && bound("maxLength").is_none_or(|most| most >= 64)
+        && length_bound(schema, "minLength").is_none_or(|least| least <= 16)
+        && length_bound(schema, "maxLength").is_none_or(|most| most >= 64)
+}
+
+fn length_bound(schema: &Value, name: &str) -> Option<usize> {
+    let bound = schema.get(name).and_then(Value::as_u64)?;
+    usize::try_from(bound).ok()
 }
 
 struct Generator<'a> {
@@ -77,10 +81,11 @@ impl Generator<'_> {
 
     fn value(&self, schema: &Value, depth: usize) -> Value {
         let schema = self.resolved(schema, 0);
-        let first = |name: &str| schema.get(name).and_then(Value::as_array)?.first().cloned();
-        let given = schema.get("const").or_else(|| schema.get("default")).cloned();
-        if let Some(given) = given.or_else(|| first("enum")).or_else(|| first("examples")) {
-            return given;
+        let lists = ["enum", "examples"].into_iter();
+        let first = lists.filter_map(|name| schema.get(name)?.as_array()?.first());
+        let given = ["const", "default"].into_iter().filter_map(|name| schema.get(name));
+        if let Some(given) = given.chain(first).next() {
+            return given.clone();
         }
         if depth > DEEPEST {
             return Value::Null;
@@ -88,8 +93,9 @@ impl Generator<'_> {
         for choice in ["anyOf", "oneOf"] {
             let forms = schema.get(choice).and_then(Value::as_array);
             let form = forms.and_then(|forms| {
-                let is_null = |form: &&Value| form.get("type") == Some(&json!("null"));
-                forms.iter().find(|form| !is_null(form)).or_else(|| forms.first())
+                let mut others =
+                    forms.iter().filter(|form| form.get("type") != Some(&json!("null")));
+                others.next().or_else(|| forms.first())
             });
             if let Some(form) = form {
                 return self.value(form, depth + 1);
@@ -119,13 +125,17 @@ fn kind(schema: &Value) -> &str {
         }
         name => name.and_then(Value::as_str),
     };
-    let has = |member: &str| schema.get(member).is_some();
-    name.unwrap_or_else(|| match () {
-        () if has("properties") || has("allOf") => "object",
-        () if has("items") => "array",
-        () if has("minimum") || has("maximum") => "number",
-        () => "string",
+    let kinds = [
+        ("properties", "object"),
+        ("allOf", "object"),
+        ("items", "array"),
+        ("minimum", "number"),
+        ("maximum", "number"),
+    ];
+    name.or_else(|| {
+        kinds.into_iter().find(|(member, _)| schema.get(member).is_some()).map(|(_, kind)| kind)
     })
+    .unwrap_or("string")
 }
 
 fn text(schema: &Value) -> String {
@@ -142,14 +152,10 @@ fn text(schema: &Value) -> String {
         "uuid" => "123e4567-e89b-42d3-a456-426614174000",
         _ => "plimsoll",
     };
-    let length = |name: &str| {
-        let bound = schema.get(name).and_then(Value::as_u64);
-        bound.and_then(|bound| usize::try_from(bound).ok())
-    };
     let mut text = known.to_owned();
-    let least = length("minLength").unwrap_or(0).min(1 << 16);
+    let least = length_bound(schema, "minLength").unwrap_or(0).min(1 << 16);
     text.extend(std::iter::repeat_n('x', least.saturating_sub(text.len())));
-    if let Some(most) = length("maxLength") {
+    if let Some(most) = length_bound(schema, "maxLength") {
         text.truncate(most);
     }
     text

@@ -34,20 +34,19 @@ impl StatusSet {
     }
 
     fn add(&mut self, text: &str) -> Result<(), StatusSetError> {
-        let refused = || StatusSetError(text.to_owned());
-        let words = text.split(',').map(str::trim);
-        for word in words {
-            self.0.push(range(word).ok_or_else(refused)?);
+        for word in text.split(',').map(str::trim) {
+            self.0.push(range(word).ok_or_else(|| StatusSetError(text.to_owned()))?);
         }
         Ok(())
     }
 }
 
+fn status(text: &str) -> Option<u16> {
+    text.trim().parse().ok().filter(|status| (LEAST..=MOST).contains(status))
+}
+
 /// The first and the last status of `404`, `4xx`, `400-404` or `any`.
 fn range(word: &str) -> Option<(u16, u16)> {
-    let status = |text: &str| {
-        text.trim().parse().ok().filter(|status: &u16| (LEAST..=MOST).contains(status))
-    };
     if matches!(word.to_ascii_lowercase().as_str(), "any" | "all" | "*") {
         return Some((LEAST, MOST));
     }

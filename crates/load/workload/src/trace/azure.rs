@@ -15,11 +15,10 @@ pub(crate) fn parse_record(text: &str) -> Result<TraceRecord, TraceFault> {
     let &[time, input, output] = columns.as_slice() else {
         return Err(TraceFault::Columns(columns.len()));
     };
-    let count = |column, text: &str| check_tokens(column, &shortened(text), digits(text));
     Ok(TraceRecord {
         at: timestamp::parse(time).ok_or_else(|| TraceFault::Timestamp(shortened(time)))?,
-        input_tokens: count(COLUMNS[1], input)?,
-        output_tokens: count(COLUMNS[2], output)?,
+        input_tokens: check_tokens(COLUMNS[1], &shortened(input), digits(input))?,
+        output_tokens: check_tokens(COLUMNS[2], &shortened(output), digits(output))?,
         hash_ids: 0..0,
     })
 }

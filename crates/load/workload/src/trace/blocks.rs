@@ -20,18 +20,17 @@ pub(crate) fn size(records: &[TraceRecord]) -> Result<Option<u32>, TraceFault> {
     if rows.is_empty() {
         return Ok(None);
     }
-    let explains = |size: u32, whole_only: bool| {
-        rows.iter().all(|(ids, input)| {
-            let blocks = if whole_only { input / size } else { input.div_ceil(size) };
-            *ids == blocks as usize
-        })
-    };
     // An id for every block, the last of which may be cut; else for whole blocks alone.
-    let usual = USUAL.into_iter().find(|size| explains(*size, false));
-    let usual = usual.or_else(|| USUAL.into_iter().find(|size| explains(*size, true)));
+    let usual = USUAL
+        .into_iter()
+        .find(|size| rows.iter().all(|(ids, input)| *ids == input.div_ceil(*size) as usize));
+    let usual = usual.or_else(|| {
+        let mut sizes = USUAL.into_iter();
+        sizes.find(|size| rows.iter().all(|(ids, input)| *ids == (input / size) as usize))
+    });
     usual.map(Some).ok_or_else(|| {
-        let wrong = |(ids, input): &&(usize, u32)| *ids != input.div_ceil(512) as usize;
-        let (found, input) = rows.iter().find(wrong).copied().unwrap_or_default();
+        let wrong = rows.iter().find(|(ids, input)| *ids != input.div_ceil(512) as usize);
+        let (found, input) = wrong.copied().unwrap_or_default();
         TraceFault::Blocks { found, input }
     })
 }

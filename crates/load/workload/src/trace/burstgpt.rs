@@ -17,12 +17,11 @@ impl Columns {
     /// Reads the first line.
     pub(crate) fn read(text: &str) -> Result<Self, TraceFault> {
         let names: Vec<_> = text.split(',').map(|name| name.trim().trim_matches('"')).collect();
-        let place = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-        let found =
-            (place("Timestamp"), place("Request tokens"), place("Response tokens"), names.len());
-        match found {
-            (Some(time), Some(input), Some(output), count) => {
-                Ok(Self { time, input, output, count })
+        let places = ["Timestamp", "Request tokens", "Response tokens"]
+            .map(|wanted| names.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
+        match places {
+            [Some(time), Some(input), Some(output)] => {
+                Ok(Self { time, input, output, count: names.len() })
             }
             _ => Err(TraceFault::BurstHeader(text.chars().take(80).collect())),
         }
@@ -34,22 +33,21 @@ impl Columns {
         if cells.len() != self.count {
             return Err(TraceFault::BurstColumns { found: cells.len(), expected: self.count });
         }
-        let number = |place: usize| {
-            let number = cells[place].parse().ok();
-            number.filter(|number: &f64| number.is_finite() && *number >= 0.0)
-        };
-        let seconds = number(self.time).filter(|seconds| *seconds < 1.8e10);
+        let seconds = number(cells[self.time]).filter(|seconds| *seconds < 1.8e10);
         let seconds = seconds
             .ok_or_else(|| TraceFault::Seconds(cells[self.time].chars().take(60).collect()))?;
-        let tokens =
-            |column, place: usize| check_tokens(column, cells[place], number(place).map(whole));
+        let (input, output) = (cells[self.input], cells[self.output]);
         Ok(TraceRecord {
             at: whole(seconds * 1e9),
-            input_tokens: tokens("Request tokens", self.input)?,
-            output_tokens: tokens("Response tokens", self.output)?,
+            input_tokens: check_tokens("Request tokens", input, number(input).map(whole))?,
+            output_tokens: check_tokens("Response tokens", output, number(output).map(whole))?,
             hash_ids: 0..0,
         })
     }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]

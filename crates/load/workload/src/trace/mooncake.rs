@@ -19,9 +19,9 @@ pub(crate) fn parse_record(text: &str, ids: &mut Vec<u64>) -> Result<TraceRecord
     let line: Line = serde_json::from_str(text).map_err(|error| TraceFault::Json(cause(&error)))?;
     let at = nanos(line.timestamp)
         .ok_or_else(|| TraceFault::Json(format!("timestamp {} is no time", line.timestamp)))?;
-    let count = |column, count: f64| check_tokens(column, &count.to_string(), rounded(count));
-    let input_tokens = count("input_length", line.input_length)?;
-    let output_tokens = count("output_length", line.output_length)?;
+    let (input, output) = (line.input_length, line.output_length);
+    let input_tokens = check_tokens("input_length", &input.to_string(), rounded(input))?;
+    let output_tokens = check_tokens("output_length", &output.to_string(), rounded(output))?;
     let start = ids.len();
     ids.extend(line.hash_ids.into_iter().flatten());
     Ok(TraceRecord { at, input_tokens, output_tokens, hash_ids: start..ids.len() })
