@@ -253,8 +253,12 @@ impl ProfileCheck<'_> {
     }
 
     fn check_thresholds(&mut self) {
-        let of = |metric: &str, text: &str| Threshold::parse(metric, text).err();
-        self.check_bounds("thresholds", &self.file.thresholds, "p(95)<500ms", of);
+        self.check_bounds(
+            "thresholds",
+            &self.file.thresholds,
+            "p(95)<500ms",
+            |metric: &str, text: &str| Threshold::parse(metric, text).err(),
+        );
         self.check_bounds(
             "bands",
             &self.file.bands,

@@ -142,8 +142,9 @@ fn load(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => Some(number.to_string()),
         Value::Object(ramp) if ramp.len() == 2 => {
-            let end = |name: &str| ramp.get(name).filter(|end| end.is_number());
-            Some(format!("{}..{}", end("from")?, end("to")?))
+            let [from, to] =
+                ["from", "to"].map(|name| ramp.get(name).filter(|end| end.is_number()));
+            Some(format!("{}..{}", from?, to?))
         }
         _ => None,
     }

@@ -103,13 +103,11 @@ impl PlannedLoad<'_> {
     }
 
     fn metric_fault(&self, bound: &Threshold) -> Option<Fault> {
-        let any =
-            |wanted: &dyn Fn(&ScenarioFile) -> bool| self.scenarios(bound.scope()).any(wanted);
-        let streams = || any(&|s| streams(&s.behaviour));
+        let mut behaviours = self.scenarios(bound.scope()).map(|scenario| &scenario.behaviour);
         match bound.figure() {
             Figure::Distribution(
                 Metric::Ttft | Metric::ResponseTtft | Metric::Ttfot | Metric::Itl | Metric::Tpot,
-            ) if !streams() => Some(Fault::new(
+            ) if !behaviours.any(streams) => Some(Fault::new(
                 "is about streams, and no scenario of it asks for one",
                 "write `stream: true` with an LLM protocol, or bound `response_time` or `ttfb`",
             )),
@@ -117,7 +115,7 @@ impl PlannedLoad<'_> {
                 Some(Fault::new("is about TLS, and the target is `http`", "leave it out"))
             }
             Figure::Distribution(Metric::Upgrade)
-                if !any(&|s| s.behaviour.protocol == Dialect::Websocket) =>
+                if !behaviours.any(|behaviour| behaviour.protocol == Dialect::Websocket) =>
             {
                 let fix = "write `protocol: websocket`, or leave it out";
                 Some(Fault::new("is about WebSockets, and no scenario of it has one", fix))
@@ -131,7 +129,8 @@ impl PlannedLoad<'_> {
                 Some(Fault::new("is about HTTP/2", "write `http_version: http2`, or leave it out"))
             }
             Figure::Rate(rate)
-                if rate.name == "policy_correctness" && !any(&|s| s.behaviour.expect.is_some()) =>
+                if rate.name == "policy_correctness"
+                    && !behaviours.any(|behaviour| behaviour.expect.is_some()) =>
             {
                 Some(Fault::new(
                     "compares policy decisions, and no scenario of it expects one",

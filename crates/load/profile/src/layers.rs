@@ -61,11 +61,9 @@ impl LayeredValues {
 
     /// The source of the value at `path`: of the whole value, or else of its latest part.
     pub(crate) fn source(&self, path: &ConfigPath) -> &ValueSource {
-        let latest = |holds: fn(&ConfigPath, &ConfigPath) -> bool| {
-            self.written.iter().rev().find(|(written, _)| holds(path, written))
-        };
-        let found = latest(ConfigPath::is_within)
-            .or_else(|| latest(|path, written| written.is_within(path)));
+        let mut latest = self.written.iter().rev();
+        let around = latest.clone().find(|(written, _)| path.is_within(written));
+        let found = around.or_else(|| latest.find(|(written, _)| written.is_within(path)));
         found.map_or(&self.file, |(_, source)| source)
     }
 
@@ -117,8 +115,8 @@ impl LayeredValues {
         for assignment in &overrides.sets {
             self.apply_assignment(assignment);
         }
-        let effect = |(path, source): &(_, _)| self.effect(path, source);
-        let effects: Vec<_> = self.written[first..].iter().map(effect).collect();
+        let written = self.written[first..].iter();
+        let effects: Vec<_> = written.map(|(path, source)| self.effect(path, source)).collect();
         for effect in effects {
             match effect {
                 Ok(note) => self.notes.extend(note),

@@ -1,5 +1,6 @@
 //! Writes a resolved profile as a profile again.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
@@ -73,31 +74,34 @@ fn absolute(path: &PathBuf) -> PathBuf {
     }
 }
 
+fn hide(headers: &mut BTreeMap<String, String>) {
+    for (name, value) in headers {
+        if !is_shown_header(name) {
+            REDACTED.clone_into(value);
+        }
+    }
+}
+
 /// Hides what may be a credential, and names the scenarios.
 fn redact(file: &mut ProfileFile) {
     if let Some(key) = &mut file.key {
         REDACTED.clone_into(key);
     }
-    let hide = |(name, value): (&String, &mut String)| {
-        if !is_shown_header(name) {
-            REDACTED.clone_into(value);
-        }
-    };
-    file.headers.iter_mut().for_each(hide);
+    hide(&mut file.headers);
     for target in &mut file.targets {
         if let Some(key) = &mut target.key {
             REDACTED.clone_into(key);
         }
-        target.headers.iter_mut().for_each(hide);
+        hide(&mut target.headers);
         target.url = redacted_path(&target.url);
     }
     let names: Vec<_> =
         file.scenarios.iter().enumerate().map(|(index, file)| scenario_name(index, file)).collect();
     for (scenario, name) in file.scenarios.iter_mut().zip(names) {
         scenario.name = Some(name);
-        scenario.headers.iter_mut().for_each(hide);
+        hide(&mut scenario.headers);
         if let Some(http) = &mut scenario.behaviour.http {
-            http.headers.iter_mut().for_each(hide);
+            hide(&mut http.headers);
             http.path = redacted_path(&http.path);
         }
         let websocket = scenario.behaviour.websocket.as_mut();

@@ -6,9 +6,9 @@
 /// alignment distance).
 fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let lower = written.to_lowercase().replace('-', "_");
-    let distance = |name: &str| strsim::osa_distance(&lower, &name.replace('-', "_"));
-    let near =
-        known.iter().map(|name| (distance(name), *name)).min_by_key(|(distance, _)| *distance);
+    let distances =
+        known.iter().map(|name| (strsim::osa_distance(&lower, &name.replace('-', "_")), *name));
+    let near = distances.min_by_key(|(distance, _)| *distance);
     near.filter(|(distance, name)| *distance <= (name.chars().count() / 3).max(1))
         .map(|(_, name)| name)
 }

@@ -34,10 +34,9 @@ pub(crate) fn compares(file: &ProfileFile, purpose: Purpose) -> bool {
 
 /// Which target the others are compared with, by its position.
 pub(crate) fn reference(file: &ProfileFile) -> usize {
-    let find = |wanted: &dyn Fn(&TargetFile) -> bool| file.targets.iter().position(wanted);
-    find(&|target| Some(&target.name) == file.versus.reference.as_ref())
-        .or_else(|| find(&|target| target.role == RoleFile::Direct))
-        .unwrap_or(0)
+    let (mut targets, reference) = (file.targets.iter(), file.versus.reference.as_ref());
+    let named = targets.clone().position(|target| Some(&target.name) == reference);
+    named.or_else(|| targets.position(|target| target.role == RoleFile::Direct)).unwrap_or(0)
 }
 
 impl ProfileCheck<'_> {

@@ -93,8 +93,6 @@ pub(super) fn header_path(headers: &ConfigPath, root: &Value, name: &str) -> Con
 /// # Errors
 /// The path leads into a value that is neither a mapping nor a list.
 pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(), Fault> {
-    let inside =
-        |kind: Kind| Fault::new(format!("lies inside of {}", kind.name()), "set the whole value");
     let Some((step, rest)) = steps.split_first() else {
         *root = value;
         return Ok(());
@@ -111,9 +109,9 @@ pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(
         (Step::Key(key), Value::Object(map)) => {
             insert(map.entry(key.as_str()).or_insert(Value::Null), rest, value)
         }
-        (Step::Index(index), Value::Array(items)) => items
-            .get_mut(*index)
-            .map_or_else(|| Err(inside(kind)), |item| insert(item, rest, value)),
-        _ => Err(inside(kind)),
+        (Step::Index(index), Value::Array(items)) if *index < items.len() => {
+            insert(&mut items[*index], rest, value)
+        }
+        _ => Err(Fault::new(format!("lies inside of {}", kind.name()), "set the whole value")),
     }
 }
