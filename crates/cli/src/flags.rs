@@ -149,10 +149,11 @@ impl ReachFlags {
         let places = (!self.connect_to.is_empty())
             .then(|| format!("connect_to={}", serde_json::json!(self.connect_to)));
         // `$` begins a variable in a profile.
-        let text = |text: &String| text.replace('$', "$$");
-        let socket = self.unix_socket.as_ref().map(|path| format!("unix_socket={}", text(path)));
-        let proxy = self.proxy.as_ref().map(|url| format!("proxy={}", text(url)));
-        places.into_iter().chain(socket).chain(proxy)
+        let others = [("unix_socket", &self.unix_socket), ("proxy", &self.proxy)];
+        let others = others.into_iter().filter_map(|(key, value)| {
+            Some(format!("{key}={}", value.as_ref()?.replace('$', "$$")))
+        });
+        places.into_iter().chain(others)
     }
 }
 

@@ -174,11 +174,12 @@ impl Division {
     }
 
     fn progress(&self, run: &Path) -> Vec<ShardProgress> {
-        let read = |index: u64| {
-            let path = run.join(folder::shard_name(index, self.count)).join(file::PROGRESS);
-            read_shard_progress(&fs::read(path).ok()?).ok()
-        };
-        (0..self.count).filter_map(read).collect()
+        (0..self.count)
+            .filter_map(|index| {
+                let path = run.join(folder::shard_name(index, self.count)).join(file::PROGRESS);
+                read_shard_progress(&fs::read(path).ok()?).ok()
+            })
+            .collect()
     }
 
     /// Hands the user's Ctrl-C on, once; a second one ends this process and thereby the others.

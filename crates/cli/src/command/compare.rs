@@ -140,16 +140,15 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let new = read(&flags.new, &steps)?;
     steps.step("comparing");
-    let judge =
-        |history: Option<&History>| compare(&base, &new, &options, history).map_err(compare_error);
-    let mut comparison = judge(history.as_ref())?;
+    let compared = compare(&base, &new, &options, history.as_ref());
+    let mut comparison = compared.map_err(compare_error)?;
     let records = flags.rules.record && comparison.obstacles.is_empty();
     if let Some(history) = history.as_mut().filter(|_| records) {
         let gates = gates_of(&options, &new).map_err(compare_error)?;
         for runs in [&base, &new] {
             history.record(runs, &gates).map_err(compare_error)?;
         }
-        comparison = judge(Some(history))?;
+        comparison = compare(&base, &new, &options, Some(history)).map_err(compare_error)?;
     }
     drop(steps);
     match show {

@@ -150,8 +150,9 @@ fn ports() -> f64 {
 /// The speed of the fastest network card that says one.
 fn link_mbit() -> Option<f64> {
     let cards = fs::read_dir("/sys/class/net").ok()?;
-    let speed = |card: fs::DirEntry| {
-        fs::read_to_string(card.path().join("speed")).ok()?.trim().parse::<f64>().ok()
-    };
-    cards.filter_map(|card| speed(card.ok()?)).filter(|speed| *speed > 0.0).reduce(f64::max)
+    let speeds = cards.filter_map(|card| {
+        let speed = fs::read_to_string(card.ok()?.path().join("speed")).ok()?;
+        speed.trim().parse::<f64>().ok()
+    });
+    speeds.filter(|speed| *speed > 0.0).reduce(f64::max)
 }

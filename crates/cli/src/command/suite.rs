@@ -477,8 +477,10 @@ impl EnvDefaults {
             );
             return Err(UsageError(why).into());
         }
-        let is_id = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
-        if let Some(text) = client_id.as_ref().filter(|text| !text.chars().all(is_id)) {
+        if let Some(text) = client_id
+            .as_ref()
+            .filter(|text| !text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@:".contains(c)))
+        {
             let why = format!(
                 "the variable AXONFLOW_CLIENT_ID is `{text}`: write letters, digits and `-_.@:`, or unset it"
             );
@@ -526,8 +528,8 @@ const MOST_CLIENTS: u32 = 100_000;
 fn parse_note(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("has no `=`; write it like region=eu-west-1")?;
     let (name, value) = (name.trim(), value.trim());
-    let is_name = |c: char| c.is_alphanumeric() || " -_.".contains(c);
-    if name.is_empty() || name.chars().count() > 30 || !name.chars().all(is_name) {
+    let named = name.chars().all(|c| c.is_alphanumeric() || " -_.".contains(c));
+    if name.is_empty() || name.chars().count() > 30 || !named {
         return Err("needs a name of at most 30 letters, digits, `-`, `_` and `.`".to_owned());
     }
     if value.is_empty() || value.chars().count() > 200 {

@@ -4,21 +4,22 @@ use super::file;
 
 /// Name and value of what is known.
 pub(crate) fn lines() -> Vec<(String, String)> {
-    let line = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
     [
-        line("instance", instance()),
-        line("distribution", file("/etc/os-release").and_then(|text| distribution(&text))),
-        line("limits", limits()),
+        ("instance", instance()),
+        ("distribution", file("/etc/os-release").and_then(|text| distribution(&text))),
+        ("limits", limits()),
     ]
     .into_iter()
-    .flatten()
+    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
     .collect()
 }
 
 /// The maker and the product: in clouds often the type of the instance.
 fn instance() -> Option<String> {
-    let part = |name: &str| file(&format!("/sys/class/dmi/id/{name}"));
-    let parts: Vec<_> = [part("sys_vendor"), part("product_name")].into_iter().flatten().collect();
+    let parts: Vec<_> = ["sys_vendor", "product_name"]
+        .into_iter()
+        .filter_map(|name| file(&format!("/sys/class/dmi/id/{name}")))
+        .collect();
     let text = parts.join(", ");
     (!text.is_empty()).then_some(text)
 }
@@ -34,22 +35,18 @@ fn distribution(text: &str) -> Option<String> {
 fn limits() -> Option<String> {
     let groups = file("/proc/self/cgroup")?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let read = |name: &str| {
+    let [cpu, memory, processes] = ["cpu.max", "memory.max", "pids.max"].map(|name| {
         let own = file(&format!("/sys/fs/cgroup{}/{name}", group.trim_end_matches('/')));
         // In a container the own group is mounted as the root.
         own.or_else(|| file(&format!("/sys/fs/cgroup/{name}")))
-    };
-    let limit = |what: &str, name: &str| match read(name)?.as_str() {
-        "max" => None,
-        value => Some(format!("{what} {value}")),
-    };
-    let cpu = read("cpu.max").and_then(|text| cores(&text));
-    let parts = [
-        cpu.map(|cores| format!("{cores} cores")),
-        limit("bytes of memory", "memory.max"),
-        limit("processes", "pids.max"),
-    ];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    });
+    let cpu = cpu.and_then(|text| cores(&text));
+    let others = [("bytes of memory", memory), ("processes", processes)];
+    let others = others.into_iter().filter_map(|(what, limit)| {
+        limit.filter(|limit| limit != "max").map(|limit| format!("{what} {limit}"))
+    });
+    let parts: Vec<_> =
+        cpu.map(|cores| format!("{cores} cores")).into_iter().chain(others).collect();
     let text =
         if parts.is_empty() { "none of its control group".to_owned() } else { parts.join(", ") };
     Some(text)

@@ -59,9 +59,9 @@ impl ShardsView {
     }
 
     fn line(&self, told: &[ShardProgress], running: u64, left: Nanos) -> String {
-        let sum = |of: fn(&ShardProgress) -> u64| told.iter().map(of).sum::<u64>();
-        let (in_flight, failed) = (sum(|shard| shard.in_flight), sum(|shard| shard.failed));
-        let rejected = match sum(|shard| shard.rejected) {
+        let in_flight: u64 = told.iter().map(|shard| shard.in_flight).sum();
+        let failed: u64 = told.iter().map(|shard| shard.failed).sum();
+        let rejected = match told.iter().map(|shard| shard.rejected).sum() {
             0 => String::new(),
             count => format!("  {count} rejected"),
         };

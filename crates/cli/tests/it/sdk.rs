@@ -28,7 +28,8 @@ struct SdkServer {
 
 impl SdkServer {
     /// Starts a script with its SDK; the last argument that it gets is the path of its log.
-    fn start(fixture: &Fixture, (sdk, script): (&str, &str), args: &[&str]) -> Self {
+    fn start(fixture: &Fixture, server: (&str, &str), args: &[&str]) -> Self {
+        let (sdk, script) = server;
         let log = fixture.folder.path().join("server.log");
         fs::write(&log, "").unwrap();
         let run = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/sdk/run");

@@ -27,7 +27,8 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Runs `plimsoll run minimal` with these arguments in a terminal of so many columns and rows.
-    pub(crate) fn run(fixture: &Fixture, (columns, rows): (u16, u16), args: &[&str]) -> Self {
+    pub(crate) fn run(fixture: &Fixture, size: (u16, u16), args: &[&str]) -> Self {
+        let (columns, rows) = size;
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
         // The program must not hold its own terminal open.
@@ -96,7 +97,8 @@ impl Terminal {
     }
 
     /// Makes the terminal larger or smaller.
-    pub(crate) fn resize(&mut self, (columns, rows): (u16, u16)) {
+    pub(crate) fn resize(&mut self, size: (u16, u16)) {
+        let (columns, rows) = size;
         let slave = self.slave.as_ref().unwrap().try_clone().unwrap();
         let [width, height] = [columns, rows].map(|number| number.to_string());
         let mut stty = Command::new("stty");

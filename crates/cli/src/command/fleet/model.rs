@@ -123,8 +123,8 @@ impl Fleet {
             "", "the load needs", "one host gives", "hosts"
         ));
         for need in &self.needs {
-            let amount = |value: f64| format!("{} {}", short(value), need.unit);
-            let (needed, given) = (amount(need.needed), amount(need.of_one_host));
+            let [needed, given] = [need.needed, need.of_one_host]
+                .map(|amount| format!("{} {}", short(amount), need.unit));
             let hosts = digits(need.hosts());
             lines.push(format!("{:<10} {needed:>16} {given:>16} {hosts:>10}", need.resource));
         }

@@ -148,16 +148,17 @@ fn type_of(text: &str) -> Option<&'static str> {
     if start.starts_with("<?xml") {
         return Some("application/xml");
     }
-    let is_pair = |pair: &str| {
-        let name = pair.split_once('=').map(|(name, _)| name);
-        name.is_some_and(|name| {
-            !name.is_empty()
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.%+[]".contains(&b))
-        })
-    };
     let text = text.trim_end();
     let is_form = !text.contains(char::is_whitespace) && text.split('&').all(is_pair);
     is_form.then_some("application/x-www-form-urlencoded")
+}
+
+/// Whether it is a pair of a form, `name=value`.
+fn is_pair(pair: &str) -> bool {
+    pair.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.%+[]".contains(&b))
+    })
 }
 
 #[cfg(test)]

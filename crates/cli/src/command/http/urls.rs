@@ -57,10 +57,10 @@ struct Line {
 /// # Errors
 /// The file cannot be read, has no request, a line that is none, or requests to several servers.
 pub(super) fn read(file: &Path) -> Result<Requests, UsageError> {
-    let refuse = |why: String| UsageError(format!("--urls {}: {why}", file.display()));
-    let text = fs::read_to_string(file)
-        .map_err(|error| refuse(format!("{error}; name a file of UTF-8 text")))?;
-    requests(&text).map_err(refuse)
+    fs::read_to_string(file)
+        .map_err(|error| format!("{error}; name a file of UTF-8 text"))
+        .and_then(|text| requests(&text))
+        .map_err(|why| UsageError(format!("--urls {}: {why}", file.display())))
 }
 
 fn requests(text: &str) -> Result<Requests, String> {
@@ -141,10 +141,11 @@ fn words(line: &str) -> Result<Line, String> {
     if weight.is_some() {
         words.pop();
     }
-    let is_method = |word: &str| word.bytes().all(|byte| byte.is_ascii_uppercase());
     let (method, url) = match words.as_slice() {
         [url] => (None, *url),
-        [method, url] if is_method(method) => (Some((*method).to_owned()), *url),
+        [method, url] if method.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            (Some((*method).to_owned()), *url)
+        }
         _ => return Err(format!("`{}`", line.chars().take(40).collect::<String>())),
     };
     Ok(Line { url: url.to_owned(), method, body: None, headers: BTreeMap::new(), weight })

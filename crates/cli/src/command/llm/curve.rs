@@ -130,11 +130,16 @@ fn level_name(stage: &str) -> String {
 
 fn row(name: &str, level: &Level<'_>) -> Vec<String> {
     let group = level.group;
-    let time = |metric: Metric, quantile: usize| {
+    let [ttft_p50, ttft_p90, tpot, response] = [
+        (Metric::Ttft, P50),
+        (Metric::Ttft, P90),
+        (Metric::Tpot, P50),
+        (Metric::ResponseTime, P50),
+    ]
+    .map(|(metric, quantile)| {
         let times = group.distribution(metric);
         format::limited_time(times.and_then(|times| times.figure(&QUANTILES[quantile])))
-    };
-    let rate = |name: &str| format::limited_rate(group.named_rate(name));
+    });
     let tokens = group.token_rate().map_or_else(
         || DASH.to_owned(),
         |tokens| format::token_rate(&tokens, format::limited_rate),
@@ -144,14 +149,14 @@ fn row(name: &str, level: &Level<'_>) -> Vec<String> {
         if per_user.is_some() && group.has_estimated_tokens(Metric::Tpot) { "~" } else { "" };
     vec![
         name.to_owned(),
-        rate("throughput"),
+        format::limited_rate(group.named_rate("throughput")),
         tokens,
         per_user
             .map_or_else(|| DASH.to_owned(), |speed| format!("{mark}{}", format::digits(speed))),
-        time(Metric::Ttft, P50),
-        time(Metric::Ttft, P90),
-        format!("{mark}{}", time(Metric::Tpot, P50)),
-        time(Metric::ResponseTime, P50),
+        ttft_p50,
+        ttft_p90,
+        format!("{mark}{tpot}"),
+        response,
         group.rates.good_share.map_or_else(|| DASH.to_owned(), format::share),
     ]
 }
@@ -184,9 +189,10 @@ fn beats(one: &[f64; 2], other: &[f64; 2]) -> bool {
 }
 
 fn non_dominated(points: &[Option<[f64; 2]>]) -> Vec<usize> {
-    let is_best = |point: &[f64; 2]| !points.iter().flatten().any(|other| beats(other, point));
-    let points = points.iter().enumerate();
-    points.filter_map(|(index, point)| is_best(point.as_ref()?).then_some(index)).collect()
+    let known =
+        points.iter().enumerate().filter_map(|(index, point)| Some((index, point.as_ref()?)));
+    let best = known.filter(|(_, point)| !points.iter().flatten().any(|other| beats(other, point)));
+    best.map(|(index, _)| index).collect()
 }
 
 #[cfg(test)]

@@ -109,9 +109,11 @@ fn stored_in(folder: &Path) -> Vec<Stored> {
 fn stamp_of(name: &str) -> Option<&str> {
     let stamp = name.get(..16)?;
     let like = "00000000T000000Z".bytes();
-    let fits =
-        |(byte, like): (u8, u8)| if like == b'0' { byte.is_ascii_digit() } else { byte == like };
-    stamp.bytes().zip(like).all(fits).then_some(stamp)
+    let fits = stamp
+        .bytes()
+        .zip(like)
+        .all(|(byte, like)| if like == b'0' { byte.is_ascii_digit() } else { byte == like });
+    fits.then_some(stamp)
 }
 
 fn utc(written: SystemTime) -> String {

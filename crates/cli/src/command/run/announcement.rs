@@ -18,8 +18,8 @@ pub(super) enum Consent {
 
 /// What the plan sends, if any target is beyond this machine.
 pub(super) fn announcement(plan: &Plan) -> Option<String> {
-    let beyond = |target: &&Target| !target.url.is_loopback();
-    plan.targets.iter().find(beyond).map(|target| sentence(plan, target))
+    let mut beyond = plan.targets.iter().filter(|target| !target.url.is_loopback());
+    beyond.next().map(|target| sentence(plan, target))
 }
 
 /// Asks on a terminal. Without one there is no question: scripts go on.

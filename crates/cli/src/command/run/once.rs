@@ -88,8 +88,7 @@ fn body(text: &mut String, bytes: &[u8], verbose: bool) {
 /// Text without what a terminal would obey.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let keep = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().filter(keep).collect()
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]
