@@ -41,10 +41,12 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
     let other = difference(old, new);
     // In the open model the throughput is that of the plan.
     let closed = new.measurements.iter().filter(|result| result.rate.is_none());
-    let predecessor = |result: &MeasurementResult| {
-        old.measurements.iter().find(|before| before.label == result.label)
-    };
-    let pairs: Vec<_> = closed.filter_map(|now| Some(Pair::new(predecessor(now)?, now))).collect();
+    let pairs: Vec<_> = closed
+        .filter_map(|now| {
+            let before = old.measurements.iter().find(|before| before.label == now.label)?;
+            Some(Pair::new(before, now))
+        })
+        .collect();
     let repeated: Vec<_> = pairs.iter().filter_map(Pair::repeated).collect();
     let mut judged = repeats(&repeated).into_iter();
     let mut table = Table::new(["Measurement", "before/s", "now/s", "change [95 %]"]);
@@ -136,9 +138,10 @@ impl<'a> Pair<'a> {
     fn doubt(&self) -> Option<String> {
         let [before, now] = &self.rates;
         let now = now.as_ref().err().map(|why| format!("now, {why}"));
-        let before = || Some(format!("then, {}", before.as_ref().err()?));
-        let busy = || busy_host_of(self.now).or_else(|| busy_host_of(self.before));
-        now.or_else(before).or_else(|| Some(format!("the host was busy: {}", busy()?)))
+        now.or_else(|| Some(format!("then, {}", before.as_ref().err()?))).or_else(|| {
+            let busy = busy_host_of(self.now).or_else(|| busy_host_of(self.before))?;
+            Some(format!("the host was busy: {busy}"))
+        })
     }
 }
 

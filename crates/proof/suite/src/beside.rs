@@ -37,17 +37,16 @@ fn environments(reports: &[(String, Report)]) -> Section {
     }
     let mut table = Table::new(head("Environment", reports));
     for name in names {
-        let of = |lines: &Vec<(String, String)>| {
+        let cells = own.iter().map(|lines| {
             let found = lines.iter().find(|(known, _)| known == name);
             found.map_or_else(|| DASH.to_owned(), |(_, value)| cut(value, reports.len()))
-        };
-        table.row(std::iter::once(name.to_owned()).chain(own.iter().map(of)));
+        });
+        table.row(std::iter::once(name.to_owned()).chain(cells));
     }
-    let word = |report: &Report| {
+    let verdicts = reports.iter().map(|(_, report)| {
         let conclusion = report.conclusion();
         conclusion.split(':').next().unwrap_or_default().to_owned()
-    };
-    let verdicts = reports.iter().map(|(_, report)| word(report));
+    });
     table.row(std::iter::once("verdict".to_owned()).chain(verdicts));
     Section::new("Environments", table)
 }
@@ -73,10 +72,10 @@ fn figures(reports: &[(String, Report)]) -> Section {
     }
     let mut table = Table::new(head("Measurement: requests/s, p50, p99", reports));
     for label in labels {
-        let of = |(_, report): &(String, Report)| {
+        let cells = reports.iter().map(|(_, report)| {
             or_dash(report.measurements.iter().find(|result| result.label == label), cell)
-        };
-        table.row(std::iter::once(label.to_owned()).chain(reports.iter().map(of)));
+        });
+        table.row(std::iter::once(label.to_owned()).chain(cells));
     }
     Section::new("Figures", table)
         .note("each has the mark of its own measurement; no difference is judged: the environments differ in more than one thing")

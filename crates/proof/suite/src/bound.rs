@@ -80,14 +80,13 @@ impl Requirement {
     }
 
     fn text(&self) -> String {
-        let value = |value| (self.format)(value);
         match self.bound {
             Bound::Within { truth, tolerance } => {
-                format!("{} ± {}", value(truth), value(tolerance))
+                format!("{} ± {}", (self.format)(truth), (self.format)(tolerance))
             }
-            Bound::Below(limit) => format!("< {}", value(limit)),
-            Bound::AtMost(limit) => format!("<= {}", value(limit)),
-            Bound::AtLeast(limit) => format!(">= {}", value(limit)),
+            Bound::Below(limit) => format!("< {}", (self.format)(limit)),
+            Bound::AtMost(limit) => format!("<= {}", (self.format)(limit)),
+            Bound::AtLeast(limit) => format!(">= {}", (self.format)(limit)),
         }
     }
 }

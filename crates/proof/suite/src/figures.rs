@@ -4,7 +4,7 @@ mod median;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::{
-    BoundedFigure, DistributionSummary, Group, Metric, MetricsError, QUANTILES, Quantile, Refusal,
+    BoundedFigure, DistributionSummary, Group, Metric, MetricsError, QUANTILES, Refusal,
     RunSummary, Validity,
 };
 use plimsoll_report::format::{count, percent};
@@ -139,9 +139,8 @@ impl Figures {
         time: Metric,
     ) -> Result<Self, MetricsError> {
         let times = times(total, responses, time)?;
-        let of = |quantile: &Quantile| times.as_ref().and_then(|times| times.figure(quantile));
-        let stream = |metric, quantile: &Quantile| total.distribution(metric)?.figure(quantile);
         let [p50, _, p95, p99, _] = &QUANTILES;
+        let (ttft, gaps) = (total.distribution(Metric::Ttft), total.distribution(Metric::Itl));
         let counters = &total.counters;
         let expected = counters.scheduled.saturating_sub(counters.unexpected + counters.cancelled);
         let per_s = |count: u64| (total.duration_s > 0.0).then(|| count as f64 / total.duration_s);
@@ -161,13 +160,13 @@ impl Figures {
             }
             .filter(|_| expected > 0),
             mean_ms: times.as_ref().map(DistributionSummary::mean_figure),
-            p50_ms: of(p50),
-            p95_ms: of(p95),
-            p99_ms: of(p99),
+            p50_ms: times.as_ref().and_then(|times| times.figure(p50)),
+            p95_ms: times.as_ref().and_then(|times| times.figure(p95)),
+            p99_ms: times.as_ref().and_then(|times| times.figure(p99)),
             max_ms: times.as_ref().map(DistributionSummary::max_figure),
-            ttft_p50_ms: stream(Metric::Ttft, p50),
-            ttft_p99_ms: stream(Metric::Ttft, p99),
-            gap_p99_ms: stream(Metric::Itl, p99),
+            ttft_p50_ms: ttft.and_then(|times| times.figure(p50)),
+            ttft_p99_ms: ttft.and_then(|times| times.figure(p99)),
+            gap_p99_ms: gaps.and_then(|times| times.figure(p99)),
             limited: is_limited(total),
             megabytes_per_s: per_s(counters.bytes_in).map(|bytes| bytes / 1e6),
             answer_bytes: mean(counters.bytes_in, counters.completed + counters.rejected),
@@ -271,11 +270,12 @@ pub(crate) fn share_up_to(
     }
     let grid: Vec<f64> = (1..STEPS).map(|step| f64::from(step) / f64::from(STEPS)).collect();
     let values = times.figures_at(&grid).ok()?;
-    let within =
-        |value: &Option<BoundedFigure>| value.as_ref().is_some_and(|f| f.value <= limit_ms);
     let known = values.iter().any(Option::is_some);
-    let highest = grid.iter().zip(&values).filter(|(_, value)| within(value)).map(|(q, _)| *q);
-    known.then(|| highest.fold(0.0, f64::max))
+    let within = grid
+        .iter()
+        .zip(&values)
+        .filter(|(_, value)| value.as_ref().is_some_and(|figure| figure.value <= limit_ms));
+    known.then(|| within.map(|(q, _)| *q).fold(0.0, f64::max))
 }
 
 /// Steps of a share.

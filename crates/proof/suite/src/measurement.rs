@@ -277,8 +277,10 @@ impl Measurement {
         let mut profile = self.profile.clone();
         profile.remove("target");
         let text = Value::Object(profile).to_string().into_bytes();
-        let own = || Ok(Profile::new(Path::new("suite"), text));
-        let profile = self.builtin.as_deref().map_or_else(own, Profile::open)?;
+        let profile = match self.builtin.as_deref() {
+            Some(name) => Profile::open(name)?,
+            None => Profile::new(Path::new("suite"), text),
+        };
         let mut overrides = Overrides {
             target: None,
             targets: Some(listed),
@@ -289,8 +291,8 @@ impl Measurement {
         overrides.sets.extend(settings.iter().map(|&set| set.to_owned()));
         let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?;
         for planned in &mut plan.targets {
-            let own = |(name, _): &&(String, SuiteTarget)| planned.name == *name;
-            if !targets.iter().find(own).is_some_and(|(_, target)| has_key(target)) {
+            let own = targets.iter().find(|(name, _)| planned.name == *name);
+            if !own.is_some_and(|(_, target)| has_key(target)) {
                 planned.key = None;
             }
         }

@@ -84,16 +84,19 @@ pub(crate) struct CpuTime {
 
 /// The sum over the measured stages. A run of one stage has only the whole.
 pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
-    let measured = |process: &&ProcessUse| {
-        let stage = process.stage.as_deref();
-        process.name == name
-            && if summary.metadata.stages.len() > 1 {
-                summary.metadata.stages.iter().any(|s| !s.warmup && Some(&*s.name) == stage)
-            } else {
-                stage.is_none()
-            }
-    };
-    let mut parts = summary.processes.iter().filter(measured).peekable();
+    let mut parts = summary
+        .processes
+        .iter()
+        .filter(|process: &&ProcessUse| {
+            let stage = process.stage.as_deref();
+            process.name == name
+                && if summary.metadata.stages.len() > 1 {
+                    summary.metadata.stages.iter().any(|s| !s.warmup && Some(&*s.name) == stage)
+                } else {
+                    stage.is_none()
+                }
+        })
+        .peekable();
     parts.peek()?;
     Some(parts.fold(CpuTime::default(), |sum, process| CpuTime {
         cpu_s: sum.cpu_s + process.cpu_s,

@@ -227,11 +227,11 @@ impl Report {
     /// may be used and was judged, on a host that had time for it. Answers that were not the
     /// expected ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
-        let deciding = || self.bounds.iter().filter(|bound| bound.decides);
+        let mut deciding = self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
         if self.interrupted {
             SuiteOutcome::Interrupted
-        } else if deciding().any(|bound| bound.judgement == Judgement::Fail) {
+        } else if deciding.clone().any(|bound| bound.judgement == Judgement::Fail) {
             SuiteOutcome::Fail
         } else if !measured
             || self.measurements.iter().any(|result| {
@@ -245,10 +245,12 @@ impl Report {
             || (!accepted.invalid && self.measurements.iter().any(|r| r.busy_host().is_some()))
             || (!accepted.missing && !self.missing.is_empty())
             || (!accepted.invalid
-                && deciding().any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_))))
+                && deciding
+                    .clone()
+                    .any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_))))
         {
             SuiteOutcome::Inconclusive
-        } else if deciding().next().is_none() {
+        } else if deciding.next().is_none() {
             SuiteOutcome::Complete
         } else {
             SuiteOutcome::Pass
@@ -327,18 +329,17 @@ fn loads(runner: &SuiteRunner<'_>) -> String {
     let clients = distinct(results.iter().filter_map(|result| result.clients));
     let rates = distinct(results.iter().filter_map(|result| Some(format!("{}/s", result.rate?))));
     let repeats = distinct(results.iter().map(|result| result.passes.len()));
-    let mut parts = Vec::new();
-    let mut part = |what: &str, values: Vec<String>| {
-        if !values.is_empty() {
-            parts.push(what.replacen("{}", &values.join(", "), 1));
-        }
-    };
-    part("{} connections", clients);
-    part("{}", rates);
-    part("for {} each", windows);
-    part("passes: {}", repeats);
-    part("port {}", Vec::from_iter(runner.port.map(|port| port.to_string())));
-    parts.join("; ")
+    let port = Vec::from_iter(runner.port.map(|port| port.to_string()));
+    let parts = [
+        ("{} connections", clients),
+        ("{}", rates),
+        ("for {} each", windows),
+        ("passes: {}", repeats),
+        ("port {}", port),
+    ];
+    let parts = parts.into_iter().filter(|(_, values)| !values.is_empty());
+    let parts = parts.map(|(what, values)| what.replacen("{}", &values.join(", "), 1));
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// In their order, without repeats.

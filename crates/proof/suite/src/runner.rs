@@ -160,21 +160,19 @@ impl<'a> SuiteRunner<'a> {
     /// The connections that open files allow, and whose limit that is. Each takes a file of the
     /// load, a file of the gateway, and behind a gateway one more there and one of the provider.
     pub(crate) fn most_connections(&self, target: &SuiteTarget) -> (u64, &'static str) {
-        let of = |pid: Option<u32>, each: u64| {
-            let files = self.host.open_files(pid).unwrap_or(u64::MAX);
-            files.saturating_sub(RESERVED_FILES) / each
-        };
-        let mut most = (of(None, 1), "the load generator");
-        let behind = target.provider_pid.is_some();
-        let mut limit = |pid: Option<u32>, each, whose| {
-            let own = pid.map_or(u64::MAX, |pid| of(Some(pid), each));
-            if own < most.0 {
-                most = (own, whose);
-            }
-        };
-        limit(target.gateway_pid, if behind { 2 } else { 1 }, "the gateway");
-        limit(target.provider_pid, 1, "the provider");
-        most
+        let per_connection = if target.provider_pid.is_some() { 2 } else { 1 };
+        let own = (self.connections_of(None), "the load generator");
+        let gateway = target.gateway_pid.map(|pid| self.connections_of(Some(pid)) / per_connection);
+        let provider = target.provider_pid.map(|pid| self.connections_of(Some(pid)));
+        let others = [(gateway, "the gateway"), (provider, "the provider")];
+        let others = others.into_iter().filter_map(|(most, whose)| Some((most?, whose)));
+        std::iter::once(own).chain(others).min_by_key(|(most, _)| *most).unwrap_or(own)
+    }
+
+    /// As many as the process may open files, but for those that it needs itself.
+    fn connections_of(&self, pid: Option<u32>) -> u64 {
+        let files = self.host.open_files(pid).unwrap_or(u64::MAX);
+        files.saturating_sub(RESERVED_FILES)
     }
 
     /// Why a measurement must not be started: it would run into a limit on open files, and the

@@ -33,14 +33,17 @@ pub(crate) struct Capacity {
 /// # Errors
 /// Why they show none, in a sentence.
 pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
-    let unknown = |why: String| format!("instances for a rate, {what}: {why}");
-    let last = levels.last().ok_or_else(|| unknown("not measured".to_owned()))?;
-    let per_s = last.figure(|f| f.requests_per_s).map_err(|why| unknown(why.to_string()))?;
+    measured_capacity(what, levels).map_err(|why| format!("instances for a rate, {what}: {why}"))
+}
+
+fn measured_capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
+    let last = levels.last().ok_or("not measured")?;
+    let per_s = last.figure(|f| f.requests_per_s).map_err(|why| why.to_string())?;
     let figures = last.figures().unwrap_or_default();
     if let Some(why) = &figures.busy_host {
-        return Err(unknown(format!("the host was busy: {why}")));
+        return Err(format!("the host was busy: {why}"));
     }
-    let limiter = finding::limiter(levels).ok_or_else(|| unknown(no_limit(levels, &figures)))?;
+    let limiter = finding::limiter(levels).ok_or_else(|| no_limit(levels, &figures))?;
     let (cores, memory) = (figures.busy.gateway, figures.gateway_memory);
     Ok(Capacity { what: what.to_owned(), per_s, cores, memory, limiter })
 }

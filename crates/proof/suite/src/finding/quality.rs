@@ -57,27 +57,32 @@ fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
 
 /// The figures whose value alone proves nothing: one sentence for each reason.
 pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
-    let sentence = |(why, mark): (Refusal, &str)| {
-        let of = |(result, figures): (&MeasurementResult, Figures)| {
+    [(Refusal::Generator, "!"), (Refusal::Censored, "?")]
+        .into_iter()
+        .filter_map(|(why, mark)| refused_because(results, why, mark))
+        .collect()
+}
+
+fn refused_because(results: &[MeasurementResult], why: Refusal, mark: &str) -> Option<Finding> {
+    let all: Vec<_> = measured(results)
+        .filter_map(|(result, figures)| {
             let names: Vec<_> = named(&figures)
                 .into_iter()
                 .filter(|(_, figure)| figure.is_some_and(|figure| figure.refused == Some(why)))
                 .map(|(name, _)| name)
                 .collect();
             (!names.is_empty()).then(|| format!("{} ({})", result.label, names.join(", ")))
-        };
-        let all: Vec<_> = measured(results).filter_map(of).collect();
-        let more = all.len().saturating_sub(MOST_NAMED);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let shown = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
-        let words = why.words();
-        (!all.is_empty()).then(|| {
-            Finding::warning(format!(
-                "a figure with {mark} proves nothing alone: {words}: {shown}{more}"
-            ))
         })
-    };
-    [(Refusal::Generator, "!"), (Refusal::Censored, "?")].into_iter().filter_map(sentence).collect()
+        .collect();
+    let more = all.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let shown = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let words = why.words();
+    (!all.is_empty()).then(|| {
+        Finding::warning(format!(
+            "a figure with {mark} proves nothing alone: {words}: {shown}{more}"
+        ))
+    })
 }
 
 /// The most measurements that a sentence about single figures names.
@@ -99,15 +104,15 @@ fn named(figures: &Figures) -> [(&'static str, Option<BoundedFigure>); 9] {
 
 /// The errors of all measurements that are valid, whatever their gate says.
 pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
-    let judged = || results.iter().filter(|result| !result.errors_expected);
-    let valid = || judged().filter(|result| !result.is_invalid());
-    let requests: u64 = valid().map(|result| shown_figures(result).requests).sum();
-    let errors: u64 = valid().map(|result| shown_figures(result).errors).sum();
-    let worst = valid().max_by_key(|result| shown_figures(result).errors)?;
-    let all_usable = judged().all(|result| result.why_unusable().is_none());
+    let mut judged = results.iter().filter(|result| !result.errors_expected);
+    let valid = judged.clone().filter(|result| !result.is_invalid());
+    let requests: u64 = valid.clone().map(|result| shown_figures(result).requests).sum();
+    let errors: u64 = valid.clone().map(|result| shown_figures(result).errors).sum();
+    let worst = valid.max_by_key(|result| shown_figures(result).errors)?;
+    let all_usable = judged.clone().all(|result| result.why_unusable().is_none());
     Some(match errors {
         0 if requests == 0 => return None,
-        0 if judged().any(|result| result.busy_host().is_some()) => return None,
+        0 if judged.any(|result| result.busy_host().is_some()) => return None,
         0 if all_usable => Finding::good(format!("no errors in {} requests", count(requests))),
         0 => return None,
         _ => Finding::warning(format!(
@@ -156,8 +161,10 @@ fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
 /// What other processes and machines took from this host: the figures of these measurements are
 /// those of a busy host.
 pub(crate) fn busy_host(results: &[MeasurementResult]) -> Option<Finding> {
-    let busy = |result| Some((result, MeasurementResult::busy_in_any_pass(result)?));
-    let all: Vec<_> = results.iter().filter_map(busy).collect();
+    let all: Vec<_> = results
+        .iter()
+        .filter_map(|result| Some((result, MeasurementResult::busy_in_any_pass(result)?)))
+        .collect();
     let (first, why) = all.first()?;
     Some(Finding::warning(format!(
         "this host was busy during {} of {} measurements ({}: {why}): they give no capacity, and a drop against an earlier result is not judged",

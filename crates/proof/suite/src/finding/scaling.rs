@@ -15,11 +15,9 @@ const GRACEFUL_GROWTH: f64 = 2.0;
 /// The ends of a sweep: the results with the fewest and with the most clients, and the factor
 /// between their numbers of clients.
 fn ends(sweep: &[MeasurementResult]) -> Option<(&MeasurementResult, &MeasurementResult, f64)> {
-    let measured = || sweep.iter().filter(|result| result.why_unusable().is_none());
-    let (few, many) = (
-        measured().min_by_key(|result| number_of_clients(result))?,
-        measured().max_by_key(|result| number_of_clients(result))?,
-    );
+    let measured = sweep.iter().filter(|result| result.why_unusable().is_none());
+    let few = measured.clone().min_by_key(|result| number_of_clients(result))?;
+    let many = measured.max_by_key(|result| number_of_clients(result))?;
     let factor = f64::from(number_of_clients(many)) / f64::from(number_of_clients(few).max(1));
     (factor > 1.0).then_some((few, many, factor))
 }

@@ -225,12 +225,14 @@ fn measure(
     per_s: f64,
 ) -> Vec<Row> {
     let day = named("mixed day", store);
-    let part = |kind: &&'static Kind| Part {
-        scenario: kind.name,
-        label: format!("{day}: {}", kind.name),
-        rate: per_s * f64::from(kind.percent) / 100.0,
-    };
-    let parts: Vec<_> = kinds.iter().map(part).collect();
+    let parts: Vec<_> = kinds
+        .iter()
+        .map(|kind| Part {
+            scenario: kind.name,
+            label: format!("{day}: {}", kind.name),
+            rate: per_s * f64::from(kind.percent) / 100.0,
+        })
+        .collect();
     let rate = parts.iter().map(|part| part.rate).sum();
     let length = comparison_length(runner.options, SECONDS, SECONDS_QUICK);
     let load = Measurement::scenarios(&day, target, &scenarios(kinds, target)).rate(rate, length);

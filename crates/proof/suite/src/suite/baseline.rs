@@ -85,14 +85,13 @@ fn sweep(
     length: Length,
 ) -> Vec<MeasurementResult> {
     let clients = clients(runner);
-    let measurement = |path: &str, clients| {
-        let label = format!("GET {path}, {clients} clients");
-        Measurement::get(&label, &gateway.target, path).clients(clients, length)
-    };
     let measurements: Vec<_> = clients
         .iter()
         .flat_map(|&clients| endpoints.iter().map(move |path| (path, clients)))
-        .map(|(path, clients)| measurement(path, clients))
+        .map(|(path, clients)| {
+            let label = format!("GET {path}, {clients} clients");
+            Measurement::get(&label, &gateway.target, path).clients(clients, length)
+        })
         .collect();
     let passes = passes(runner.options, 3, 3);
     runner.measure(&measurements, passes)
@@ -233,17 +232,20 @@ fn chats_section(
     section
 }
 
+fn results_of_path(sweep: &[MeasurementResult], path: &str) -> Vec<MeasurementResult> {
+    let label = format!("GET {path},");
+    sweep.iter().filter(|result| result.label.starts_with(&label)).cloned().collect()
+}
+
 fn findings(sweep: &[MeasurementResult]) -> Vec<Finding> {
-    let of = |path: &str| -> Vec<MeasurementResult> {
-        let label = format!("GET {path},");
-        sweep.iter().filter(|result| result.label.starts_with(&label)).cloned().collect()
-    };
     let mut findings = Vec::new();
     for path in ENDPOINTS {
-        findings.extend(finding::saturation(path, &of(path)));
-        findings.extend(finding::degradation(path, &of(path)));
+        let results = results_of_path(sweep, path);
+        findings.extend(finding::saturation(path, &results));
+        findings.extend(finding::degradation(path, &results));
     }
-    let (live, metrics) = (of("/health/live"), of("/metrics"));
+    let live = results_of_path(sweep, "/health/live");
+    let metrics = results_of_path(sweep, "/metrics");
     if let (Some(live), Some(metrics)) = (live.first(), metrics.first()) {
         findings.extend(finding::relative("/metrics beside /health/live", live, metrics));
     }

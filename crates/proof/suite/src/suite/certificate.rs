@@ -11,13 +11,13 @@ use crate::error::SuiteError;
 pub(super) fn make(folder: &Path) -> Result<String, SuiteError> {
     let names = ["localhost", "127.0.0.1"].map(str::to_owned);
     let path = folder.join("tls-cert.pem");
-    let cannot = |source| SuiteError::Write { path: path.clone(), source };
-    let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other);
-    let made = made.map_err(cannot)?;
     let key = folder.join("tls-key.pem");
-    fs::write(&path, made.cert.pem())
-        .and_then(|()| fs::write(&key, made.signing_key.serialize_pem()))
-        .map_err(cannot)?;
+    let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other);
+    let written = made.and_then(|made| {
+        fs::write(&path, made.cert.pem())?;
+        fs::write(&key, made.signing_key.serialize_pem())
+    });
+    written.map_err(|source| SuiteError::Write { path: path.clone(), source })?;
     // JSON is YAML, and escapes any path.
     let paths = serde_json::json!({"cert": path, "key": key});
     Ok(format!("tls={paths}"))

@@ -91,17 +91,17 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let model = with_llm(runner, &gateway.target, mode);
     let unhealthy = unhealthy(runner)?;
     let (secure, secure_ladder) = secure(runner, provider.as_ref())?;
-    let all = || pairs.iter().chain(&secure);
+    let all = pairs.iter().chain(&secure);
     let mut report = Report::begin("policy", title, runner);
-    let warm = all().map(|pair| &pair.warm);
+    let warm = all.clone().map(|pair| &pair.warm);
     let rows: Vec<_> = warm.chain(&others).chain([&full, &model]).collect();
     report.load_test = pairs.last().map(|pair| load_test(runner, &pair.warm)).unwrap_or_default();
     report.sections.push(tables::headline(&rows));
     report
         .sections
         .extend([Some(&ladder), secure_ladder.as_ref()].into_iter().flatten().map(Ladder::section));
-    if all().any(|pair| pair.cold.is_some()) {
-        report.sections.push(tables::cold_and_warm(all()));
+    if all.clone().any(|pair| pair.cold.is_some()) {
+        report.sections.push(tables::cold_and_warm(all));
     }
     if let Some(capacity) = pairs.last().map(|pair| &pair.warm) {
         report.sections.extend(tables::decisions(capacity));
@@ -245,22 +245,22 @@ fn load_test(runner: &SuiteRunner<'_>, row: &PolicyRow) -> String {
     let Some(summary) = row.summary.as_ref().filter(|_| row.result.why_unusable().is_none()) else {
         return String::new();
     };
-    let own = |name: &str| {
-        runner.options.notes.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-    };
-    let environment = own("environment").unwrap_or_else(|| row.topology.clone());
+    let notes = &runner.options.notes;
+    let [environment, provider] = ["environment", "provider"]
+        .map(|name| notes.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()));
+    let environment = environment.unwrap_or_else(|| row.topology.clone());
     let client = runner.options.client_id.clone().unwrap_or_else(|| "load-test".to_owned());
-    let provider = own("provider").unwrap_or_else(|| "none (skip_llm=true)".to_owned());
+    let provider = provider.unwrap_or_else(|| "none (skip_llm=true)".to_owned());
     let mut summary = summary.clone();
     for (name, value) in [("client", client), ("environment", environment), ("provider", provider)]
     {
         summary.metadata.labels.insert(name.to_owned(), value);
     }
     let text = plimsoll_report::prometheus(&summary);
-    let is_own = |line: &&str| {
+    let own = text.split_inclusive('\n').filter(|line| {
         line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ").starts_with("load_test_")
-    };
-    text.split_inclusive('\n').filter(is_own).collect()
+    });
+    own.collect()
 }
 
 fn row(
@@ -419,46 +419,50 @@ fn secure(
 fn bands(row: &PolicyRow) -> Vec<BoundResult> {
     let Some(summary) = &row.summary else { return Vec::new() };
     let unusable = row.result.why_unusable();
-    let bound_result = |band: &BandResult| {
-        let (level, judgement) = match &band.level {
-            BandLevel::Target => ("on target", Judgement::Pass),
-            BandLevel::Degraded => ("degraded", Judgement::Pass),
-            BandLevel::Critical => ("critical", Judgement::Fail),
-            BandLevel::Inconclusive(why) => ("not judged", Judgement::Inconclusive(why.clone())),
-        };
-        let measured = band.measured.map(|value| match band.unit {
-            plimsoll_metrics::Unit::Time => time(value),
-            plimsoll_metrics::Unit::Share => percent(value),
-            _ => digits(value),
-        });
-        BoundResult {
-            what: format!("warm, 100/s: {}", band.metric),
-            measured: or_dash(measured, |measured| format!("{measured} {level}")),
-            bound: band.expression.clone(),
-            judgement: match &unusable {
-                Some(why) => Judgement::Inconclusive(why.to_string()),
-                None => judgement,
-            },
-            decides: true,
-        }
-    };
-    summary.bands.iter().map(bound_result).collect()
+    summary
+        .bands
+        .iter()
+        .map(|band: &BandResult| {
+            let (level, judgement) = match &band.level {
+                BandLevel::Target => ("on target", Judgement::Pass),
+                BandLevel::Degraded => ("degraded", Judgement::Pass),
+                BandLevel::Critical => ("critical", Judgement::Fail),
+                BandLevel::Inconclusive(why) => {
+                    ("not judged", Judgement::Inconclusive(why.clone()))
+                }
+            };
+            let measured = band.measured.map(|value| match band.unit {
+                plimsoll_metrics::Unit::Time => time(value),
+                plimsoll_metrics::Unit::Share => percent(value),
+                _ => digits(value),
+            });
+            BoundResult {
+                what: format!("warm, 100/s: {}", band.metric),
+                measured: or_dash(measured, |measured| format!("{measured} {level}")),
+                bound: band.expression.clone(),
+                judgement: match &unusable {
+                    Some(why) => Judgement::Inconclusive(why.to_string()),
+                    None => judgement,
+                },
+                decides: true,
+            }
+        })
+        .collect()
 }
 
 fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
     let all = Requirement::at_least(1.0, percent);
-    let throughput = |figures: &Figures| figures.requests_per_s;
     vec![
         BoundResult::of_figure(
             "throughput of one node",
             &full.result,
-            throughput,
+            |f| f.requests_per_s,
             Requirement::at_least(500.0, digits),
         ),
         BoundResult::of_figure(
             "throughput of one node, goal",
             &full.result,
-            throughput,
+            |f| f.requests_per_s,
             Requirement::at_least(1_000.0, digits),
         )
         .into_goal(),

@@ -7,7 +7,6 @@ mod knee;
 mod ladder;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{DASH, digits, figure, or_dash};
 use plimsoll_report::table::Table;
 
@@ -160,11 +159,11 @@ fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
 /// The closed loop finds a first rate; the open loop measures rates below it, and above it until
 /// one breaks the objective.
 fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> TierResult {
-    let measurement = |label: &str| Measurement::builtin(label, target, tier.profile, &[]);
     let clients = runner.options.clients.unwrap_or(tier.clients);
     let name = target.label(tier.name);
     let label = format!("{name}, closed loop with {clients} clients");
-    let measurements = [measurement(&label).clients(clients, length(runner, 10))];
+    let closed = Measurement::builtin(&label, target, tier.profile, &[]);
+    let measurements = [closed.clients(clients, length(runner, 10))];
     let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
     // To choose loads by, a lower bound is good enough.
     let highest = ceiling.bounded(|f| f.requests_per_s).ok().map(|rate| rate.value);
@@ -175,7 +174,8 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let rate = (highest * share).round().max(1.0);
         // Named by its share, not its rate: labels must be the same from run to run.
         let label = format!("{name}, {:.0} % of the closed loop", share * 100.0);
-        let step = measurement(&label).rate(rate, length(runner, 30));
+        let step = Measurement::builtin(&label, target, tier.profile, &[]);
+        let step = step.rate(rate, length(runner, 30));
         let results = runner.measure(&[step], 1);
         let kept = results.first().and_then(|result| BOUNDS.kept_by(result));
         steps.extend(results);
@@ -208,15 +208,15 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
     let mut table = Table::new(heads);
     for tier in tiers {
         let half = half(tier);
-        let of =
-            |value: fn(&Figures) -> Option<BoundedFigure>| figure(half.as_ref().and_then(value));
+        let half = half.as_ref();
+        let ttft = half.filter(|_| tier.stream).map(|half| figure(half.ttft_p50_ms));
         table.row([
             columns::marked(&tier.ceiling, &tier.name),
             columns::throughput(&tier.ceiling),
             tier.knee.as_ref().map_or_else(|_| DASH.to_owned(), KneeResult::cell),
-            of(|f| f.p50_ms),
-            of(|f| f.p99_ms),
-            if tier.stream { of(|f| f.ttft_p50_ms) } else { DASH.to_owned() },
+            figure(half.and_then(|half| half.p50_ms)),
+            figure(half.and_then(|half| half.p99_ms)),
+            ttft.unwrap_or_else(|| DASH.to_owned()),
             columns::cpu(&tier.ceiling),
             columns::memory(&tier.ceiling),
             columns::bottleneck(&tier.ceiling),

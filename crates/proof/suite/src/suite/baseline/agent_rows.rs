@@ -32,6 +32,8 @@ const RUNS_PER_S: f64 = 50.0;
 /// How long the last runs may take.
 const LAST_RUNS: Duration = Duration::from_secs(5);
 
+const QUESTION: &str = "What does the tool say to a few words of yours?";
+
 /// The rows of the agent.
 #[derive(Debug, Default)]
 pub(super) struct Agent {
@@ -56,16 +58,19 @@ impl Runs {
         )
     }
 
+    fn fetch(address: &str) -> Option<Self> {
+        let metrics = get(address, "/metrics", Duration::from_secs(2)).ok()?;
+        Self::read(&metrics.body)
+    }
+
     /// Reads `..agent_operations{operation="run",outcome="ok"} 12` and the like.
     fn read(metrics: &str) -> Option<Self> {
-        let of = |operation: &str| -> Option<f64> {
-            let lines = metrics.lines().filter(|line| !line.starts_with('#'));
-            let mut lines = lines.filter(|line| {
-                line.contains(&format!("=\"{operation}\"")) && line.contains("=\"ok\"")
-            });
-            lines.next()?.rsplit_once(' ')?.1.parse().ok()
-        };
-        Some(Self { started: of("run_create")?, ended_well: of("run").unwrap_or(0.0) })
+        let [started, ended_well] = ["=\"run_create\"", "=\"run\""].map(|operation| {
+            let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
+            let line = lines.find(|line| line.contains(operation) && line.contains("=\"ok\""))?;
+            line.rsplit_once(' ')?.1.parse().ok()
+        });
+        Some(Self { started: started?, ended_well: ended_well.unwrap_or(0.0) })
     }
 }
 
@@ -78,15 +83,6 @@ pub(super) fn agent(
     if runner.is_interrupted() {
         return Ok(Agent::default());
     }
-    let text = "What does the tool say to a few words of yours?";
-    let chat = |target: &SuiteTarget| {
-        let label = "POST /api/chat, agent loop";
-        Measurement::post(label, target, "/api/chat", &json!({"message": text}))
-    };
-    let run = |target: &SuiteTarget| {
-        let label = format!("POST /v1/runs, {RUNS_PER_S}/s");
-        Measurement::post(&label, target, "/v1/runs", &json!({"input": text}))
-    };
     let own = match runner.target() {
         Some(_) => None,
         None => Some(with_tools(runner)?),
@@ -97,24 +93,30 @@ pub(super) fn agent(
     if runner.answers(&target.label("POST /api/chat"), chat(&target))? {
         measurements.push(chat(&target).clients(clients, length));
     }
-    if runner.answers(&target.label("POST /v1/runs"), run(&target))? {
-        measurements.push(run(&target).rate(RUNS_PER_S, length));
+    if runner.answers(&target.label("POST /v1/runs"), agent_run(&target))? {
+        measurements.push(agent_run(&target).rate(RUNS_PER_S, length));
     }
     let results = runner.measure(&measurements, passes(runner.options, 1, 2));
     let runs = own.as_ref().and_then(|(gateway, _)| counted_runs(gateway.address()?));
     Ok(Agent { results, runs })
 }
 
+fn chat(target: &SuiteTarget) -> Measurement {
+    let label = "POST /api/chat, agent loop";
+    Measurement::post(label, target, "/api/chat", &json!({"message": QUESTION}))
+}
+
+fn agent_run(target: &SuiteTarget) -> Measurement {
+    let label = format!("POST /v1/runs, {RUNS_PER_S}/s");
+    Measurement::post(&label, target, "/v1/runs", &json!({"input": QUESTION}))
+}
+
 /// The gateway's counts, once the last run has ended.
 fn counted_runs(address: &str) -> Option<Runs> {
-    let read = || {
-        let metrics = get(address, "/metrics", Duration::from_secs(2)).ok()?;
-        Runs::read(&metrics.body)
-    };
     let ended = time::poll(LAST_RUNS, Duration::from_millis(100), || {
-        read().filter(|runs| runs.started <= runs.ended_well)
+        Runs::fetch(address).filter(|runs| runs.started <= runs.ended_well)
     });
-    ended.or_else(read)
+    ended.or_else(|| Runs::fetch(address))
 }
 
 /// A gateway with tools, and the provider whose model calls them.

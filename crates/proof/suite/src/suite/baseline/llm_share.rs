@@ -73,17 +73,14 @@ pub(super) fn finding(compared: &ComparisonResult) -> Option<Finding> {
 pub(super) fn section(compared: &ComparisonResult) -> Option<Section> {
     let (added, provider) = (compared.added(GATEWAY).ok()?, compared.p50_ms(DIRECT)?);
     let mut table = Table::new(["Provider takes", "gateway adds", "share of the call"]);
-    let mut row = |provider: f64, how: &str| {
+    let computed = PROVIDERS_MS.into_iter().map(|provider| (provider, "computed"));
+    for (provider, how) in std::iter::once((provider, "measured")).chain(computed) {
         let [value, low, high] = shares(added, provider).map(percent);
         table.row([
             format!("{} ({how})", time(provider)),
             time(added[0]),
             format!("{value} [{low}, {high}]"),
         ]);
-    };
-    row(provider, "measured");
-    for provider in PROVIDERS_MS {
-        row(provider, "computed");
     }
     Some(Section::new("The gateway's share of an LLM call", table).note(
         "measured: every chat goes both ways, to the provider itself and through the gateway; medians, with a 95 % interval. Computed: as if the gateway added the same to a slower provider",

@@ -210,14 +210,12 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
     let plain = runner.gateway("layers", &bare_with(&["metrics={}"]), Some(&provider))?;
     let keys = runner.gateway("layers", &bare_with(&["metrics={}", AUTH]), Some(&provider))?;
     let length: Length = length(runner.options, 30);
-    let measurement = |label: &str, target: &SuiteTarget, path: &str, clients: u32| {
-        get(label, target, path).clients(clients, length)
-    };
+    let (plain_target, keys_target, direct) = (&plain.target, &keys.target, provider.target());
     let measurements = [
-        measurement("gateway -> upstream (200)", &plain.target, "/smoke/get", 200),
-        measurement("gateway -> upstream + key auth (200)", &keys.target, "/smoke/get", 200),
-        measurement("gateway -> upstream (500)", &plain.target, "/smoke/get", 500),
-        measurement("upstream direct, no gateway (200)", &provider.target(), "/get", 200),
+        get("gateway -> upstream (200)", plain_target, "/smoke/get").clients(200, length),
+        get("gateway -> upstream + key auth (200)", keys_target, "/smoke/get").clients(200, length),
+        get("gateway -> upstream (500)", plain_target, "/smoke/get").clients(500, length),
+        get("upstream direct, no gateway (200)", &direct, "/get").clients(200, length),
     ];
     let results = runner.measure(&measurements, passes(runner.options, 3, 2));
     let targets = vec![

@@ -74,9 +74,10 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>
     // A row is a few hundred bytes, and there may be millions.
     let _ = std::fs::remove_file(&path);
     let result = results.into_iter().next().unwrap_or_default();
-    let of = |state: &str| counts.iter().find(|(name, _)| name == state).map(|(_, n)| *n);
-    let (accepted, written) = (of("accepted").or_else(|| of("offered")), of("written"));
-    Ok(Some(RequestLog { accepted, written, dropped: of("dropped"), lines, result }))
+    let [accepted, offered, written, dropped] = ["accepted", "offered", "written", "dropped"]
+        .map(|state| counts.iter().find(|(name, _)| name == state).map(|(_, n)| *n));
+    let accepted = accepted.or(offered);
+    Ok(Some(RequestLog { accepted, written, dropped, lines, result }))
 }
 
 /// The gateway's counts of rows after the last batch was written.

@@ -72,8 +72,7 @@ pub(super) fn gateway(layers: &GatewayLayers) -> Vec<Section> {
     if bare.is_none() {
         return Vec::new();
     }
-    let overhead = |added: &ComparisonResult| added.cpu_share(&slug(ALL_LAYERS)).ok();
-    let overhead = layers.added.as_ref().and_then(overhead);
+    let overhead = layers.added.as_ref().and_then(|added| added.cpu_share(&slug(ALL_LAYERS)).ok());
     let rows = [
         ("Throughput (bare, no layers)", throughput(bare), ">= 50,000/s"),
         ("Throughput (all layers active)", throughput(all), ">= 50,000/s"),

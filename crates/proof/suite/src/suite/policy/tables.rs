@@ -79,8 +79,8 @@ pub(super) fn cold_and_warm<'a>(pairs: impl Iterator<Item = &'a ColdWarm>) -> Se
         let Some(cold) = &pair.cold else { continue };
         for (name, of) in figures {
             let warm = &pair.warm.result;
-            let value = |result: &MeasurementResult| result.figure(of).ok();
-            let factor = value(cold).zip(value(warm)).map(|(cold, warm)| cold / warm);
+            let values = cold.figure(of).ok().zip(warm.figure(of).ok());
+            let factor = values.map(|(cold, warm)| cold / warm);
             table.row([
                 format!("{}/s {}, {name}{}", pair.rate, pair.name, way(pair)),
                 columns::marked(cold, &columns::time(cold, of)),
@@ -186,8 +186,8 @@ pub(super) fn unhealthy_rates(rows: &[PolicyRow]) -> Section {
     ]);
     let mut rows: Vec<_> = rows.iter().collect();
     rows.sort_by(|a, b| {
-        let rate = |row: &PolicyRow| row.result.rate.unwrap_or(f64::INFINITY);
-        rate(a).total_cmp(&rate(b))
+        let [a, b] = [a, b].map(|row| row.result.rate.unwrap_or(f64::INFINITY));
+        a.total_cmp(&b)
     });
     for row in rows {
         let counters = row.summary.as_ref().map(|summary| &summary.results.total.counters);

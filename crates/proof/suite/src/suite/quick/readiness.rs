@@ -74,9 +74,9 @@ fn average(results: &[MeasurementResult], limit_ms: f64) -> Judged {
 }
 
 fn errors(results: &[MeasurementResult]) -> Judged {
-    let passes = || results.iter().flat_map(|result| &result.passes);
-    let requests: u64 = passes().map(|pass| pass.requests).sum();
-    let errors: u64 = passes().map(|pass| pass.errors).sum();
+    let passes = results.iter().flat_map(|result| &result.passes);
+    let requests: u64 = passes.clone().map(|pass| pass.requests).sum();
+    let errors: u64 = passes.map(|pass| pass.errors).sum();
     if requests == 0 {
         return (DASH.to_owned(), NOT_SHOWN);
     }
@@ -84,9 +84,9 @@ fn errors(results: &[MeasurementResult]) -> Judged {
 }
 
 fn kept(moderate: &MeasurementResult, extreme: &MeasurementResult) -> Judged {
-    let rate = |result: &MeasurementResult| usable(result)?.requests_per_s?.sound();
-    match rate(moderate).zip(rate(extreme)) {
-        Some((few, many)) if few > 0.0 => {
+    let rates = [moderate, extreme].map(|result| usable(result)?.requests_per_s?.sound());
+    match rates {
+        [Some(few), Some(many)] if few > 0.0 => {
             (format!("{} of it", percent(many / few)), word(many / few >= KEPT))
         }
         _ => (DASH.to_owned(), NOT_SHOWN),

@@ -72,11 +72,11 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
         measurements.push(live.clients(clients, length));
     }
     let address = gateway.address().map(str::to_owned);
-    let counted = || address.as_deref().and_then(cache_counts);
-    let before = counted();
+    let before = address.as_deref().and_then(cache_counts);
     let mut results = runner.measure(&measurements, passes(runner.options, 3, 3)).into_iter();
     let (hit, live) = (results.next(), results.next());
-    let counted = before.zip(counted()).map(|(before, after)| after.since(before));
+    let after = address.as_deref().and_then(cache_counts);
+    let counted = before.zip(after).map(|(before, after)| after.since(before));
     let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, &proof));
     let hit = hit.filter(|_| proof.is_some());
     Ok(LlmLayers { hit, proof, live, ..LlmLayers::default() })
@@ -134,19 +134,12 @@ impl CacheCounts {
 
     /// The counters in the gateway's metrics.
     fn from_metrics(metrics: &str) -> Option<Self> {
-        let of = |state: &str| {
-            let label = format!("state=\"{state}\"");
-            metrics
-                .lines()
-                .find(|line| {
-                    line.contains("cache") && line.contains(&label) && !line.starts_with('#')
-                })?
-                .rsplit_once(' ')?
-                .1
-                .parse()
-                .ok()
-        };
-        Some(Self { hits: of("hit")?, misses: of("miss")? })
+        let [hits, misses] = ["state=\"hit\"", "state=\"miss\""].map(|label| {
+            let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
+            let line = lines.find(|line| line.contains("cache") && line.contains(label))?;
+            line.rsplit_once(' ')?.1.parse().ok()
+        });
+        Some(Self { hits: hits?, misses: misses? })
     }
 }
 
