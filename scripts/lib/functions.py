@@ -76,10 +76,10 @@ def closure_name(tokens, index):
     return name if tokens[index] == "=" and tokens[value] == "|" else None
 
 
-def check_tuple_parameters(texts, folders_left):
-    """Functions whose parameters are tuple patterns, but below folders that are still to be cleaned."""
+def check_tuple_parameters(texts):
+    """Functions whose parameters are tuple patterns."""
     for file, text in texts.items():
-        if file.endswith(".rs") and not file.startswith(folders_left):
+        if file.endswith(".rs"):
             for line, name in tuple_parameters(text):
                 rule = f"line {line}: `{name}` takes a tuple apart in its parameters"
                 yield Violation(file, rule, "make it a struct, or several parameters")
