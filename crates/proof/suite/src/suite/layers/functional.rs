@@ -8,7 +8,7 @@ use plimsoll_report::format::digits;
 use plimsoll_report::table::Table;
 use plimsoll_runner::time;
 
-use super::gateway_layers::audit;
+use super::gateway_layers::{audit, bare_with};
 use super::{KEY, TENANT};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
@@ -47,9 +47,14 @@ pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<Option<FunctionalChe
     let limit = format!(
         "rate_limits=[{{per: tenant, requests: {LIMIT}, window: 60s, algorithm: sliding}}]"
     );
+    // What is scrubbed are answers of upstreams: another gateway, whose own answer has an address.
     let body = format!(r#"routes.0.respond.body='{{"contact":"{PRIVATE}"}}'"#);
-    let sets = [limit, body, audit(runner, file)];
-    let gateway = runner.gateway("layers", &sets, Some(&provider))?;
+    let backend = runner.gateway("layers", &bare_with(&[&body]), None)?;
+    let backend_address = backend.address().unwrap_or_default();
+    let upstream = format!(r#"upstreams.backend.addresses=["{backend_address}"]"#);
+    let chats = format!(r#"upstreams.provider.addresses=["{}"]"#, provider.address());
+    let sets = [limit, upstream, chats, audit(runner, file)];
+    let gateway = runner.gateway("layers", &sets, None)?;
     let Some(address) = gateway.address().map(str::to_owned) else { return Ok(None) };
     let log = runner.options.folder.join(file);
     let found = Checks { address, sent: 0, found: Vec::new() }.make(&log);
@@ -77,9 +82,10 @@ impl Checks {
         self.note("key auth", "200 with the key", own.status == 200, status(&own));
         let has_id = own.headers.iter().any(|(name, id)| name == "x-request-id" && !id.is_empty());
         self.note("request id", "x-request-id in the answer", has_id, "no such header".to_owned());
-        let leaks = own.body.contains(PRIVATE) || !own.body.contains("contact");
-        let should = "an address of mail in the answer is hidden, the rest is not";
-        self.note("response PII scrub", should, !leaks, own.body);
+        let answer = self.get("/smoke/", &[KEY, TENANT])?;
+        let leaks = answer.body.contains(PRIVATE) || !answer.body.contains("contact");
+        let should = "an address of mail in an upstream's answer is hidden, the rest is not";
+        self.note("response PII scrub", should, !leaks, answer.body);
         let counts = self.get("/metrics", &[])?;
         let counted = counts.body.lines().any(is_counted);
         self.note("Prometheus", "answered requests are counted", counted, status(&counts));

@@ -119,6 +119,7 @@ fn costs(layers: &GatewayLayers) -> Section {
     Section::new("What each layer adds: alone to the bare gateway, then all", table)
         .note(columns::ADDED_BY_VARIANTS)
         .note("the other columns are of each variant by itself, in a closed loop: times are service times. They are measured one after another, and no cost is taken from them")
+        .note("the scrub reads answers of upstreams, and GET / is the gateway's own: the row of the scrub alone shows what it costs where there is nothing to read; what reading costs is in the chats with all layers")
 }
 
 /// What the gateway adds to the upstream.
