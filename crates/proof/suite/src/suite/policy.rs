@@ -17,7 +17,7 @@ use crate::figures::TimedResponses;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
 use crate::report::Report;
-use crate::result::{Figures, MeasurementResult};
+use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing;
 use crate::target::{Gateway, Provider, SuiteTarget};
