@@ -8,6 +8,7 @@ use plimsoll_metrics::catalog::{COUNTERS, RATES};
 use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary};
 
 use crate::error::ReportError;
+use crate::escape::one_line;
 
 const LABELS: [&str; 7] =
     ["stage", "scenario", "category", "target", "operation", "warmup", "duration_s"];
@@ -76,7 +77,7 @@ const FIGURES: [&str; 3] = ["mean", "min", "max"];
 
 fn record(cell: &Group) -> Vec<String> {
     let labels = [&cell.stage, &cell.scenario, &cell.category, &cell.target, &cell.operation];
-    let mut fields: Vec<_> = labels.map(|label| label.clone().unwrap_or_default()).into();
+    let mut fields: Vec<_> = labels.map(|text| label(text.as_deref())).into();
     fields.extend([cell.warmup.to_string(), cell.duration_s.to_string()]);
     fields.extend(COUNTERS.iter().map(|counter| (counter.of)(&cell.counters).to_string()));
     fields.extend(RATES.iter().map(|rate| optional((rate.of)(&cell.rates))));
@@ -117,6 +118,16 @@ fn statuses(cell: &Group) -> String {
 }
 
 /// `-32602:5`.
+/// A text of others in a cell: without control characters, and with an apostrophe before what
+/// spreadsheets would take for a formula.
+fn label(text: Option<&str>) -> String {
+    let text = one_line(text.unwrap_or_default());
+    // A stage like `@100:10s` is no function's name.
+    let is_stage = text.strip_prefix('@').is_some_and(|rest| rest.starts_with(char::is_numeric));
+    let is_formula = text.starts_with(['=', '+', '-', '@']) && !is_stage;
+    if is_formula { format!("'{text}") } else { text }
+}
+
 fn codes(cell: &Group) -> String {
     let pairs: Vec<_> = cell.rpc_errors.iter().map(|(code, n)| format!("{code}:{n}")).collect();
     pairs.join(" ")

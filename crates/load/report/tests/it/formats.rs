@@ -49,3 +49,18 @@ fn csv_has_one_row_per_cell_and_as_many_fields_as_columns() {
 fn field(head: &csv::StringRecord, rows: &[csv::StringRecord], row: usize, name: &str) -> String {
     rows[row][head.iter().position(|column| column == name).unwrap()].to_owned()
 }
+
+/// Names of targets may come from somebody else's folder.
+#[test]
+fn a_name_is_no_formula_and_controls_nothing() {
+    let mut summary = summary(metadata(), health());
+    for (cell, name) in summary.results.cells.iter_mut().zip(["=1+1", "@x", "-a\u{1b}[2Jb", "+c"]) {
+        cell.target = Some(name.to_owned());
+    }
+    let table = csv(&summary).unwrap();
+    let mut reader = ::csv::Reader::from_reader(table.as_bytes());
+    let names: Vec<String> =
+        reader.records().take(4).map(|row| row.unwrap().get(3).unwrap().to_owned()).collect();
+    let expected = ["'=1+1", "'@x", "'-a\\u{1b}[2Jb", "'+c"];
+    assert_eq!(names, expected[..names.len()], "{table}");
+}
