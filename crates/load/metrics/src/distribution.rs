@@ -3,8 +3,11 @@
 mod buckets;
 mod stored;
 
+use std::io::Read as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use plimsoll_measure::Nanos;
@@ -211,6 +214,7 @@ impl Distribution {
         let bytes = STANDARD
             .decode(text)
             .map_err(|error| MetricsError::DecodeHistogram(error.to_string()))?;
+        check_claims(&bytes).map_err(|cause| MetricsError::DecodeHistogram(cause.to_owned()))?;
         let histogram: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| MetricsError::DecodeHistogram(error.to_string()))?;
@@ -277,6 +281,29 @@ impl Counts {
 )]
 fn rank(q: f64, count: u64) -> u64 {
     ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count)
+}
+
+/// Checks what the head of an encoded histogram claims, before memory is reserved for it: its
+/// resolution is that of every histogram of ours, and its counters are no more than that has.
+fn check_claims(bytes: &[u8]) -> Result<(), &'static str> {
+    /// V2 encoding: cookie, length of the counters, offset, digits, lowest, highest, ratio.
+    const HEAD: usize = 40;
+    /// More than the bytes of all counters: the first 2,048 and 54 doublings, 9 bytes for each.
+    const MOST_COUNTERS: u32 = (2_048 + 54 * 1_024) * 9;
+    let mut head = [0; HEAD];
+    let deflated = bytes.get(8..).ok_or("it is too short")?;
+    let read = ZlibDecoder::new(deflated).read_exact(&mut head);
+    read.map_err(|_| "its head is not there")?;
+    let number =
+        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    if number(4) > MOST_COUNTERS {
+        return Err("it claims more counters than there are");
+    }
+    let lowest = u64::from(number(16)) << 32 | u64::from(number(20));
+    if (number(12), lowest) != (u32::from(DIGITS), LOWEST) {
+        return Err("it has another resolution");
+    }
+    Ok(())
 }
 
 fn empty() -> Histogram<u64> {
@@ -399,6 +426,39 @@ mod tests {
         let back = Distribution::decode(&distribution.encode().unwrap(), &exact).unwrap();
         assert_eq!(visible(&back), visible(&distribution));
         assert!(Distribution::decode("no histogram", &exact).is_err());
+    }
+
+    /// A head of the V2 encoding, deflated, with these claims and one counter.
+    fn claiming(length: u32, digits: u32, lowest: u64) -> String {
+        let mut inner = Vec::new();
+        for number in [0x1c84_9313, length, 0, digits] {
+            inner.extend(number.to_be_bytes());
+        }
+        for number in [lowest, u64::MAX >> 1, 1.0_f64.to_bits()] {
+            inner.extend(number.to_be_bytes());
+        }
+        inner.push(2);
+        let mut deflater = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut deflater, &inner).unwrap();
+        let deflated = deflater.finish().unwrap();
+        let head = [0x1c84_9314, u32::try_from(deflated.len()).unwrap()].map(u32::to_be_bytes);
+        STANDARD.encode([head.concat(), deflated].concat())
+    }
+
+    #[test]
+    fn a_histogram_reserves_no_more_memory_than_its_resolution_needs() {
+        let exact = ExactFigures { sum: 0, min: 0, max: 0 };
+        assert!(Distribution::decode(&claiming(1, 3, 1_000), &exact).is_ok());
+        for (length, digits, lowest) in [
+            (0x7fff_ffff, 3, 1_000),
+            (u32::MAX, 3, 1_000),
+            (1, 5, 1_000),
+            (1, 255, 1_000),
+            (1, 3, 1),
+        ] {
+            let found = Distribution::decode(&claiming(length, digits, lowest), &exact);
+            assert!(found.is_err(), "{length} {digits} {lowest}");
+        }
     }
 
     proptest! {
