@@ -270,6 +270,8 @@ fn an_answer_is_kept_as_its_headers_say() {
         ("cache-control: max-age=60\r\n", "hit"),
         ("vary: accept-encoding, origin\r\n", "hit"),
         ("cache-control: max-age=0\r\n", "miss"),
+        ("cdn-cache-control: no-store\r\n", "miss"),
+        ("cache-control: max-age=60\r\nsurrogate-control: no-store\r\n", "miss"),
         ("cache-control: s-maxage=0, max-age=60\r\n", "miss"),
         ("expires: 0\r\n", "miss"),
         ("pragma: no-cache\r\n", "miss"),

@@ -101,11 +101,17 @@ pub(super) fn prevents_caching(headers: &HeaderMap) -> bool {
         || (control.is_empty() && says_no_cache(headers))
 }
 
+/// Headers of an upstream for caches on the way of its answers (RFC 9213, Edge Architecture).
+static TARGETED: [HeaderName; 2] =
+    [HeaderName::from_static("cdn-cache-control"), HeaderName::from_static("surrogate-control")];
+
 /// How long the answer with these headers may be kept for others, at most this long; `None` for not
 /// at all (RFC 9111).
 pub(super) fn lifetime(headers: &HeaderMap, most: Duration) -> Option<Duration> {
     let control = CacheControl::read(headers);
+    let targeted = TARGETED.each_ref().map(|name| CacheControl::read_as(headers, name));
     let is_forbidden = control.has(&["no-store", "no-cache", "private"])
+        || targeted.iter().any(|control| control.has(&["no-store", "no-cache", "private"]))
         || (control.is_empty() && says_no_cache(headers))
         || varies(headers);
     if is_forbidden {
@@ -151,7 +157,12 @@ struct CacheControl(String);
 
 impl CacheControl {
     fn read(headers: &HeaderMap) -> Self {
-        let values = headers.get_all(CACHE_CONTROL).iter();
+        Self::read_as(headers, &CACHE_CONTROL)
+    }
+
+    /// The directives in a header that is read like `cache-control`.
+    fn read_as(headers: &HeaderMap, name: &HeaderName) -> Self {
+        let values = headers.get_all(name).iter();
         let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
         Self(values.collect::<Vec<_>>().join(",").to_ascii_lowercase())
     }
