@@ -56,7 +56,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let text = flags.text()?;
     let spec = flags.spec(&text).map_err(usage_error)?;
-    spec.check().map_err(usage_error)?;
+    spec.check().map_err(|error| usage_error(error.located(&text)))?;
     if flags.print {
         console::print(&text)?;
         return Ok(Exit::Pass);

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod overrides;
+pub(crate) mod place;
 pub(crate) mod preset;
 pub mod spec;
 pub(crate) mod units;
@@ -256,6 +257,48 @@ routes:
             let spec = Spec::from_yaml(&format!("{head}{text}")).unwrap();
             let error = Config::new(&spec).unwrap_err().to_string();
             assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_can_never_match_and_open_administration_are_refused() {
+        let keys = "auth: {header: apikey, keys: [{name: a, key: k, tenant: t, scopes: [s]}]}";
+        let route =
+            |rest: &str| format!("{keys}\nroutes: [{{name: r, path: /x, respond: {{}}, {rest}}}]");
+        for (text, message) in [
+            (
+                route("consumers: [a, b]"),
+                Some("`consumers` has `b`, but the keys of `auth` are: a"),
+            ),
+            (route("consumers: [a]"), None),
+            (route("scope: other"), Some("no key of `auth` has the scope `other`")),
+            (route("scope: s"), None),
+            ("open: [/nowhere]".to_owned(), Some("`/nowhere` covers no route")),
+            ("open: [/health]".to_owned(), None),
+            (
+                format!("{keys}\ntenant: {{}}\nbudgets: {{tenants: {{u: 1}}}}"),
+                Some("has `u`, but no key"),
+            ),
+            (format!("{keys}\ntenant: {{}}\nbudgets: {{tenants: {{t: 1}}}}"), None),
+            ("tenant: {}\nbudgets: {tenants: {u: 1}}".to_owned(), None),
+            (
+                format!("{keys}\ntenant: {{}}\ntools: {{allow: {{'*': [], u: []}}}}"),
+                Some("has `u`, but no key"),
+            ),
+            (
+                "listen: '0.0.0.0:80'\nadmin: {local: true}".to_owned(),
+                Some("every proxy on this machine"),
+            ),
+            ("listen: '0.0.0.0:80'\nadmin: {local: true, key: k}".to_owned(), None),
+            ("listen: '127.0.0.1:80'\nadmin: {local: true}".to_owned(), None),
+        ] {
+            let found = Config::new(&Spec::from_yaml(&text).unwrap()).err();
+            let found = found.map(|error| error.to_string());
+            let fits = match (&found, message) {
+                (Some(found), Some(message)) => found.contains(message),
+                (found, message) => found.is_none() && message.is_none(),
+            };
+            assert!(fits, "{text}: {found:?}");
         }
     }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::config::place::with_lines;
+
 /// Why a gateway cannot start or reload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -54,6 +56,15 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
+    /// The error of a configuration that was read from this text: its problems have their lines.
+    #[must_use]
+    pub fn located(self, text: &str) -> Self {
+        match self {
+            Self::Config(problems) => Self::Config(with_lines(problems, text)),
+            other => other,
+        }
+    }
+
     /// The error for clients over the network: it repeats nothing of the configuration, neither
     /// values nor names nor paths.
     pub(crate) fn summary(&self) -> String {

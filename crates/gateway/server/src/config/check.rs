@@ -1,5 +1,7 @@
 //! Checks of a configuration's values, and the routes made from them. All problems are collected.
 
+mod unmatched;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -48,6 +50,13 @@ impl Check {
 
     /// Checks single values, and sections that need each other.
     pub(crate) fn values(&mut self, spec: &Spec) {
+        self.unmatched(spec);
+        let is_open = spec.admin.enabled && spec.admin.local && spec.admin.key.is_none();
+        self.require(
+            !is_open || spec.listen.ip().is_loopback(),
+            "admin: `local` opens administration to every proxy on this machine, and `listen` is not \
+             a loopback address: give it a `key`, or a `listen` of its own",
+        );
         self.require(spec.faults.has_valid_shares(), "faults: a share is between 0 and 1");
         self.require(spec.workers > 0, "workers: at least 1");
         self.require(spec.server.connections > 0, "server.connections: at least 1");

@@ -61,7 +61,7 @@ fn a_key_gives_access_to_the_routes_of_its_consumer() {
 fn a_key_with_scopes_needs_those_of_built_in_routes() {
     let gateway = gateway(&format!(
         "auth: {{header: apikey, keys: [{{name: files, key: f, scopes: [files]}}, \
-         {{name: agent, key: a, scopes: [chat, sessions, tools]}}, {{name: all, key: k}}]}}\n\
+         {{name: agent, key: a, scopes: [chat, sessions, tools]}}, {{name: all, key: k}}, {{name: acme, key: other}}]}}\n\
          upstreams: {{u: {{addresses: ['127.0.0.1:1']}}}}\n\
          agents: {{chat: {{upstream: u}}}}\ntools: {{local: [add], allow: {{'*': [add]}}}}\n\
          policy: {{endpoint: true}}{ROUTES}"
@@ -104,7 +104,7 @@ fn token(secret: &str, claims: &str) -> String {
 #[test]
 fn key_token_and_header_must_agree_on_the_tenant() {
     let gateway = gateway(&format!(
-        "auth: {{header: apikey, keys: [{{name: a, key: k1, tenant: retail}}, {{name: b, key: k2}}, {{name: c, key: k3, tenant: '*'}}]}}
+        "auth: {{header: apikey, keys: [{{name: a, key: k1, tenant: retail}}, {{name: b, key: k2}}, {{name: c, key: k3, tenant: '*'}}, {{name: acme, key: k4}}]}}
 tenant: {{claim: tenant, secret: s3cret, required: true}}{ROUTES}"
     ));
     let (good, bad) =
