@@ -73,11 +73,16 @@ impl StreamTranslator {
         }
     }
 
-    /// Ends the stream. Nothing is appended: a truncated stream must not look complete.
+    /// Ends the stream. One that has told all but its end mark, which some servers leave out, gets
+    /// that; nothing else is appended: a truncated stream must not look complete.
     ///
     /// # Errors
-    /// [`DialectError::Truncated`] if neither the last event nor an error has arrived.
-    pub fn finish(&self) -> Result<(), DialectError> {
+    /// [`DialectError::Truncated`] if the answer's reason, its usage or an error has not arrived.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let is_between = self.splitter.incomplete().trim_ascii().is_empty();
+        if self.progress == Progress::Open && is_between {
+            self.progress = self.translation.end(out)?;
+        }
         if self.progress == Progress::Open { Err(DialectError::Truncated) } else { Ok(()) }
     }
 
@@ -88,6 +93,13 @@ impl StreamTranslator {
 }
 
 impl Translation {
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+        match self {
+            Self::OpenAi(stream) => stream.end(out),
+            Self::Anthropic(stream) => stream.end(out),
+        }
+    }
+
     fn translate_event(
         &mut self,
         event: &SseEvent<'_>,

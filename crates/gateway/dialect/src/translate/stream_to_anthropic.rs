@@ -231,6 +231,11 @@ impl ToAnthropic {
         write(out, kind, &MessageDelta { kind, delta, usage: self.usage.to_anthropic() })
     }
 
+    /// Ends an answer whose reason and usage were written.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+        if self.ended { self.message_stop(out) } else { Ok(Progress::Open) }
+    }
+
     fn message_stop(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
         if !self.started {
             self.message_start("", "", out)?;

@@ -180,6 +180,11 @@ impl ToOpenAi {
         self.write(Delta::default(), Some(finish_reason::to_openai(reason, has_calls)), out)
     }
 
+    /// Ends an answer whose reason was written; its usage came with it.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+        if self.ended { self.stop(out) } else { Ok(Progress::Open) }
+    }
+
     fn stop(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
         if !self.ended {
             self.end_choice("", out)?;

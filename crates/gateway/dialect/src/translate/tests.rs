@@ -129,7 +129,8 @@ fn fed(
     let mut translation = translator(caller).stream(StreamSettings::default());
     let mut out = Vec::new();
     let fed = translation.feed(stream.as_bytes(), &mut out);
-    (String::from_utf8(out).unwrap(), fed, translation.finish())
+    let finished = translation.finish(&mut out);
+    (String::from_utf8(out).unwrap(), fed, finished)
 }
 
 #[test]
@@ -159,6 +160,19 @@ fn a_truncated_stream_gets_no_final_events() {
     let (out, _, finished) = fed(Dialect::OpenAi, start);
     assert_eq!(finished, Err(DialectError::Truncated));
     assert!(!out.contains("[DONE]"), "{out}");
+}
+
+#[test]
+fn a_stream_that_lacks_only_its_end_mark_gets_it() {
+    let openai = "data: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
+    let (out, _, finished) = fed(Dialect::Anthropic, openai);
+    assert_eq!((finished, out.matches("event: message_stop").count()), (Ok(()), 1), "{out}");
+    let anthropic = "data: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\n";
+    let (out, _, finished) = fed(Dialect::OpenAi, anthropic);
+    assert_eq!((finished, out.matches("[DONE]").count()), (Ok(()), 1), "{out}");
+    // Not in the middle of an event: more was to come.
+    let (_, _, finished) = fed(Dialect::OpenAi, &format!("{anthropic}data: {{\"type\""));
+    assert_eq!(finished, Err(DialectError::Truncated));
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn translated(translator: Translator, stream: &[u8], chunk: usize) -> Vec<u8> {
     for bytes in stream.chunks(chunk) {
         translation.feed(bytes, &mut out).unwrap();
     }
-    translation.finish().unwrap();
+    translation.finish(&mut out).unwrap();
     assert!(translation.is_finished());
     out
 }

@@ -167,9 +167,10 @@ impl BodyFilter for TranslateStream {
 
     /// A stream that ended before its last event is aborted for the caller, too.
     fn end(&mut self) -> Result<Bytes, BoxError> {
-        match self.0.finish() {
-            Ok(()) => Ok(Bytes::new()),
-            Err(error) => Err(self.last_words(error, Vec::new())),
+        let mut out = Vec::new();
+        match self.0.finish(&mut out) {
+            Ok(()) => Ok(Bytes::from(out)),
+            Err(error) => Err(self.last_words(error, out)),
         }
     }
 
