@@ -198,6 +198,11 @@ fn outcome(
         in_flight.record(success);
     }
     match sent {
+        Ok(Ok((response, _))) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            // Behind it anything may come, which is no answer to a request for none.
+            let message = "the upstream switched protocols without being asked (status 101)";
+            Err(ErrorResponse::bad_gateway(message).after_upstream())
+        }
         Ok(Ok((response, connection))) => {
             Ok(Box::new(UpstreamResponse { response, decoder: None, connection, in_flight }))
         }

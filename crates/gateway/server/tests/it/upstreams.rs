@@ -347,3 +347,35 @@ fn the_pause_that_a_server_wants_is_kept_or_it_is_not_asked_again() {
         assert!(status == 200 || answer.contains(line), "the client is told: {answer}");
     }
 }
+
+#[test]
+fn a_switch_of_protocols_that_nobody_asked_for_is_no_answer() {
+    let switch =
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nsmuggled";
+    let up = Upstream::start(|_, _| switch.to_owned());
+    let gateway = gateway(&[&up], "", "");
+    for _ in 0..2 {
+        let (status, body) = get(&gateway, "/x");
+        assert_eq!((status, body.contains("smuggled")), (502, false), "{body}");
+    }
+}
+
+/// RFC 9110, 9.3.1: such a body has no meaning, but what was sent is what the upstream gets.
+#[test]
+fn the_body_of_a_get_is_passed_on() {
+    let addr = upstream(|mut stream| {
+        let head = head(&mut stream).unwrap();
+        let mut body = [0; 3];
+        stream.read_exact(&mut body).unwrap();
+        assert!(head.starts_with("GET /x") && head.contains("content-length: 3"), "{head}");
+        let echo = String::from_utf8_lossy(&body);
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{echo}").unwrap();
+    });
+    let gateway = raw::proxy(addr, "", "");
+    let mut stream = TcpStream::connect(gateway.addr()).unwrap();
+    write!(stream, "GET /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\nabc").unwrap();
+    let answer = head(&mut stream).unwrap();
+    let mut body = [0; 3];
+    stream.read_exact(&mut body).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && body == *b"abc", "{answer}");
+}
