@@ -14,20 +14,26 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     }
     let shard = if run.shard == "0/1" { String::new() } else { format!(", shard {}", run.shard) };
     let started = format::utc(run.started_unix_ns);
-    let load = load_time(&summary.metadata);
+    let load = whole_load_time(&summary.metadata);
     let text = format!("started {started}, {load}, seed {}{shard}, {}", run.seed, ended(run.ended));
     page.paragraph(2, &text);
 }
 
 /// How long the load was: what is measured, and the warm-up before it.
-pub(crate) fn load_time(metadata: &RunMetadata) -> String {
-    let seconds = |warmup: bool| -> f64 {
-        let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
-        stages.map(|stage| stage.duration_s).sum()
-    };
-    let (measured, warmup) = (seconds(false), seconds(true));
-    let load = format!("{} of load", format::seconds(measured));
+fn whole_load_time(metadata: &RunMetadata) -> String {
+    let warmup = seconds(metadata, true);
+    let load = load_time(metadata);
     if warmup > 0.0 { format!("{load} after {} of warm-up", format::seconds(warmup)) } else { load }
+}
+
+/// How long the load was that is measured.
+pub(crate) fn load_time(metadata: &RunMetadata) -> String {
+    format!("{} of load", format::seconds(seconds(metadata, false)))
+}
+
+fn seconds(metadata: &RunMetadata, warmup: bool) -> f64 {
+    let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
+    stages.map(|stage| stage.duration_s).sum()
 }
 
 fn describe(target: &TargetInfo) -> String {
