@@ -2,6 +2,7 @@
 //! gateway. Truth is what each server wrote itself. Needs Python, Node.js and package registries.
 
 mod agents;
+mod real_programs;
 mod rules;
 mod tools;
 

@@ -1,0 +1,62 @@
+//! Programs that others wrote and people run: valid runs, and the counts are theirs.
+
+use plimsoll_metrics::RunSummary;
+use plimsoll_mock::{Mock, MockConfig};
+
+use super::*;
+
+#[test]
+#[ignore = "installs LiteLLM from the package registry"]
+fn tokens_through_the_proxy_of_litellm_are_those_that_the_provider_sent() {
+    let text = "{log: memory, models: {m: {ttft: 5ms, output: {uniform: {min: 1, max: 40}}}}}";
+    let config = MockConfig::from_yaml(text).unwrap();
+    let mock = Mock::spawn(&config, ([127, 0, 0, 1], 0).into()).unwrap();
+    let provider = format!("http://{}", mock.addr());
+    let start = fixture();
+    let proxy = SdkServer::start(&start, ("litellm", "litellm_proxy.py"), &[&provider]);
+    let url = format!("http://127.0.0.1:{}", proxy.port);
+    for stream in ["stream=true", "stream=false"] {
+        let fixture = fixture();
+        mock.take_log();
+        let own = ["minimal", "--model", "m", "--stages", "4:5s", "--set", stream];
+        let summary = load(&fixture, &own, &url);
+        assert!(summary.validity.is_valid(), "{stream}: {:?}", summary.validity);
+        let log = mock.take_log();
+        let total = &summary.results.total.counters;
+        assert_eq!(
+            total.completed,
+            log.len() as u64,
+            "{stream}: {:?}",
+            summary.results.total.errors
+        );
+        let output: u64 = log.iter().map(|record| u64::from(record.planned_tokens)).sum();
+        let input: u64 = log.iter().map(|record| record.prompt_tokens).sum();
+        let found = (total.prompt_tokens_reported, total.output_tokens_reported);
+        assert_eq!(found, (input, output), "{stream}");
+        println!(
+            "LiteLLM, {stream}: {} requests, {output} tokens, as the provider counted",
+            log.len()
+        );
+    }
+}
+
+#[test]
+#[ignore = "installs the reference server of MCP from the package registry"]
+fn the_built_in_profile_fits_the_reference_server_of_mcp() {
+    let fixture = fixture();
+    let server = SdkServer::start(&fixture, ("node", "mcp_everything.mjs"), &[]);
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let own = ["--stages", "4:4s", "--set", "think_time=10ms", "--set", "thresholds={}"];
+    let summary: RunSummary = load(&fixture, &[&["mcp-tools"][..], &own].concat(), &url);
+    assert!(summary.validity.is_valid(), "{:?}", summary.validity);
+    let total = &summary.results.total;
+    assert!(total.errors.is_empty(), "{:?}", total.errors);
+    let called = group(&summary, "tools/call").map_or(0, |calls| calls.counters.completed);
+    assert!(called > 20, "{called}");
+    // Tools that need what only a person has may say that they cannot: few of the calls.
+    assert!(total.counters.tool_errors * 4 < called, "{} of {called}", total.counters.tool_errors);
+    println!(
+        "server-everything: {called} calls of tools, {} say isError",
+        total.counters.tool_errors
+    );
+}
