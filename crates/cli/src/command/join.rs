@@ -133,6 +133,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 }
 
 /// Joins again until the log has every request or the time to wait is over.
+#[expect(clippy::disallowed_methods, reason = "no load is running")]
 fn join_when_written(flags: &Flags, source: &Source, options: &Options) -> Result<Join, JoinError> {
     let wait = flags.rules.wait.unwrap_or_else(|| usual_wait(&flags.run));
     let told = RefCell::new(Told::new(!flags.output.quiet));

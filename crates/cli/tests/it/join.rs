@@ -84,6 +84,7 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
 }
 
 /// Nothing of the log is there at first, and its end comes later than its beginning.
+#[expect(clippy::disallowed_methods, reason = "a log that is written in parts")]
 fn a_log_that_is_still_written_is_waited_for(fixture: &Fixture, run: &Path, log: &str) {
     let late = run.join("late.jsonl");
     fs::write(&late, "").unwrap();

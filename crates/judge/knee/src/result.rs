@@ -29,7 +29,7 @@ impl Load {
     pub fn text(self, load: f64) -> String {
         match self {
             Self::RequestsPerSecond => format!("{}/s", digits(load)),
-            Self::VirtualUsers if load.round() == 1.0 => "1 user".to_owned(),
+            Self::VirtualUsers if load < 1.5 => "1 user".to_owned(),
             Self::VirtualUsers => format!("{load:.0} users"),
         }
     }

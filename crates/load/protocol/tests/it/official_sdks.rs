@@ -59,7 +59,7 @@ fn dialect_of(file: &str) -> Dialect {
 }
 
 fn decoded(folder: &Path, file: &str) -> Ours {
-    let stream = file.ends_with(".sse");
+    let stream = Path::new(file).extension().is_some_and(|extension| extension == "sse");
     let options = DecoderOptions { keep_text: true, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(dialect_of(file), stream, options);
     decoder.head(200, Some(if stream { b"text/event-stream" } else { b"application/json" }));
