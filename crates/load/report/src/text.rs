@@ -24,7 +24,7 @@ mod thresholds;
 mod times;
 mod validity;
 
-use plimsoll_metrics::{Group, RunSummary};
+use plimsoll_metrics::{Group, Metric, RunSummary};
 
 use crate::color::Color;
 use crate::escape::printable;
@@ -116,6 +116,9 @@ fn groups(page: &mut Page, summary: &RunSummary) {
         page.note(&times::footnote());
     }
     let all = shown.iter().flat_map(|(_, groups)| groups.iter().map(|(_, group)| *group));
+    if all.clone().any(|group| group.has_estimated_tokens(Metric::Tpot)) {
+        page.note("~: the target reports no usage: content events were counted for tokens.");
+    }
     if let Some(note) = figure::footnote(all) {
         page.note(&note);
     }

@@ -230,8 +230,9 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     // A late read without content, before the end.
     measurement.received(10, read(at(95), 5, 14));
     measurement.end();
-    let (earlier_by, last_earlier_by) = (Nanos::from_millis(39), Nanos::ZERO);
-    let late = LateRead { gap: Some(1), events: 4, earlier_by, last_earlier_by };
+    // What ended the read was no content, so that the last event may have come as early.
+    let earlier = Nanos::from_millis(39);
+    let late = LateRead { gap: Some(1), events: 4, earlier_by: earlier, last_earlier_by: earlier };
     assert_eq!(measurement.late_reads, [late]);
     assert_eq!(measurement.sample.generator.finished, Nanos::ZERO);
 }

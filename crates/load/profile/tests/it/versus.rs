@@ -116,8 +116,8 @@ fn only_one_round_of_targets_beside_each_other_can_end_when_it_is_decided() {
     for (stages, versus, refused) in [
         ("@5:60s", "decide: true", None),
         ("w5:9s,@5:60s", "decide: true, schedule: together", None),
-        ("@5:60s", "decide: true, rounds: 2", Some("of several rounds")),
-        ("@5:60s", "decide: true, schedule: turns", Some("take turns")),
+        ("@5:60s", "decide: true, rounds: 2", Some("combined with `rounds`")),
+        ("@5:60s", "decide: true, schedule: turns", Some("schedule: turns")),
         ("5:60s", "decide: true", None),
         ("5:60s", "decide: false, rounds: 2, schedule: turns", None),
     ] {
@@ -127,7 +127,7 @@ fn only_one_round_of_targets_beside_each_other_can_end_when_it_is_decided() {
             None => assert_eq!(found.unwrap().versus.unwrap().decide, versus.contains("true")),
             Some(part) => {
                 let error = found.unwrap_err().to_string();
-                assert!(error.contains(part) && error.contains("leave `"), "{error}");
+                assert!(error.contains(part) && error.contains("leave "), "{error}");
             }
         }
     }

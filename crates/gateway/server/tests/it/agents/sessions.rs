@@ -138,7 +138,7 @@ fn a_route_that_belongs_to_somebody_is_never_open() {
         let text = format!("{TENANTS}agents: {{}}\nopen: ['{path}']");
         let spec = plimsoll_gateway_server::Spec::from_yaml(&text).unwrap();
         let error = spec.check().unwrap_err().to_string();
-        assert!(error.contains("open: it covers"), "{path}: {error}");
+        assert!(error.contains("needs an authenticated caller"), "{path}: {error}");
     }
     let text = format!("{TENANTS}agents: {{}}\nopen: ['/.well-known/*', /health]");
     plimsoll_gateway_server::Spec::from_yaml(&text).unwrap().check().unwrap();
