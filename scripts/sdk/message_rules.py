@@ -16,7 +16,10 @@ from typing import get_type_hints
 from urllib.parse import urlsplit
 
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming
+from openai.types.chat.completion_create_params import (
+    CompletionCreateParamsNonStreaming,
+    CompletionCreateParamsStreaming,
+)
 from pydantic import TypeAdapter
 
 TARGET, LOG = urlsplit(sys.argv[1]), open(sys.argv[2], "a", buffering=1)

@@ -166,7 +166,9 @@ with LOG.open("w") as log:
             line = {"file": file.name, "sdk": sdk}
             try:
                 with contextlib.redirect_stdout(sys.stderr):
-                    text, tools, finish, usage = reader(f"http://127.0.0.1:{server.server_port}/{file.name}", file.suffix == ".sse")
+                    text, tools, finish, usage = reader(
+                        f"http://127.0.0.1:{server.server_port}/{file.name}", file.suffix == ".sse"
+                    )
                 if not isinstance(finish, str | None):
                     raise TypeError("the finish reason is no text: the SDK passed it on unread")
                 line |= {"text": text, "tools": tools, "finish": finish, "usage": usage}
