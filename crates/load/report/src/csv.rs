@@ -26,7 +26,7 @@ pub fn csv(summary: &RunSummary) -> Result<String, ReportError> {
 /// nobody can make from those of their scenarios.
 ///
 /// # Errors
-/// Those of [`csv`].
+/// Those of [`csv()`].
 pub fn stages_csv(summary: &RunSummary) -> Result<String, ReportError> {
     table(&summary.results.by_stage)
 }
