@@ -5,10 +5,11 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
+use csv::StringRecord;
 use serde::de::{DeserializeSeed, Deserializer as _, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -66,9 +67,7 @@ fn collect(file: &Path, found: &mut Entries) -> Result<(), String> {
     let mut reader = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if extension.eq_ignore_ascii_case("csv") {
-        let mut text = String::new();
-        reader.read_to_string(&mut text).map_err(unreadable)?;
-        return csv(&text, found);
+        return read_csv(reader, found);
     }
     let first = first_byte(&mut reader).map_err(unreadable)?;
     if first == Some(b'[') {
@@ -155,46 +154,25 @@ fn is_user(line: &Value) -> bool {
 }
 
 /// The column `prompt`, or the only one.
-fn csv(text: &str, found: &mut Entries) -> Result<(), String> {
-    let mut rows = csv_rows(text).into_iter();
-    let head = rows.next().unwrap_or_default();
+fn read_csv(reader: impl io::Read, found: &mut Entries) -> Result<(), String> {
+    let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(reader);
+    let mut rows = rows.records().filter(|row| row.as_ref().map_or(true, has_text));
+    let unreadable = |error: csv::Error| format!("{error}; name a file of UTF-8 text");
+    let head = rows.next().transpose().map_err(unreadable)?.unwrap_or_default();
     let column = head.iter().position(|name| name.trim().eq_ignore_ascii_case("prompt"));
     let column = column.or_else(|| (head.len() == 1).then_some(0)).ok_or_else(|| {
-        format!("has the columns {}; name the one with prompts `prompt`", head.join(", "))
+        let names: Vec<_> = head.iter().collect();
+        format!("has the columns {}; name the one with prompts `prompt`", names.join(", "))
     })?;
     for (index, row) in rows.enumerate() {
-        let cell = row.get(column).filter(|cell| !cell.trim().is_empty());
-        found.add("row", index + 2, cell.map(String::as_str));
+        let row = row.map_err(unreadable)?;
+        found.add("row", index + 2, row.get(column).filter(|cell| !cell.trim().is_empty()));
     }
     Ok(())
 }
 
-/// Rows of cells; cells in quotes may contain commas, line feeds and doubled quotes (RFC 4180).
-fn csv_rows(text: &str) -> Vec<Vec<String>> {
-    let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
-    let (mut quoted, mut characters) = (false, text.chars().peekable());
-    while let Some(c) = characters.next() {
-        match c {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => row.push(std::mem::take(&mut cell)),
-            '\n' if !quoted => {
-                row.push(std::mem::take(&mut cell));
-                rows.push(std::mem::take(&mut row));
-            }
-            '\r' if !quoted => {}
-            c => cell.push(c),
-        }
-    }
-    if !cell.is_empty() || !row.is_empty() {
-        row.push(cell);
-        rows.push(row);
-    }
-    rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
-    rows
+fn has_text(row: &StringRecord) -> bool {
+    row.iter().any(|cell| !cell.is_empty())
 }
 
 #[cfg(test)]
