@@ -1,6 +1,6 @@
 //! The ladder: rates that rise step by step, and fall again.
 
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{Group, RunSummary};
 use plimsoll_report::format::{count, digits, figure, or_dash};
 use plimsoll_report::table::Table;
 
@@ -27,8 +27,7 @@ pub(super) struct Ladder {
 struct Step {
     name: String,
     figures: Figures,
-    /// The run with this step alone.
-    part: RunSummary,
+    group: Group,
 }
 
 impl Ladder {
@@ -63,20 +62,19 @@ impl Ladder {
             "correctness",
         ];
         let mut table = Table::new(heads);
-        for Step { name, figures, part } in &self.steps {
-            let total = &part.results.total;
+        for Step { name, figures, group } in &self.steps {
             table.row([
                 format!("{}{name}", self.marker(figures)),
-                or_dash(total.rates.planned_rate_per_s, digits),
+                or_dash(group.rates.planned_rate_per_s, digits),
                 columns::per_s(figures.requests_per_s),
                 figure(figures.p50_ms),
                 figure(figures.p95_ms),
                 figure(figures.p99_ms),
                 figure(figures.max_ms),
-                count(total.counters.completed),
-                count(total.counters.blocked),
+                count(group.counters.completed),
+                count(group.counters.blocked),
                 count(figures.errors),
-                tables::correctness(total),
+                tables::correctness(group),
             ]);
         }
         let way = if self.way.is_empty() { String::new() } else { format!(" {}", self.way) };
@@ -100,9 +98,8 @@ fn steps(summary: &RunSummary) -> Vec<Step> {
     stages
         .filter_map(|group| {
             let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
-            let mut part = summary.clone();
-            part.results.total = group.clone();
-            Some(Step { name: group.stage.clone().unwrap_or_default(), figures, part })
+            let name = group.stage.clone().unwrap_or_default();
+            Some(Step { name, figures, group: group.clone() })
         })
         .collect()
 }
