@@ -75,40 +75,41 @@ impl Run {
     /// ones.
     pub(super) fn otherwise(&self) -> Vec<u64> {
         let longest = self.reads.iter().map(|read| read.gap).max().unwrap_or_default();
-        let (mut low, mut high, mut best) = (0, longest, None);
+        let (mut low, mut high) = (0, longest);
         for _ in 0..STEPS {
             let middle = u64::midpoint(low, high);
-            match self.at_most(middle) {
-                Some(gaps) => (best, high) = (Some(gaps), middle),
-                None => low = middle,
-            }
+            if self.fits(middle) { high = middle } else { low = middle }
         }
-        best.unwrap_or_else(|| self.all_early())
+        if high < longest {
+            self.gaps(high, 0, |read, whole| read.earlier_by(whole, high))
+        } else {
+            let first = self.opening.map_or(0, |read| read.last_earlier_by);
+            self.gaps(u64::MAX, first, |read, whole| read.last_earlier_by.min(whole))
+        }
     }
 
-    /// The gaps, none longer than `most`, with each read as late as that allows; `None` if there is
-    /// no such way.
-    fn at_most(&self, most: u64) -> Option<Vec<u64>> {
-        let mut gaps = self.opening_gaps(most);
+    /// Whether no gap need be longer than `most`.
+    fn fits(&self, most: u64) -> bool {
         let mut earlier = 0;
-        for read in &self.reads {
+        self.reads.iter().all(|read| {
             let whole = read.gap + earlier;
-            earlier = whole.saturating_sub(read.events.saturating_mul(most));
-            if earlier > read.last_earlier_by || read.first_gap(whole, earlier) > most {
-                return None;
-            }
-            read.add_gaps(whole, earlier, &mut gaps);
-        }
-        Some(gaps)
+            earlier = read.earlier_by(whole, most);
+            earlier <= read.last_earlier_by && read.first_gap(whole, earlier) <= most
+        })
     }
 
-    /// The gaps with every read as early as it may have been.
-    fn all_early(&self) -> Vec<u64> {
-        let mut gaps = self.opening_gaps(u64::MAX);
-        let mut earlier = self.opening.map_or(0, |read| read.last_earlier_by);
+    /// The gaps where the last event of each read came so much before its stamp as `earlier_by`
+    /// says, from the time since the event before; that of the first read came `earlier`.
+    fn gaps(
+        &self,
+        most: u64,
+        mut earlier: u64,
+        earlier_by: impl Fn(&Read, u64) -> u64,
+    ) -> Vec<u64> {
+        let mut gaps = self.opening_gaps(most);
         for read in &self.reads {
             let whole = read.gap + earlier;
-            earlier = read.last_earlier_by.min(whole);
+            earlier = earlier_by(read, whole);
             read.add_gaps(whole, earlier, &mut gaps);
         }
         gaps
@@ -124,6 +125,12 @@ impl Run {
 }
 
 impl Read {
+    /// How much before its stamp the last event must have come, if no gap is longer than `most` and
+    /// `whole` is the time from the event before to the stamp.
+    fn earlier_by(&self, whole: u64, most: u64) -> u64 {
+        whole.saturating_sub(self.events.saturating_mul(most))
+    }
+
     /// The gap before the first event, where `whole` is the time from the event before to the stamp
     /// and the last event came so much `earlier`.
     fn first_gap(&self, whole: u64, earlier: u64) -> u64 {
