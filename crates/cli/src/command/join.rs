@@ -137,8 +137,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 fn join_when_written(flags: &Flags, source: &Source, options: &Options) -> Result<Join, JoinError> {
     let wait = flags.rules.wait.unwrap_or_else(|| usual_wait(&flags.run));
     let told = RefCell::new(Told::new(!flags.output.quiet));
-    let clock = MonotonicClock::start();
-    let until = clock.now() + wait;
+    let until = told.borrow().clock.now() + wait;
     loop {
         let joined = join(
             &flags.run,
@@ -152,7 +151,7 @@ fn join_when_written(flags: &Flags, source: &Source, options: &Options) -> Resul
             Err(error) if error.lacks_rows() => "all requests".to_owned(),
             _ => return joined,
         };
-        let now = clock.now();
+        let now = told.borrow().clock.now();
         if now >= until {
             return joined;
         }
