@@ -7,7 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use csv::StringRecord;
 use serde::de::{DeserializeSeed, Deserializer as _, SeqAccess, Visitor};
@@ -16,11 +16,39 @@ use serde_json::Value;
 /// So many broken entries are named.
 const NAMED: usize = 5;
 
+/// The prompts of a file, or why there are none. Copies share them: a profile is checked before its
+/// load begins, and a search or several rounds send it again and again.
+#[derive(Clone, Default)]
+pub struct FilePrompts(Arc<OnceLock<PromptsRead>>);
+
+/// The prompts, or in words why there are none.
+pub(crate) type PromptsRead = Result<Arc<[Arc<str>]>, String>;
+
+impl FilePrompts {
+    /// Reads the file, the first time.
+    pub(crate) fn get(&self, file: &Path, skip_broken: bool) -> PromptsRead {
+        self.0.get_or_init(|| read(file, skip_broken).map(Arc::from)).clone()
+    }
+}
+
+impl fmt::Debug for FilePrompts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FilePrompts").finish_non_exhaustive()
+    }
+}
+
+/// They follow from the file, which is compared.
+impl PartialEq for FilePrompts {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
 /// The prompts of a file, of a dialogue the first line of its user.
 ///
 /// # Errors
 /// The file cannot be read, has no prompt or, unless `skip_broken`, an entry without one; in words.
-pub(crate) fn read(file: &Path, skip_broken: bool) -> Result<Vec<Arc<str>>, String> {
+fn read(file: &Path, skip_broken: bool) -> Result<Vec<Arc<str>>, String> {
     let mut found = Entries::default();
     collect(file, &mut found)?;
     let Entries { prompts, broken, count, named } = found;
@@ -204,6 +232,19 @@ mod tests {
         }
         let quoted = "prompt\n\"a, \"\"b\"\"\nc\"\n";
         assert_eq!(read_text("p.csv", quoted, false).unwrap(), ["a, \"b\"\nc"]);
+    }
+
+    #[test]
+    fn copies_share_what_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.txt");
+        std::fs::write(&file, "a\n").unwrap();
+        let prompts = FilePrompts::default();
+        let copy = prompts.clone();
+        let first = prompts.get(&file, false).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert!(Arc::ptr_eq(&first, &copy.get(&file, false).unwrap()));
+        assert!(FilePrompts::default().get(&file, false).is_err());
     }
 
     #[test]

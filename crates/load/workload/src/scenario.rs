@@ -12,7 +12,7 @@ use crate::agent::AgentRules;
 use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
 use crate::http_request::HttpRequest;
 use crate::prompt_builder::{Marker, Preamble, PromptPart};
-use crate::prompts_file;
+use crate::prompts_file::PromptsRead;
 use crate::session::SessionPlan;
 use crate::spec::{
     CacheMode, Content, DurationSpec, LengthSpec, PrefixPool, PromptOrder, ScenarioSpec,
@@ -59,10 +59,10 @@ pub(crate) enum RequestKind {
 #[derive(Debug)]
 enum TextSource {
     Fixed(Arc<str>),
-    Pool(Vec<Arc<str>>),
+    Pool(Arc<[Arc<str>]>),
     /// Each once, in this order.
-    Ordered(Vec<Arc<str>>),
-    Script(Vec<Arc<str>>),
+    Ordered(Arc<[Arc<str>]>),
+    Script(Arc<[Arc<str>]>),
     Sized(LengthSpec),
 }
 
@@ -250,7 +250,10 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Pool(shared(prompts))
             }
-            Content::File { file, order, skip_broken } => self.file(file, *order, *skip_broken),
+            Content::File { file, order, skip_broken, prompts } => {
+                let read = prompts.get(file, *skip_broken);
+                self.file(file, *order, read)
+            }
             Content::Scripted { script } => {
                 let (lines, turns) = (script.len(), self.spec.turns);
                 if lines < usize::from(turns) && needed {
@@ -270,10 +273,10 @@ impl ScenarioCheck<'_> {
         }
     }
 
-    fn file(&mut self, file: &Path, order: PromptOrder, skip_broken: bool) -> TextSource {
-        let prompts = prompts_file::read(file, skip_broken).unwrap_or_else(|why| {
+    fn file(&mut self, file: &Path, order: PromptOrder, read: PromptsRead) -> TextSource {
+        let prompts = read.unwrap_or_else(|why| {
             self.report("content.file", ScenarioFault::Prompts { file: file.to_owned(), why });
-            Vec::new()
+            Arc::default()
         });
         match order {
             PromptOrder::Random => TextSource::Pool(prompts),
@@ -335,6 +338,6 @@ impl ScenarioCheck<'_> {
     }
 }
 
-fn shared(texts: &[String]) -> Vec<Arc<str>> {
+fn shared(texts: &[String]) -> Arc<[Arc<str>]> {
     texts.iter().map(|text| Arc::from(text.as_str())).collect()
 }

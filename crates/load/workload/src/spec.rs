@@ -18,6 +18,8 @@ use plimsoll_protocol::{Dialect, TokenLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::prompts_file::FilePrompts;
+
 pub use a2a::{A2aAction, A2aSpec, A2aStep};
 pub use agent::{AgentRole, AgentSpec, ApproveSpec, ToolProtocol, part_names, with_parts};
 pub use duration::DurationSpec;
@@ -61,6 +63,9 @@ pub enum Content {
         /// Whether entries without a prompt are left out. Otherwise they are an error.
         #[serde(default)]
         skip_broken: bool,
+        /// What the file has: read once for all copies of the scenario.
+        #[serde(skip)]
+        prompts: FilePrompts,
     },
     /// A fixed dialogue: turn `i` says `script[i]`. There must be a line for every turn.
     Scripted {
