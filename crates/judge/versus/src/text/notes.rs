@@ -232,7 +232,8 @@ fn threshold_line(threshold: &ThresholdResult) -> String {
 
 /// The judgement of a threshold in a word, and what was judged.
 pub(super) fn judged(threshold: &ThresholdResult) -> (&'static str, String) {
-    let measured = format::time_or_dash(threshold.measured);
+    let every = threshold.of_every_value().map(str::to_owned);
+    let measured = every.unwrap_or_else(|| format::time_or_dash(threshold.measured));
     let what = format!("{} {}: {measured}", threshold.metric, threshold.expression);
     match &threshold.judgement {
         Judgement::Pass => ("PASS", what),

@@ -28,8 +28,7 @@ fn shown(versus: &Versus, ended: RunEnd, width: usize) -> String {
 #[track_caller]
 fn check(name: &str, versus: &Versus, ended: RunEnd) -> String {
     let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
-    let whole = screen(versus, &summary(ended), rest).with_lines(1_000);
-    let whole = whole.text(Style { width: 10_000, color: false });
+    let whole = screen(versus, &summary(ended), rest).whole(Style { width: 10_000, color: false });
     plimsoll_test_support::check_screens(
         stored("tests/it/golden/screens"),
         name,

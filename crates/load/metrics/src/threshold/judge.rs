@@ -1,5 +1,7 @@
 //! Judges thresholds.
 
+use std::cmp::Ordering;
+
 use plimsoll_stats::samples_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,9 @@ use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
 use crate::results::{DistributionSummary, Group, Results};
 use crate::scope::Scope;
+
+/// How often a judgement on few values may be wrong.
+const CHANCE: f64 = 0.05;
 
 /// The judgement on a threshold. It has three states, because missing data is never a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +35,8 @@ pub struct ThresholdResult {
     pub metric: String,
     /// The bound, as written.
     pub expression: String,
-    /// The measured value, times in milliseconds.
+    /// The measured value, times in milliseconds; `null` where there is none. A percentile that was
+    /// judged without one has too few values, all of them on the same side of the bound.
     pub measured: Option<f64>,
     /// Its unit.
     pub unit: Unit,
@@ -38,12 +44,27 @@ pub struct ThresholdResult {
     pub judgement: Judgement,
 }
 
+impl ThresholdResult {
+    /// What a judgement without a measured value rests on: too few values for the percentile, all
+    /// of them on one side of the bound.
+    pub const fn of_every_value(&self) -> Option<&'static str> {
+        match (&self.judgement, self.measured) {
+            (Judgement::Pass, None) => Some("every value keeps it"),
+            (Judgement::Fail, None) => Some("every value breaks it"),
+            _ => None,
+        }
+    }
+}
+
 impl Threshold {
     /// Judges a run.
     pub fn judge(&self, results: &Results) -> ThresholdResult {
         let figure = self.measure(results);
         let judgement = match &figure {
-            Err(why) => Judgement::Inconclusive(why.clone()),
+            Err(why) => {
+                let all = self.judge_every_value(results);
+                all.unwrap_or_else(|| Judgement::Inconclusive(why.clone()))
+            }
             Ok(figure) => {
                 let is_estimated = self.rests_on_estimated_tokens(results);
                 let [low, high] = figure.limits(self.bias());
@@ -63,6 +84,30 @@ impl Threshold {
             unit: self.unit(),
             judgement,
         }
+    }
+
+    /// The judgement of a percentile for which there are too few values, where every value lies on
+    /// the same side of the bound: if the percentile lay on the other side, that would be rarer
+    /// than 5 % (of `n` values all lie below the `q` quantile with a chance of `q^n`).
+    fn judge_every_value(&self, results: &Results) -> Option<Judgement> {
+        let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
+        else {
+            return None;
+        };
+        let times = results.group(&self.scope)?.distribution(metric)?;
+        let [low, _] = times.min_figure().limits(self.bias());
+        let [_, high] = times.max_figure().limits(self.bias());
+        let low = if self.rests_on_estimated_tokens(results) { 0.0 } else { low };
+        let below = match [low, high].map(|value| value.total_cmp(&self.bound)) {
+            [_, Ordering::Less] => true,
+            [Ordering::Greater, _] => false,
+            _ => return None,
+        };
+        let share = if below { q } else { 1.0 - q };
+        if share.powf(times.count as f64) > CHANCE {
+            return None;
+        }
+        Some(if self.keeps(low) { Judgement::Pass } else { Judgement::Fail })
     }
 
     /// Whether a value, times in milliseconds, keeps the bound.

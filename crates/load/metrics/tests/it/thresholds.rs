@@ -70,6 +70,40 @@ fn a_time_per_estimated_token_is_an_upper_bound() {
     assert!(matches!(judge(estimated, "p(50)>9ms"), Judgement::Inconclusive(_)));
 }
 
+/// Of 0.95^n, 0.5^n and 0.01^n the first below 5 % have n = 59, 5 and 1: so many values in a row
+/// below a 95th percentile, on one side of a median, or above a 99th percentile are too rare.
+#[test]
+fn few_values_judge_a_percentile_where_all_of_them_agree() {
+    let judge = |count: u64, expression| {
+        let mut recorder = recorder();
+        for i in 0..count {
+            run(&mut recorder, &sample(1, 1_000 + i, 40 + i % 2, Outcome::Completed), &[]);
+        }
+        summary(&mut recorder, &[("service_time", expression)]).thresholds.remove(0)
+    };
+    for (count, expression, expected) in [
+        (59, "p(95)<1s", Some(Judgement::Pass)),
+        (58, "p(95)<1s", None),
+        (5, "p(50)<42ms", Some(Judgement::Pass)),
+        (4, "p(50)<42ms", None),
+        (1, "p(99)<4ms", Some(Judgement::Fail)),
+        (5, "p(50)<4ms", Some(Judgement::Fail)),
+        (5, "p(50)>4ms", Some(Judgement::Pass)),
+        // Some values are on each side.
+        (59, "p(95)<41ms", None),
+        (5, "p(50)>40ms", None),
+    ] {
+        let judged = judge(count, expression);
+        let open = matches!(judged.judgement, Judgement::Inconclusive(_));
+        match expected {
+            Some(expected) => assert_eq!(judged.judgement, expected, "{count}: {expression}"),
+            None => assert!(open, "{count}: {expression}: {judged:?}"),
+        }
+        assert_eq!(judged.measured, None, "{count}: {expression}");
+        assert_eq!(judged.of_every_value().is_none(), open);
+    }
+}
+
 #[test]
 fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [

@@ -32,7 +32,7 @@ pub(crate) fn measured(threshold: &ThresholdResult) -> String {
     match (&threshold.judgement, threshold.measured) {
         (Judgement::Inconclusive(why), _) => why.clone(),
         (_, Some(value)) => format!("measured {}", value_in(threshold.unit, value)),
-        (_, None) => String::new(),
+        (_, None) => threshold.of_every_value().unwrap_or_default().to_owned(),
     }
 }
 

@@ -94,7 +94,7 @@ fn why(so_far: &SoFar) -> String {
             let measured = match (&threshold.judgement, measured) {
                 (Judgement::Inconclusive(why), _) => why.clone(),
                 (_, Some(measured)) => format!("{measured} so far"),
-                (_, None) => "-".to_owned(),
+                (_, None) => threshold.of_every_value().unwrap_or("-").to_owned(),
             };
             format!("{} {}: {measured}", threshold.metric, threshold.expression)
         })
