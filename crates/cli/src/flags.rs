@@ -12,6 +12,7 @@ use plimsoll_engine::{MetricsPageError, ProcessStat, WatchedPage, WatchedProcess
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{ConnectTo, ProxyUrl};
 use plimsoll_profile::Overrides;
+use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::Show;
@@ -218,6 +219,9 @@ pub(crate) struct OutputFlags {
     /// Do not write results.jsonl, which has one line per request
     #[arg(long)]
     no_jsonl: bool,
+    /// Write results.jsonl.zst instead, compressed by zstd to about a tenth; every command reads it
+    #[arg(long, conflicts_with = "no_jsonl")]
+    zstd: bool,
     /// Do not write report.html, the page with charts
     #[arg(long)]
     no_html: bool,
@@ -458,7 +462,9 @@ pub(crate) fn read_config(path: &Path) -> Result<String, UsageError> {
 impl OutputFlags {
     /// The options of the run's folder.
     pub(crate) fn options(&self) -> RunDirOptions {
-        RunDirOptions { out: self.out.clone(), rows: !self.no_jsonl, page: !self.no_html }
+        let format = if self.zstd { RowFormat::Zstd } else { RowFormat::Plain };
+        let rows = (!self.no_jsonl).then_some(format);
+        RunDirOptions { out: self.out.clone(), rows, page: !self.no_html }
     }
 }
 

@@ -134,7 +134,7 @@ impl Division {
                 count,
                 run_id: run_id.to_owned(),
                 out: place.out.clone(),
-                rows: place.keep.as_ref().is_some_and(|options| options.rows),
+                rows: place.keep.as_ref().and_then(|options| options.rows),
             };
             let started = Process::start(&order);
             processes.push(started.context("cannot start a process of the run")?);

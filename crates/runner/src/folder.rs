@@ -15,7 +15,7 @@ use nix::sys::statvfs::statvfs;
 use plimsoll_measure::Stripe;
 use plimsoll_metrics::RunMetadata;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
-use plimsoll_run_files::{ShardStatus, shard_status_json};
+use plimsoll_run_files::{RowFormat, ShardStatus, shard_status_json};
 
 use crate::error::RunnerError;
 pub(crate) use counts::CountsFile;
@@ -120,8 +120,8 @@ pub(crate) fn space_of_results(metadata: &RunMetadata) -> u64 {
 pub struct RunDirOptions {
     /// The parent folder.
     pub out: PathBuf,
-    /// Whether results.jsonl is written, with one row per request.
-    pub rows: bool,
+    /// How results.jsonl is kept, with one row per request; `None` if it is not written.
+    pub rows: Option<RowFormat>,
     /// Whether report.html is written.
     pub page: bool,
 }
@@ -194,8 +194,8 @@ impl RunDir {
         if self.options.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
     }
 
-    /// Whether results.jsonl is written.
-    pub const fn keeps_rows(&self) -> bool {
+    /// How results.jsonl is kept, if it is written.
+    pub const fn rows(&self) -> Option<RowFormat> {
         self.options.rows
     }
 
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     fn options(out: &Path) -> RunDirOptions {
-        RunDirOptions { out: out.to_owned(), rows: true, page: true }
+        RunDirOptions { out: out.to_owned(), rows: Some(RowFormat::Plain), page: true }
     }
 
     #[test]

@@ -266,10 +266,10 @@ impl Runner {
     fn sample_sink(&mut self) -> Result<Option<Box<dyn SampleSink>>, RunnerError> {
         if let Some(folder) = &self.folder {
             folder.store_plan(&self.run, &self.metadata)?;
-            if folder.keeps_rows() {
+            if let Some(format) = folder.rows() {
                 let agents = self.run.plan().scenarios.iter().any(|one| one.agent.is_some());
-                let rows =
-                    RowFile::create(folder, self.metadata.clone(), agents, self.secrets.clone())?;
+                let (metadata, secrets) = (self.metadata.clone(), self.secrets.clone());
+                let rows = RowFile::create(folder, metadata, agents, format, secrets)?;
                 return Ok(Some(Box::new(rows)));
             }
         }

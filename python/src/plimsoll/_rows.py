@@ -1,10 +1,10 @@
-"""The rows of `results.jsonl` as tables, and as Parquet."""
+"""The rows of `results.jsonl`, or `results.jsonl.zst`, as tables, and as Parquet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from plimsoll._errors import PlimsollError
 
@@ -109,6 +109,18 @@ def scan(path: Path, models: Mapping[str, str]) -> polars.LazyFrame:
     rows = polars.scan_ndjson(path, schema={**found, **types})
     model = polars.col("target").replace_strict(models, default=None, return_dtype=polars.String)
     return rows.with_columns(polars.col("weight").fill_null(1.0), model.alias("model"))
+
+
+def open_lines(path: Path) -> IO[str]:
+    """The lines of a file of rows, decompressed if its name ends with `.zst`."""
+    if path.suffix != ".zst":
+        return path.open(encoding="utf-8")
+    try:
+        import zstandard
+    except ImportError as error:
+        raise PlimsollError("compressed rows need zstandard, or polars for `rows`: `pip install zstandard`") from error
+    lines: IO[str] = zstandard.open(path, "rt", encoding="utf-8")
+    return lines
 
 
 def table(records: list[dict[str, Any]], backend: str | None) -> Any:

@@ -192,7 +192,7 @@ class Run(Result):
     def iter_rows(self) -> Iterator[dict[str, Any]]:
         """The rows one by one, as `results.jsonl` has them, with the model of their target."""
         models = self.models
-        with (self.folder / "results.jsonl").open(encoding="utf-8") as lines:
+        with _rows.open_lines(self._lines_path()) as lines:
             for line in lines:
                 row = json.loads(line)
                 row.setdefault("model", models.get(row["target"]))
@@ -208,10 +208,10 @@ class Run(Result):
         return parquet if parquet.is_file() else self._lines_path()
 
     def _lines_path(self) -> Path:
-        path = self.folder / "results.jsonl"
-        if not path.is_file():
-            raise RunError(f"{self.folder}: has no results.jsonl; the run was made without rows")
-        return path
+        for name in ("results.jsonl", "results.jsonl.zst"):
+            if (self.folder / name).is_file():
+                return self.folder / name
+        raise RunError(f"{self.folder}: has no results.jsonl; the run was made without rows")
 
     def _group(self, stage: str | None, scenario: str | None, target: str | None) -> dict[str, Any]:
         wanted = {"stage": stage, "scenario": scenario, "target": target}

@@ -227,7 +227,7 @@ impl Output {
 impl Output {
     /// Writes the folder of the comparison.
     fn store(&self, comparison: &Comparison) -> Result<()> {
-        let options = RunDirOptions { out: self.out.clone(), rows: false, page: !self.no_html };
+        let options = RunDirOptions { out: self.out.clone(), rows: None, page: !self.no_html };
         let mut folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
         folder.keep();
         let json = serde_json::to_string_pretty(comparison)? + "\n";

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
+use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use plimsoll_workload::StatusSet;
 
@@ -187,7 +188,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         session.status().info(&sentence);
     }
     session.export(flags.export.options())?;
-    let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
+    let output = flags.out.clone().map(|out| RunDirOptions {
+        out,
+        rows: Some(RowFormat::default()),
+        page: true,
+    });
     let mut options = flags.run.options(output);
     options.start = part.start;
     let several = urls.len() > 1;

@@ -166,7 +166,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.serve.options())?;
     let started = utc_compact(unix_nanos());
-    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
+    let output = RunDirOptions { out: flags.out.clone(), rows: None, page: !flags.no_html };
     let mut run_dir = RunDir::create(&output, &started, &format!("knee-{name}"))?;
     session.handle_signals()?;
     let finder = Finder { flags, session: &session, targets: &targets, settings };

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueHint};
 use plimsoll_measure::{Nanos, RequestBounds};
+use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 
 use crate::console::{self, Show};
@@ -182,7 +183,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
-    let output = RunDirOptions { out: flags.out.clone(), rows: true, page: true };
+    let output =
+        RunDirOptions { out: flags.out.clone(), rows: Some(RowFormat::default()), page: true };
     let mut options = flags.run.options(Some(output));
     if options.show == Show::Screen {
         options.show = Show::Nothing;

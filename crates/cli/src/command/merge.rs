@@ -1,6 +1,6 @@
 //! `plimsoll merge`: adds the shards of a run up to one result.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use plimsoll_page as page;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{run_screen, text};
-use plimsoll_run_files::summary_json;
+use plimsoll_run_files::{RowFormat, RowWriter, summary_json};
 use plimsoll_runner::folder::{RunDir, RunDirOptions, StoredPlan, file};
 use plimsoll_why::why;
 use serde_json::Value;
@@ -123,9 +123,9 @@ fn store(
     let run = &summary.metadata.run;
     let mut folder = RunDir::create(options, &utc_compact(run.started_unix_ns), &run.name)?;
     folder.write(file::PLAN, (serde_json::to_string_pretty(document)? + "\n").as_bytes())?;
-    if options.rows {
+    if let Some(format) = options.rows {
         for name in [file::ROWS, file::TASKS] {
-            store_rows(set, name, folder.path())?;
+            store_rows(set, name, folder.path(), format)?;
         }
     }
     let timeline = Some(&record.timeline);
@@ -137,10 +137,11 @@ fn store(
 }
 
 /// Writes the rows of all shards; a file without any is left out.
-fn store_rows(set: &ShardSet, name: &str, folder: &Path) -> Result<()> {
-    let path = folder.join(name);
+fn store_rows(set: &ShardSet, name: &str, folder: &Path, format: RowFormat) -> Result<()> {
+    let path = format.path(folder, name);
     let context = || format!("cannot write {}", path.display());
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(&path).with_context(context)?);
+    let file = RowWriter::create(&path, format).with_context(context)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
     let rows = merge_rows(set, name, &mut out).map_err(merge_error)?;
     out.flush().with_context(context)?;
     if rows == 0 {

@@ -235,7 +235,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let status = StatusOutput::open(flags.progress.ui());
     let export = Export::open(flags.export(), &status)?;
     let started = utc_compact(unix_nanos());
-    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
+    let output = RunDirOptions { out: flags.out.clone(), rows: None, page: !flags.no_html };
     let name = format!("suite-{}", suite.name());
     let mut run_dir = RunDir::create(&output, &started, &name)?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;

@@ -13,6 +13,7 @@ use anyhow::{Error, Result, anyhow};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
+use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
 use plimsoll_runner::{ChildProcess, CommonStart, StartAt};
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,8 @@ pub(crate) struct ChildOrder {
     pub(crate) run_id: String,
     /// The folder in which each run has its own.
     pub(crate) out: PathBuf,
-    /// Whether it writes a row for each request.
-    pub(crate) rows: bool,
+    /// How it keeps a row for each request; `None` if it writes none.
+    pub(crate) rows: Option<RowFormat>,
 }
 
 impl ChildOrder {

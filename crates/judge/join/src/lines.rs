@@ -1,26 +1,24 @@
 //! Opens files, also compressed ones, and reads them line by line with bounded memory.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use plimsoll_run_files::MAX_LINE;
+use plimsoll_run_files::{MAX_LINE, open_rows};
 
 use crate::error::JoinError;
 
 const BUFFER: usize = 256 << 10;
 
-/// A file, decompressed if it begins like a gzip file, whatever its name.
+/// A file, decompressed if it begins like one of gzip or zstd, whatever its name.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, JoinError> {
-    let file = File::open(path).map_err(|error| unreadable(path, 0, &error))?;
-    let mut file = BufReader::with_capacity(BUFFER, file);
+    let mut file = open_rows(path).map_err(|error| unreadable(path, 0, &error))?;
     let start = file.fill_buf().map_err(|error| unreadable(path, 0, &error))?;
     let is_gzip = start.starts_with(&[0x1f, 0x8b]);
     Ok(if is_gzip {
         Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
     } else {
-        Box::new(file)
+        file
     })
 }
 

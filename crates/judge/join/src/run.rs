@@ -185,7 +185,7 @@ pub struct RunChoice {
 }
 
 impl Run {
-    /// Reads `results.jsonl` or `results.jsonl.gz` of a folder.
+    /// Reads `results.jsonl`, or that compressed by zstd or gzip, of a folder.
     pub(crate) fn read(
         folder: &Path,
         choice: &RunChoice,
@@ -397,8 +397,8 @@ pub(crate) fn run_id(folder: &Path) -> Option<String> {
 
 /// The file of rows in a folder.
 fn rows_of(folder: &Path) -> Result<PathBuf, JoinError> {
-    let found = ["results.jsonl", "results.jsonl.gz"].map(|name| folder.join(name));
-    found.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+    let names = ["results.jsonl", "results.jsonl.zst", "results.jsonl.gz"];
+    names.map(|name| folder.join(name)).into_iter().find(|path| path.is_file()).ok_or_else(|| {
         let is_run = folder.join("plan.json").is_file();
         let (folder, cause) = (folder.display(), if is_run {
             "is a run without rows: run it again without --no-jsonl"

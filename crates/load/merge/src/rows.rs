@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::io::{BufReader, ErrorKind, Write};
+use std::io::Write;
 
-use plimsoll_run_files::BoundedLines;
+use plimsoll_run_files::{BoundedLines, find_rows, open_rows};
 
 use crate::error::MergeError;
 use crate::shard_set::ShardSet;
@@ -19,10 +18,9 @@ use crate::shard_set::ShardSet;
 pub fn merge_rows(set: &ShardSet, name: &str, out: &mut dyn Write) -> Result<u64, MergeError> {
     let mut files = Vec::new();
     for shard in set.shards() {
-        let path = shard.folder().join(name);
-        match File::open(&path) {
-            Ok(file) => files.push(BoundedLines::new(BufReader::new(file))),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+        let Some(path) = find_rows(shard.folder(), name) else { continue };
+        match open_rows(&path) {
+            Ok(file) => files.push(BoundedLines::new(file)),
             Err(source) => return Err(MergeError::Read { path, source }),
         }
     }

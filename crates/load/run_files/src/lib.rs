@@ -20,6 +20,7 @@ mod interval_log;
 pub mod pairs;
 mod rebuild;
 pub mod row;
+mod row_file;
 mod shard_signs;
 mod shard_status;
 mod stored;
@@ -34,6 +35,7 @@ pub use exemplars::{exemplars_json, read_exemplars};
 pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
+pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
 pub use shard_signs::{
     ShardProgress, ShardReady, ShardStart, read_shard_progress, read_shard_start,
     shard_progress_json, shard_ready_json, shard_start_json,

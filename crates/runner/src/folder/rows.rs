@@ -1,12 +1,11 @@
 //! `results.jsonl` and `tasks.jsonl`, written during the run.
 
-use std::fs::File;
 use std::io::{self, Write as _};
 
 use plimsoll_engine::{SampleBatch, SampleSink, WrittenExtras};
 use plimsoll_measure::{IdSeed, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
-use plimsoll_run_files::{RowContext, RowNames, write_row, write_task_row};
+use plimsoll_run_files::{RowContext, RowFormat, RowNames, RowWriter, write_row, write_task_row};
 use plimsoll_workload::{conversation_id, request_id};
 
 use super::{RunDir, file};
@@ -21,8 +20,8 @@ const MOST_ERROR_DETAIL: usize = 200;
 /// Each batch of samples is one unbuffered write of whole lines. Even if the process is killed,
 /// every line except possibly the last is complete.
 pub(crate) struct RowFile {
-    file: File,
-    tasks: Option<File>,
+    file: RowWriter,
+    tasks: Option<RowWriter>,
     metadata: RunMetadata,
     ids: IdSeed,
     names: RowNameCache,
@@ -36,10 +35,11 @@ impl RowFile {
         run_dir: &RunDir,
         metadata: RunMetadata,
         has_agents: bool,
+        format: RowFormat,
         secrets: Secrets,
     ) -> Result<Self, RunnerError> {
-        let file = create(run_dir, file::ROWS)?;
-        let tasks = has_agents.then(|| create(run_dir, file::TASKS)).transpose()?;
+        let file = create(run_dir, file::ROWS, format)?;
+        let tasks = has_agents.then(|| create(run_dir, file::TASKS, format)).transpose()?;
         let ids = metadata.run.id_seed();
         let (names, lines) = (RowNameCache::default(), Vec::new());
         Ok(Self { file, tasks, metadata, ids, names, secrets, lines })
@@ -93,9 +93,9 @@ fn first_words(message: &str) -> String {
     message[..message.floor_char_boundary(MOST_ERROR_DETAIL)].to_owned()
 }
 
-fn create(run_dir: &RunDir, name: &str) -> Result<File, RunnerError> {
-    let path = run_dir.path().join(name);
-    File::create_new(&path).map_err(|source| RunnerError::Write { path, source })
+fn create(run_dir: &RunDir, name: &str, format: RowFormat) -> Result<RowWriter, RunnerError> {
+    let path = format.path(run_dir.path(), name);
+    RowWriter::create(&path, format).map_err(|source| RunnerError::Write { path, source })
 }
 
 /// The number of its block, where several targets are compared.

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_page::ServerParts;
 use plimsoll_run_files::{
-    BoundedLines, Rebuilt, RebuiltTasks, read_exemplars, read_summary, read_timeline, rebuild,
-    rebuild_tasks,
+    BoundedLines, Rebuilt, RebuiltTasks, find_rows, open_rows, read_exemplars, read_summary,
+    read_timeline, rebuild, rebuild_tasks,
 };
 use plimsoll_runner::folder::{StoredPlan, file, release_of_killed};
 use plimsoll_versus::Versus;
@@ -50,30 +50,30 @@ fn stored_timeline(run: &Path) -> Result<Option<RunTimeline>> {
 }
 
 fn summarize_rows(run: &Path) -> Result<Rebuilt> {
-    let (plan, rows) = (run.join(file::PLAN), run.join(file::ROWS));
+    let plan = run.join(file::PLAN);
+    let rows = find_rows(run, file::ROWS).unwrap_or_else(|| run.join(file::ROWS));
     let bytes = fs::read(&plan).with_context(|| format!("cannot read {}", plan.display()))?;
     let stored = StoredPlan::parse(&bytes).with_context(|| plan.display().to_string())?;
     let thresholds = stored.thresholds()?;
-    let file = fs::File::open(&rows).with_context(|| {
+    let file = open_rows(&rows).with_context(|| {
         format!(
             "the run has no summary.json, and its rows cannot be read either ({})",
             rows.display()
         )
     })?;
-    let mut lines = BoundedLines::new(BufReader::new(file));
+    let mut lines = BoundedLines::new(file);
     let bands = stored.bands()?;
     let mut rebuilt = rebuild(lines.by_ref(), stored.metadata, &thresholds)?;
-    rebuilt.summary = with_tasks(rebuilt.summary, run)?.with_bands(&bands);
+    rebuilt.summary = with_tasks(rebuilt.summary, run, &rows)?.with_bands(&bands);
     lines.check().with_context(|| rows.display().to_string())?;
     Ok(rebuilt)
 }
 
 /// Adds the tasks of agents, if the run has any.
-fn with_tasks(mut summary: RunSummary, run: &Path) -> Result<RunSummary> {
-    let Ok(tasks) = fs::File::open(run.join(file::TASKS)) else { return Ok(summary) };
-    let lines = BoundedLines::new(BufReader::new(tasks));
-    let rows = fs::File::open(run.join(file::ROWS))?;
-    let rows = BoundedLines::new(BufReader::new(rows));
+fn with_tasks(mut summary: RunSummary, run: &Path, rows: &Path) -> Result<RunSummary> {
+    let Some(tasks) = find_rows(run, file::TASKS) else { return Ok(summary) };
+    let lines = BoundedLines::new(open_rows(&tasks)?);
+    let rows = BoundedLines::new(open_rows(rows)?);
     let RebuiltTasks { tally, unreadable, under_way } =
         rebuild_tasks(lines, rows, &summary.metadata);
     let note = format!(

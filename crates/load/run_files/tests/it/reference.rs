@@ -1,15 +1,16 @@
 //! The reference pages of `results.jsonl` and `summary.json` are up to date.
 
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
-use plimsoll_run_files::row::COLUMNS;
-use serde_json::Value;
+use plimsoll_run_files::row::{COLUMNS, Column};
+use serde_json::{Value, json};
 
 use crate::support::path;
 
 const ROWS: &str = "# results.jsonl
 
 Generated from `crates/load/run_files/src/row/columns.rs`; do not edit. To refresh it:
-`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`.
+`UPDATE_EXPECT=1 cargo test -p plimsoll-run-files`. [results.schema.json](results.schema.json) is the same as a JSON
+Schema of a row. `--zstd` writes `results.jsonl.zst` instead.
 
 One line of JSON per turn, in the order in which turns end. Times are in milliseconds with up to six decimals, exact to
 the nanosecond. A key that does not apply is left out. If the writer cannot keep up, the file is a sample: count each row
@@ -84,6 +85,45 @@ fn check(name: &str, text: &str) {
 
 fn summary_schema() -> Value {
     serde_json::to_value(schemars::schema_for!(RunSummary)).unwrap()
+}
+
+/// The type of a key in JSON.
+fn json_type(unit: &str) -> Value {
+    match unit {
+        "text" => json!({"type": "string"}),
+        "boolean" => json!({"type": "boolean"}),
+        "bytes" | "tokens" | "ns" => json!({"type": "integer", "minimum": 0}),
+        "ms" | "number" => json!({"type": "number"}),
+        "list of ms" => json!({"type": "array", "items": {"type": "number"}}),
+        "object of ms" => json!({"type": "object", "additionalProperties": {"type": "number"}}),
+        "object of texts" => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        other => panic!("{other} has no type"),
+    }
+}
+
+/// A key that is never left out is required.
+fn row_schema() -> Value {
+    let key = |column: &Column| {
+        let mut schema = json_type(column.unit);
+        schema["description"] = column.meaning.into();
+        (column.key.to_owned(), schema)
+    };
+    let properties: serde_json::Map<_, _> = COLUMNS.iter().map(key).collect();
+    let required: Vec<_> = COLUMNS.iter().filter(|c| c.absent.is_empty()).map(|c| c.key).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A row of results.jsonl",
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+#[test]
+fn the_schema_of_a_row_equals_the_table_of_its_keys() {
+    let schema = serde_json::to_string_pretty(&row_schema()).unwrap();
+    check("results.schema.json", &format!("{schema}\n"));
 }
 
 #[test]
