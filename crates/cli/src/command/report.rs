@@ -10,11 +10,13 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
+use plimsoll_metrics::RunSummary;
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::{csv, prometheus, run_screen, text};
 use plimsoll_run_files::{summary_json, timeline_json};
 use plimsoll_runner::folder::file;
 use plimsoll_suite::Report;
+use plimsoll_versus::Versus;
 
 use super::suite::text_of;
 use super::suite_page;
@@ -32,8 +34,9 @@ Examples:
   plimsoll report runs/20260102T030405Z-realistic --full   all of it, as report.txt holds it
   plimsoll report runs/20260102T030405Z-realistic --format csv > run.csv
   plimsoll report runs/20260102T030405Z-suite-tiers --html > tiers.html
+  plimsoll report --format markdown >> \"$GITHUB_STEP_SUMMARY\"
 
-Of a folder of results the latest is shown: the one whose name has the latest time, or whose file was written last where the name has none. A line on stderr says which, and how many others there are. Suites, comparisons and knees have the formats text and json, and --html.
+Of a folder of results the latest is shown: the one whose name has the latest time, or whose file was written last where the name has none. A line on stderr says which, and how many others there are. Suites, comparisons and knees have the formats text, json and markdown, and --html.
 
 A run that was killed has no summary.json. Its report is then computed from plan.json and results.jsonl, as far as the rows go, and is marked invalid.
 
@@ -86,6 +89,7 @@ enum Format {
     Csv,
     Prometheus,
     Timeline,
+    Markdown,
 }
 
 /// Prints the report.
@@ -106,10 +110,10 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     let Stored { summary, timeline } = read(folder)?;
     let versus = versus(folder)?;
     match flags.output() {
-        Output::Screen => console::print_screen(&match &versus {
-            Some(versus) => plimsoll_versus::screen(versus, &summary, rest(folder)),
-            None => run_screen(&summary, rest(folder)),
-        })?,
+        Output::Screen => console::print_screen(&screen_of(&summary, versus.as_ref(), folder))?,
+        Output::Data(Format::Markdown) => {
+            console::print(&screen_of(&summary, versus.as_ref(), folder).markdown(""))?;
+        }
         Output::Text | Output::Data(Format::Text) => {
             if let Some(versus) = versus {
                 let width = console::full_style(WIDTH).width;
@@ -134,6 +138,13 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
         }
     }
     Ok(Exit::of_report(&summary))
+}
+
+fn screen_of(summary: &RunSummary, versus: Option<&Versus>, folder: &Path) -> Screen {
+    match versus {
+        Some(versus) => plimsoll_versus::screen(versus, summary, rest(folder)),
+        None => run_screen(summary, rest(folder)),
+    }
 }
 
 /// Where a reader finds what a screen leaves out.
@@ -196,8 +207,11 @@ impl<S: Fn() -> Screen, T: Fn() -> String, P: Fn() -> String> Shown<S, T, P> {
             Output::Text | Output::Data(Format::Text) => console::print(&(self.text)())?,
             Output::Page => console::print(&(self.page)())?,
             Output::Data(Format::Json) => console::print(&String::from_utf8_lossy(bytes))?,
+            Output::Data(Format::Markdown) => {
+                console::print(&(self.screen)().markdown(""))?;
+            }
             Output::Data(Format::Csv | Format::Prometheus | Format::Timeline) => {
-                let why = format!("a {kind} has the formats text and json, and --html");
+                let why = format!("a {kind} has the formats text, json and markdown, and --html");
                 return Err(UsageError(why).into());
             }
         }

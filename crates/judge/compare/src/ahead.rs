@@ -1,9 +1,9 @@
 //! What a comparison could see, before the new runs exist.
 
 use plimsoll_metrics::{Gate, Margin, Worse};
-use plimsoll_report::format::{DASH, wrap};
-use plimsoll_report::printable;
-use plimsoll_report::table::{Layout, Table};
+use plimsoll_report::Style;
+use plimsoll_report::format::DASH;
+use plimsoll_report::table::Table;
 use plimsoll_stats::moments::variance;
 use plimsoll_stats::runs::{History as Spread, runs_needed};
 use plimsoll_stats::student_t::quantile;
@@ -129,18 +129,9 @@ fn pooled(own: &[f64], history: Option<Spread>) -> Option<Spread> {
 }
 
 impl Ahead {
-    /// For people, at most `width` columns wide.
+    /// For people, at most `width` columns wide: the whole of its screen.
     pub fn text(&self, width: usize) -> String {
-        let mut lines = wrap(&self.headline(), width);
-        let obstacles = self.obstacles.iter().map(|why| format!("cannot be compared: {why}"));
-        lines.extend(obstacles.flat_map(|why| wrap(&why, width)));
-        lines.push(String::new());
-        lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(width) }));
-        lines.extend(self.unknown().flat_map(|why| wrap(&why, width)));
-        lines.push(String::new());
-        lines.extend(wrap(MEANS, width));
-        let text: String = lines.into_iter().map(|line| line + "\n").collect();
-        printable(&text).into_owned()
+        self.screen().whole(Style { width, color: false })
     }
 
     pub(crate) fn headline(&self) -> String {

@@ -28,7 +28,6 @@ pub mod machine;
 mod markdown;
 pub mod plan;
 mod screen;
-mod shown;
 mod simple;
 mod stored_run;
 mod text;
@@ -39,6 +38,5 @@ pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare
 pub use error::CompareError;
 pub use gates::GateResult;
 pub use history::History;
-pub use shown::Shown;
 pub use stored_run::StoredRun;
 pub use times::Times;

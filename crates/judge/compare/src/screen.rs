@@ -13,8 +13,8 @@ const MOST: usize = 12;
 /// Columns at the end of the table that a narrow screen leaves out: what a gate could see.
 const SPARE: usize = 1;
 
-/// Parts of the runs that are pointed out.
-const CELLS: usize = 3;
+/// Most parts of the runs that are pointed out; the file has all.
+const CELLS: usize = 20;
 
 /// What to do about runs that must not be compared.
 const OBSTACLE: &str =

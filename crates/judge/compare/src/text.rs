@@ -1,9 +1,9 @@
 //! A comparison for people.
 
 use plimsoll_metrics::{Judgement, Margin};
-use plimsoll_report::format::{utc, wrap};
-use plimsoll_report::printable;
-use plimsoll_report::table::{Layout, Table};
+use plimsoll_report::Style;
+use plimsoll_report::format::utc;
+use plimsoll_report::table::Table;
 
 use crate::comparison::{Comparison, Rule, Verdict};
 use crate::format;
@@ -11,28 +11,10 @@ use crate::gate_words;
 use crate::gates::{GateResult, SpreadSource};
 use crate::simple;
 
-/// Most cells that are shown; the file has all.
-const CELLS_SHOWN: usize = 8;
-
 impl Comparison {
-    /// The text, at most `width` columns wide: what was compared, the gates, what is worth a look,
-    /// and the verdict.
+    /// The text, at most `width` columns wide: the whole of its screen.
     pub fn text(&self, width: usize) -> String {
-        let mut lines = wrap(&self.headline(), width);
-        lines.extend(self.obstacles.iter().flat_map(|why| item(why, width)));
-        if !self.gates.is_empty() {
-            lines.push(String::new());
-            let layout = Layout { indent: 0, drops_dashes: true, ..Layout::new(width) };
-            lines.extend(self.table().lines(&layout));
-            lines.extend(explanations(&self.gates).iter().flat_map(|text| item(text, width)));
-            lines.push(String::new());
-        }
-        let sentences = self.spread_sentence().into_iter().chain(self.worth_a_look(CELLS_SHOWN));
-        let sentences = sentences.chain(self.change_sentences()).chain(self.notes.iter().cloned());
-        lines.extend(sentences.flat_map(|sentence| wrap(&sentence, width)));
-        lines.extend(wrap(&self.verdict_sentence(), width));
-        let text: String = lines.into_iter().map(|line| line + "\n").collect();
-        printable(&text).into_owned()
+        self.screen().whole(Style { width, color: false })
     }
 
     /// The first line: what was compared.
@@ -63,7 +45,7 @@ impl Comparison {
     /// The gates. The verdict stands first: a table that is too wide goes on below or loses its
     /// last columns, and never the verdict. The simple rule knows no interval, and nothing that it
     /// could see.
-    pub(crate) fn table(&self) -> Table {
+    pub fn table(&self) -> Table {
         let change = if self.rule == Rule::Simple { "change" } else { "change [95 %]" };
         let head = ["gate", "verdict", "base", "new", change, "margin", "could see"];
         let mut table = Table::new(head);
@@ -262,12 +244,4 @@ pub(crate) fn explanations(gates: &[GateResult]) -> Vec<String> {
 
 fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
-}
-
-fn item(text: &str, width: usize) -> Vec<String> {
-    let mut marks = std::iter::once("- ").chain(std::iter::repeat("  "));
-    wrap(text, width.saturating_sub(2))
-        .into_iter()
-        .map(|line| format!("{}{line}", marks.next().unwrap_or_default()))
-        .collect()
 }

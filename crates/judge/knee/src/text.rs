@@ -2,7 +2,7 @@
 
 use plimsoll_report::Style;
 use plimsoll_report::format::{digits, or_dash, time_or_dash};
-use plimsoll_report::screen::{Item, LINES, Rest, Rows, Screen, Tone};
+use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 
 use crate::kept::{KeptShare, State};
@@ -18,26 +18,20 @@ impl KneeReport {
     /// out; and the verdict as the last line.
     pub fn screen(&self, rest: Rest) -> Screen {
         match self.knees.as_slice() {
-            [one] => self.of_one(one, rest, SHOWN),
+            [one] => self.of_one(one, rest),
             _ => self.of_several(rest),
         }
     }
 
     /// The same with every probe, for a file of this width.
     pub fn text(&self, width: usize, rest: Rest) -> String {
-        let probes: usize = self.knees.iter().map(|knee| knee.probes.len()).sum();
-        let lines = probes + LINES * (self.knees.len() + 1);
-        let screen = match self.knees.as_slice() {
-            [one] => self.of_one(one, rest, one.probes.len()),
-            several => {
-                let mut screen = self.of_several(rest);
-                for knee in several {
-                    screen.rows(&format!("probes of {}", knee.name), self.rows(knee, probes));
-                }
-                screen
+        let mut screen = self.screen(rest);
+        if let [_, _, ..] = self.knees.as_slice() {
+            for knee in &self.knees {
+                screen.rows(&format!("probes of {}", knee.name), self.rows(knee));
             }
-        };
-        screen.with_lines(lines).text(Style { width, color: false })
+        }
+        screen.whole(Style { width, color: false })
     }
 
     /// The verdict, and how it is to be taken.
@@ -48,10 +42,10 @@ impl KneeReport {
         }
     }
 
-    fn of_one(&self, knee: &TargetKnee, rest: Rest, most: usize) -> Screen {
+    fn of_one(&self, knee: &TargetKnee, rest: Rest) -> Screen {
         let mut screen = Screen::new(rest);
         screen.title(&format!("knee: {} of {}", self.objective, knee.target));
-        screen.rows("", self.rows(knee, most));
+        screen.rows("", self.rows(knee));
         let doubts = knee.knee.why.iter().map(|why| sentence(why));
         let doubts = doubts.chain(knee.provider_sentence(self.load));
         screen.stands_out(doubts.map(|text| Item::new(Tone::Unsure, &text)));
@@ -93,9 +87,9 @@ impl KneeReport {
         screen
     }
 
-    fn rows(&self, knee: &TargetKnee, most: usize) -> Rows {
+    fn rows(&self, knee: &TargetKnee) -> Rows {
         let (table, first) = (knee.table(self.load), knee.by_nearness());
-        let rows = Rows { table, first, most, unit: "probes", ..Rows::default() };
+        let rows = Rows { table, first, most: SHOWN, unit: "probes", ..Rows::default() };
         Rows { drops_columns: true, drops_dashes: true, ..rows }
     }
 

@@ -5,6 +5,8 @@
 //! Texts may come from targets: control characters are written out, and colours are our own alone.
 
 mod item;
+mod markdown;
+mod part;
 mod plan;
 mod section;
 
@@ -16,6 +18,7 @@ use crate::escape::one_line;
 use crate::format::wrap_at_most;
 use crate::table::Table;
 pub use item::{Item, Tone};
+pub use part::Part;
 use plan::Plan;
 use section::Section;
 
@@ -86,7 +89,6 @@ pub fn debug_build(environment: &Environment) -> &'static str {
 #[derive(Clone, Debug)]
 pub struct Screen {
     rest: Rest,
-    lines: usize,
     sections: Vec<Section>,
     stands_out: Vec<Item>,
     facts: Vec<String>,
@@ -104,7 +106,6 @@ impl Screen {
         };
         let mut screen = Self {
             rest,
-            lines: LINES,
             sections: Vec::new(),
             stands_out: Vec::new(),
             facts: Vec::new(),
@@ -116,13 +117,6 @@ impl Screen {
             screen.folder(&path);
         }
         screen
-    }
-
-    /// Another number of lines than [`LINES`].
-    #[must_use]
-    pub const fn with_lines(mut self, lines: usize) -> Self {
-        self.lines = lines;
-        self
     }
 
     /// Adds what was measured, as a heading.
@@ -175,6 +169,26 @@ impl Screen {
         self.verdict = Some(Item::marked(tone, text));
     }
 
+    /// What it consists of above the things that stand out, in its order, nothing left out.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        self.sections.iter().map(Section::part)
+    }
+
+    /// All that a reader should see before using the figures.
+    pub fn pointed_out(&self) -> &[Item] {
+        &self.stands_out
+    }
+
+    /// The lines of facts.
+    pub fn facts(&self) -> &[String] {
+        &self.facts
+    }
+
+    /// The last line, if there is one.
+    pub const fn last(&self) -> Option<&Item> {
+        self.verdict.as_ref()
+    }
+
     /// This screen with another below it. Of their verdicts the worse one stands.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -185,7 +199,7 @@ impl Screen {
         self.files.extend(other.files);
         self.rest = other.rest;
         let (mine, others) = (&self.verdict, &other.verdict);
-        if mine.as_ref().map(Item::severity) <= others.as_ref().map(Item::severity) {
+        if mine.as_ref().map(Item::tone) <= others.as_ref().map(Item::tone) {
             self.verdict = other.verdict;
         }
         self
@@ -196,13 +210,21 @@ impl Screen {
         self.lines(style).into_iter().map(|line| line + "\n").collect()
     }
 
-    /// Its last lines alone, for below a full report: the files and the verdict.
-    pub fn end(&self, style: Style) -> String {
-        let lines = self.end_lines(style.width);
+    /// Everything, as a file holds it: nothing is left out, and nothing is cut.
+    pub fn whole(&self, style: Style) -> String {
+        let plan = Plan::whole(&self.sections, self.stands_out.len(), self.next.len());
+        let lines = self.laid_out(&plan, style.width);
         lines.iter().map(|line| line.painted(style.color) + "\n").collect()
     }
 
-    fn end_lines(&self, width: usize) -> Vec<Line> {
+    /// Its last lines alone, for below a full report: the files and the verdict.
+    pub fn end(&self, style: Style) -> String {
+        let lines = self.end_lines(style.width, 1);
+        lines.iter().map(|line| line.painted(style.color) + "\n").collect()
+    }
+
+    /// The files, and the verdict in at most `most` lines.
+    fn end_lines(&self, width: usize, most: usize) -> Vec<Line> {
         let mut files: Vec<String> = Vec::new();
         for file in &self.files {
             let both = files.last().and_then(|line| beside(line, file, width));
@@ -212,7 +234,7 @@ impl Screen {
             files.push(both.unwrap_or_else(|| file.clone()));
         }
         let mut end: Vec<_> = files.into_iter().map(Line::plain).collect();
-        end.extend(self.verdict.iter().map(|verdict| verdict.line(width)));
+        end.extend(self.verdict.iter().flat_map(|verdict| verdict.last(width, most)));
         end
     }
 
@@ -224,7 +246,7 @@ impl Screen {
         loop {
             let lines = self.laid_out(&plan, style.width);
             let rows: usize = lines.iter().map(|line| line.rows(style.width)).sum();
-            if rows <= self.lines || !plan.give_way() {
+            if rows <= LINES || !plan.give_way() {
                 return lines.iter().map(|line| line.painted(style.color)).collect();
             }
         }
@@ -233,18 +255,19 @@ impl Screen {
     fn laid_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
         let mut blocks: Vec<Vec<Line>> = Vec::new();
         for (section, shown) in self.sections.iter().zip(&plan.shown) {
-            let lines = section.lines(shown.count, width, plan.item_lines, &self.rest);
+            let lines = section.lines(shown.count, width, plan, &self.rest);
             match blocks.last_mut().filter(|_| !section.stands_apart()) {
                 Some(block) => block.extend(lines),
                 None => blocks.push(lines),
             }
         }
-        blocks.push(self.pointed_out(plan, width));
+        blocks.push(self.standing_out(plan, width));
         for texts in [&self.facts[..], &self.next[..plan.next]] {
-            let wrapped = texts.iter().flat_map(|text| hanging(text, width, FACT_LINES));
+            let wrapped =
+                texts.iter().flat_map(|text| hanging(text, width, plan.at_most(FACT_LINES)));
             blocks.push(wrapped.map(Line::plain).collect());
         }
-        blocks.push(self.end_lines(width));
+        blocks.push(self.end_lines(width, plan.at_most(1)));
         blocks.retain(|block| !block.is_empty());
         let mut lines = Vec::new();
         for (index, block) in blocks.into_iter().enumerate() {
@@ -256,7 +279,7 @@ impl Screen {
         lines
     }
 
-    fn pointed_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
+    fn standing_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
         let shown = self.stands_out.iter().take(plan.stands_out);
         let mut lines: Vec<_> =
             shown.flat_map(|item| item.bullet(width, plan.item_lines)).collect();

@@ -91,15 +91,30 @@ impl Table {
         self.lines(layout).into_iter().map(|line| line + "\n").collect()
     }
 
+    /// The same without columns of figures in which nothing stands; a dash is nothing if
+    /// `drops_dashes`.
+    #[must_use]
+    pub fn with_content(&self, drops_dashes: bool) -> Self {
+        let columns: Vec<_> = std::iter::once(0).chain(self.filled(drops_dashes)).collect();
+        let kept = |row: &Vec<String>| {
+            columns.iter().filter_map(|column| row.get(*column).cloned()).collect::<Vec<_>>()
+        };
+        Self { head: kept(&self.head), rows: self.rows.iter().map(kept).collect() }
+    }
+
+    /// The columns of figures in which something stands.
+    fn filled(&self, drops_dashes: bool) -> impl Iterator<Item = usize> {
+        let count = self.all().map(Vec::len).max().unwrap_or_default();
+        (1..count).filter(move |column| {
+            let mut cells = self.rows.iter().filter_map(|row| row.get(*column));
+            self.rows.is_empty()
+                || cells.any(|cell| !(cell.is_empty() || drops_dashes && *cell == DASH))
+        })
+    }
+
     /// The columns of figures that are shown, with their widths.
     fn figures(&self, layout: &Layout) -> Vec<(usize, usize)> {
-        let count = self.all().map(Vec::len).max().unwrap_or_default();
-        (1..count)
-            .filter(|column| {
-                let mut cells = self.rows.iter().filter_map(|row| row.get(*column));
-                self.rows.is_empty()
-                    || cells.any(|cell| !(cell.is_empty() || layout.drops_dashes && *cell == DASH))
-            })
+        self.filled(layout.drops_dashes)
             .map(|column| {
                 let cells = self.all().filter_map(|row| row.get(column));
                 let width = cells.map(|cell| length(cell)).max().unwrap_or_default();

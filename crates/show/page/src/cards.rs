@@ -1,30 +1,37 @@
 //! The first look at a run: what was measured where, and the main figures as cards.
 
 use maud::{Markup, html};
-use plimsoll_metrics::{Environment, Group, Metric, QUANTILES, RunMetadata, RunSummary};
-use plimsoll_report::format::{self, bytes, count, rate_figure, seconds, utc};
+use plimsoll_metrics::{
+    Environment, Group, Metric, QUANTILES, RunMetadata, RunSummary, TargetInfo,
+};
+use plimsoll_report::format::{self, bytes, count, limited_rate, seconds, utc};
 use plimsoll_report::printable;
 
-/// Targets, models, load, machine and time, a line each.
+/// Several targets, load, machine and time.
 pub(crate) fn facts(metadata: &RunMetadata) -> Markup {
-    let models = distinct(metadata.targets.iter().map(|target| &*target.model));
     let stages = metadata.stages.iter().filter(|stage| !stage.warmup);
     let load = distinct(stages.clone().map(|stage| &*stage.name));
     let length: f64 = stages.map(|stage| stage.duration_s).sum();
     html! {
         dl.facts {
-            dt { "target" }
-            dd {
-                @for (index, target) in metadata.targets.iter().enumerate() {
-                    @if index > 0 { "; " } (printable(&target.name)) " " (printable(&target.url))
-                }
+            // One target stands in the title.
+            @if let [_, _, ..] = metadata.targets.as_slice() {
+                dt { "targets" }
+                dd { @for target in &metadata.targets { div { (printable(&target_words(target))) } } }
             }
-            @if !models.is_empty() { dt { "model" } dd { (printable(&models.join(", "))) } }
             dt { "load" } dd { (printable(&load.join(", "))) ", " (seconds(length)) " measured" }
             dt { "machine" } dd { (printable(&machine(&metadata.environment))) }
             dt { "started" } dd { (utc(metadata.run.started_unix_ns)) }
         }
     }
+}
+
+fn target_words(target: &TargetInfo) -> String {
+    let model = match &*target.model {
+        "" => String::new(),
+        model => format!(", model {model}"),
+    };
+    format!("{}: {}{model}", target.name, target.url)
 }
 
 /// Each text once, in the order of their first places.
@@ -52,16 +59,15 @@ fn machine(environment: &Environment) -> String {
 pub(crate) fn cards(summary: &RunSummary) -> Markup {
     let total = &summary.results.total;
     let time = summary.metadata.headline_time();
-    let percentiles = ["p50", "p95", "p99"];
     html! {
         div.cards {
-            (card("requests/s", &[("", rate_figure(total.named_rate("throughput")))]))
+            (card("requests/s", &[("", limited_rate(total.named_rate("throughput")))]))
             @if let Some(tokens) = tokens_per_second(total) {
-                (card("output tokens/s", &[("", tokens)]))
+                (card("tokens/s", &[("", tokens)]))
             }
             @for metric in [time, Metric::Ttft, Metric::Itl] {
                 @if total.distribution(metric).is_some() {
-                    (card(metric.title(), &percentiles.map(|key| (key, percentile(total, metric, key)))))
+                    (card(metric.title(), &percentiles(total, metric)))
                 }
             }
             (card("errors", &errors(total)))
@@ -80,14 +86,20 @@ fn card(title: &str, figures: &[(&str, String)]) -> Markup {
     }
 }
 
-fn percentile(group: &Group, metric: Metric, key: &str) -> String {
-    let quantile = QUANTILES.iter().find(|quantile| quantile.key == key);
-    format::figure(group.distribution(metric).zip(quantile).and_then(|(d, q)| d.figure(q)))
+/// The percentiles that the number of values allows.
+fn percentiles(group: &Group, metric: Metric) -> Vec<(&'static str, String)> {
+    let shown = QUANTILES.iter().filter(|quantile| ["p50", "p95", "p99"].contains(&quantile.key));
+    shown
+        .filter_map(|quantile| {
+            let figure = group.distribution(metric)?.figure(quantile)?;
+            Some((quantile.label, format::limited_time(Some(figure))))
+        })
+        .collect()
 }
 
 /// Output tokens per second; `None` without any.
 fn tokens_per_second(group: &Group) -> Option<String> {
-    group.token_rate().map(|tokens| format::token_rate(&tokens, rate_figure))
+    group.token_rate().map(|tokens| format::token_rate(&tokens, limited_rate))
 }
 
 fn errors(group: &Group) -> [(&'static str, String); 2] {

@@ -20,7 +20,6 @@ mod waterfall;
 pub(crate) use knee::name_of;
 use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
-use plimsoll_report::table::Table;
 
 use crate::drawn_chart::Chart;
 use crate::input::{Input, Suite};
@@ -49,12 +48,9 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
 }
 
 /// Every chart of a comparison; `gates` is its table, a row for each gate.
-pub(crate) fn of_comparison(comparison: &Comparison, gates: &Table) -> Vec<Chart> {
-    let charts = [
-        gates::chart(comparison, gates),
-        runs::chart(comparison),
-        percentiles::of_comparison(comparison),
-    ];
+pub(crate) fn of_comparison(comparison: &Comparison) -> Vec<Chart> {
+    let charts =
+        [gates::chart(comparison), runs::chart(comparison), percentiles::of_comparison(comparison)];
     charts.into_iter().flatten().collect()
 }
 

@@ -1,56 +1,27 @@
 //! The page of a comparison of old and new runs: the verdict first, both sides next to each other.
 
 use maud::{Markup, html};
-use plimsoll_compare::{Comparison, RunRef, Verdict};
+use plimsoll_compare::{Comparison, RunRef};
 use plimsoll_report::format::utc;
 use plimsoll_report::printable;
 
-use crate::chart;
 use crate::document::{self, document};
 use crate::table::Table;
+use crate::{chart, outcome};
 
 /// The page of a comparison, as a whole HTML document.
 pub fn comparison_page(comparison: &Comparison) -> String {
-    let shown = comparison.shown();
-    let charts = chart::of_comparison(comparison, &shown.gates);
-    let gates = Table { head: shown.gates.head.clone(), rows: shown.gates.rows.clone() };
+    const NAME: &str = "Old runs against new ones";
+    let charts = chart::of_comparison(comparison);
     let body = html! {
-        header {
-            h1 { "Old runs against new ones" }
-            p.soft { (printable(&shown.headline)) }
-            p.verdict { (verdict(comparison)) }
-            (list(&comparison.obstacles))
-            @if !gates.rows.is_empty() { (gates.render()) }
-            (list(&shown.explanations))
-            @for fact in &shown.facts { p.soft { (printable(fact)) } }
-            (sides(comparison))
-        }
+        (outcome::header(NAME, &comparison.screen(), &sides(comparison)))
         main { @for chart in &charts { (chart.render()) } }
         footer {
             "The run is the unit: how much runs of unchanged code differ is seen only in repeats. "
-            (document::refused())
+            (document::notation())
         }
     };
-    document(&shown.headline, &body)
-}
-
-/// The sentence of the verdict, its word in colour.
-fn verdict(comparison: &Comparison) -> Markup {
-    let sentence = comparison.verdict_sentence();
-    let word = comparison.verdict.word();
-    let class = match comparison.verdict {
-        Verdict::Pass => "good",
-        Verdict::Fail => "bad",
-        Verdict::Inconclusive => "open",
-    };
-    let rest = sentence.strip_prefix(word).unwrap_or(&sentence);
-    html! { span class=(class) { (word) } (printable(rest)) }
-}
-
-fn list(items: &[String]) -> Markup {
-    html! {
-        @if !items.is_empty() { ul { @for item in items { li { (printable(item)) } } } }
-    }
+    document(NAME, &body)
 }
 
 /// Both sides next to each other, and in what they differ.

@@ -40,12 +40,12 @@ pub(crate) fn with_code(text: &str) -> Markup {
     }
 }
 
-/// What stands for a figure that is withheld.
-pub(crate) fn refused() -> Markup {
+/// What the notation of figures means.
+pub(crate) fn notation() -> Markup {
     html! {
-        b { "-" } ": too little data (fewer than 10 values beyond it), or a figure that is withheld. Where one stands with " b { "!" }
-        ", the generator's own part in it may be too large; with " b { "?" }
-        ", too many requests had no end: do not use it."
+        b { "-" } ": too few values for it (fewer than 10 beyond a percentile). "
+        b { "(-12us)" } ": so much of it may be Plimsoll's own. "
+        b { ">=" } ": requests without an end may make it longer."
     }
 }
 

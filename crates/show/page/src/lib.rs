@@ -24,6 +24,7 @@ mod head;
 mod input;
 mod knee;
 mod mark;
+mod outcome;
 mod over_time;
 mod plot;
 mod shards;
@@ -57,7 +58,7 @@ fn footer(input: &Input<'_>) -> Markup {
     html! {
         footer {
             "Plimsoll " (printable(&run.tool_version)) ", seed " (run.seed) ", run "
-            (printable(&run.run_id)) ". " (document::refused())
+            (printable(&run.run_id)) ". " (document::notation())
         }
     }
 }

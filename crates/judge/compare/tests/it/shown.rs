@@ -33,7 +33,7 @@ fn golden(name: &str, text: &str) {
 fn screens(name: &str, screen: &Screen) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/screens");
     let at = |width| Style { width, color: false };
-    let whole = screen.clone().with_lines(1_000).text(at(10_000));
+    let whole = screen.whole(at(10_000));
     plimsoll_test_support::check_screens(path, name, &whole, |width| screen.text(at(width)));
 }
 

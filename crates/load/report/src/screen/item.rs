@@ -68,15 +68,35 @@ impl Item {
         self
     }
 
-    pub(super) const fn severity(&self) -> Tone {
+    /// How it is to be taken.
+    pub const fn tone(&self) -> Tone {
         self.tone
     }
 
-    /// One line, which begins with the word.
-    pub(super) fn line(&self, width: usize) -> Line {
-        let text = wrap_at_most(&self.text, width, 1).concat();
-        let painted = text.starts_with(&self.word).then_some((self.tone.color(), self.word.len()));
-        Line { text, painted }
+    /// The word of its judgement; empty for none.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// The sentence without the word that it may begin with.
+    pub fn text(&self) -> &str {
+        self.text.strip_prefix(&self.word).unwrap_or(&self.text)
+    }
+
+    /// What to do about it: `fix: ...`.
+    pub fn advice(&self) -> Option<&str> {
+        self.fix.as_deref()
+    }
+
+    /// At most so many lines, of which the first begins with the word.
+    pub(super) fn last(&self, width: usize, most: usize) -> Vec<Line> {
+        let painted = (self.tone.color(), self.word.len());
+        let wrapped = wrap_at_most(&self.text, width, most).into_iter().map(Line::plain);
+        let mut lines: Vec<_> = wrapped.collect();
+        if let Some(first) = lines.first_mut().filter(|line| line.text.starts_with(&self.word)) {
+            first.painted = Some(painted);
+        }
+        lines
     }
 
     /// The word in a column of `column` characters, and the text beside it.
@@ -94,10 +114,6 @@ impl Item {
             lines.extend(fix.into_iter().map(|line| Line::plain(format!("  {line}"))));
         }
         lines
-    }
-
-    pub(super) fn word(&self) -> &str {
-        &self.word
     }
 
     fn lines(&self, lead: &str, painted: (Color, usize), width: usize, most: usize) -> Vec<Line> {

@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub(super) item_lines: usize,
     /// Lines about what the reader may do next.
     pub(super) next: usize,
+    /// Whether nothing is left out or cut, as in a file.
+    pub(super) whole: bool,
 }
 
 /// The rows of a section that are shown, and how many of them are left out last.
@@ -40,7 +42,22 @@ impl Plan {
             stands_out,
             item_lines: ITEM_LINES,
             next,
+            whole: false,
         }
+    }
+
+    /// Everything, without a limit of any kind.
+    pub(super) fn whole(sections: &[Section], stands_out: usize, next: usize) -> Self {
+        let mut plan = Self::everything(sections, stands_out, next);
+        for shown in &mut plan.shown {
+            shown.count = shown.all;
+        }
+        Self { item_lines: usize::MAX, whole: true, ..plan }
+    }
+
+    /// So many lines of a text, or all of them.
+    pub(super) const fn at_most(&self, lines: usize) -> usize {
+        if self.whole { usize::MAX } else { lines }
     }
 
     /// Shows a little less; `false` if nothing is left that may go. The order: empty lines, rows

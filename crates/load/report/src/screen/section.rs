@@ -1,6 +1,7 @@
 //! A part of a screen, of whose rows some may be left out.
 
-use super::{Item, Line, Rest, Rows};
+use super::plan::Plan;
+use super::{Item, Line, Part, Rest, Rows};
 use crate::escape::one_line;
 use crate::format::wrap_at_most;
 use crate::table::{Layout, Table};
@@ -60,6 +61,18 @@ impl Section {
         Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
     }
 
+    /// The whole of it.
+    pub(super) fn part(&self) -> Part<'_> {
+        let heading = &*self.heading;
+        match &self.body {
+            Body::Title => Part::Title(heading),
+            Body::Items(items) => Part::Judged { heading, items },
+            Body::Table(rows) => {
+                Part::Table { heading, table: rows.table.with_content(rows.drops_dashes) }
+            }
+        }
+    }
+
     /// Whether an empty line stands before it, where there is room.
     pub(super) const fn stands_apart(&self) -> bool {
         !(matches!(self.body, Body::Items(_)) && self.heading.is_empty())
@@ -79,15 +92,9 @@ impl Section {
         self.all().min(self.most)
     }
 
-    /// The lines, with `count` rows of at most `item_lines` lines each, and how many are left out.
-    pub(super) fn lines(
-        &self,
-        count: usize,
-        width: usize,
-        item_lines: usize,
-        rest: &Rest,
-    ) -> Vec<Line> {
-        let heading = wrap_at_most(&self.heading, width, 2).into_iter();
+    /// The lines, with `count` rows as the plan has them, and how many are left out.
+    pub(super) fn lines(&self, count: usize, width: usize, plan: &Plan, rest: &Rest) -> Vec<Line> {
+        let heading = wrap_at_most(&self.heading, width, plan.at_most(2)).into_iter();
         let mut lines: Vec<_> = match self.body {
             Body::Title => heading.map(Line::bold).collect(),
             _ => heading.map(Line::plain).collect(),
@@ -96,11 +103,15 @@ impl Section {
             Body::Items(items) => {
                 let items = &items[..count.min(items.len())];
                 let column = items.iter().map(|item| item.word().len()).max().unwrap_or_default();
-                lines.extend(items.iter().flat_map(|item| item.beside(column, width, item_lines)));
+                lines.extend(
+                    items.iter().flat_map(|item| item.beside(column, width, plan.item_lines)),
+                );
             }
             Body::Table(rows) if count > 0 => {
                 let table = rows.table_of(count);
-                lines.extend(table.lines(&rows.layout(width)).into_iter().map(Line::plain));
+                lines.extend(
+                    table.lines(&rows.layout(width, plan.whole)).into_iter().map(Line::plain),
+                );
             }
             Body::Title | Body::Table(_) => {}
         }
@@ -130,13 +141,14 @@ impl Rows {
         Table { head: self.table.head.clone(), rows: rows.collect() }
     }
 
-    fn layout(&self, width: usize) -> Layout {
+    /// `whole`: columns without room follow below.
+    fn layout(&self, width: usize, whole: bool) -> Layout {
         Layout {
             indent: 0,
             narrowest: NARROWEST,
-            drops_columns: self.drops_columns,
+            drops_columns: self.drops_columns && !whole,
             drops_dashes: self.drops_dashes,
-            spare_columns: self.spare_columns,
+            spare_columns: if whole { 0 } else { self.spare_columns },
             ..Layout::new(width)
         }
     }

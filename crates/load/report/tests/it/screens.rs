@@ -30,8 +30,7 @@ fn shown(summary: &RunSummary, width: usize) -> String {
 
 #[track_caller]
 fn check(name: &str, summary: &RunSummary) {
-    let whole = run_screen(summary, rest()).with_lines(1_000);
-    let whole = whole.text(Style { width: 10_000, ..PLAIN });
+    let whole = run_screen(summary, rest()).whole(Style { width: 10_000, ..PLAIN });
     plimsoll_test_support::check_screens(path("tests/golden/screens"), name, &whole, |width| {
         shown(summary, width)
     });

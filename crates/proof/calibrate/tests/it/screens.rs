@@ -39,7 +39,7 @@ fn record(result: impl Fn(usize) -> ExperimentResult) -> Record {
 fn check(name: &str, record: &Record) -> String {
     let screen = record.screen();
     let at = |width| Style { width, color: false };
-    let whole = screen.clone().with_lines(1_000).text(at(10_000));
+    let whole = screen.whole(at(10_000));
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
     plimsoll_test_support::check_screens(folder, name, &whole, |width| screen.text(at(width)));
     screen.text(at(80))

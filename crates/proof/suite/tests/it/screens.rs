@@ -28,8 +28,7 @@ fn shown(report: &Report, width: usize) -> String {
 #[track_caller]
 fn check(name: &str, report: &Report) {
     let rest = Rest::Folder(format!("runs/{}-suite-{}", report.started, report.suite));
-    let whole = report.screen(rest).with_lines(1_000);
-    let whole = whole.text(Style { width: 10_000, color: false });
+    let whole = report.screen(rest).whole(Style { width: 10_000, color: false });
     plimsoll_test_support::check_screens(path("golden"), name, &whole, |width| {
         shown(report, width)
     });

@@ -13,8 +13,9 @@ use crate::plot::{legend, without_zeros};
 use crate::table::Table;
 
 /// Gates as they were judged: what is a share of the figure, and what are points of a share, have
-/// an axis each. `gates` is their table.
-pub(super) fn chart(comparison: &Comparison, gates: &Texts) -> Option<Chart> {
+/// an axis each.
+pub(super) fn chart(comparison: &Comparison) -> Option<Chart> {
+    let gates = comparison.table();
     let (shares, others): (Vec<_>, Vec<_>) = comparison
         .gates
         .iter()
@@ -32,7 +33,7 @@ pub(super) fn chart(comparison: &Comparison, gates: &Texts) -> Option<Chart> {
     Some(Chart {
         id: "gates".to_owned(),
         title: "How each gate changed".to_owned(),
-        text: text(comparison, gates),
+        text: text(comparison, &gates),
         drawing,
         height: Some(height),
         legend: legend(&entries(comparison)),

@@ -66,8 +66,8 @@ fn chart(timeline: &RunTimeline, metric: Metric, id: String, target: &str) -> Op
         most.iter().map(|at| at.and_then(|(x, times)| Some((x, times.p50?)))).collect();
     let p99: Vec<_> =
         most.iter().map(|at| at.and_then(|(x, times)| Some((x, times.p99?)))).collect();
-    let mut entries =
-        vec![("h".to_owned(), "requests: the stronger the colour, the more".to_owned())];
+    let what = format!("{}: the stronger the colour, the more", values(metric));
+    let mut entries = vec![("h".to_owned(), what)];
     if p50.iter().any(Option::is_some) {
         entries.push(("p50".to_owned(), "p50".to_owned()));
     }
@@ -96,7 +96,7 @@ fn chart(timeline: &RunTimeline, metric: Metric, id: String, target: &str) -> Op
 }
 
 /// How many there are, and in which interval the longest was, where every interval has one.
-fn text(metric: Metric, requests: u64, timeline: &RunTimeline, target: &str) -> String {
+fn text(metric: Metric, number: u64, timeline: &RunTimeline, target: &str) -> String {
     let longest = timeline
         .intervals
         .iter()
@@ -112,11 +112,27 @@ fn text(metric: Metric, requests: u64, timeline: &RunTimeline, target: &str) -> 
     let longest = longest.map_or(String::new(), |(at, max)| {
         format!(" The longest took {}, in second {}.", time(max), over_time::second(at))
     });
-    format!("{} completed requests.{longest}", count(requests))
+    format!("{} {}.{longest}", count(number), completed(metric))
+}
+
+/// What has a time of this metric.
+const fn values(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Itl => "gaps",
+        _ => "requests",
+    }
+}
+
+/// The same of which the times are known.
+const fn completed(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Itl => "gaps between tokens",
+        _ => "completed requests",
+    }
 }
 
 fn table(timeline: &RunTimeline, metric: Metric, target: &str) -> Table {
-    let mut table = Table::new(&["second", "stage", "requests", "p50", "p90", "p99", "max"]);
+    let mut table = Table::new(&["second", "stage", values(metric), "p50", "p90", "p99", "max"]);
     for interval in &timeline.intervals {
         for (stage, times) in times(interval, metric, target) {
             let figures = [times.p50, times.p90, times.p99, times.max];

@@ -58,7 +58,7 @@ fn the_verdict_is_first_and_the_numbers_are_those_of_the_file() {
     let json = serde_json::to_value(comparison).unwrap();
     let html = comparison_page(comparison);
     assert_eq!(json["verdict"], "fail");
-    let verdict = html.find("<p class=\"verdict\"><span class=\"bad\">FAIL</span>").unwrap();
+    let verdict = html.find("<p class=\"verdict\"><b class=\"bad\">FAIL</b>").unwrap();
     assert!(verdict < html.find("<section").unwrap() && verdict < html.find("<table").unwrap());
     let gate = &json["gates"][0];
     // 10 ms on a median of about 32 ms are about a third.

@@ -138,8 +138,7 @@ fn chart(html: &str, id: &str) -> String {
 #[test]
 fn the_verdict_comes_first_and_every_probe_is_in_the_table() {
     let html = one(found());
-    let verdict =
-        html.find("<span class=\"good\">FOUND</span>: knee at 1,750/s [1,710/s, 1,790/s]");
+    let verdict = html.find("<b class=\"good\">FOUND</b>: knee at 1,750/s [1,710/s, 1,790/s]");
     assert!(verdict.unwrap() < html.find("<table").unwrap());
     let table = rows(&html, "kept");
     assert_eq!(table.len(), probes().len());

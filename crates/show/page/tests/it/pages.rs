@@ -185,7 +185,7 @@ fn the_verdict_of_a_comparison_is_its_own() {
     };
     summary.validity = Validity::Invalid(vec![reason]);
     let made = (summary, record);
-    assert!(html_of(&made, None).contains("do not use these figures"));
+    assert!(html_of(&made, None).contains(": the median response time: 25 ms"));
     let mut versus = versus(&["direct", "gateway"]);
     let html = html_of(&made, Some(&versus));
     assert!(!html.contains("INVALID") && html.contains("the differences describe the targets"));
