@@ -35,6 +35,9 @@ use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
 use rpc_answer::{RPC_ERROR_BODY, RpcState};
 use usage::UsageBounds;
 
+/// How much of a stream without content is kept, in bytes: what it says is quoted.
+const STREAM_START: usize = 512;
+
 /// Options of a [`Decoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderOptions {
@@ -102,8 +105,11 @@ pub struct Decoder {
     encoding: Option<Box<ContentDecoder>>,
     received: u64,
     parser: Parser,
-    /// The body so far, where it is decoded as a whole.
+    /// The body so far, where it is decoded as a whole; of a stream its start, as long as it has
+    /// no content.
     buffered: Vec<u8>,
+    /// The content type, if it is not the requested one.
+    wrong_type: Option<Box<str>>,
     state: ResponseState,
     /// Only for JSON-RPC.
     rpc: Option<Box<RpcState>>,
@@ -121,6 +127,7 @@ impl Decoder {
             received: 0,
             parser: Parser::new(options.max_event_bytes),
             buffered: Vec::new(),
+            wrong_type: None,
             state: ResponseState::new(options.keep_text),
             rpc: dialect.is_rpc().then(|| Box::new(RpcState::new(options.reading))),
         }
@@ -134,6 +141,7 @@ impl Decoder {
         self.parser.reset();
         self.buffered.clear();
         self.buffered.shrink_to(KEPT_CAPACITY);
+        self.wrong_type = None;
         self.state.reset();
         self.reset_rpc();
     }
@@ -149,8 +157,9 @@ impl Decoder {
     /// `application/json` (or `...+json`) for the rest, anything for plain HTTP. Any other type is
     /// [`ErrorClass::ContentType`] at the end of the body. That includes JSON where a stream was
     /// requested: a target that does not stream would be measured as a very slow one. JSON with an
-    /// error object is [`ErrorClass::StreamError`] instead. Without a content type, the body is
-    /// read as the requested type.
+    /// error object is [`ErrorClass::StreamError`] instead. A stream whose first line is one of an
+    /// event stream is read, whatever its type: some servers call it `text/plain`. Without a
+    /// content type, the body is read as the requested type.
     ///
     /// A WebSocket has the status 101, in every turn. Any success in its place is
     /// [`ErrorClass::WebsocketHandshake`].
@@ -171,7 +180,10 @@ impl Decoder {
             BodyKind::Error(status)
         } else if self.dialect == Dialect::Http {
             if self.reads_plain() { BodyKind::Plain } else { BodyKind::Bytes }
-        } else if content_type.is_some_and(|received| ContentType::parse(received) != requested) {
+        } else if let Some(received) = content_type
+            && ContentType::parse(received) != requested
+        {
+            self.wrong_type = Some(String::from_utf8_lossy(received).into());
             BodyKind::WrongContentType
         } else if self.stream {
             BodyKind::Events
@@ -221,9 +233,12 @@ impl Decoder {
         if self.state.is_over() {
             return;
         }
-        match encoding.decode(bytes) {
-            Ok(decoded) => self.feed_plain(&decoded, on_delta),
-            Err(error) => self.state.fail(error),
+        let (decoded, intact) = encoding.decode(bytes);
+        self.feed_plain(&decoded, on_delta);
+        if let Err(error) = intact
+            && !self.state.is_over()
+        {
+            self.state.fail(error);
         }
     }
 
@@ -243,6 +258,7 @@ impl Decoder {
                 let left = RPC_ERROR_BODY.saturating_sub(self.buffered.len());
                 self.buffered.extend_from_slice(&within[..within.len().min(left)]);
             }
+            BodyKind::WrongContentType if self.stream => self.feed_odd_stream(within, on_delta),
             BodyKind::Json | BodyKind::WrongContentType | BodyKind::Error(_) | BodyKind::Plain => {
                 self.buffered.extend_from_slice(within);
             }
@@ -291,8 +307,11 @@ impl Decoder {
         if let Some(class) = self.state.failure() {
             return Outcome::Failed(class);
         }
-        self.decode_rest().unwrap_or_else(|error| {
+        self.decode_rest().unwrap_or_else(|mut error| {
             let class = error.class;
+            if let Some(encoding) = &self.encoding {
+                error.detail.message += &format!(" (it came as `{}`)", encoding.name());
+            }
             self.state.fail(error);
             Outcome::Failed(class)
         })
@@ -387,7 +406,25 @@ impl Decoder {
         self.encoding.as_ref().map(|_| self.received)
     }
 
+    /// A stream with another content type is one if its first line says so.
+    fn feed_odd_stream(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
+        self.buffered.extend_from_slice(bytes);
+        if sse::is_start(&self.buffered) {
+            self.body = BodyKind::Events;
+            let start = std::mem::take(&mut self.buffered);
+            self.feed_events(&start, on_delta);
+        }
+    }
+
     fn feed_events(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
+        self.parse_events(bytes, on_delta);
+        let left = STREAM_START.saturating_sub(self.buffered.len());
+        if left > 0 && self.state.is_silent() {
+            self.buffered.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        }
+    }
+
+    fn parse_events(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
         let Self { dialect, parser, state, .. } = self;
         let fed = parser.feed(bytes, |event| {
             if !state.is_over()
@@ -423,7 +460,9 @@ impl Decoder {
             )),
             BodyKind::Json => {
                 let text = simdutf8::basic::from_utf8(&self.buffered)
-                    .map_err(|_| ErrorClass::MalformedBody)?;
+                    .map_err(|_| DecodeError::no_text(&self.buffered))?;
+                // Some servers begin with a byte order mark, which RFC 8259 lets a reader skip.
+                let text = text.strip_prefix(sse::BYTE_ORDER_MARK).unwrap_or(text);
                 read_whole(self.dialect, &mut self.state, text)?;
                 let failed = self.state.hidden_failure();
                 // A whole answer says by its members that it is one, even if it has no content.
@@ -441,12 +480,13 @@ impl Decoder {
     fn finish_events(&mut self) -> Result<Outcome, DecodeError> {
         let Self { dialect, parser, state, .. } = self;
         let mut last = Ok(());
+        // A line that is no text was cut, as a part of an event was.
+        let is_cut = parser.is_within_line();
         if !state.is_over() {
-            // A line that is no text was cut, as a part of an event was.
             let _ = parser.finish(|event| last = read_event(*dialect, state, &event, &mut |_| {}));
         }
         if let Err(error) = last
-            && error.class != ErrorClass::MalformedBody
+            && !(is_cut && error.class == ErrorClass::MalformedBody)
         {
             return Err(error);
         }
@@ -457,20 +497,38 @@ impl Decoder {
         state.hidden_failure().map_or(Ok(Outcome::Completed), Err)
     }
 
+    /// A stream without its end. If it had no content, it may be something else: then its start is
+    /// shown.
     fn truncated(&self) -> DecodeError {
         let end = self.dialect.terminator().unwrap_or_default();
-        DecodeError::new(ErrorClass::StreamTruncated, &format!("the stream ended without `{end}`"))
+        let mut message = format!("the stream ended without `{end}`");
+        if self.state.is_silent() && !self.buffered.is_empty() {
+            if let Some(detail) = ErrorDetail::in_place_of_stream(&self.buffered) {
+                return DecodeError { class: ErrorClass::StreamError, detail };
+            }
+            message += &format!(" and without content; it began with {}", self.quoted());
+        } else if self.received == 0 && self.body == BodyKind::Events {
+            message += ": it is empty";
+        }
+        DecodeError::new(ErrorClass::StreamTruncated, &message)
     }
 
     fn wrong_content_type(&self) -> DecodeError {
         let requested = if self.stream { "an event stream" } else { "JSON" };
-        ErrorDetail::from_error_object(&self.buffered).map_or_else(
+        ErrorDetail::in_place_of_stream(&self.buffered).map_or_else(
             || {
-                let message = format!("the response is not {requested}");
+                let received = error_detail::quote(self.wrong_type.as_deref().unwrap_or_default());
+                let begin = if self.buffered.is_empty() { "and empty" } else { &self.quoted() };
+                let message = format!("the response is {received}, not {requested}: {begin}");
                 DecodeError::new(ErrorClass::ContentType, &message)
             },
             |detail| DecodeError { class: ErrorClass::StreamError, detail },
         )
+    }
+
+    /// The start of what was received.
+    fn quoted(&self) -> String {
+        error_detail::quote(&String::from_utf8_lossy(&self.buffered))
     }
 
     fn error_response(&mut self, status: u16) -> Result<Outcome, DecodeError> {

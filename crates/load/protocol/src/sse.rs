@@ -14,7 +14,15 @@ use plimsoll_measure::ErrorClass;
 /// Buffer capacity kept between streams. The excess that one huge event needed is freed.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
-const BYTE_ORDER_MARK: char = '\u{feff}';
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Whether these bytes begin like an event stream: with a comment or a field.
+pub(crate) fn is_start(bytes: &[u8]) -> bool {
+    const STARTS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let line = bytes.trim_ascii_start();
+    STARTS.iter().any(|start| line.starts_with(start))
+}
 
 /// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +82,11 @@ impl Parser {
     /// Whether an event has begun and not ended.
     pub const fn is_within_event(&self) -> bool {
         !self.partial_line.is_empty() || self.data.is_some()
+    }
+
+    /// Whether a line has begun and not ended.
+    pub(crate) const fn is_within_line(&self) -> bool {
+        !self.partial_line.is_empty()
     }
 
     /// Parses more bytes and passes each completed event to `emit`.

@@ -89,9 +89,13 @@ pub(super) fn read_event(
             if let Some(block) = &read.content_block {
                 state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
                 state.push_delta(DeltaKind::Text, &block.text, on_delta);
-                // The input is empty here, and comes in the deltas.
+                // The input is usually empty here, and comes in the deltas.
                 if &*block.kind == "tool_use" {
-                    state.begin_tool_call([&block.id, &block.name, ""]);
+                    let input = block.input.map_or("", |input| input.0);
+                    let is_empty = input.bytes().all(|byte| b"{} \t\r\n".contains(&byte));
+                    let input = if is_empty { "" } else { input };
+                    state.begin_tool_call([&block.id, &block.name, input]);
+                    state.push_delta(DeltaKind::ToolCall, input, on_delta);
                 }
             }
         }

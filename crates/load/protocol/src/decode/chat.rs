@@ -51,8 +51,10 @@ struct Choice<'a> {
     index: Index,
     delta: Option<Message<'a>>,
     finish_reason: Reason<'a>,
+    /// What failed, at `OpenRouter`.
+    error: Option<Raw<'a>>,
 }
-from_object!(Choice<'a> { index, delta, finish_reason });
+from_object!(Choice<'a> { index, delta, finish_reason, error });
 
 /// A response that is not streamed.
 #[derive(Default)]
@@ -67,8 +69,9 @@ from_object!(Completion<'a> { choices, usage, error });
 struct WholeChoice<'a> {
     message: Option<Message<'a>>,
     finish_reason: Reason<'a>,
+    error: Option<Raw<'a>>,
 }
-from_object!(WholeChoice<'a> { message, finish_reason });
+from_object!(WholeChoice<'a> { message, finish_reason, error });
 
 /// A message or a part of one.
 #[derive(Default)]
@@ -169,6 +172,9 @@ pub(super) fn read_event(
         };
     }
     if let Some(FollowedChoice(Some(choice))) = chunk.choices {
+        if let Some(error) = choice.error.and_then(DecodeError::reported) {
+            return Err(error);
+        }
         if let Some(delta) = choice.delta {
             read_delta(state, delta, on_delta);
         }
@@ -211,6 +217,9 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     let Some(FirstElement(Some(choice))) = completion.choices else {
         return Err(missing("choices"));
     };
+    if let Some(error) = choice.error.and_then(DecodeError::reported) {
+        return Err(error);
+    }
     let Some(message) = choice.message else { return Err(missing("message")) };
     // Content is null where the model calls a tool.
     state.push_text(&message.content.text);

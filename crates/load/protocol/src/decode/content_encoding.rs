@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use plimsoll_measure::ErrorClass;
 
-use super::response_state::DecodeError;
+use super::response_state::{DecodeError, DecodeResult};
 
 /// Decodes the body of one response, piece by piece.
 pub(super) struct ContentDecoder {
@@ -78,10 +78,15 @@ impl ContentDecoder {
         Some(Self { name: name.trim().to_owned(), kind })
     }
 
-    /// What a piece of the body says.
-    pub(super) fn decode(&mut self, bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    /// The coding, as the target wrote it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a piece of the body says, up to its first fault.
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> (Vec<u8>, DecodeResult) {
         if bytes.is_empty() {
-            return Ok(Vec::new());
+            return (Vec::new(), Ok(()));
         }
         if let Kind::AnyDeflate(sink) = &mut self.kind {
             let sink = std::mem::take(sink);
@@ -93,15 +98,19 @@ impl ContentDecoder {
                 Kind::Deflate(DeflateDecoder::new(sink))
             };
         }
-        let decoded = match &mut self.kind {
-            Kind::Gzip(coder) => write(coder, bytes).map(|()| coder.get_mut()),
-            Kind::Zlib(coder) => write(coder, bytes).map(|()| coder.get_mut()),
-            Kind::Deflate(coder) => write(coder, bytes).map(|()| coder.get_mut()),
-            Kind::Brotli(coder) => write(&mut **coder, bytes).map(|()| coder.get_mut()),
-            Kind::Zstd(coder) => write(coder, bytes).map(|()| coder.get_mut()),
-            Kind::AnyDeflate(_) | Kind::Unknown => Err(io::ErrorKind::Unsupported.into()),
+        let mut none = Bounded::default();
+        let (written, sink) = match &mut self.kind {
+            Kind::Gzip(coder) => (write(coder, bytes), coder.get_mut()),
+            Kind::Zlib(coder) => (write(coder, bytes), coder.get_mut()),
+            Kind::Deflate(coder) => (write(coder, bytes), coder.get_mut()),
+            Kind::Brotli(coder) => (write(&mut **coder, bytes), coder.get_mut()),
+            Kind::Zstd(coder) => (write(coder, bytes), coder.get_mut()),
+            Kind::AnyDeflate(_) | Kind::Unknown => {
+                (Err(io::ErrorKind::Unsupported.into()), &mut none)
+            }
         };
-        decoded.map(|sink| std::mem::take(&mut sink.decoded)).map_err(|error| self.fault(&error))
+        let decoded = std::mem::take(&mut sink.decoded);
+        (decoded, written.map_err(|error| self.fault(&error)))
     }
 
     fn fault(&self, error: &io::Error) -> DecodeError {

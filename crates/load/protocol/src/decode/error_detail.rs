@@ -45,9 +45,11 @@ impl ErrorDetail {
         }))
     }
 
-    /// The error object in a body that is JSON, if there is one.
-    pub(super) fn from_error_object(body: &[u8]) -> Option<Self> {
-        Self::in_object(&serde_json::from_slice(body).ok()?)
+    /// The error in a body that stands in the place of an answer of another type.
+    pub(super) fn in_place_of_stream(body: &[u8]) -> Option<Self> {
+        let text = str::from_utf8(body).ok()?;
+        let in_object = Self::in_object(&serde_json::from_str(text).ok()?);
+        in_object.or_else(|| Self::in_place_of_answer(text))
     }
 
     /// The error in a text that has no answer, and no `error` member either. It says that it is one
@@ -65,6 +67,8 @@ impl ErrorDetail {
         let message = MESSAGES.iter().find_map(|name| {
             members.get(*name).filter(|message| !message.is_null() && **message != "")
         });
+        // The message of a model, in the answers of Ollama and Cohere.
+        let message = message.filter(|message| message.get("role").is_none());
         let has_message = message.is_some() && kinds[1].is_none();
         (says_so || has_message).then(|| Self {
             message: message.map_or_else(|| quote(text), message_of),
@@ -86,7 +90,9 @@ impl ErrorDetail {
         Self { kind, code, message: message_of(message) }
     }
 
+    /// Google's services put the object into a list.
     fn in_object(value: &Value) -> Option<Self> {
+        let value = value.get(0).unwrap_or(value);
         value.get("error").filter(|error| !error.is_null()).map(Self::from_error)
     }
 }

@@ -1,6 +1,7 @@
 //! State of the response that is being decoded, the same for all dialects.
 
 use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
+use serde::de::IgnoredAny;
 
 use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::{self, ErrorDetail};
@@ -78,8 +79,21 @@ impl DecodeError {
             "the body is empty".to_owned()
         } else {
             let quoted = error_detail::quote(received);
-            format!("the body does not match the protocol: {error} of {quoted}")
+            if has_several_documents(received) {
+                format!("one JSON text is expected, and several stand here, without the blank line that ends an event: {quoted}")
+            } else {
+                format!("the body does not match the protocol: {error} of {quoted}")
+            }
         };
+        Self::new(ErrorClass::MalformedBody, &message)
+    }
+
+    /// A body that is no text.
+    #[cold]
+    pub(super) fn no_text(body: &[u8]) -> Self {
+        let at = str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
+        let quoted = error_detail::quote(&String::from_utf8_lossy(body));
+        let message = format!("the body is not UTF-8 at byte {at} of {quoted}");
         Self::new(ErrorClass::MalformedBody, &message)
     }
 
@@ -111,6 +125,13 @@ impl From<JsonError> for DecodeError {
     }
 }
 
+/// Whether the first of several lines is a document by itself: NDJSON, or events that nothing
+/// separates.
+fn has_several_documents(text: &str) -> bool {
+    let first = text.trim().split_once('\n').map(|(first, _)| first);
+    first.is_some_and(|first| serde_json::from_str::<IgnoredAny>(first).is_ok())
+}
+
 /// Reads a text of the dialect.
 pub(super) fn parse<'a, T: FromJson<'a>>(text: &'a str) -> Result<T, DecodeError> {
     from_str(text).map_err(|error| DecodeError::unreadable(error, text))
@@ -120,6 +141,28 @@ const NOTHING_REPORTED: Usage = {
     let unknown = TokenCount { count: 0, source: TokenSource::Unknown };
     Usage { prompt: unknown, completion: unknown, cached: 0, reasoning: 0 }
 };
+
+/// Whether a part that names a tool begins another call than this one: it has another id, or
+/// neither has any and the arguments of this one are complete.
+fn begins_another(call: &ToolCall, id: &str, name: &str) -> bool {
+    if name.is_empty() || call.name.is_empty() {
+        return false;
+    }
+    if id.is_empty() && call.id.is_empty() {
+        return serde_json::from_str::<IgnoredAny>(&call.arguments).is_ok();
+    }
+    !id.is_empty() && !call.id.is_empty() && id != call.id
+}
+
+/// Adds a part to a call. Id and name come once; some servers repeat them with every part.
+fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
+    for (kept, part) in [(&mut call.id, id), (&mut call.name, name)] {
+        if kept.is_empty() {
+            kept.push_str(part);
+        }
+    }
+    call.arguments.push_str(arguments);
+}
 
 /// Everything decoded so far from one response.
 #[derive(Debug)]
@@ -134,6 +177,8 @@ pub(super) struct ResponseState {
     content_events: u32,
     /// Only if the text is kept.
     tool_calls: Vec<ToolCall>,
+    /// What the target says of their places.
+    tool_positions: Vec<Option<u64>>,
     /// Bytes of their content.
     content_bytes: u64,
     /// Whether the last event had content.
@@ -157,6 +202,7 @@ impl ResponseState {
             refused: RefusedUsage::NONE,
             content_events: 0,
             tool_calls: Vec::new(),
+            tool_positions: Vec::new(),
             content_bytes: 0,
             after_content: false,
             finish_reason: String::new(),
@@ -200,35 +246,38 @@ impl ResponseState {
     }
 
     /// Keeps a tool call, or the start of one.
-    pub(super) fn begin_tool_call(&mut self, [id, name, arguments]: [&str; 3]) {
-        let next = self.tool_calls.len() as u64;
-        self.push_tool_call(Some(next), [id, name, arguments]);
+    pub(super) fn begin_tool_call(&mut self, part: [&str; 3]) {
+        self.begin_tool_call_at(None, part);
     }
 
-    /// Keeps a tool call or a part of one. `position` is that of the call in the response; without
-    /// one, an id begins a call.
-    pub(super) fn push_tool_call(
-        &mut self,
-        position: Option<u64>,
-        [id, name, arguments]: [&str; 3],
-    ) {
+    fn begin_tool_call_at(&mut self, position: Option<u64>, part: [&str; 3]) {
+        if self.keep_text && self.tool_calls.len() < MAX_TOOL_CALLS {
+            let mut call = ToolCall::default();
+            extend_call(&mut call, part);
+            self.tool_calls.push(call);
+            self.tool_positions.push(position);
+        }
+    }
+
+    /// Keeps a tool call or a part of one. `position` is what the target says of the call's place.
+    ///
+    /// A part belongs to the call of its position, or to the last one where it has none. One that
+    /// names a tool and another id begins a call: Google's servers give every call the position 0,
+    /// or none. Positions may begin at 1, and have holes.
+    pub(super) fn push_tool_call(&mut self, position: Option<u64>, part: [&str; 3]) {
         if !self.keep_text {
             return;
         }
-        let known = position.and_then(|position| usize::try_from(position).ok());
-        let is_new = known.map_or(!id.is_empty(), |known| known >= self.tool_calls.len());
-        if is_new && self.tool_calls.len() < MAX_TOOL_CALLS {
-            self.tool_calls.push(ToolCall::default());
+        let known = match position {
+            None => self.tool_calls.len().checked_sub(1),
+            _ => self.tool_positions.iter().rposition(|known| *known == position),
+        };
+        let [id, name, arguments] = part;
+        match known.filter(|&at| !begins_another(&self.tool_calls[at], id, name)) {
+            Some(at) => extend_call(&mut self.tool_calls[at], part),
+            None if id.is_empty() && name.is_empty() && arguments.is_empty() => {}
+            None => self.begin_tool_call_at(position, part),
         }
-        let last = self.tool_calls.len().saturating_sub(1);
-        let Some(call) = self.tool_calls.get_mut(known.unwrap_or(last).min(last)) else { return };
-        // Id and name come once; some servers repeat them with every part.
-        for (kept, part) in [(&mut call.id, id), (&mut call.name, name)] {
-            if kept.is_empty() {
-                kept.push_str(part);
-            }
-        }
-        call.arguments.push_str(arguments);
     }
 
     pub(super) fn finish_reason(&self) -> Option<&str> {
@@ -300,6 +349,11 @@ impl ResponseState {
         }
     }
 
+    /// Whether there has been neither content nor a reason why the model stopped.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.content_events == 0 && self.finish_reason.is_empty()
+    }
+
     /// Why an answer that came to its end is none: its reason says that it failed, or it has
     /// nothing in it.
     pub(super) fn hidden_failure(&self) -> Option<DecodeError> {
@@ -308,9 +362,7 @@ impl ResponseState {
                 format!("the target ended the answer with the reason `{}`", self.finish_reason);
             return Some(DecodeError::new(ErrorClass::StreamError, &message));
         }
-        let is_empty = self.content_events == 0
-            && self.finish_reason.is_empty()
-            && self.usage.completion.known().unwrap_or(0) == 0;
+        let is_empty = self.is_silent() && self.usage.completion.known().unwrap_or(0) == 0;
         is_empty.then(|| {
             let message = "the stream has its end and nothing before it: no content, no reason why the model stopped, no tokens";
             DecodeError::new(ErrorClass::EmptyAnswer, message)

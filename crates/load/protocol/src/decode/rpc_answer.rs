@@ -74,10 +74,11 @@ impl Decoder {
         rpc.is_stream = kind == ContentType::Events;
         rpc.reader.begin(rpc.expected, rpc.is_stream);
         let any_type = rpc.expected.is_silent();
-        self.body = match kind {
-            ContentType::Other if !any_type => BodyKind::WrongContentType,
-            _ => BodyKind::Rpc,
-        };
+        self.body = BodyKind::Rpc;
+        if let Some(received) = content_type.filter(|_| kind == ContentType::Other && !any_type) {
+            self.wrong_type = Some(String::from_utf8_lossy(received).into());
+            self.body = BodyKind::WrongContentType;
+        }
     }
 
     pub(super) fn feed_rpc(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {

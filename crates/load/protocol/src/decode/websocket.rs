@@ -29,11 +29,12 @@ pub(super) fn read_message(
 ) -> DecodeResult {
     state.begin_event();
     let Some(text) = text else {
-        return Err(malformed("a message is binary, where a text was expected"));
+        let problem = "a message is binary, where a text was expected";
+        return Err(DecodeError::new(ErrorClass::MalformedBody, problem));
     };
     let message: Message<'_> = parse(text)?;
     match &*message.kind {
-        "" => return Err(malformed("a message has no `type`")),
+        "" => return Err(DecodeError::without_member("type", text)),
         "delta" => state.push_delta(DeltaKind::Text, &message.text, on_delta),
         "reasoning" => state.push_delta(DeltaKind::Reasoning, &message.text, on_delta),
         "done" => {
@@ -52,8 +53,4 @@ pub(super) fn read_message(
         _ => {}
     }
     Ok(())
-}
-
-fn malformed(problem: &str) -> DecodeError {
-    DecodeError::new(ErrorClass::MalformedBody, problem)
 }

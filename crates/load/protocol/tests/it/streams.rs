@@ -420,7 +420,9 @@ fn a_requested_stream_must_have_its_content_type() {
         (JSON, "{\"choices\":[]}", Outcome::Failed(ErrorClass::ContentType)),
         (JSON, "{\"error\":{\"message\":\"m\"}}", Outcome::Failed(ErrorClass::StreamError)),
         (Some("text/html"), "<html>", Outcome::Failed(ErrorClass::ContentType)),
-        (Some("text/plain"), "data: [DONE]\n\n", Outcome::Failed(ErrorClass::ContentType)),
+        (Some("text/plain"), "data: [DONE]\n\n", Outcome::Failed(ErrorClass::EmptyAnswer)),
+        (JSON, "\u{feff}: hello\n\ndata: [DONE]\n\n", Outcome::Failed(ErrorClass::EmptyAnswer)),
+        (Some("text/plain"), "dat", Outcome::Failed(ErrorClass::ContentType)),
         (None, "data: [DONE]\n\n", Outcome::Failed(ErrorClass::EmptyAnswer)),
     ] {
         let mut decoder = decoder(Dialect::OpenaiChat, true);

@@ -35,8 +35,16 @@ pub(crate) fn read<'a>(
     head: (u16, Option<&str>),
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Read {
-    let mut events = Vec::new();
     decoder.head(head.0, head.1.map(str::as_bytes));
+    read_body(decoder, pieces)
+}
+
+/// The same behind a head that was read.
+pub(crate) fn read_body<'a>(
+    decoder: &mut Decoder,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Read {
+    let mut events = Vec::new();
     for piece in pieces {
         decoder.feed(piece, &mut |delta| events.push(line(delta)));
     }

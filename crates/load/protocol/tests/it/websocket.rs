@@ -57,7 +57,7 @@ fn answers_that_end_wrongly_have_their_class() {
             "no",
         ),
         (&[r#"{"type":"error","message":"plain"}"#], ErrorClass::StreamError, "plain"),
-        (&[r#"{"text":"a"}"#], ErrorClass::MalformedBody, "a message has no `type`"),
+        (&[r#"{"text":"a"}"#], ErrorClass::MalformedBody, "there is no `type` in `{\"text\":\"a\"}`"),
         (
             &["hello"],
             ErrorClass::MalformedBody,
