@@ -107,7 +107,10 @@ fn exit_for(error: &anyhow::Error) -> Exit {
         return Exit::Interrupted;
     }
     let mock_error = error.downcast_ref::<MockError>();
-    let bad_mock_config = matches!(mock_error, Some(MockError::Syntax(_) | MockError::Config(_)));
+    let bad_mock_config = matches!(
+        mock_error,
+        Some(MockError::Syntax(_) | MockError::Config(_) | MockError::Answers { .. })
+    );
     if error.is::<Problems>() || error.is::<UsageError>() || bad_mock_config {
         Exit::Usage
     } else {

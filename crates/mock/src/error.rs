@@ -31,6 +31,14 @@ pub enum MockError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The recorded answers cannot be read: name a folder with files like `azure.sse`.
+    #[error("cannot read the answers in {}: {source}", path.display())]
+    Answers {
+        /// The folder.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The system refused a thread, a timer or an event queue: raise the limit on processes or on
     /// open files.
     #[error("cannot start a worker of the mock: {0}; raise the limits on processes and open files")]

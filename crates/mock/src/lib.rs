@@ -21,6 +21,7 @@ mod model_output;
 mod overrides;
 mod process_metrics;
 mod prometheus;
+mod recorded_answer;
 #[cfg(test)]
 mod reference_tests;
 mod request;

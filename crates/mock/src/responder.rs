@@ -150,12 +150,28 @@ impl Responder {
     }
 
     /// Streams JSON-RPC messages. The head is sent at once.
-    pub(crate) fn stream_events(mut self, plan: EventPlan) -> Response<ResponseBody> {
-        self.exchange.response_started(200);
-        self.exchange.stream_started();
-        let mut response = self.response(200, "text/event-stream", ResponseBody::Full(None));
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    pub(crate) fn stream_events(self, plan: EventPlan) -> Response<ResponseBody> {
+        let mut response = self.start_events(200, plan);
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+        response
+    }
+
+    /// Streams a recorded answer. Its head is sent after `offset` nanoseconds.
+    pub(crate) async fn stream_recorded(
+        self,
+        status: u16,
+        plan: EventPlan,
+        offset: u64,
+    ) -> Response<ResponseBody> {
+        self.worker.wait_until(self.due(offset)).await;
+        self.start_events(status, plan)
+    }
+
+    fn start_events(mut self, status: u16, plan: EventPlan) -> Response<ResponseBody> {
+        self.exchange.response_started(status);
+        self.exchange.stream_started();
+        let mut response = self.response(status, "text/event-stream", ResponseBody::Full(None));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
         response.map(|_| ResponseBody::Events(Box::new(body)))
     }
@@ -169,10 +185,22 @@ impl Responder {
         end: StreamEnd,
         sent_share: f64,
     ) -> ServiceResult {
+        self.send_status_after(200, full, offset, end, sent_share).await
+    }
+
+    /// The same with another status. One that is broken off has the status 200.
+    pub(crate) async fn send_status_after(
+        self,
+        status: u16,
+        full: FullResponse,
+        offset: u64,
+        end: StreamEnd,
+        sent_share: f64,
+    ) -> ServiceResult {
         let due = self.due(offset);
         self.worker.wait_until(due).await;
         match end {
-            StreamEnd::Complete => Ok(self.send(200, full, due)),
+            StreamEnd::Complete => Ok(self.send(status, full, due)),
             StreamEnd::Error => Ok(self.error(500, "The mock broke off this answer on purpose")),
             StreamEnd::Truncated => Ok(self.truncate(full, due, sent_share, false)),
             StreamEnd::Disconnected { reset } => Ok(self.truncate(full, due, sent_share, reset)),

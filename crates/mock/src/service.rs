@@ -5,18 +5,20 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 
 use crate::a2a;
 use crate::dialect::{Dialect, SilentEncoder};
 use crate::endpoint::{Endpoint, JSON, Page};
+use crate::event_plan::{EventPlan, unstreamed};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::hash::fnv1a;
 use crate::mcp;
 use crate::overrides::RequestOverrides;
+use crate::recorded_answer::RecordedAnswer;
 use crate::request::{ApiRequest, behind_id};
 use crate::responder::{FullResponse, Responder};
 use crate::response_body::{Aborted, ServiceResult};
@@ -157,7 +159,10 @@ async fn serve_api(
         }
         Some(Fault::Hang) => responder.hang().await,
         Some(Fault::Reset { at: None }) => responder.reset(),
-        _ => respond(responder, &request, plan).await,
+        _ => match state.recorded_answer(index) {
+            Some(answer) => play(responder, answer, plan, in_flight).await,
+            None => respond(responder, &request, plan).await,
+        },
     }
 }
 
@@ -199,6 +204,34 @@ async fn respond(
         }
         None => respond_at_once(responder, request.dialect, plan).await,
     }
+}
+
+/// Sends a recorded answer.
+async fn play(
+    mut responder: Responder,
+    answer: &RecordedAnswer,
+    mut plan: ResponsePlan,
+    in_flight: u64,
+) -> ServiceResult {
+    responder.exchange.planned(plan.output.prompt_tokens, 0);
+    if let Some(coding) = answer.coding {
+        responder.headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
+    let RecordedAnswer { status, content_type, .. } = *answer;
+    if !answer.is_stream() {
+        let full = FullResponse { content_type, body: answer.body.clone(), tokens: 0 };
+        let (pause, end) = unstreamed(plan.fault);
+        let offset = plan.ttft.saturating_add(pause);
+        return responder.send_status_after(status, full, offset, end, HALF).await;
+    }
+    let mut due = plan.ttft;
+    let mut events = Vec::new();
+    for piece in answer.pieces() {
+        events.push((due, piece));
+        due = due.saturating_add(plan.gaps.next(in_flight));
+    }
+    let events = EventPlan::timed(events, plan.fault, None);
+    Ok(responder.stream_recorded(status, events, plan.preamble).await)
 }
 
 /// Sends a response that is not streamed. It takes as long as its stream would.

@@ -43,6 +43,11 @@ pub struct MockConfig {
     /// The models by name, as listed by `GET /v1/models`. YAML's `<<: *anchor` shares settings
     /// between them.
     pub models: BTreeMap<String, ModelSpec>,
+    /// A folder of answers that a service gave. Each file is a model of that name, whose requests
+    /// get its bytes: `azure.sse`, `overloaded.503.json`, `chat.sse.gzip`
+    /// (`NAME[.STATUS].TYPE[.CODING]`). Times and faults are those of the model, events counted in
+    /// place of tokens; one that `models` does not name is like `other_models`.
+    pub answers: Option<PathBuf>,
     /// The behaviour of all other model names.
     pub other_models: ModelSpec,
     /// The MCP server at `/mcp`.
@@ -64,6 +69,7 @@ impl Default for MockConfig {
             log_text: false,
             drain: HumanDuration::from_millis(1_000),
             models: BTreeMap::new(),
+            answers: None,
             other_models: ModelSpec::default(),
             mcp: McpSpec::default(),
             a2a: A2aSpec::default(),

@@ -11,6 +11,7 @@ use crate::counters::{Counters, Stats};
 use crate::error::MockError;
 use crate::log::Log;
 use crate::mcp::{McpSpec, Sessions};
+use crate::recorded_answer::{self, RecordedAnswer};
 use crate::spec::{DrawBy, MockConfig, ModelSpec};
 
 /// The resolved configuration, the counters and the log.
@@ -33,6 +34,8 @@ pub(crate) struct MockState {
     /// The configured models in order, then the one for all other names: the same indices as in
     /// [`Counters::models`].
     models: Vec<Arc<ModelSpec>>,
+    /// What models answer that play a recording, by their index.
+    answers: HashMap<usize, Arc<RecordedAnswer>>,
     sequence: Counter,
     stopping: AtomicBool,
 }
@@ -40,13 +43,20 @@ pub(crate) struct MockState {
 impl MockState {
     pub(crate) fn new(config: &MockConfig) -> Result<Self, MockError> {
         let clock = Clock::start();
-        let all = config.models.values().chain([&config.other_models]);
+        let recorded = recorded_answer::read_folder(config.answers.as_deref())?;
+        let mut models = config.models.clone();
+        for name in recorded.keys() {
+            models.entry(name.clone()).or_insert_with(|| config.other_models.clone());
+        }
+        let index_by_name: HashMap<String, usize> = models.keys().cloned().zip(0..).collect();
+        let answers = recorded.into_iter();
+        let all = models.values().chain([&config.other_models]);
         Ok(Self {
             seed: config.seed,
             draw: config.draw,
             api_key: config.api_key.clone(),
             clock,
-            counters: Counters::new(config.models.keys()),
+            counters: Counters::new(models.keys()),
             log: Log::open(config, clock)?,
             sessions: Arc::new(Sessions::new(
                 clock,
@@ -61,7 +71,8 @@ impl MockState {
             )),
             a2a: config.a2a.clone(),
             agent_calls: Counter::default(),
-            index_by_name: config.models.keys().cloned().zip(0..).collect(),
+            answers: answers.map(|(name, answer)| (index_by_name[&name], answer)).collect(),
+            index_by_name,
             models: all.cloned().map(Arc::new).collect(),
             sequence: Counter::default(),
             stopping: AtomicBool::new(false),
@@ -77,6 +88,11 @@ impl MockState {
     pub(crate) fn model(&self, name: &str) -> (usize, &Arc<ModelSpec>) {
         let index = self.index_by_name.get(name).copied().unwrap_or(self.models.len() - 1);
         (index, &self.models[index])
+    }
+
+    /// What the model of this index answers, if it plays a recording.
+    pub(crate) fn recorded_answer(&self, model: usize) -> Option<&Arc<RecordedAnswer>> {
+        self.answers.get(&model)
     }
 
     /// The names of the configured models, in order.

@@ -21,6 +21,7 @@ Examples:
   plimsoll mock
   plimsoll mock --ttft 200ms --gap 10ms --tokens 100
   plimsoll mock --ttft '{lognormal: {median: 300ms, p95: 900ms}}' --log truth.jsonl
+  plimsoll mock --answers recorded    # recorded/azure.sse is what the model azure.sse answers
   curl http://127.0.0.1:9000/v1/models
 
 The mock serves OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not streamed. It is an MCP server at /mcp and has A2A agents at /a2a. Without --config the model `mock-fast` responds at once, `mock-agent` calls the tools that it is offered three times before it answers, and every other model is like a fast real one. Counters are at /metrics. Request headers override settings for one request: `x-mock-ttft: 50ms`, `x-mock-status: 503`. Ctrl-C stops the mock and prints what it served.";
@@ -37,6 +38,10 @@ pub(crate) struct Flags {
     /// Configuration file, YAML or JSON: models, latencies, faults [default: built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
+    /// Folder of answers that a service gave: each file, like `azure.sse`, `whole.json` or
+    /// `overloaded.503.json`, is a model of that name, which answers with its bytes
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    answers: Option<PathBuf>,
     /// Time to first token of every model: a duration like `40ms`, or a distribution
     /// [default: the configuration's]
     #[arg(long, value_name = "TIME", value_parser = parse_distribution)]
@@ -101,6 +106,7 @@ impl Flags {
             .for_each(|model| self.apply_to(model));
         config.seed = self.seed.unwrap_or(config.seed);
         config.workers = self.workers.unwrap_or(config.workers);
+        config.answers = self.answers.clone().or(config.answers);
         config.log = self.log.clone().map_or(config.log, LogTarget::File);
         config.check()?;
         Ok(config)
@@ -187,6 +193,7 @@ mod tests {
         let flags = Flags {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             config: None,
+            answers: None,
             ttft: Some(Distribution::Constant(HumanDuration::from_millis(7))),
             gap: None,
             tokens: Some(3),

@@ -1,6 +1,7 @@
 //! Tests of the binary: exit codes, files, messages, signals.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
+mod answers;
 mod audit;
 mod bisect;
 mod cache;
