@@ -85,10 +85,10 @@ def read_chat(parts, pick):
             said = pick(choice)
             if said is None:
                 continue
-            text += text_of(said.content)
+            text += text_of(said.content) + (getattr(said, "refusal", None) or "")
             for place, call in enumerate(said.tool_calls or []):
                 known = tools.setdefault(getattr(call, "index", None) or place, ["", ""])
-                known[0] += call.function.name or ""
+                known[0] = known[0] or call.function.name or ""
                 values = call.function.arguments
                 known[1] += values if isinstance(values, str) else json.dumps(values) if values else ""
     return text, ["".join(call) for call in tools.values()], finish, usage
@@ -118,7 +118,8 @@ def openai_responses(url, stream):
         raise ValueError(answer.error.message)
     tools = [item.name + item.arguments for item in answer.output or [] if item.type == "function_call"]
     usage = answer.usage and (answer.usage.input_tokens, answer.usage.output_tokens)
-    return text, tools, answer.status, usage
+    finish = answer.incomplete_details.reason if answer.incomplete_details else answer.status
+    return text, tools, finish, usage
 
 
 def anthropic_messages(url, stream):
@@ -160,7 +161,8 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 with LOG.open("w") as log:
     for file in sorted(FOLDER.iterdir()):
-        if file.suffix not in (".sse", ".json"):
+        # Those with a status or a coding in their name are no bodies of a success.
+        if file.suffix not in (".sse", ".json") or file.name.count(".") > 1:
             continue
         for sdk, reader in readers(file.name).items():
             line = {"file": file.name, "sdk": sdk}
