@@ -60,3 +60,60 @@ fn the_built_in_profile_fits_the_reference_server_of_mcp() {
         total.counters.tool_errors
     );
 }
+
+/// What a server counted itself, by the word before the number.
+fn own_count(counts: &Counts, word: &str) -> u64 {
+    let line = counts.keys().find_map(|line| line.strip_prefix(&format!("{word} ")));
+    line.and_then(|count| count.parse().ok()).unwrap_or_default()
+}
+
+#[test]
+#[ignore = "installs llama.cpp's server from the package registry"]
+fn tokens_of_llama_cpp_are_those_that_it_counts_itself_in_every_dialect() {
+    for protocol in ["openai-chat", "openai-responses", "anthropic-messages"] {
+        for stream in ["stream=true", "stream=false"] {
+            let fixture = fixture();
+            let server = SdkServer::start(&fixture, ("llama", "llama_server.py"), &[]);
+            let url = format!("http://127.0.0.1:{}", server.port);
+            let protocol_key = format!("protocol={protocol}");
+            let own = ["minimal", "--model", "m", "--stages", "4:3s", "--set", stream];
+            let more = ["--set", &protocol_key, "--set", "max_tokens=24"];
+            let summary = load(&fixture, &[&own[..], &more].concat(), &url);
+            let case = format!("{protocol}, {stream}");
+            assert!(summary.validity.is_valid(), "{case}: {:?}", summary.validity);
+            let total = &summary.results.total;
+            assert!(total.errors.is_empty(), "{case}: {:?}", total.errors);
+            let counts = server.counts();
+            let own = [own_count(&counts, "input"), own_count(&counts, "output")];
+            let counters = &total.counters;
+            let found = [counters.prompt_tokens_reported, counters.output_tokens_reported];
+            assert_eq!(found, own, "{case}");
+            assert!(own[1] > counters.completed, "{case}: {own:?}");
+            println!("llama.cpp, {case}: {} requests, {own:?} tokens", counters.completed);
+        }
+    }
+}
+
+#[test]
+#[ignore = "installs FastMCP and reference servers of MCP from the package registry"]
+fn the_built_in_profile_fits_fastmcp_and_the_reference_servers_behind_it() {
+    let fixture = fixture();
+    let server = SdkServer::start(&fixture, ("fastmcp", "mcp_fastmcp.py"), &[]);
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let own = ["--stages", "2:5s", "--set", "think_time=10ms", "--set", "thresholds={}"];
+    let summary = load(&fixture, &[&["mcp-tools"][..], &own].concat(), &url);
+    assert!(summary.validity.is_valid(), "{:?}", summary.validity);
+    let total = &summary.results.total;
+    assert!(total.errors.is_empty(), "{:?}", total.errors);
+    let counts = server.counts();
+    let called = group(&summary, "tools/call").map_or(0, |calls| calls.counters.completed);
+    // Those in flight at the end may be on one side alone.
+    let errors = total.counters.tool_errors;
+    let [tools, failed] = ["tool ", "error "].map(|word| super::total(&counts, word));
+    assert!(called > 20 && called.abs_diff(tools + failed) <= 2, "{called}: {counts:?}");
+    assert!(errors.abs_diff(failed) <= 2, "{errors}: {counts:?}");
+    for name in ["tool route", "tool words"] {
+        assert!(count(&counts, name) > 0, "{name}: {counts:?}");
+    }
+    println!("FastMCP: {called} calls of tools, {errors} say isError: {counts:?}");
+}
