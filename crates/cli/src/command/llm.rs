@@ -140,8 +140,8 @@ struct Request {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     osl: u32,
     /// Prompts from a file, one at random for each request: plain lines, JSON lines (`prompt`,
-    /// `text` or `messages`), `ShareGPT`, or CSV with a column `prompt`. Of a dialogue the first
-    /// line of the user
+    /// `text`, `messages`, `turns`, or a batch's `body`), `ShareGPT`, or CSV with a column
+    /// `prompt`. Of a dialogue the first line of the user
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
     /// Send each prompt of --prompts once, in the order of the file, and end after the last one

@@ -158,27 +158,37 @@ impl<'de> DeserializeSeed<'de> for AnyValue {
 }
 
 /// The prompt of an entry in JSON: a text, a member that holds one, or the first line of the user.
+///
+/// `turns` are those of AIPerf and of Spec-Bench, `texts` AIPerf's, and `body` is a request of a
+/// batch.
 fn prompt_of(value: &Value) -> Option<&str> {
-    if value.is_string() {
+    const MEMBERS: [&str; 8] =
+        ["prompt", "text", "question", "input", "content", "texts", "text_input", "value"];
+    const DIALOGUES: [&str; 4] = ["messages", "conversations", "turns", "conversation"];
+    if !value.is_object() {
         return text(value);
     }
-    let member = ["prompt", "text", "question", "input", "content"]
-        .iter()
-        .find_map(|name| value.get(name).and_then(text));
-    member.or_else(|| {
-        let dialogue = value.get("messages").or_else(|| value.get("conversations"))?;
-        let line = dialogue.as_array()?.iter().find(|line| is_user(line))?;
-        line.get("content").or_else(|| line.get("value")).and_then(text)
-    })
+    let member = MEMBERS.iter().find_map(|name| value.get(name).and_then(text));
+    member
+        .or_else(|| {
+            let dialogue = DIALOGUES.iter().find_map(|name| value.get(name)?.as_array())?;
+            dialogue.iter().find(|line| is_user(line)).and_then(prompt_of)
+        })
+        .or_else(|| prompt_of(value.get("body")?))
 }
 
+/// A text, or the first one in a list: of texts, or of the parts of a content.
 fn text(value: &Value) -> Option<&str> {
-    value.as_str().filter(|text| !text.is_empty())
+    match value {
+        Value::Array(parts) => parts.iter().find_map(|part| text(part.get("text").unwrap_or(part))),
+        _ => value.as_str().filter(|text| !text.is_empty()),
+    }
 }
 
+/// Whether a line of a dialogue is the user's: it says so, or nobody says who speaks.
 fn is_user(line: &Value) -> bool {
     let who = line.get("role").or_else(|| line.get("from")).and_then(Value::as_str);
-    matches!(who, Some("user" | "human"))
+    matches!(who, None | Some("user" | "human"))
 }
 
 /// The column `prompt`, or the only one.
@@ -222,7 +232,17 @@ mod tests {
             {"conversations": [{"from": "human", "value": "b"}]}]"#;
         let messages = r#"{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}]}
             {"prompt": "b"}"#;
+        let aiperf = r#"{"session_id": "1", "turns": [{"text": "a", "delay": 10}, {"text": "x"}]}
+            {"texts": ["b", "x"], "output_length": 7}"#;
+        let batch = r#"{"custom_id": "1", "method": "POST", "body": {"model": "m", "messages":
+            [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "image_url"},
+            {"type": "text", "text": "a"}]}]}}"#;
+        let batch = batch.replace('\n', " ") + "\n{\"body\": {\"input\": \"b\"}}";
+        let spec_bench = "{\"question_id\": 1, \"turns\": [\"a\", \"x\"]}\n{\"turns\": [\"b\"]}";
         for (name, text) in [
+            ("aiperf.jsonl", aiperf),
+            ("batch.jsonl", &batch),
+            ("spec.jsonl", spec_bench),
             ("p.txt", "a\n\nb\n"),
             ("p.json", sharegpt),
             ("p.jsonl", messages),
