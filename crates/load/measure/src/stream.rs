@@ -90,9 +90,11 @@ names! {
 }
 
 impl FinishReason {
-    /// The reason of this name; [`Self::Other`] for a word that no dialect has.
+    /// The reason of this name, in small letters or not, as Google's servers write them;
+    /// [`Self::Other`] for a word that no dialect has.
     pub fn from_name(word: &str) -> Self {
-        Self::ALL.into_iter().find(|reason| reason.name() == word).unwrap_or(Self::Other)
+        let known = |reason: &Self| reason.name().eq_ignore_ascii_case(word);
+        Self::ALL.into_iter().find(known).unwrap_or(Self::Other)
     }
 }
 
