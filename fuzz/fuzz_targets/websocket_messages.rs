@@ -1,5 +1,5 @@
-//! Any messages of a chat over a WebSocket: no panic, and the text of a whole answer is what another
-//! parser reads.
+//! Any messages of a chat over a WebSocket: no panic, and the text of a whole answer is what
+//! another parser reads.
 //!
 //! Input: messages, each ended by a zero byte.
 
@@ -37,7 +37,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(deltas, decoder.text());
     let outcome = decoder.finish();
     assert_eq!(decoder.error_detail().is_some(), outcome != Outcome::Completed);
-    // Half of a character in an escape, and a number too large, are errors of the other parser only.
+    // Half of a character in an escape, and a number too large, are errors of the other parser.
     let odd = input.windows(2).any(|pair| pair == b"\\u" || pair[0].eq_ignore_ascii_case(&b'e'));
     if outcome == Outcome::Completed && !odd {
         assert_eq!(decoder.text(), text_of(&messages));

@@ -77,6 +77,20 @@ async function mistralChat(url, stream) {
   return readChat(data, (choice) => choice.delta, names);
 }
 
+async function openaiCompletions(url, stream) {
+  const client = new OpenAI({ apiKey: "k", baseURL: `${url}/v1`, maxRetries: 0 });
+  const answer = await client.completions.create({ model: "m", prompt: "x", stream });
+  const read = { text: "", tools: [], finish: null, usage: null };
+  for await (const part of stream ? answer : [answer]) {
+    if (part.usage) read.usage = [part.usage.prompt_tokens, part.usage.completion_tokens];
+    for (const choice of part.choices) {
+      read.text += choice.text ?? "";
+      read.finish ||= choice.finish_reason;
+    }
+  }
+  return read;
+}
+
 async function openaiResponses(url, stream) {
   const client = new OpenAI({ apiKey: "k", baseURL: `${url}/v1`, maxRetries: 0 });
   let answer = await client.responses.create({ model: "m", input: "x", stream });
@@ -109,13 +123,19 @@ async function anthropicMessages(url, stream) {
     text: of("text").map((block) => block.text).join(""),
     tools: of("tool_use").map((block) => block.name + JSON.stringify(block.input)),
     finish: finish ?? null,
-    usage: usage ? [usage.input_tokens, usage.output_tokens] : null,
+    // What came from a cache, or went into one, is counted beside the rest of the input.
+    usage: usage ? [usage.input_tokens + cached(usage), usage.output_tokens] : null,
   };
+}
+
+function cached(usage) {
+  return (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
 }
 
 // The SDKs that speak the dialect of an answer.
 function readers(name) {
   if (name.startsWith("a_") || name.includes("-anthropic")) return { anthropic: anthropicMessages };
+  if (name.startsWith("t_") || name.includes("-completions")) return { "openai-completions": openaiCompletions };
   if (name.startsWith("resp") || name.includes("-responses")) return { "openai-responses": openaiResponses };
   return { openai: openaiChat, mistral: mistralChat };
 }

@@ -51,6 +51,7 @@ def record(model, stream):
     options = {"stream_options": {"include_usage": True}} if stream else {}
     for dialect, path, rest in [
         ("chat", "/v1/chat/completions", {"messages": MESSAGES, "max_tokens": 20, "tools": functions, **options}),
+        ("completions", "/v1/completions", {"prompt": MESSAGES[0]["content"], "max_tokens": 20, **options}),
         ("anthropic", "/v1/messages", {"messages": MESSAGES, "max_tokens": 20, "tools": uses}),
         ("responses", "/v1/responses", {"input": MESSAGES, "max_output_tokens": 20, "tools": flat}),
     ]:
@@ -102,6 +103,19 @@ def openai_chat(url, stream):
     return read_chat([answer], lambda choice: choice.message)
 
 
+def openai_completions(url, stream):
+    client = openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
+    answer = client.completions.create(model="m", prompt="x", stream=stream)
+    text, finish, usage = "", None, None
+    for part in answer if stream else [answer]:
+        if part.usage:
+            usage = (part.usage.prompt_tokens, part.usage.completion_tokens)
+        for choice in part.choices:
+            text += choice.text or ""
+            finish = finish or choice.finish_reason
+    return text, [], finish, usage
+
+
 def openai_responses(url, stream):
     client = openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
     answer = client.responses.create(model="m", input="x", stream=stream)
@@ -132,7 +146,10 @@ def anthropic_messages(url, stream):
         message = client.messages.create(**request)
     text = "".join(block.text for block in message.content if block.type == "text")
     tools = [block.name + json.dumps(block.input) for block in message.content if block.type == "tool_use"]
-    usage = message.usage and (message.usage.input_tokens, message.usage.output_tokens)
+    # What came from a cache, or went into one, is counted beside the rest of the input.
+    own = message.usage
+    cached = (own.cache_read_input_tokens or 0) + (own.cache_creation_input_tokens or 0) if own else 0
+    usage = own and (own.input_tokens + cached, own.output_tokens)
     return text, tools, message.stop_reason, usage
 
 
@@ -149,6 +166,8 @@ def readers(name):
     """The SDKs that speak the dialect of an answer."""
     if name.startswith("a_") or "-anthropic" in name:
         return {"anthropic": anthropic_messages}
+    if name.startswith("t_") or "-completions" in name:
+        return {"openai-completions": openai_completions}
     if name.startswith("resp") or "-responses" in name:
         return {"openai-responses": openai_responses}
     return {"openai": openai_chat, "mistral": mistral_chat}

@@ -42,8 +42,8 @@ pub(crate) struct ProfileFlags {
     /// Model to request [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
-    /// anthropic-messages, mcp, a2a, websocket, http [default: the profile's]
+    /// Protocol of every scenario: openai-chat, openai-completions, openai-responses,
+    /// openai-embeddings, anthropic-messages, mcp, a2a, websocket, http [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub(crate) protocol: Option<String>,
     /// Load [default: the profile's]: `10:30s` is 10 virtual users for 30 s, `@50:30s` 50 arrivals

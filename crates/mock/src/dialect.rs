@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::model_output::ModelOutput;
 
 mod chat;
+mod completions;
 mod embeddings;
 mod error_body;
 mod messages;
@@ -25,6 +26,8 @@ pub(crate) use stream_encoder::{Delta, SilentEncoder, StreamEncoder};
 pub enum Dialect {
     /// `POST /v1/chat/completions`.
     OpenaiChat,
+    /// `POST /v1/completions`.
+    OpenaiCompletions,
     /// `POST /v1/responses`.
     OpenaiResponses,
     /// `POST /v1/embeddings`.
@@ -40,6 +43,7 @@ impl Dialect {
     pub(crate) fn stream_encoder(self) -> Option<Box<dyn StreamEncoder>> {
         match self {
             Self::OpenaiChat => Some(Box::<chat::ChatEncoder>::default()),
+            Self::OpenaiCompletions => Some(Box::<completions::CompletionsEncoder>::default()),
             Self::OpenaiResponses => Some(Box::<responses::ResponsesEncoder>::default()),
             Self::AnthropicMessages => Some(Box::<messages::MessagesEncoder>::default()),
             Self::Websocket => Some(Box::<websocket::WebSocketEncoder>::default()),
@@ -51,6 +55,7 @@ impl Dialect {
     pub(crate) fn full_response(self, output: &ModelOutput) -> Vec<u8> {
         match self {
             Self::OpenaiChat => chat::full_response(output),
+            Self::OpenaiCompletions => completions::full_response(output),
             Self::OpenaiResponses => responses::full_response(output),
             Self::AnthropicMessages => messages::full_response(output),
             Self::OpenaiEmbeddings => embeddings::full_response(output),

@@ -43,11 +43,16 @@ pub(crate) enum Page {
 }
 
 /// Every endpoint: path, endpoint and meaning.
-pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 16] = [
+pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 17] = [
     (
         "/v1/chat/completions",
         Endpoint::Api(Dialect::OpenaiChat),
         "OpenAI chat completions, streamed or not",
+    ),
+    (
+        "/v1/completions",
+        Endpoint::Api(Dialect::OpenaiCompletions),
+        "OpenAI text completions, streamed or not",
     ),
     ("/v1/responses", Endpoint::Api(Dialect::OpenaiResponses), "OpenAI responses, streamed or not"),
     (

@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(pieces("a\nb\n\nc\n\nd"), ["a\nb\n\n", "c\n\n", "d"]);
         assert_eq!(pieces("a\r\n\r\nb\r\r\nc"), ["a\r\n\r\n", "b\r\r", "\nc"]);
         assert!(pieces("").is_empty());
-        let coded = RecordedAnswer { body: vec![7; 600], ..RecordedAnswer::named("a.sse.br").unwrap() };
+        let coded =
+            RecordedAnswer { body: vec![7; 600], ..RecordedAnswer::named("a.sse.br").unwrap() };
         assert_eq!(coded.pieces().iter().map(Vec::len).collect::<Vec<_>>(), [256, 256, 88]);
     }
 }

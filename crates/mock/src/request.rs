@@ -51,6 +51,9 @@ impl<'a> ApiRequest<'a> {
             Dialect::OpenaiResponses | Dialect::OpenaiEmbeddings if members.input.is_none() => {
                 Err("you must provide an input parameter".to_owned())
             }
+            Dialect::OpenaiCompletions if members.prompt.is_none() => {
+                Err("you must provide a prompt parameter".to_owned())
+            }
             Dialect::AnthropicMessages if members.max_tokens.is_none() => {
                 Err("max_tokens: Field required".to_owned())
             }
@@ -130,6 +133,8 @@ struct Members<'a> {
     messages: Option<Vec<Message<'a>>>,
     #[serde(borrow)]
     input: Option<Input<'a>>,
+    #[serde(borrow)]
+    prompt: Option<Input<'a>>,
 }
 
 /// A message of a WebSocket's client; unknown members are skipped.
@@ -154,7 +159,7 @@ impl<'a> Members<'a> {
         let instructions = [self.system, self.instructions];
         texts.extend(instructions.into_iter().flatten().flat_map(|content| content.0));
         let messages = self.messages.unwrap_or_default();
-        let input = self.input.unwrap_or_default();
+        let input = self.input.or(self.prompt).unwrap_or_default();
         let count = messages.len() + input.items;
         texts.extend(messages.into_iter().flat_map(Message::into_texts));
         texts.extend(input.texts);
@@ -179,7 +184,9 @@ mod tests {
 
     #[test]
     fn texts_and_tokens_are_found_in_every_form_of_prompt() {
-        use Dialect::{AnthropicMessages, OpenaiChat, OpenaiEmbeddings, OpenaiResponses};
+        use Dialect::{
+            AnthropicMessages, OpenaiChat, OpenaiCompletions, OpenaiEmbeddings, OpenaiResponses,
+        };
         let rows = [
             // 5 bytes are 2 tokens, 4 bytes are 1.
             (
@@ -229,6 +236,8 @@ mod tests {
             ),
             (OpenaiEmbeddings, r#"{"model":"m","input":["1234","12345"]}"#, 2, 3),
             (OpenaiEmbeddings, r#"{"model":"m","input":[7,8,9]}"#, 1, 3),
+            (OpenaiCompletions, r#"{"model":"m","prompt":"12345"}"#, 1, 2),
+            (OpenaiCompletions, r#"{"model":"m","prompt":[7,8,9]}"#, 1, 3),
             (OpenaiEmbeddings, r#"{"model":"m","input":[[7,8],[9]]}"#, 2, 3),
         ];
         for (dialect, body, messages, tokens) in rows {
@@ -322,6 +331,7 @@ mod tests {
             (Dialect::OpenaiChat, r#"{"model":"m","messages":[],"max_tokens":-1}"#),
             (Dialect::AnthropicMessages, r#"{"model":"m","messages":[]}"#),
             (Dialect::OpenaiEmbeddings, r#"{"model":"m","messages":[]}"#),
+            (Dialect::OpenaiCompletions, r#"{"model":"m","messages":[]}"#),
             (Dialect::OpenaiResponses, r#"{"model":"m","input":7}"#),
             (Dialect::OpenaiChat, "{\"model\":\"\u{7f}\",\"messages\":[{\"content\":\"\n\"}]}"),
         ] {

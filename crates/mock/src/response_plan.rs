@@ -65,8 +65,8 @@ fn plan_output(
     } else if request.dialect == Dialect::OpenaiEmbeddings {
         (Vec::new(), Vec::new(), finish_reason)
     } else {
-        // The messages of a WebSocket have no form for a tool call.
-        let may_call = request.dialect != Dialect::Websocket;
+        // The messages of a WebSocket and texts have no form for a tool call.
+        let may_call = !matches!(request.dialect, Dialect::Websocket | Dialect::OpenaiCompletions);
         let tool_call = may_call
             && overrides
                 .tool_call

@@ -178,7 +178,8 @@ fn tool_turn(
 ) -> Result<Option<ToolTurn>, String> {
     let state = responder.worker.state();
     let (_, model) = state.model(&request.model);
-    let is_chat = request.dialect != Dialect::OpenaiEmbeddings;
+    let is_chat =
+        !matches!(request.dialect, Dialect::OpenaiEmbeddings | Dialect::OpenaiCompletions);
     let decides = is_chat && overrides.tool_call.is_none();
     let Some(tool_loop) = model.tool_loop.as_ref().filter(|_| decides) else { return Ok(None) };
     let conversation = Conversation::read(request.dialect, body)?;

@@ -122,7 +122,8 @@ struct Request {
     /// API key; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the process list
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Protocol: openai-chat, openai-responses, openai-embeddings, anthropic-messages
+    /// Protocol: openai-chat, openai-completions, openai-responses, openai-embeddings,
+    /// anthropic-messages
     #[arg(long, value_name = "NAME", default_value = "openai-chat")]
     protocol: String,
     /// Input tokens of each request [default: 550]

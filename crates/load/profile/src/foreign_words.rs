@@ -14,10 +14,12 @@ const KEYS: [(&str, &str); 6] = [
 ];
 
 /// Protocols, and ours.
-const PROTOCOLS: [(&str, &str); 9] = [
+const PROTOCOLS: [(&str, &str); 11] = [
     ("openai", "openai-chat"),
     ("chat", "openai-chat"),
     ("chat-completions", "openai-chat"),
+    ("completions", "openai-completions"),
+    ("text-completions", "openai-completions"),
     ("responses", "openai-responses"),
     ("embeddings", "openai-embeddings"),
     ("anthropic", "anthropic-messages"),

@@ -310,7 +310,7 @@ impl Decoder {
         self.decode_rest().unwrap_or_else(|mut error| {
             let class = error.class;
             if let Some(encoding) = &self.encoding {
-                error.detail.message += &format!(" (it came as `{}`)", encoding.name());
+                error.detail.message.extend([" (it came as `", encoding.name(), "`)"]);
             }
             self.state.fail(error);
             Outcome::Failed(class)
@@ -490,7 +490,7 @@ impl Decoder {
         {
             return Err(error);
         }
-        let stopped = *dialect == Dialect::OpenaiChat && state.finish_reason().is_some();
+        let stopped = dialect.ends_with_done() && state.finish_reason().is_some();
         if !state.is_over() && !stopped {
             return Err(self.truncated());
         }
@@ -506,7 +506,7 @@ impl Decoder {
             if let Some(detail) = ErrorDetail::in_place_of_stream(&self.buffered) {
                 return DecodeError { class: ErrorClass::StreamError, detail };
             }
-            message += &format!(" and without content; it began with {}", self.quoted());
+            message.extend([" and without content; it began with ", &self.quoted()]);
         } else if self.received == 0 && self.body == BodyKind::Events {
             message += ": it is empty";
         }
@@ -559,8 +559,8 @@ fn read_event(
         return Err(DecodeError::from_error_event(event.data));
     }
     if event.data.trim() == DONE {
-        // Some gateways end the streams of all dialects with it. It terminates chat streams only.
-        if dialect == Dialect::OpenaiChat {
+        // Some gateways end the streams of all dialects with it.
+        if dialect.ends_with_done() {
             state.end();
         }
         return Ok(());
@@ -577,7 +577,7 @@ fn read_event(
         kind,
         event.data,
         |data: &str| match dialect {
-            Dialect::OpenaiChat => chat::free_values_of_event(data),
+            Dialect::OpenaiChat | Dialect::OpenaiCompletions => chat::free_values_of_event(data),
             Dialect::OpenaiResponses => responses::free_values_of_event(data),
             Dialect::AnthropicMessages => anthropic::free_values_of_event(data),
             Dialect::OpenaiEmbeddings
@@ -600,7 +600,9 @@ fn parse_event(
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
     match dialect {
-        Dialect::OpenaiChat => chat::read_event(state, event, on_delta),
+        Dialect::OpenaiChat | Dialect::OpenaiCompletions => {
+            chat::read_event(state, event, on_delta)
+        }
         Dialect::OpenaiResponses => responses::read_event(state, event, on_delta),
         Dialect::AnthropicMessages => anthropic::read_event(state, event, on_delta),
         Dialect::OpenaiEmbeddings
@@ -631,7 +633,7 @@ fn read_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> Decode
         kind,
         body,
         |body: &str| match dialect {
-            Dialect::OpenaiChat => chat::free_values_of_whole(body),
+            Dialect::OpenaiChat | Dialect::OpenaiCompletions => chat::free_values_of_whole(body),
             Dialect::AnthropicMessages => anthropic::free_values_of_whole(body),
             Dialect::OpenaiResponses
             | Dialect::OpenaiEmbeddings
@@ -647,7 +649,7 @@ fn read_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> Decode
 
 fn parse_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> DecodeResult {
     match dialect {
-        Dialect::OpenaiChat => chat::read_whole(state, body),
+        Dialect::OpenaiChat | Dialect::OpenaiCompletions => chat::read_whole(state, body),
         Dialect::OpenaiResponses => responses::read_whole(state, body),
         Dialect::OpenaiEmbeddings => embeddings::read_whole(state, body),
         Dialect::AnthropicMessages => anthropic::read_whole(state, body),

@@ -19,6 +19,8 @@ pub enum Dialect {
     OpenaiEmbeddings,
     /// `POST /v1/messages`.
     AnthropicMessages,
+    /// `POST /v1/completions`: a text that the model continues, for models without a chat.
+    OpenaiCompletions,
     /// Tool servers: MCP over Streamable HTTP.
     Mcp,
     /// Agents: A2A over JSON-RPC.
@@ -32,11 +34,12 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect, in the order of declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::OpenaiEmbeddings,
         Self::AnthropicMessages,
+        Self::OpenaiCompletions,
         Self::Mcp,
         Self::A2a,
         Self::Websocket,
@@ -47,6 +50,7 @@ impl Dialect {
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiCompletions => "openai-completions",
             Self::OpenaiResponses => "openai-responses",
             Self::OpenaiEmbeddings => "openai-embeddings",
             Self::AnthropicMessages => "anthropic-messages",
@@ -62,6 +66,7 @@ impl Dialect {
     pub const fn endpoint(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some("/chat/completions"),
+            Self::OpenaiCompletions => Some("/completions"),
             Self::OpenaiResponses => Some("/responses"),
             Self::OpenaiEmbeddings => Some("/embeddings"),
             Self::AnthropicMessages => Some("/messages"),
@@ -93,12 +98,17 @@ impl Dialect {
     /// the answer itself ends the stream.
     pub const fn terminator(self) -> Option<&'static str> {
         match self {
-            Self::OpenaiChat => Some(DONE),
+            Self::OpenaiChat | Self::OpenaiCompletions => Some(DONE),
             Self::OpenaiResponses => Some("response.completed"),
             Self::AnthropicMessages => Some("message_stop"),
             Self::Websocket => Some("done"),
             Self::OpenaiEmbeddings | Self::Mcp | Self::A2a | Self::Http => None,
         }
+    }
+
+    /// Whether streams end with `[DONE]`, which may be missing behind a finish reason.
+    pub(crate) const fn ends_with_done(self) -> bool {
+        matches!(self, Self::OpenaiChat | Self::OpenaiCompletions)
     }
 
     /// Members of the request's JSON object that the encoder sets and parameters must not.
@@ -107,6 +117,7 @@ impl Dialect {
             Self::OpenaiChat => {
                 &["model", "messages", "stream", "max_tokens", "max_completion_tokens"]
             }
+            Self::OpenaiCompletions => &["model", "prompt", "stream", "max_tokens"],
             Self::OpenaiResponses => {
                 &["model", "input", "instructions", "stream", "max_output_tokens"]
             }

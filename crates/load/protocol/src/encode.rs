@@ -169,7 +169,11 @@ impl Encoder {
             }
             (RequestContent::Chat { system, messages }, Some(template)) => {
                 out.extend_from_slice(&self.opening);
-                push_dialogue(out, template, system, messages);
+                if self.dialect == Dialect::OpenaiCompletions {
+                    push_prompt(out, template, system, messages);
+                } else {
+                    push_dialogue(out, template, system, messages);
+                }
                 push_limits(out, template, turn);
                 if turn.stream {
                     push(out, self.stream);
@@ -198,6 +202,7 @@ impl Encoder {
             (Dialect::OpenaiChat, TokenLimit::MaxCompletionTokens) => {
                 Some(&json_template::OPENAI_CHAT_COMPLETION_LIMIT)
             }
+            (Dialect::OpenaiCompletions, _) => Some(&json_template::OPENAI_COMPLETIONS),
             (Dialect::OpenaiResponses, _) => Some(&json_template::OPENAI_RESPONSES),
             (Dialect::AnthropicMessages, _) => Some(&json_template::ANTHROPIC_MESSAGES),
             (
@@ -294,6 +299,25 @@ fn push_dialogue(
         out.pop();
     }
     out.push(b']');
+}
+
+/// All texts of a dialogue as one, each on a line of its own.
+fn push_prompt(
+    out: &mut Vec<u8>,
+    template: &JsonTemplate,
+    system: Option<&Text>,
+    messages: &[Message],
+) {
+    push(out, template.messages);
+    let start = out.len();
+    let texts = system.into_iter().chain(messages.iter().map(|message| &message.text));
+    for text in texts.filter(|text| !text.is_empty()) {
+        if out.len() > start {
+            push(out, r"\n");
+        }
+        push_text(out, text);
+    }
+    out.push(b'"');
 }
 
 /// A message, and a comma.

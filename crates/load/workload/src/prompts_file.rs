@@ -159,8 +159,7 @@ impl<'de> DeserializeSeed<'de> for AnyValue {
 
 /// The prompt of an entry in JSON: a text, a member that holds one, or the first line of the user.
 ///
-/// `turns` are those of AIPerf and of Spec-Bench, `texts` AIPerf's, and `body` is a request of a
-/// batch.
+/// `turns` and `texts` are members of `AIPerf`'s files, and `body` is a request of a batch.
 fn prompt_of(value: &Value) -> Option<&str> {
     const MEMBERS: [&str; 8] =
         ["prompt", "text", "question", "input", "content", "texts", "text_input", "value"];

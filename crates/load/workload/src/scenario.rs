@@ -216,9 +216,10 @@ impl ScenarioCheck<'_> {
             Dialect::A2a => self.a2a_session().map(RequestKind::Rpc),
             Dialect::OpenaiEmbeddings => Some(RequestKind::Embed),
             Dialect::Websocket => Some(RequestKind::Message),
-            Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::AnthropicMessages => {
-                Some(RequestKind::Chat)
-            }
+            Dialect::OpenaiChat
+            | Dialect::OpenaiCompletions
+            | Dialect::OpenaiResponses
+            | Dialect::AnthropicMessages => Some(RequestKind::Chat),
         }
     }
 

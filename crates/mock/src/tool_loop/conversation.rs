@@ -32,7 +32,7 @@ impl Conversation {
             Dialect::OpenaiChat => rounds.read_chat(&body)?,
             Dialect::OpenaiResponses => rounds.read_responses(&body)?,
             Dialect::AnthropicMessages => rounds.read_messages(&body)?,
-            Dialect::OpenaiEmbeddings | Dialect::Websocket => {}
+            Dialect::OpenaiCompletions | Dialect::OpenaiEmbeddings | Dialect::Websocket => {}
         }
         let choice = &body["tool_choice"];
         let choice = choice.as_str().or_else(|| choice["type"].as_str());

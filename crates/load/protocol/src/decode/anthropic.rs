@@ -57,6 +57,15 @@ struct Block<'a> {
 }
 from_object!(Block<'a> { kind = "type", text, thinking, id, name, input });
 
+impl<'a> Block<'a> {
+    /// The input of a call at its start, if it has any.
+    fn initial_input(&self) -> &'a str {
+        let input = self.input.map_or("", |input| input.0);
+        let says_nothing = input.bytes().all(|byte| b"{} \t\r\n".contains(&byte));
+        if says_nothing { "" } else { input }
+    }
+}
+
 /// The values of an event that do not decide how the rest of it is read.
 pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
     free_values::<StreamEvent<'_>>(data)
@@ -91,9 +100,7 @@ pub(super) fn read_event(
                 state.push_delta(DeltaKind::Text, &block.text, on_delta);
                 // The input is usually empty here, and comes in the deltas.
                 if &*block.kind == "tool_use" {
-                    let input = block.input.map_or("", |input| input.0);
-                    let is_empty = input.bytes().all(|byte| b"{} \t\r\n".contains(&byte));
-                    let input = if is_empty { "" } else { input };
+                    let input = block.initial_input();
                     state.begin_tool_call([&block.id, &block.name, input]);
                     state.push_delta(DeltaKind::ToolCall, input, on_delta);
                 }

@@ -1,4 +1,5 @@
-//! `OpenAI`'s chat completions, and the variants that compatible servers send.
+//! `OpenAI`'s chat completions, and the variants that compatible servers send. Text completions,
+//! whose choices have a `text` in place of a message, are read with them.
 
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{
@@ -50,11 +51,12 @@ impl<'a> FromJson<'a> for FollowedChoice<'a> {
 struct Choice<'a> {
     index: Index,
     delta: Option<Message<'a>>,
+    text: Str<'a>,
     finish_reason: Reason<'a>,
     /// What failed, at `OpenRouter`.
     error: Option<Raw<'a>>,
 }
-from_object!(Choice<'a> { index, delta, finish_reason, error });
+from_object!(Choice<'a> { index, delta, text, finish_reason, error });
 
 /// A response that is not streamed.
 #[derive(Default)]
@@ -68,10 +70,11 @@ from_object!(Completion<'a> { choices, usage, error });
 #[derive(Default)]
 struct WholeChoice<'a> {
     message: Option<Message<'a>>,
+    text: Option<Str<'a>>,
     finish_reason: Reason<'a>,
     error: Option<Raw<'a>>,
 }
-from_object!(WholeChoice<'a> { message, finish_reason, error });
+from_object!(WholeChoice<'a> { message, text, finish_reason, error });
 
 /// A message or a part of one.
 #[derive(Default)]
@@ -178,6 +181,7 @@ pub(super) fn read_event(
         if let Some(delta) = choice.delta {
             read_delta(state, delta, on_delta);
         }
+        state.push_delta(DeltaKind::Text, &choice.text, on_delta);
         state.set_finish_reason(&choice.finish_reason.0);
     }
     if let Some(usage) = chunk.usage {
@@ -220,7 +224,19 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     if let Some(error) = choice.error.and_then(DecodeError::reported) {
         return Err(error);
     }
-    let Some(message) = choice.message else { return Err(missing("message")) };
+    match (choice.message, choice.text) {
+        (Some(message), _) => read_message(state, message),
+        (None, Some(text)) => state.push_text(&text),
+        (None, None) => return Err(missing("message")),
+    }
+    state.set_finish_reason(&choice.finish_reason.0);
+    if let Some(usage) = completion.usage {
+        state.set_usage(|_, refused| usage.read(refused));
+    }
+    Ok(())
+}
+
+fn read_message(state: &mut ResponseState, message: Message<'_>) {
     // Content is null where the model calls a tool.
     state.push_text(&message.content.text);
     state.push_text(&message.refusal);
@@ -232,9 +248,4 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
         let id = call.id.map(Raw::text).unwrap_or_default();
         state.begin_tool_call([&id, &function.name, &function.arguments.0]);
     }
-    state.set_finish_reason(&choice.finish_reason.0);
-    if let Some(usage) = completion.usage {
-        state.set_usage(|_, refused| usage.read(refused));
-    }
-    Ok(())
 }

@@ -80,7 +80,9 @@ impl DecodeError {
         } else {
             let quoted = error_detail::quote(received);
             if has_several_documents(received) {
-                format!("one JSON text is expected, and several stand here, without the blank line that ends an event: {quoted}")
+                format!(
+                    "one JSON text is expected, and several stand here, without the blank line that ends an event: {quoted}"
+                )
             } else {
                 format!("the body does not match the protocol: {error} of {quoted}")
             }

@@ -48,6 +48,10 @@ pub(super) const OPENAI_CHAT: JsonTemplate = JsonTemplate {
 pub(super) const OPENAI_CHAT_COMPLETION_LIMIT: JsonTemplate =
     JsonTemplate { limit: r#","max_completion_tokens":"#, ..OPENAI_CHAT };
 
+/// Its one text takes the place of the messages.
+pub(super) const OPENAI_COMPLETIONS: JsonTemplate =
+    JsonTemplate { messages: r#","prompt":""#, message: "", ..OPENAI_CHAT };
+
 pub(super) const OPENAI_RESPONSES: JsonTemplate = JsonTemplate {
     system: Some(r#","instructions":""#),
     messages: r#","input":["#,

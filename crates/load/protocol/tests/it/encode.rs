@@ -71,6 +71,31 @@ fn chat_puts_the_system_prompt_first_and_requests_usage_with_a_stream() {
 }
 
 #[test]
+fn a_completion_has_the_whole_dialogue_as_one_text() {
+    let (system, messages) = dialogue();
+    let content = RequestContent::Chat { system: Some(&system), messages: &messages };
+    check(
+        &encoder(Dialect::OpenaiCompletions),
+        &Turn { content, stream: true, max_tokens: Some(64) },
+        concat!(
+            r#"{"model":"m-1","prompt":"Be brief.\nid-1 Say \"ahoy\"\nplease\nAhoy! 🚢\nAgain","#,
+            r#""max_tokens":64,"stream":true,"stream_options":{"include_usage":true}}"#,
+        ),
+        &json!({
+            "model": "m-1",
+            "prompt": "Be brief.\nid-1 Say \"ahoy\"\nplease\nAhoy! 🚢\nAgain",
+            "max_tokens": 64,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        }),
+    );
+    let content = RequestContent::Chat { system: None, messages: &messages[2..] };
+    let turn = Turn { content, stream: false, max_tokens: None };
+    let body = body(&encoder(Dialect::OpenaiCompletions), &turn);
+    assert_eq!(body, r#"{"model":"m-1","prompt":"Again"}"#);
+}
+
+#[test]
 fn chat_omits_stream_and_limit_unless_requested() {
     let (_, messages) = dialogue();
     let content = RequestContent::Chat { system: None, messages: &messages[2..] };

@@ -53,6 +53,7 @@ struct Ours {
 fn dialect_of(file: &str) -> Dialect {
     match file {
         _ if file.starts_with("a_") || file.contains("-anthropic") => Dialect::AnthropicMessages,
+        _ if file.starts_with("t_") || file.contains("-completions") => Dialect::OpenaiCompletions,
         _ if file.starts_with("resp") || file.contains("-responses") => Dialect::OpenaiResponses,
         _ => Dialect::OpenaiChat,
     }

@@ -57,7 +57,11 @@ fn answers_that_end_wrongly_have_their_class() {
             "no",
         ),
         (&[r#"{"type":"error","message":"plain"}"#], ErrorClass::StreamError, "plain"),
-        (&[r#"{"text":"a"}"#], ErrorClass::MalformedBody, "there is no `type` in `{\"text\":\"a\"}`"),
+        (
+            &[r#"{"text":"a"}"#],
+            ErrorClass::MalformedBody,
+            "there is no `type` in `{\"text\":\"a\"}`",
+        ),
         (
             &["hello"],
             ErrorClass::MalformedBody,

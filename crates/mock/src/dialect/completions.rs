@@ -1,0 +1,73 @@
+//! Writes `OpenAI`'s text completions, which continue a prompt: streams and full responses.
+
+use super::chat::{finish_reason, put_usage};
+use super::stream_encoder::{Delta, StreamEncoder};
+use super::write::{CREATED, WriteExt as _, put_escaped};
+use crate::model_output::{ContentKind, ModelOutput, Section};
+
+/// Writes a stream.
+#[derive(Debug, Default)]
+pub(super) struct CompletionsEncoder {
+    before_text: Vec<u8>,
+}
+
+fn put_head(output: &ModelOutput, out: &mut Vec<u8>) {
+    out.put(r#"{"id":"cmpl-"#).hex(output.rng.id()).put(r#"","object":"text_completion"#);
+    out.put(r#"","created":"#).put(CREATED).put(r#","model":"#).put(&output.model);
+}
+
+const NOT_FINISHED: &str = "\",\"logprobs\":null,\"finish_reason\":null}]}\n\n";
+
+impl StreamEncoder for CompletionsEncoder {
+    fn start_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
+        self.before_text.put("data: ");
+        put_head(output, &mut self.before_text);
+        self.before_text.put(r#","choices":[{"index":0,"text":""#);
+        out.put(&self.before_text).put(NOT_FINISHED);
+    }
+
+    fn start_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
+
+    fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
+        out.put(&self.before_text).put(delta.text).put(NOT_FINISHED);
+    }
+
+    fn end_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
+
+    fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
+        out.put(&self.before_text).put(r#"","logprobs":null,"finish_reason":""#);
+        out.put(finish_reason(output)).put("\"}]}\n\n");
+        if output.usage && output.stream_usage {
+            out.put("data: ");
+            put_head(output, out);
+            out.put(r#","choices":[],"usage":"#);
+            put_usage(output, out);
+            out.put("}\n\n");
+        }
+        out.put("data: [DONE]\n\n");
+    }
+
+    fn error(&mut self, out: &mut Vec<u8>) {
+        out.put(r#"data: {"error":{"message":"The mock broke off this stream on purpose","#);
+        out.put(r#""type":"server_error","param":null,"code":"mock_fault"}}"#).put("\n\n");
+    }
+}
+
+/// The body of a response that is not a stream.
+pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512 + 4 * output.tokens() as usize);
+    put_head(output, &mut out);
+    out.put(r#","choices":[{"index":0,"text":""#);
+    for (section, text) in output.texts() {
+        if section.kind != ContentKind::ToolCall {
+            put_escaped(&text, &mut out);
+        }
+    }
+    out.put(r#"","logprobs":null,"finish_reason":""#).put(finish_reason(output)).put(r#""}]"#);
+    if output.usage {
+        out.put(r#","usage":"#);
+        put_usage(output, &mut out);
+    }
+    out.put("}");
+    out
+}
