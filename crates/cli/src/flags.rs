@@ -219,7 +219,7 @@ pub(crate) struct OutputFlags {
     /// Do not write results.jsonl, which has one line per request
     #[arg(long)]
     no_jsonl: bool,
-    /// Write results.jsonl.zst instead, compressed by zstd to about a tenth; every command reads it
+    /// Write results.jsonl.zst instead, compressed by zstd: a sixth of the size where rows are many
     #[arg(long, conflicts_with = "no_jsonl")]
     zstd: bool,
     /// Do not write report.html, the page with charts

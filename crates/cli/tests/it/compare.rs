@@ -147,7 +147,7 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
     assert!(file("report.txt").starts_with(first), "{first}");
     let page = file("report.html");
     // The verdict comes before any chart, and each run of both sides has a line.
-    let verdict = page.find("<span class=\"bad\">FAIL</span>: 1 of 1 gate failed").unwrap();
+    let verdict = page.find("<b class=\"bad\">FAIL</b>: 1 of 1 gate failed").unwrap();
     assert!(verdict < page.find("<section").unwrap());
     for class in ["l0", "l1"] {
         assert_eq!(page.matches(&format!("<path class=\"l {class} thin\"")).count(), 6, "{class}");

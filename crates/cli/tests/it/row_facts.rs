@@ -106,3 +106,23 @@ fn a_row_has_the_bytes_of_the_wire_and_those_of_a_decoded_body() {
         assert_eq!((row.bytes_in, row.decoded_bytes), sizes);
     }
 }
+
+/// The system's own zstd would read the file; what counts here is that every reader of ours does.
+#[test]
+fn compressed_rows_are_read_as_plain_ones_are() {
+    let fixture = Fixture::with(FAST);
+    let target = fixture.target();
+    let args =
+        ["run", "minimal", "--target", &target, "--no-probe", "--model", "m", "--zstd", "-q"];
+    fixture.plimsoll(&[&args[..], &["--stages", "2:300ms", "--allow-invalid"]].concat());
+    let run = fixture.only_run();
+    assert!(!run.join("results.jsonl").exists());
+    let scheduled = fixture.summary().results.total.counters.scheduled;
+    // What a run leaves that is killed at its end.
+    std::fs::remove_file(run.join("summary.json")).unwrap();
+    let report = fixture.plimsoll(&["report", run.to_str().unwrap(), "--format", "json"]).expect(3);
+    let rebuilt: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(rebuilt["total"]["counters"]["scheduled"], scheduled);
+    let markdown = fixture.plimsoll(&["report", run.to_str().unwrap(), "--format", "markdown"]);
+    assert!(markdown.stdout.starts_with("**INVALID: "), "{}", markdown.stdout);
+}

@@ -15,7 +15,7 @@ use zstd::stream::read::Decoder;
 /// The extension of a compressed file.
 const ZSTD: &str = ".zst";
 
-/// zstd's own default: a tenth of the size of rows, at some 300 MB/s.
+/// zstd's own default: a sixth of the size of rows at 800 a second, whose ids do not compress.
 const LEVEL: i32 = 3;
 
 const BUFFER: usize = 256 << 10;
