@@ -53,6 +53,8 @@ mod retry_after;
 mod route;
 mod run;
 #[cfg(test)]
+mod shards_tests;
+#[cfg(test)]
 mod simulation_tests;
 mod sink;
 mod spending;

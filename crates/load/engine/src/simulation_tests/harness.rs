@@ -56,6 +56,7 @@ pub(crate) fn times(samples: &[Sample]) -> Vec<(u64, Option<u64>, Option<u64>)> 
 pub(crate) struct Harness {
     pub(crate) simulation: Rc<Simulation>,
     pub(crate) worker: Rc<Worker>,
+    part: WorkerShare,
     tasks: LocalSet,
     sink: Sink,
     rows: Rows,
@@ -100,8 +101,9 @@ impl Harness {
         Self::of_plan(plan(profile), target)
     }
 
-    /// A worker with the whole load of a plan.
+    /// A worker with the whole load of a plan: of a shard, with that of the shard.
     pub(crate) fn of_plan(plan: Plan, target: ScriptedTarget) -> Self {
+        let part = WorkerShare::new(plan.shard, 0, 1, plan.limits.max_in_flight);
         let simulation = Simulation::new(target);
         let run = Arc::new(PreparedRun::new(plan).unwrap());
         let rows = Rows::default();
@@ -109,10 +111,10 @@ impl Harness {
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let (batcher, looks) = (sink.row_batcher(), Arc::clone(&simulation.looks));
         let clock = timer.clock();
-        let connections = WorkerConnections::new(&run, WorkerShare::WHOLE, &clock, &looks).unwrap();
+        let connections = WorkerConnections::new(&run, part, &clock, &looks).unwrap();
         let origin = simulation.now();
         let worker = Worker::new(run, timer, origin, connections, batcher);
-        Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
+        Self { simulation, worker: Rc::new(worker), part, tasks: LocalSet::new(), sink, rows }
     }
 
     /// Runs a future in virtual time.
@@ -123,7 +125,7 @@ impl Harness {
     /// Runs the whole load, as a worker's thread does.
     pub(crate) fn run_load(self, control: &Control) -> Simulated {
         let (sender, intervals) = channel();
-        let end = self.run(run_load(&self.worker, WorkerShare::WHOLE, control, sender));
+        let end = self.run(run_load(&self.worker, self.part, control, sender));
         let mut simulated = self.finish(end);
         simulated.output.blocks.extend(intervals.try_iter().flat_map(|interval| interval.blocks));
         simulated.output.blocks.sort_by_key(|block| (block.index, block.turn));
