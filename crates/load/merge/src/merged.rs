@@ -67,10 +67,11 @@ impl ShardSet {
         let (mut sum, mut parts) = (Sum::default(), Vec::new());
         let time = metadata::merge(self, Vec::new()).headline_time();
         for shard in &self.shards {
+            let mut shard = shard.clone();
             let counts = shard.counts()?;
-            parts.push(Part::new(shard, counts.as_ref(), time));
+            parts.push(Part::new(&shard, counts.as_ref(), time));
             if let Some(counts) = counts {
-                sum.add(shard, counts);
+                sum.add(&shard, counts);
             }
         }
         let missing = self.missing();

@@ -19,6 +19,7 @@ impl Part {
         let mut shown = ShardPart {
             shard: shard.name(),
             state: shard.state(),
+            damaged: shard.damaged.clone(),
             valid: shard.summary.as_ref().map(|summary| summary.validity.is_valid()),
             ..ShardPart::default()
         };

@@ -25,6 +25,8 @@ pub struct Shard {
     pub(crate) planned: RunMetadata,
     pub(crate) status: Option<ShardStatus>,
     pub(crate) summary: Option<RunSummary>,
+    /// Its files that are damaged, and how: the copy broke off, or the disk was full.
+    pub(crate) damaged: Vec<String>,
 }
 
 /// The part of `plan.json` that is needed.
@@ -35,11 +37,12 @@ struct PlanFile {
 }
 
 impl Shard {
-    /// Reads the folder of a shard, whether or not the shard ended.
+    /// Reads the folder of a shard, whether or not the shard ended. Files that are damaged do not
+    /// count, and are named.
     ///
     /// # Errors
-    /// [`MergeError::NotAShard`] if there is no plan of a shard in it, [`MergeError::File`] if one
-    /// of its files is damaged.
+    /// [`MergeError::NotAShard`] if there is no plan of a shard in it, [`MergeError::Read`] if one
+    /// of its files cannot be read.
     pub fn read(folder: &Path) -> Result<Self, MergeError> {
         let refuse = |why: String| MergeError::NotAShard { folder: folder.to_owned(), why };
         let Some(bytes) = contents(&folder.join("plan.json"))? else {
@@ -50,7 +53,11 @@ impl Shard {
         let parsed = serde_json::from_slice(&bytes)
             .and_then(|document: Value| Ok((document, serde_json::from_slice(&bytes)?)));
         let (document, plan): (Value, PlanFile) =
-            parsed.map_err(|error| refuse(format!("its plan.json cannot be read: {error}")))?;
+            parsed.map_err(|error| {
+                refuse(format!(
+                    "its plan.json is damaged ({error}); copy the folder again, or leave it out: the shard is then missing"
+                ))
+            })?;
         let place = place(&plan.metadata.run.shard);
         let place = place.filter(|place| place.count() > 1).ok_or_else(|| {
             refuse(format!(
@@ -58,14 +65,18 @@ impl Shard {
                 plan.metadata.run.shard
             ))
         })?;
+        let mut damaged = Vec::new();
+        let status = read(folder, "shard.json", read_shard_status);
+        let summary = read(folder, "summary.json", read_summary);
         Ok(Self {
             place,
             fingerprint: plan.schedule_fingerprint,
             document,
             planned: plan.metadata,
-            status: read(folder, "shard.json", read_shard_status)?,
-            summary: read(folder, "summary.json", read_summary)?,
+            status: unless_damaged(status, &mut damaged)?,
+            summary: unless_damaged(summary, &mut damaged)?,
             folder: folder.to_owned(),
+            damaged,
         })
     }
 
@@ -83,26 +94,45 @@ impl Shard {
     pub fn state(&self) -> ShardState {
         let stated = self.status.as_ref().map(|status| status.state);
         match stated {
-            Some(ShardState::Done) if self.summary.is_some() => ShardState::Done,
+            Some(ShardState::Done) if self.summary.is_some() && self.damaged.is_empty() => {
+                ShardState::Done
+            }
             Some(ShardState::Late) => ShardState::Late,
             _ => ShardState::Partial,
         }
     }
 
-    /// What it counted; `None` if it was cut off within its first second.
-    pub(crate) fn counts(&self) -> Result<Option<Counts>, MergeError> {
+    /// What it counted; `None` if it was cut off within its first second, or its file is damaged.
+    pub(crate) fn counts(&mut self) -> Result<Option<Counts>, MergeError> {
         let version = &self.planned.run.tool_version;
-        read(&self.folder, "counts.bin", |bytes| read_counts(bytes, version))
+        let counts = read(&self.folder, "counts.bin", |bytes| read_counts(bytes, version));
+        unless_damaged(counts, &mut self.damaged)
     }
 
-    /// Its single requests with all their times.
+    /// Its single requests with all their times. They only illustrate: none of a damaged file.
     pub(crate) fn exemplars(&self) -> Result<Option<RunExemplars>, MergeError> {
-        read(&self.folder, "exemplars.json", read_exemplars)
+        let exemplars = read(&self.folder, "exemplars.json", read_exemplars);
+        unless_damaged(exemplars, &mut Vec::new())
     }
 
     /// Its names and stages as they were carried out, or else as planned.
     pub(crate) fn metadata(&self) -> &RunMetadata {
         self.summary.as_ref().map_or(&self.planned, |summary| &summary.metadata)
+    }
+}
+
+/// What was read, and nothing of a damaged file, which is noted.
+fn unless_damaged<T>(
+    read: Result<Option<T>, MergeError>,
+    damaged: &mut Vec<String>,
+) -> Result<Option<T>, MergeError> {
+    match read {
+        Err(MergeError::File { path, source }) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            damaged.push(format!("{name}: {source}"));
+            Ok(None)
+        }
+        read => read,
     }
 }
 

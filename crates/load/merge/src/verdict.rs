@@ -61,6 +61,12 @@ fn lost(parts: &[ShardPart]) -> Option<Reason> {
 
 fn describe(part: &ShardPart) -> String {
     let name = &part.shard;
+    if !part.damaged.is_empty() {
+        let files = part.damaged.join(", ");
+        return format!(
+            "files of shard {name} are damaged ({files}): copy its folder again, and repeat the merge"
+        );
+    }
     match (part.state, part.counted_s) {
         (ShardState::Missing, _) => format!("shard {name} is missing"),
         (ShardState::Late, _) => {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum ShardState {
     /// It ended, and all of its files are there.
     Done,
-    /// It was cut off: its counts go up to a second before that.
+    /// It was cut off, and its counts go up to a second before that; or files of it are damaged.
     Partial,
     /// It was ready only after the common start, and sent nothing.
     Late,
@@ -49,6 +49,9 @@ pub struct ShardPart {
     /// How long after the common start it was ready, in seconds, if it was late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_s: Option<f64>,
+    /// Which of its files are damaged, and how; what they hold is not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
     /// How far its counts go after its start, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_s: Option<f64>,

@@ -7,11 +7,11 @@ use plimsoll_metrics::MetricsError;
 #[non_exhaustive]
 pub enum RunFileError {
     /// A file is not JSON of the expected layout. Remedy: use the file as Plimsoll wrote it.
-    #[error("this is not a summary that this version can read: {0}")]
+    #[error("this version cannot read it: {0}")]
     Read(serde_json::Error),
     /// A file has an unknown layout. Remedy: read it with the version that wrote it.
     #[error(
-        "the summary's layout is `{found}`, and this version reads `{known}`: use the version of plimsoll that wrote it"
+        "its layout is `{found}`, and this version reads `{known}`: use the version of plimsoll that wrote it"
     )]
     Layout {
         /// The layout of the file.
@@ -40,11 +40,11 @@ pub enum RunFileError {
     },
     /// A file is not `pairs.bin` of a layout that this version reads. Remedy: use the version that
     /// wrote it.
-    #[error("this is not a pairs.bin that this version can read: {0}")]
+    #[error("this version cannot read it: {0}")]
     Pairs(String),
     /// A file is not `counts.bin` of this version, or damaged. Remedy: use the version that wrote
     /// it, or copy the file again.
-    #[error("this is not a counts.bin that this version can read: {0}")]
+    #[error("this version cannot read it: {0}")]
     Counts(String),
     /// A line is longer than any row. Remedy: the file is damaged; cut the line out.
     #[error("line {line} is longer than {limit} bytes, which no row is: the file is damaged")]

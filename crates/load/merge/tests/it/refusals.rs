@@ -185,20 +185,49 @@ fn clocks_an_hour_apart_make_the_whole_invalid() {
     assert!(found.contains("3600.0 s apart"), "{found}");
 }
 
+/// As a copy that broke off leaves it: the others count, the shard is named with its file, and the
+/// merge is repeated once the file is whole.
 #[test]
-fn a_damaged_file_of_counts_is_an_error_that_names_it() {
+fn a_damaged_file_makes_the_whole_invalid_with_the_shard_and_the_file() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    for name in ["counts.bin", "summary.json", "shard.json"] {
+        let path = folders[1].join(name);
+        let whole = fs::read(&path).unwrap();
+        for length in [0, 5, 30, whole.len() / 2, whole.len() - 2] {
+            fs::write(&path, &whole[..length]).unwrap();
+            let merged = merge(&folders);
+            let found = reason(&merged);
+            let start = "2 of 3 ended; files of shard 1/3 are damaged (";
+            assert!(found.starts_with(&format!("{start}{name}: ")), "{length}: {found}");
+            let judged = &merged.summary.thresholds[0].judgement;
+            assert!(matches!(judged, Judgement::Inconclusive(_)), "{name}: {judged:?}");
+            let counted = if name == "counts.bin" { REQUESTS / 3 * 2 } else { REQUESTS };
+            assert_eq!(merged.summary.results.total.counters.scheduled, counted, "{name}");
+        }
+        fs::write(&path, &whole).unwrap();
+        assert_eq!(reason(&merge(&folders)), "valid", "{name}");
+    }
+}
+
+#[test]
+fn a_bit_that_flipped_in_the_counts_is_found() {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), 2);
     let path = folders[0].join("counts.bin");
-    let whole = fs::read(&path).unwrap();
-    for length in [0, 5, 30, whole.len() / 2, whole.len() - 1] {
-        fs::write(&path, &whole[..length]).unwrap();
-        let error = set(&folders, None).unwrap().merge(Judges::default()).unwrap_err();
-        assert!(error.to_string().contains("counts.bin"), "{length}: {error}");
-    }
-    let mut flipped = whole;
+    let mut flipped = fs::read(&path).unwrap();
     let last = flipped.len() - 1;
     flipped[last] ^= 1;
     fs::write(&path, flipped).unwrap();
-    assert!(set(&folders, None).unwrap().merge(Judges::default()).is_err());
+    assert!(reason(&merge(&folders)).contains("files of shard 0/2 are damaged (counts.bin"));
+}
+
+#[test]
+fn a_damaged_plan_says_how_to_go_on_without_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 2);
+    fs::write(folders[1].join("plan.json"), "{\"sch").unwrap();
+    let error = set(&folders, None).unwrap_err().to_string();
+    assert!(error.contains("shard-00001-of-00002") && error.contains("leave it out"), "{error}");
+    assert!(reason(&merge(&folders[..1])).contains("shard 1/2 is missing"));
 }
