@@ -51,13 +51,13 @@ pub(crate) fn sentence(summary: &RunSummary) -> Option<String> {
     // Every level must keep the limit: a hump between the ends is growth, too.
     let flat = levels.iter().all(|level| growth(low.median, level.median).1 <= FLAT);
     let conclusion = if failed > FAILED {
-        format!("nothing follows, as up to {} of the requests failed", format::percent(failed))
+        format!("no conclusion, because up to {} of the requests failed", format::percent(failed))
     } else if flat {
         format!("flat: no penalty of concurrency at the median up to {}", shown(high))
     } else if least > FLAT {
         "it grows with the load".to_owned()
     } else {
-        format!("whether it grows by {} is not told", format::percent(FLAT))
+        format!("too little data to say whether it grows by more than {:.0} %", FLAT * 100.0)
     };
     Some(format!(
         "Median {} over a rising load: {} with {}, {} with {}, a change of {} to {} (95 %): \
@@ -106,9 +106,14 @@ fn change(share: f64) -> String {
 /// `32 users`, `200/s`.
 fn shown(level: &Level<'_>) -> String {
     match level.info.model {
-        LoadModel::Closed => format!("{} users", format::digits(level.load)),
-        LoadModel::Open => format!("{}/s", format::digits(level.load)),
+        LoadModel::Closed => format!("{} users", number(level.load)),
+        LoadModel::Open => format!("{}/s", number(level.load)),
     }
+}
+
+/// `32`, `0.25`: a whole number has no decimals.
+fn number(load: f64) -> String {
+    if load.fract() == 0.0 { format::groups(&format!("{load:.0}")) } else { format::digits(load) }
 }
 
 /// What the median does not say: the tail, as far as both levels have the same percentile.

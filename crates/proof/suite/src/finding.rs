@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use bottleneck::{Bottleneck, bottleneck, limiter};
 pub(crate) use quality::{busy_host, errors, refused, sub_millisecond, tails, unusable};
 pub(crate) use relative::relative;
-pub(crate) use scaling::{degradation, nothing_follows, saturation};
+pub(crate) use scaling::{degradation, no_conclusion, saturation};
 
 /// The importance of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

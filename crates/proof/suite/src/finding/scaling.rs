@@ -43,7 +43,7 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
         many.clients?
     );
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
-        return Some(nothing_follows(&rates, &why));
+        return Some(no_conclusion(&rates, &why));
     }
     let busy = many.figures()?.busy;
     let limit = bottleneck(&busy).sentence(&busy);
@@ -67,8 +67,8 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
 }
 
 /// Of figures that were measured while others used the host.
-pub(crate) fn nothing_follows(text: &str, why: &str) -> Finding {
-    Finding::warning(format!("{text}: nothing follows, as the host was busy: {why}"))
+pub(crate) fn no_conclusion(text: &str, why: &str) -> Finding {
+    Finding::warning(format!("{text}: no conclusion, because the host was busy: {why}"))
 }
 
 /// Whether times grow no faster than the number of clients, without errors.
@@ -85,7 +85,7 @@ pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Fin
         many.clients?
     );
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
-        return Some(nothing_follows(&text, &why));
+        return Some(no_conclusion(&text, &why));
     }
     Some(if errors > 0 {
         Finding::warning(format!("{text}, and {errors} errors"))
@@ -172,6 +172,6 @@ mod tests {
         assert!(!text.contains("saturated;") && text.contains("none is saturated"), "{text}");
         many.passes[0].busy_host = Some("stolen".to_owned());
         let text = saturation("x", &[few, many]).unwrap().text;
-        assert!(text.ends_with("nothing follows, as the host was busy: stolen"), "{text}");
+        assert!(text.ends_with("no conclusion, because the host was busy: stolen"), "{text}");
     }
 }

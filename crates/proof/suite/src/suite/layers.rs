@@ -107,7 +107,7 @@ fn to_reach(capacity: &Result<Capacity, String>) -> finding::Finding {
     let goal = digits(GOAL_PER_S);
     match capacity {
         Err(why) => {
-            finding::Finding::note(format!("what to buy to reach {goal}/s: not said, as {why}"))
+            finding::Finding::note(format!("what to buy to reach {goal}/s: unknown, because {why}"))
         }
         Ok(capacity) => {
             let needed = sizing::instances(GOAL_PER_S, capacity.per_s);

@@ -512,7 +512,7 @@ fn of_full(row: &PolicyRow) -> Option<Finding> {
     let text =
         format!("as fast as it goes: {rate}{} policy correctness; {limit}", percent(correct));
     if let Some(why) = row.result.busy_host() {
-        return Some(finding::nothing_follows(&text, &why));
+        return Some(finding::no_conclusion(&text, &why));
     }
     Some(if correct >= 1.0 { Finding::good(text) } else { Finding::warning(text) })
 }

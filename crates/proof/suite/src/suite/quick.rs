@@ -116,7 +116,7 @@ fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
         "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long"
     );
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
-        return Some(finding::nothing_follows(&text, &why));
+        return Some(finding::no_conclusion(&text, &why));
     }
     let busy = many.figures()?.busy;
     let limit = finding::bottleneck(&busy).sentence(&busy);
