@@ -23,6 +23,7 @@ mod progress;
 mod run_reports;
 mod session;
 mod signal;
+mod versus_result;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use plimsoll_measure::RunId;
 use plimsoll_plan::Plan;
-use plimsoll_report::prometheus;
 use plimsoll_run_files::{ShardProgress, read_shard_progress};
 use plimsoll_runner::folder::{self, RunDirOptions, file};
 use plimsoll_runner::time::sleep;
@@ -19,7 +18,7 @@ use plimsoll_runner::time::sleep;
 pub(crate) use self::child::ChildOrder;
 use self::child::{Process, lines_of_all};
 use crate::command::merge::{self, Whole};
-use crate::exit::{Exit, UsageError};
+use crate::exit::UsageError;
 use crate::progress::{ShardsView, Steps};
 use crate::session::{FinishedRun, RunOptions, Session};
 
@@ -58,8 +57,8 @@ pub(crate) fn run(
     if let (Some(folder), Some(profile)) = (&whole.folder, &options.profile) {
         folder::replace(folder, file::PROFILE, profile.as_bytes())?;
     }
-    session.push_metrics(&whole.summary.metadata.run.name, &prometheus(&whole.summary));
-    let (exit, rest) = (Exit::of_run(&whole.summary, options.allow_invalid), whole.rest());
+    session.push_metrics(&whole.summary.metadata.run.name, &whole.figures());
+    let (exit, rest) = (whole.exit(options.allow_invalid), whole.rest());
     Ok(FinishedRun { summary: whole.summary, exit, rest })
 }
 

@@ -107,6 +107,17 @@ pub enum RunnerError {
         /// The reason.
         source: RunFileError,
     },
+    /// What a shard of a comparison knows is not of this version, or damaged.
+    #[error(
+        "{} is damaged or of another version: fetch the shard's folder again, or leave it out",
+        path.display()
+    )]
+    Facts {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: serde_json::Error,
+    },
     /// `plan.json` is not one of this version: use the version that wrote it.
     #[error("{0}")]
     StoredPlan(String),

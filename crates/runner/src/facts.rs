@@ -54,7 +54,7 @@ pub fn before(
             .collect(),
         scenarios: plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect(),
         planned_blocks: run.planned_blocks(),
-        rate: rate(plan),
+        rate: rate(plan).map(|rate| rate / plan.shard.count() as f64),
         duration_s,
         loaded_s: loaded_s(run),
         one_in: 1,

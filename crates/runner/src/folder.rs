@@ -58,6 +58,8 @@ pub mod file {
     pub const INTERVAL_LOG: &str = "histograms.hlog";
     /// What a shard counted.
     pub const COUNTS: &str = "counts.bin";
+    /// What a shard of a comparison knows besides its blocks.
+    pub const FACTS: &str = "facts.json";
     /// The end of a shard: it is written last.
     pub const SHARD: &str = "shard.json";
     /// A shard waits for the common start.

@@ -5,6 +5,7 @@
 //! - [`CommonStart`]: shards that begin at one instant
 //! - [`RunWatcher`]: sees runs while they go on
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
+//! - [`ShardFacts`], [`ComparedShards`]: the same of a comparison that is divided
 //! - [`knee`]: probes of a search for the highest load that keeps an objective
 //! - [`Secrets`]: keeps credentials out of texts of the target
 //! - [`affinity`], [`ChildProcess`], [`time`]: processes beside the load, their CPUs, and waits
@@ -21,6 +22,7 @@ pub mod knee;
 mod notes;
 mod runner;
 mod secrets;
+mod shard_facts;
 mod start;
 pub mod time;
 mod waited;
@@ -31,5 +33,6 @@ pub use child::ChildProcess;
 pub use error::RunnerError;
 pub use runner::{Finished, Runner};
 pub use secrets::Secrets;
+pub use shard_facts::{ComparedShards, ShardFacts};
 pub use start::{CommonStart, StartAt};
 pub use watcher::RunWatcher;

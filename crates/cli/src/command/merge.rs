@@ -1,5 +1,6 @@
 //! `plimsoll merge`: adds the shards of a run up to one result.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,13 +9,16 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet, merge_rows};
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
 use plimsoll_page as page;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
-use plimsoll_report::{run_screen, text};
+use plimsoll_report::{prometheus, run_screen, text};
 use plimsoll_run_files::{RowFormat, RowWriter, summary_json};
+use plimsoll_runner::ComparedShards;
+use plimsoll_runner::facts::take_over;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, StoredPlan, file};
+use plimsoll_versus::{Facts, Versus, judge, screen as versus_screen};
 use plimsoll_why::why;
 use serde_json::Value;
 
@@ -22,6 +26,7 @@ use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{OutputFlags, ScreenFlags};
 use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
+use crate::versus_result::{Judged, parse_thresholds};
 
 const AFTER: &str = "\
 Examples:
@@ -57,13 +62,17 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let options = flags.output.options();
     let whole = merge(&flags.folders, flags.expect, Some(&options))?;
     whole.print(flags.screen.show())?;
-    Ok(Exit::of_run(&whole.summary, flags.allow_invalid))
+    Ok(whole.exit(flags.allow_invalid))
 }
 
 /// All shards together.
 pub(crate) struct Whole {
     /// The run.
     pub(crate) summary: RunSummary,
+    record: TimeRecord,
+    exemplars: Option<RunExemplars>,
+    /// What came of it, where it compared targets.
+    versus: Option<Versus>,
     /// Its folder, if it has one.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -78,6 +87,9 @@ impl Whole {
     /// Prints the result.
     pub(crate) fn print(&self, show: Show) -> Result<()> {
         let summary = &self.summary;
+        if let Some(judged) = self.judged() {
+            return judged.print(&versus_screen(judged.versus, summary, self.rest()), show);
+        }
         match show {
             Show::Screen => console::print_screen(&run_screen(summary, self.rest()))?,
             Show::Full => console::print(&text(summary, console::full_style(FILE_WIDTH)))?,
@@ -85,6 +97,26 @@ impl Whole {
             Show::Nothing => {}
         }
         Ok(())
+    }
+
+    /// The exit code.
+    pub(crate) fn exit(&self, allow_invalid: bool) -> Exit {
+        self.judged().map_or_else(
+            || Exit::of_run(&self.summary, allow_invalid),
+            |judged: Judged<'_>| judged.exit(allow_invalid),
+        )
+    }
+
+    /// Its figures in the format of Prometheus.
+    pub(crate) fn figures(&self) -> String {
+        self.judged().map_or_else(|| prometheus(&self.summary), |judged| judged.figures())
+    }
+
+    /// The comparison, if it is one.
+    fn judged(&self) -> Option<Judged<'_>> {
+        let (summary, record) = (&self.summary, &self.record);
+        let exemplars = self.exemplars.as_ref();
+        self.versus.as_ref().map(|versus| Judged { versus, summary, record, exemplars })
     }
 }
 
@@ -107,33 +139,56 @@ pub(crate) fn merge(
     if let Some(metadata) = document.get_mut("metadata") {
         *metadata = serde_json::to_value(&merged.summary.metadata)?;
     }
-    let folder = options.map(|options| store(&set, &merged, &document, options)).transpose()?;
-    let folder = folder.map(|folder| folder.path().to_owned());
-    Ok(Whole { summary: merged.summary, folder })
+    let shards = ComparedShards::read(set.shards().iter().map(Shard::folder));
+    let versus = shards.as_ref().map(|shards| compare(shards, &merged.summary, &document));
+    let Merged { summary, record, exemplars } = merged;
+    let mut whole = Whole { summary, record, exemplars, versus: versus.transpose()?, folder: None };
+    if let Some(options) = options {
+        let folder = whole.store(&set, &document, options)?;
+        if let Some(shards) = shards {
+            shards.store(&folder)?;
+        }
+        whole.folder = Some(folder.path().to_owned());
+    }
+    Ok(whole)
 }
 
-/// Writes the files of a run.
-fn store(
-    set: &ShardSet,
-    merged: &Merged,
-    document: &Value,
-    options: &RunDirOptions,
-) -> Result<RunDir> {
-    let Merged { summary, record, exemplars } = merged;
-    let run = &summary.metadata.run;
-    let mut folder = RunDir::create(options, &utc_compact(run.started_unix_ns), &run.name)?;
-    folder.write(file::PLAN, (serde_json::to_string_pretty(document)? + "\n").as_bytes())?;
-    if let Some(format) = options.rows {
-        for name in [file::ROWS, file::TASKS] {
-            store_rows(set, name, folder.path(), format)?;
-        }
+/// Judges the pairs of all shards.
+fn compare(shards: &ComparedShards, summary: &RunSummary, document: &Value) -> Result<Versus> {
+    let bounds = document.pointer("/plan/versus/thresholds").cloned().unwrap_or(Value::Null);
+    let bounds: Option<BTreeMap<String, Vec<String>>> = serde_json::from_value(bounds)?;
+    let thresholds = parse_thresholds(&bounds.unwrap_or_default())?;
+    let facts = Facts { thresholds, ..shards.facts(summary) };
+    let mut versus = judge(&facts, &shards.pairs.blocks);
+    take_over(&summary.validity, &mut versus);
+    for what in &shards.damaged {
+        versus.invalidate(format!("{what}: the pairs of this shard are missing"));
     }
-    let timeline = Some(&record.timeline);
-    let page =
-        page::Input { summary, timeline, exemplars: exemplars.as_ref(), versus: None, server: &[] };
-    RunReports { page, record, text: text(summary, PLAIN) }.write(&folder)?;
-    folder.keep();
-    Ok(folder)
+    Ok(versus)
+}
+
+impl Whole {
+    /// Writes the files of a run.
+    fn store(&self, set: &ShardSet, document: &Value, options: &RunDirOptions) -> Result<RunDir> {
+        let Self { summary, record, .. } = self;
+        let run = &summary.metadata.run;
+        let mut folder = RunDir::create(options, &utc_compact(run.started_unix_ns), &run.name)?;
+        folder.write(file::PLAN, (serde_json::to_string_pretty(document)? + "\n").as_bytes())?;
+        if let Some(format) = options.rows {
+            for name in [file::ROWS, file::TASKS] {
+                store_rows(set, name, folder.path(), format)?;
+            }
+        }
+        if let Some(judged) = self.judged() {
+            judged.write(&folder)?;
+        } else {
+            let (timeline, exemplars) = (Some(&record.timeline), self.exemplars.as_ref());
+            let page = page::Input { summary, timeline, exemplars, versus: None, server: &[] };
+            RunReports { page, record, text: text(summary, PLAIN) }.write(&folder)?;
+        }
+        folder.keep();
+        Ok(folder)
+    }
 }
 
 /// Writes the rows of all shards; a file without any is left out.

@@ -20,11 +20,11 @@ use plimsoll_versus::Versus;
 
 use super::suite::text_of;
 use super::suite_page;
-use super::versus::WIDTH;
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::ScreenFlags;
 use crate::run_reports::FILE_WIDTH;
+use crate::versus_result::WIDTH;
 use found::{Found, Kind, find};
 use stored::{Stored, exemplars, read, server_parts, versus};
 

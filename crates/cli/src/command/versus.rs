@@ -13,10 +13,12 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_report::screen::Screen;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, parse_rate, parse_share,
+    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, parse_rate,
+    parse_share,
 };
+use crate::processes;
 use crate::session::{RunOptions, Session};
 use target::{TargetFlag, parse_direct, parse_target};
 
@@ -43,9 +45,6 @@ Exit codes:
     3  invalid (the control differs, Plimsoll did not keep up) or inconclusive
   130  interrupted";
 
-/// Columns of the result in files.
-pub(super) const WIDTH: usize = 80;
-
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
@@ -63,6 +62,8 @@ pub(crate) struct Flags {
     comparison: ComparisonFlags,
     #[command(flatten)]
     settings: ProfileFlags,
+    #[command(flatten)]
+    start: StartFlags,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
@@ -147,13 +148,29 @@ pub(super) fn compare(
 
 /// Compares the targets.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let plan = plan::build(flags)?;
+    let part = flags.start.part(flags.settings.shard.shard.as_deref())?;
+    let mut plan = plan::build(flags, &part)?;
     let thresholds = thresholds(&plan)?;
+    let upstream_log = flags.comparison.upstream_log.as_deref();
+    if upstream_log.is_some() && (part.is_shard() || flags.start.processes.is_some()) {
+        let why = "--upstream-log counts the calls of a whole comparison: leave it out of a part";
+        return Err(UsageError(why.to_owned()).into());
+    }
     let mut options = flags.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
+    if let Some(order) = part.order {
+        let (mut session, options) = order.open(&mut plan, options)?;
+        let settings = rounds::Settings { thresholds, options, upstream_log };
+        return Ok(rounds::run(&mut session, &plan, &settings)?.exit);
+    }
+    options.start = part.start;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
-    let upstream_log = flags.comparison.upstream_log.as_deref();
+    if let Some(count) = flags.start.processes {
+        let finished = processes::run(&mut session, &plan, count, &options)?;
+        session.linger();
+        return Ok(finished.exit);
+    }
     let settings = rounds::Settings { thresholds, options, upstream_log };
     let exit = rounds::run(&mut session, &plan, &settings)?.exit;
     session.linger();

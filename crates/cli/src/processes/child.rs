@@ -66,13 +66,27 @@ impl ChildOrder {
     /// # Errors
     /// As those of any run.
     pub(crate) fn carry_out(&self, mut plan: Plan, options: RunOptions) -> Result<Exit> {
-        share_cores(&mut plan, self.count);
-        let mut session = Session::open(Ui::Quiet);
+        let (mut session, options) = self.open(&mut plan, options)?;
+        Ok(session.run_plan(plan, &options)?.exit)
+    }
+
+    /// What a process carries its part out with: a session that says nothing but warnings and
+    /// errors, and options with its folder and the common start.
+    ///
+    /// # Errors
+    /// The process cannot follow its parent.
+    pub(crate) fn open(
+        &self,
+        plan: &mut Plan,
+        options: RunOptions,
+    ) -> Result<(Session, RunOptions)> {
+        share_cores(plan, self.count);
+        let session = Session::open(Ui::Quiet);
         follow_parent(session.control().clone())?;
         let output = RunDirOptions { out: self.out.clone(), rows: self.rows, page: false };
         let start = Some(CommonStart { at: StartAt::AllReady(LEAD), limit: LONGEST_WAIT });
         let options = RunOptions { output: Some(output), start, show: Show::Nothing, ..options };
-        Ok(session.run_plan(plan, &options)?.exit)
+        Ok((session, options))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `--processes N`, `--shard auto` and `--start-at`: one run by several processes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,6 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_measure::{Moment, MonotonicClock};
 use plimsoll_metrics::{RunEnd, ShardState};
+use plimsoll_run_files::pairs::read_pairs;
 use plimsoll_run_files::{ShardStatus, parse_row, read_shard_status};
 
 use crate::support::{FAST, Fixture, ProcessOutput, command, summary, wait_until};
@@ -262,21 +263,28 @@ fn first_arrival(folder: &Path, log: &[plimsoll_mock::LogRecord]) -> i128 {
 
 #[test]
 #[ignore = "needs libfaketime"]
-fn a_clock_that_is_ahead_begins_early_and_its_times_are_right() {
+fn a_wrong_clock_begins_as_much_too_early_or_late_and_its_times_are_right() {
+    for (wrong, early_ms) in [("+0.8s", 800), ("-0.8s", -800)] {
+        begins_too_early(wrong, early_ms);
+    }
+}
+
+/// Two shards of which the second has a wrong clock: by the mock's log it begins as much too early.
+fn begins_too_early(wrong: &str, early_ms: i128) {
     let fixture = Fixture::with("{log: memory, other_models: {ttft: 20ms}}");
     let soon = in_six_seconds();
     let start = ["--start-at", soon.as_str()];
     let right = [("PLIMSOLL_SHARD_INDEX", "0"), ("PLIMSOLL_SHARD_COUNT", "2")];
-    let shards = [shard(&fixture, &right, &start), shard(&fixture, &with_clock("+0.8s"), &start)];
+    let shards = [shard(&fixture, &right, &start), shard(&fixture, &with_clock(wrong), &start)];
     for child in shards {
         ProcessOutput::from(child.wait_with_output().unwrap()).expect(0);
     }
     let all = folders(&fixture.folder.path().join("runs/both"));
     let log = fixture.mock.take_log();
-    let [first, ahead] = [&all[0], &all[1]].map(|folder| first_arrival(folder, &log));
+    let [first, second] = [&all[0], &all[1]].map(|folder| first_arrival(folder, &log));
     // Request 0 is due at once, request 1 a sixtieth of a second later.
-    let skew_ms = (first - ahead) / 1_000_000 + 16;
-    assert!((780..=850).contains(&skew_ms), "{skew_ms} ms");
+    let skew_ms = (first - second) / 1_000_000 + 16;
+    assert!((early_ms - 40..=early_ms + 50).contains(&skew_ms), "{wrong}: {skew_ms} ms");
     let service = |folder: &Path| {
         let total = summary(folder).results.total;
         total.distribution(plimsoll_metrics::Metric::ServiceTime).unwrap().raw_mean_min_max()[1]
@@ -303,4 +311,86 @@ fn clocks_an_hour_apart_send_nothing_and_say_why() {
     assert!(behind.contains("ahead by this host's clock"), "{behind}");
     // Two probes.
     assert!(fixture.mock.stats().requests <= 2, "{:?}", fixture.mock.stats());
+}
+
+/// The start that shard 0 writes once all are ready is an hour off for a shard with such a clock.
+#[test]
+#[ignore = "needs libfaketime"]
+fn a_clock_an_hour_off_is_found_at_a_common_start_too() {
+    for (wrong, words) in [("-1h", "ahead by this host's clock"), ("+1h", "sent nothing")] {
+        let fixture = Fixture::with(FAST);
+        let ready = ["--start-at", "ready", "--start-timeout", "20s"];
+        let right = [("PLIMSOLL_SHARD_INDEX", "0"), ("PLIMSOLL_SHARD_COUNT", "2")];
+        let shards = [shard(&fixture, &right, &ready), shard(&fixture, &with_clock(wrong), &ready)];
+        let [right, other] =
+            shards.map(|child| ProcessOutput::from(child.wait_with_output().unwrap()));
+        right.expect(0);
+        let other = other.expect(3).stderr;
+        assert!(other.contains(words), "{wrong}: {other}");
+        let merged = fixture.plimsoll(&["merge", "runs/both", "--expect", "2"]).expect(3).stdout;
+        let said = merged.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.starts_with("INVALID: shards: 1 of 2 ended; shard 1/2"), "{wrong}: {merged}");
+    }
+}
+
+/// The blocks of the open stage of a comparison, and on which targets each was carried out.
+fn open_blocks(run: &Path) -> Vec<(u64, [bool; 2])> {
+    let file = fs::read(run.join("pairs.bin")).unwrap();
+    let blocks = read_pairs(&mut file.as_slice()).unwrap().blocks.into_iter();
+    blocks
+        .filter(|block| block.stage.index() == 0)
+        .map(|block| (block.index, [0, 1].map(|target: usize| block.turns[target].is_some())))
+        .collect()
+}
+
+/// Compares the mock with itself, all of the load or a part of it.
+fn compare(fixture: &Fixture, more: &[&str]) -> ProcessOutput {
+    let url = fixture.target();
+    let targets = [format!("a={url}"), format!("b={url},model=other")];
+    let fixed = ["versus", "--target", &targets[0], "--target", &targets[1], "--run-id", "pairs"];
+    let load = ["--stages", "@25:4s,3:2s", "-q", "--allow-invalid"];
+    fixture.plimsoll(&[&fixed[..], &load, more].concat())
+}
+
+/// What the mock received with an id that a run has: each id, and the hash of its prompt.
+fn received(fixture: &Fixture, ids: &BTreeSet<String>) -> BTreeMap<String, u64> {
+    let log = fixture.mock.take_log().into_iter();
+    let log = log.filter_map(|record| Some((record.request_id?, record.prompt_hash)));
+    log.filter(|record| ids.contains(&record.0)).collect()
+}
+
+#[test]
+fn a_comparison_of_shards_has_the_pairs_of_one() {
+    let [one, two, parts] = [(); 3].map(|()| Fixture::with("{log: memory}"));
+    compare(&one, &[]).expect(0);
+    compare(&two, &["--processes", "2"]).expect(0);
+    let soon = in_six_seconds();
+    std::thread::scope(|threads| {
+        for shard in ["0/2", "1/2"] {
+            let (parts, soon) = (&parts, &soon);
+            let part = ["--shard", shard, "--out", "shards", "--start-at", soon];
+            threads.spawn(move || compare(parts, &part).expect(0));
+        }
+    });
+    parts.plimsoll(&["merge", "shards/pairs", "--expect", "2", "--allow-invalid"]).expect(0);
+    let whole = one.only_run();
+    let expected = open_blocks(&whole);
+    // 25 a second for 4 s, a third of it with each target alone.
+    assert!((60..=100).contains(&expected.len()), "{} blocks", expected.len());
+    assert!(expected.iter().all(|block| block.1 == [true; 2]), "{expected:?}");
+    let of_one = received(&one, &ids(&whole));
+    for fixture in [&two, &parts] {
+        let run = fixture.only_run();
+        assert_eq!(open_blocks(&run), expected, "{}", run.display());
+        let text = fs::read(run.join("versus.json")).unwrap();
+        let versus: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let recorded = versus["blocks"]["recorded"].as_u64().unwrap();
+        assert!(recorded > 40 && versus["differences"].is_array(), "{}", versus["blocks"]);
+        assert!(run.join("report.html").exists() && run.join("versus.csv").exists());
+        // By the mock's log: the same ids with the same texts.
+        let received = received(fixture, &ids(&run));
+        let common = of_one.iter().filter(|sent| received.get(sent.0) == Some(sent.1)).count();
+        let known = of_one.keys().filter(|id| received.contains_key(*id)).count();
+        assert!(common >= 2 * expected.len() && common == known, "{common} of {known}");
+    }
 }

@@ -3,13 +3,14 @@
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::LoadModel;
 use plimsoll_stats::Looks;
+use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
 use crate::stated::Stated;
 use crate::threshold::AddedThreshold;
 
-/// A run on several targets.
-#[derive(Clone, Debug, Default)]
+/// A run on several targets. A shard keeps them in its folder, without what the plan says again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// Its name.
     pub name: String,
@@ -34,10 +35,12 @@ pub struct Facts {
     /// Whether generator and targets share a host.
     pub same_host: bool,
     /// Thresholds on what a target adds.
+    #[serde(skip)]
     pub thresholds: Vec<AddedThreshold>,
     /// How much worse than the best a target may be, as a share of the best one's median.
     pub margin: Option<f64>,
     /// [`Looks::Always`] where the run may end as soon as it is decided.
+    #[serde(skip)]
     pub looks: Looks,
     /// When that was, after the run's start: blocks that start later are not judged.
     pub decided_at: Option<Nanos>,
@@ -98,7 +101,7 @@ fn address(url: &str) -> &str {
 }
 
 /// A target.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TargetFacts {
     /// Its name.
     pub name: String,
@@ -129,7 +132,7 @@ pub struct TargetFacts {
 }
 
 /// A target that was taken out of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenOut {
     /// When, after the run's start.
     pub at: Nanos,
@@ -138,7 +141,7 @@ pub struct TakenOut {
 }
 
 /// The CPU time of a target at a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuReading {
     /// When, after the run's start.
     pub at: Nanos,
@@ -147,7 +150,8 @@ pub struct CpuReading {
 }
 
 /// When the targets carry out the turns of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Schedule {
     /// One after another, this far apart.
     Spread {
@@ -173,7 +177,7 @@ impl Schedule {
 }
 
 /// A stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StageFacts {
     /// Its name.
     pub name: String,

@@ -85,12 +85,13 @@ impl Run {
         self.prepared.pairs.as_ref()
     }
 
-    /// Blocks that a comparison plans to compare in its measured stages; 0 for closed stages. It
-    /// computes all of them.
+    /// Blocks that a comparison or its shard plans to compare in its measured stages; 0 for closed
+    /// stages. It computes all of them.
     pub fn planned_blocks(&self) -> u64 {
         let stages = self.prepared.schedule.stages().iter().filter(|stage| !stage.warmup);
+        let shard = self.prepared.plan.shard;
         self.pairs().map_or(0, |pairs: &PairSchedule| {
-            stages.map(|stage| pairs.compared_blocks(stage.id)).sum()
+            stages.map(|stage| pairs.compared_blocks(shard, stage.id)).sum()
         })
     }
 

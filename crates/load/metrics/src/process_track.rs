@@ -1,9 +1,10 @@
 //! The CPU time of a watched process over time.
 
 use plimsoll_measure::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// The CPU time of a watched process and its descendants, about once a second.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessTrack {
     /// The name of the process.
     pub name: String,

@@ -22,7 +22,9 @@ use crate::scenario;
 use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
-use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, TlsPlan};
+use plimsoll_plan::{
+    HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, TlsPlan, VersusPlan,
+};
 
 /// Resolves a profile to a plan: file, then environment, then flags; every default filled in.
 ///
@@ -189,17 +191,15 @@ fn run_id(
 }
 
 /// Shards are one run, and must have one run id where its conversations share text. Elsewhere
-/// different ones are harmless, and get a note. A comparison has none: its blocks are judged
-/// together.
+/// different ones are harmless, and get a note. A comparison of several rounds, or one whose end
+/// the data choose, has no shards: they would not end together.
 fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
     if plan.shard == Stripe::WHOLE {
         return Ok(plan);
     }
-    if plan.versus.is_some() {
-        let cause = "cannot divide a comparison, whose pairs are judged together";
-        let fix = "leave it out; `workers` gives one process more threads";
+    if let Some(fault) = plan.versus.as_ref().and_then(indivisible) {
         let flag = ValueSource::Flag("--shard".to_owned());
-        return Err(Problem::new(flag, ConfigPath::root(), Fault::new(cause, fix)).into());
+        return Err(Problem::new(flag, ConfigPath::root(), fault).into());
     }
     if plan.run_id.is_some() {
         return Ok(plan);
@@ -212,6 +212,20 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
     }
     plan.notes.push(format!("this shard drew a run id of its own; {fix}"));
     Ok(plan)
+}
+
+/// Why a comparison cannot be divided.
+fn indivisible(versus: &VersusPlan) -> Option<Fault> {
+    if versus.decide {
+        let cause = "cannot divide a comparison that ends once it is decided: each shard would end \
+                     when its own part is";
+        return Some(Fault::new(cause, "leave `decide` out, and say how long with `--for`"));
+    }
+    (versus.rounds > 1).then(|| {
+        let cause = "cannot divide a comparison of several rounds: the shards would not begin a \
+                     round together";
+        Fault::new(cause, "leave `rounds` out, and start the shards once for each round")
+    })
 }
 
 /// Builds the plan from a checked file.

@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 pub use read::{Pairs, read_pairs};
-pub use write::{MOST_BLOCKS, PairsHeader, PairsWriter};
+pub use write::{MOST_BLOCKS, PairsWriter};
 
 use plimsoll_measure::{Nanos, Seed};
 
@@ -29,6 +29,22 @@ const NO_WINDOW: u32 = u32::MAX;
 /// Flags of a turn.
 const CARRIED_OUT: u8 = 1;
 const REUSED: u8 = 2;
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairsHeader {
+    /// Names of the targets, in the order of the plan.
+    pub targets: Vec<String>,
+    /// Seed of the run, from which it follows which seconds are left out of a long run.
+    pub seed: u64,
+    /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+}
+
+/// How often the rate was halved where one second in so many was kept.
+const fn halvings(one_in: u32) -> u8 {
+    if one_in == 0 { 0 } else { one_in.ilog2().to_le_bytes()[0] }
+}
 
 /// Whether the blocks that begin in the same second as this one are kept, if one second in two to
 /// the power of `halvings` is: seconds of a low rate are among those of every higher one.

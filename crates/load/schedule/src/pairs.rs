@@ -225,14 +225,14 @@ impl PairSchedule {
     /// Number of blocks of a stage, those whose targets are loaded alone included; 0 for a closed
     /// one. Each call computes all of them.
     pub fn blocks(&self, stage: StageId) -> u64 {
-        self.of_stage(stage).count() as u64
+        self.of_stage(Stripe::WHOLE, stage).count() as u64
     }
 
-    /// The same, of those that are to be compared: not in windows beside which the targets run
-    /// together, nor in the first part of a window.
-    pub fn compared_blocks(&self, stage: StageId) -> u64 {
+    /// The same, of a part of the run and of those that are to be compared: not in windows beside
+    /// which the targets run together, nor in the first part of a window.
+    pub fn compared_blocks(&self, stripe: Stripe, stage: StageId) -> u64 {
         let turns = self.gap(stage).is_none();
-        self.of_stage(stage)
+        self.of_stage(stripe, stage)
             .filter(|arrival: &Arrival| {
                 let spot = self.spot(ConversationKey::arrival(arrival.seq), arrival.at);
                 spot.counts && spot.window.is_some() == turns
@@ -240,8 +240,8 @@ impl PairSchedule {
             .count() as u64
     }
 
-    fn of_stage(&self, stage: StageId) -> impl Iterator<Item = Arrival> {
-        let of_first = self.arrivals(Stripe::WHOLE, TargetId(0));
+    fn of_stage(&self, stripe: Stripe, stage: StageId) -> impl Iterator<Item = Arrival> {
+        let of_first = self.arrivals(stripe, TargetId(0));
         of_first.filter(move |arrival| arrival.stage == stage)
     }
 }

@@ -15,6 +15,8 @@ use serde_json::Value;
 use super::target::DIRECT;
 use super::{ComparisonFlags, Flags, Schedule, Switch};
 use crate::exit::UsageError;
+use crate::flags::Part;
+use crate::versus_result::parse_thresholds;
 
 /// The load without a profile.
 const LENGTH: Nanos = Nanos::from_secs(60);
@@ -41,9 +43,9 @@ timeout: 30s
 ";
 
 /// Builds the plan.
-pub(super) fn build(flags: &Flags) -> Result<Plan> {
+pub(super) fn build(flags: &Flags, part: &Part) -> Result<Plan> {
     let environment = EnvVars::from_process();
-    let (profile, overrides) = (profile(flags)?, overrides(flags)?);
+    let (profile, overrides) = (profile(flags)?, part.of(overrides(flags)?));
     let plan = load(&profile, &environment, &overrides, Purpose::Versus)?;
     let scaled = flags.comparison.length.filter(|_| overrides.stages.is_none());
     let Some(length) = scaled else { return Ok(plan) };
@@ -55,18 +57,7 @@ pub(super) fn build(flags: &Flags) -> Result<Plan> {
 
 /// The bounds on what targets add.
 pub(in crate::command) fn thresholds(plan: &Plan) -> Result<Vec<AddedThreshold>, UsageError> {
-    let written = plan.versus.iter().flat_map(|versus| &versus.thresholds);
-    written
-        .flat_map(|(metric, bounds): (&String, &Vec<String>)| {
-            bounds
-                .iter()
-                .map(|bound: &String| {
-                    AddedThreshold::parse(metric, bound)
-                        .map_err(|error| UsageError(format!("thresholds.{metric}: {error}")))
-                })
-                .collect::<Vec<_>>()
-        })
-        .collect()
+    plan.versus.as_ref().map_or(Ok(Vec::new()), |versus| parse_thresholds(&versus.thresholds))
 }
 
 fn profile(flags: &Flags) -> Result<Profile> {

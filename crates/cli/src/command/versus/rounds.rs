@@ -6,24 +6,23 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_engine::Control;
 use plimsoll_live::{Difference, View};
-use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
-use plimsoll_metrics::{Judgement, RunEnd};
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed, Stripe};
+use plimsoll_metrics::RunEnd;
 use plimsoll_plan::{Plan, VersusPlan};
 use plimsoll_report::screen::Screen;
-use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
+use plimsoll_runner::ShardFacts;
 use plimsoll_runner::facts::{self, After};
-use plimsoll_runner::folder::{BlockWatcher, RunDir, file, read_blocks};
+use plimsoll_runner::folder::{BlockWatcher, RunDir, read_blocks};
 use plimsoll_versus::{
-    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, csv, json, judge, outlook,
-    prometheus, screen, text,
+    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, judge, outlook, screen,
 };
 
-use super::{WIDTH, upstream};
+use super::upstream;
 use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::progress::Steps;
-use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
 use crate::session::{Measured, RunOptions, Session};
+use crate::versus_result::Judged;
 use plimsoll_runner::time::sleep;
 
 /// Between looks whether the user interrupted a pause.
@@ -62,7 +61,7 @@ pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -
         let Some(all) = combine(&rounds) else { continue };
         let screen = screen(&all, &measured.summary, measured.rest());
         show(session, &measured, &all, &screen, settings.options.show)?;
-        let exit = exit_of(&measured, &all, settings.options.allow_invalid);
+        let exit = measured.judged(&all).exit(settings.options.allow_invalid);
         compared = Compared { exit, screen: Some(screen) };
         if exit == Exit::Interrupted {
             break;
@@ -115,6 +114,9 @@ fn measure_round(
     for line in &outlook(&known) {
         status.info(line);
     }
+    if let (true, Some(folder)) = (run.plan().shard != Stripe::WHOLE, prepared.runner.folder()) {
+        ShardFacts { facts: known.clone(), ..ShardFacts::default() }.store(folder)?;
+    }
     let view = status.view().cloned();
     if versus.decide || view.is_some() {
         let decided = versus.decide.then(|| (control, Arc::clone(&decided_at)));
@@ -129,9 +131,7 @@ fn measure_round(
     }
     let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
     let pairs = read_blocks(folder)?;
-    let (summary, after) = (&measured.summary, &measured.comparison);
-    let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
-    facts::complete(&mut known, &After { summary, taken_out, tracks, one_in: pairs.one_in });
+    complete(&mut known, &measured, pairs.one_in)?;
     if let Some(log) = settings.upstream_log {
         // The comparison must not be lost for it.
         match upstream::calls(log, &measured.summary.metadata, &pairs.blocks) {
@@ -148,6 +148,22 @@ fn measure_round(
     drop(shown);
     facts::take_over(&measured.summary.validity, &mut result);
     Ok((measured, result))
+}
+
+/// Adds what is known after the load. A shard keeps in its folder what the merge must know.
+fn complete(known: &mut Facts, measured: &Measured, one_in: u32) -> Result<()> {
+    let (summary, after) = (&measured.summary, &measured.comparison);
+    let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
+    let Some(folder) = measured.run_dir.as_ref().filter(|_| measured.status.is_some()) else {
+        facts::complete(known, &After { summary, taken_out, tracks, one_in });
+        return Ok(());
+    };
+    let (facts, out) = (known.clone(), taken_out.to_vec());
+    ShardFacts { facts, taken_out: out, tracks: tracks.to_vec() }.store(folder)?;
+    // The CPU time of a process that other shards load, too, is not that of this one's requests.
+    facts::complete(known, &After { summary, taken_out, tracks: &[], one_in });
+    known.targets.iter_mut().for_each(|target| target.cpu_us_per_request = None);
+    Ok(())
 }
 
 /// Looks at the blocks as they come: shows how the targets differ so far, and with `decided` ends
@@ -209,54 +225,28 @@ fn show(
     screen: &Screen,
     show: Show,
 ) -> Result<()> {
-    match show {
-        Show::Screen => console::print_screen(screen)?,
-        Show::Full => {
-            let [own, runs] = [WIDTH, FILE_WIDTH].map(console::full_style);
-            console::print(&whole(measured, all, own.width, runs))?;
-        }
-        Show::Json => console::print(&json(all)?)?,
-        Show::Nothing => {}
-    }
+    let judged = measured.judged(all);
+    judged.print(screen, show)?;
     if measured.summary.results.total.counters.completed == 0 {
         session.status().warn("no request was completed outside of warm-up");
     }
-    let figures = format!("{}{}", summary_prometheus(&measured.summary), prometheus(all));
     if let Some(run_dir) = &measured.run_dir {
-        write(run_dir, measured, all)?;
-        run_dir.write(file::PROMETHEUS, figures.as_bytes())?;
+        judged.write(run_dir)?;
+        if let Some(status) = &measured.status {
+            run_dir.commit(status)?;
+        }
     }
-    session.push_metrics(&all.name, &figures);
+    session.push_metrics(&all.name, &judged.figures());
     if show == Show::Full {
         console::print_end(screen)?;
     }
     Ok(())
 }
 
-/// The comparison, and the report of its run below it.
-fn whole(measured: &Measured, all: &Versus, width: usize, style: Style) -> String {
-    format!("{}\n{}", text(all, width), summary_text(&measured.summary, style))
-}
-
-fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
-    let (timeline, exemplars) = (Some(&measured.record.timeline), Some(&measured.exemplars));
-    let (summary, versus) = (&measured.summary, Some(all));
-    let page = plimsoll_page::Input { summary, timeline, exemplars, versus, server: &[] };
-    let text = whole(measured, all, WIDTH, PLAIN);
-    RunReports { page, record: &measured.record, text }.write(run_dir)?;
-    run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
-    Ok(run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?)
-}
-
-/// The exit code: that of the run, and that of the comparison.
-fn exit_of(measured: &Measured, all: &Versus, allow_invalid: bool) -> Exit {
-    let judgement = if allow_invalid { all.judgement_of_bounds() } else { all.judgement() };
-    let of_versus = match judgement {
-        Judgement::Pass => Exit::Pass,
-        Judgement::Fail => Exit::Fail,
-        Judgement::Inconclusive(_) if allow_invalid => Exit::Pass,
-        Judgement::Inconclusive(_) => Exit::Invalid,
-    };
-    // Whether the run is valid is in the comparison's own judgement.
-    Exit::of_run(&measured.summary, true).worst(of_versus)
+impl Measured {
+    /// The comparison that its blocks made.
+    fn judged<'r>(&'r self, versus: &'r Versus) -> Judged<'r> {
+        let (summary, record) = (&self.summary, &self.record);
+        Judged { versus, summary, record, exemplars: Some(&self.exemplars) }
+    }
 }

@@ -134,13 +134,26 @@ fn only_one_round_of_targets_beside_each_other_can_end_when_it_is_decided() {
 }
 
 #[test]
-fn a_comparison_is_not_divided_into_shards() {
-    let targets = "targets: [{name: d, url: 'http://h'}, {name: a, url: 'http://i'}]";
-    let text = base_with(&format!("stages: '@5:60s'\n{targets}"));
+fn a_comparison_is_divided_unless_its_shards_would_not_end_together() {
     let run_id = Some("nightly-42".to_owned());
-    let error = compared(&text, &shard(run_id.as_ref(), "0/2")).unwrap_err().to_string();
-    assert!(error.contains("--shard") && error.contains("`workers`"), "{error}");
-    assert!(compared(&text, &shard(run_id.as_ref(), "0/1")).is_ok());
+    for (versus, refused) in [
+        ("{}", None),
+        ("{schedule: turns}", None),
+        ("{decide: true}", Some("--for")),
+        ("{rounds: 2}", Some("for each round")),
+    ] {
+        let targets = "targets: [{name: d, url: 'http://h'}, {name: a, url: 'http://i'}]";
+        let text = base_with(&format!("stages: '@5:60s'\n{targets}\nversus: {versus}"));
+        assert!(compared(&text, &shard(run_id.as_ref(), "0/1")).is_ok());
+        match (compared(&text, &shard(run_id.as_ref(), "0/2")), refused) {
+            (Ok(plan), None) => assert_eq!(plan.shard.count(), 2),
+            (Err(error), Some(fix)) => {
+                let error = error.to_string();
+                assert!(error.contains("--shard") && error.contains(fix), "{error}");
+            }
+            (found, _) => panic!("{versus}: {found:?}"),
+        }
+    }
 }
 
 fn shard(run_id: Option<&String>, shard: &str) -> Overrides {

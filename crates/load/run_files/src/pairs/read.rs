@@ -9,7 +9,7 @@ use plimsoll_measure::{
 
 use super::{
     BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, PairsHeader, REUSED, TURN_BYTES, VERSION,
-    keeps,
+    halvings, keeps,
 };
 use crate::error::RunFileError;
 
@@ -24,6 +24,19 @@ pub struct Pairs {
     pub one_in: u32,
     /// Whether the last record is cut, as a killed process leaves it.
     pub truncated: bool,
+}
+
+impl Pairs {
+    /// Adds the blocks of another shard of the same run. Of both those seconds are left that the
+    /// one with more blocks has kept.
+    pub fn add(&mut self, shard: Self) {
+        self.one_in = self.one_in.max(shard.one_in);
+        self.truncated |= shard.truncated;
+        self.blocks.extend(shard.blocks);
+        let halvings = halvings(self.one_in);
+        self.blocks.retain(|block| keeps(self.header.seed, block.start, halvings));
+        self.blocks.sort_by_key(|block| (block.start, block.index, block.turn));
+    }
 }
 
 /// Reads a whole file.

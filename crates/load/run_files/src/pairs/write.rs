@@ -5,22 +5,12 @@ use std::io::{self, Write};
 use plimsoll_measure::{Block, ErrorClass, Nanos, Outcome, PairedTurn, PolicyDecision};
 
 use super::{
-    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, REUSED, TURN_BYTES, VERSION, keeps,
+    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, Pairs, PairsHeader, REUSED, TURN_BYTES,
+    VERSION, halvings, keeps,
 };
 
 /// Blocks of which all are written. Beyond it whole seconds are left out by a rule.
 pub const MOST_BLOCKS: u64 = 5_000_000;
-
-/// What a file says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PairsHeader {
-    /// Names of the targets, in the order of the plan.
-    pub targets: Vec<String>,
-    /// Seed of the run, from which it follows which seconds are left out of a long run.
-    pub seed: u64,
-    /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
-    pub started_unix_ns: u64,
-}
 
 /// Writes blocks as they come.
 ///
@@ -57,6 +47,16 @@ impl<W: Write> PairsWriter<W> {
         put_header(&header, &mut bytes);
         out.write_all(&bytes)?;
         Ok(Self { out, header, most: most.max(1), written: 0, halvings: 0, bytes })
+    }
+
+    /// Writes all that was read of files of the same run.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_pairs(out: W, pairs: &Pairs) -> io::Result<()> {
+        let mut writer = Self::new(out, pairs.header.clone())?;
+        writer.halvings = halvings(pairs.one_in);
+        writer.write(&pairs.blocks)
     }
 
     /// Writes blocks, whole ones, in one call.
