@@ -233,14 +233,16 @@ fn protocol(plan: &Plan, target: &Target) -> &'static str {
     target.protocol.or(of_scenarios).unwrap_or_default().name()
 }
 
-/// How a target differs from the reference beyond what is compared.
+/// How a target differs from the reference beyond what is compared. Gateways put the provider
+/// before the name of a model: `openai/gpt-4o-mini` is `gpt-4o-mini`.
 fn differs(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<String> {
     let Some(reference) = plan.targets.iter().find(|other| other.role == TargetRole::Reference)
     else {
         return Vec::new();
     };
+    let own_model = target.model.rsplit('/').next().unwrap_or_default();
     let facts = [
-        ("model", target.model.as_str(), reference.model.as_str()),
+        ("model", own_model, reference.model.rsplit('/').next().unwrap_or_default()),
         ("protocol", protocol(plan, target), protocol(plan, reference)),
         ("scheme", target.url.scheme().name(), reference.url.scheme().name()),
     ];
