@@ -1,0 +1,147 @@
+"""Three nodes of a real Ray cluster on this machine, one of which is lost: before the start, in the middle, while its
+files are collected; or only its program is killed. It takes minutes: `scripts/test --all` runs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+import ray.cluster_utils
+from conftest import CHAT
+
+import plimsoll
+import plimsoll.ray
+
+pytestmark = pytest.mark.skipif("PLIMSOLL_TEST_ALL" not in os.environ, reason="takes minutes: scripts/test --all")
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[Any, list[Any]]]:
+    """Three nodes with room for a shard each; the driver's own has none."""
+    cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    cluster.wait_for_nodes()
+    yield cluster, nodes
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def lose(cluster: tuple[Any, list[Any]], shard: plimsoll.ray.Shard) -> None:
+    """Kills the node of a shard, as a power cut does."""
+    all_nodes, nodes = cluster
+    [lost] = [node for node in nodes if node.node_id[:8] in shard.node]
+    all_nodes.remove_node(lost, allow_graceful=False)
+
+
+def run_while(mock: plimsoll.Mock, out: Path, told: Callable[[str], None]) -> plimsoll.ray.RayRun:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", plimsoll.ray.ShardLost)
+        return plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=out, stages="@60:8s", on_progress=told)
+
+
+def states(run: plimsoll.ray.RayRun) -> list[str]:
+    return [shard["state"] for shard in run.summary["shards"]]
+
+
+def check_others(run: plimsoll.ray.RayRun, index: int, state: str) -> None:
+    """The verdict names the lost shard, and the others sent their parts to the end."""
+    assert run.verdict is plimsoll.Verdict.INVALID
+    assert states(run)[index] == state and states(run).count("done") == 2, states(run)
+    assert f"shard {index}/3" in run.report.split("INVALID", 1)[1]
+    done = [shard["scheduled"] for shard in run.summary["shards"] if shard["state"] == "done"]
+    assert done == [160, 160]
+
+
+def test_a_node_lost_before_the_start_ends_the_run_and_nothing_is_sent(
+    cluster: tuple[Any, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare = plimsoll.ray._Cluster._compare_clocks
+
+    def losing(self: Any, index: int, end: float) -> tuple[float, float]:
+        if index == 2:
+            about = ray.get(self.actors[1].about.remote())
+            lose(cluster, plimsoll.ray.Shard(1, f"{about['host']} (node {about['node'][:8]})", 0.0, 0.0))
+        return compare(self, index, end)
+
+    monkeypatch.setattr(plimsoll.ray._Cluster, "_compare_clocks", losing)
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        with pytest.raises(plimsoll.RunError, match=r"shard 1/3 was lost before the start .*; nothing was sent"):
+            plimsoll.ray.run(CHAT, shards=3, target=mock.url, out=tmp_path, stages="@60:8s")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_node_lost_in_the_middle_is_missing(cluster: tuple[Any, list[Any]], tmp_path: Path) -> None:
+    loser: list[threading.Thread] = []
+
+    def told(line: str) -> None:
+        if "in flight" in line and not loser:
+            [shard] = [shard for shard in current[0].shards if shard.index == 1]
+            loser.append(threading.Thread(target=lose, args=(cluster, shard)))
+            loser[0].start()
+
+    current: list[Any] = []
+    get_ready = plimsoll.ray._Cluster.get_ready
+    with pytest.MonkeyPatch.context() as patch, plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+
+        def noting(self: Any, limit_s: float) -> None:
+            current.append(self)
+            get_ready(self, limit_s)
+
+        patch.setattr(plimsoll.ray._Cluster, "get_ready", noting)
+        run = run_while(mock, tmp_path, told)
+    loser[0].join()
+    check_others(run, 1, "missing")
+    [lost] = run.lost
+    assert lost.lost is not None and "was lost" in lost.lost and "s after the start" in lost.lost
+
+
+def test_a_node_lost_while_its_files_are_collected_is_missing(
+    cluster: tuple[Any, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect = plimsoll.ray._Cluster.collect
+
+    def losing(self: Any, folder: Path) -> None:
+        lose(cluster, self.shards[2])
+        collect(self, folder)
+
+    monkeypatch.setattr(plimsoll.ray._Cluster, "collect", losing)
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        run = run_while(mock, tmp_path, lambda line: None)
+    check_others(run, 2, "missing")
+    [lost] = run.lost
+    assert lost.lost is not None and "before its files were collected" in lost.lost
+
+
+def test_a_program_that_is_killed_is_partial_with_what_it_counted(
+    cluster: tuple[Any, list[Any]], tmp_path: Path
+) -> None:
+    killed: list[int] = []
+
+    def told(line: str) -> None:
+        if "in flight" in line and not killed and " 0 done" not in line:
+            for process in Path("/proc").glob("[0-9]*"):
+                words = arguments(process)
+                if "--shard" in words and words[words.index("--shard") + 1] == "1/3" and "run" in words:
+                    os.kill(int(process.name), signal.SIGKILL)
+                    killed.append(int(process.name))
+
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        run = run_while(mock, tmp_path, told)
+    assert killed
+    check_others(run, 1, "partial")
+    assert "was cut off, counted for" in run.report
+
+
+def arguments(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
