@@ -124,7 +124,7 @@ fn a_mixed_day_has_every_kind_and_its_counts_are_those_of_the_mock() {
     for part in [
         "A mixed day, memory: 400/s in all",
         "What each kind adds: each target against the upstream",
-        "Approvals are the gateway's own work",
+        "approvals are the gateway's own work",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{}", output.stdout);
     }

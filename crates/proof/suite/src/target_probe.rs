@@ -206,7 +206,8 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         Outcome::Failed(class) if (1..400).contains(&sample.status) => {
             return Some(format!("a single request failed: {answer}, {}", class.name()));
         }
-        _ => return Some(format!("a single request failed: {answer}")),
+        Outcome::Failed(_) => return Some(format!("a single request failed: {answer}")),
+        _ => return Some("a single request had no answer".to_owned()),
     }
     let took = too_long(sample).filter(|_| must_be_cheap);
     took.map(|took| {
@@ -253,6 +254,7 @@ mod tests {
             (Outcome::Rejected(401), 401, 1, Some("--key")),
             (Outcome::Rejected(418), 418, 1, Some("answers 418")),
             (Outcome::TimedOut, 0, 2_000, Some("no answer in time")),
+            (Outcome::InFlight, 0, 2_000, Some("had no answer")),
             (Outcome::Failed(ErrorClass::ServerError), 503, 1, Some("failed: 503")),
             (Outcome::Failed(ErrorClass::Reset), 0, 1, Some("failed: reset")),
             (Outcome::Failed(ErrorClass::RpcError), 200, 1, Some("failed: 200, rpc_error")),

@@ -166,12 +166,27 @@ fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
             .note("Reqs, Secs and RPS are of one window, of several passes the middle one, ± half their range; errors are those of all. Times are service times: the clients have no schedule. bytes: of an answer with its head")
         })
         .enumerate()
-        .map(|(number, section)| if number == 0 { section.note(WHY_THESE) } else { section })
+        .map(|(number, section)| if number == 0 { section.note(why_these(sweep)) } else { section })
         .collect()
 }
 
-/// Why these endpoints, as the published benchmark chose them.
-const WHY_THESE: &str = "why these: /health/live asks for the least that a gateway can answer, so that its rate is the ceiling of routing and writing; /health says a little more; /metrics works on every call, as it writes out all counters. None calls a model, whose time would hide the gateway's";
+/// Why these endpoints, as the published benchmark chose them; of those that were loaded.
+fn why_these(sweep: &[MeasurementResult]) -> String {
+    let loaded =
+        WHY_THESE.iter().filter(|why| sweep.iter().any(|one| one.label.starts_with(why.0)));
+    let whys: Vec<_> = loaded.map(|why| why.1).collect();
+    let whys = whys.join("; ");
+    format!("why these: {whys}. None calls a model, whose time would hide the gateway's")
+}
+
+const WHY_THESE: [(&str, &str); 3] = [
+    (
+        "GET /health/live,",
+        "/health/live asks for the least that a gateway can answer, so that its rate is the ceiling of routing and writing",
+    ),
+    ("GET /health,", "/health says a little more than nothing"),
+    ("GET /metrics,", "/metrics works on every call, as it writes out all counters"),
+];
 
 /// The columns of the published benchmark, and the CPU use.
 fn table(results: &[MeasurementResult]) -> Table {
@@ -219,9 +234,10 @@ fn chats_section(
     runs: Option<agent_rows::Runs>,
 ) -> Section {
     if runner.target().is_some() {
-        return Section::new("Agent-loop endpoints of the target", table(results))
-            .note("with whatever answers behind it: its time is in these figures")
-            .note(agent_rows::WEBSOCKET);
+        let section = Section::new("Agent-loop endpoints of the target", table(results))
+            .note("with whatever answers behind it: its time is in these figures");
+        let websocket = results.iter().any(|result| result.label.starts_with("/ws/chat"));
+        return if websocket { section.note(agent_rows::WEBSOCKET) } else { section };
     }
     let mut section = Section::new("Agent-loop endpoints against the mock provider", table(results))
         .note(agent_rows::LOOP)

@@ -186,7 +186,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
             break;
         }
     }
-    let knee = Err("it was not searched".to_owned());
+    let knee = Err("the knee was not searched".to_owned());
     TierResult { name, stream: tier.stream, ceiling, steps, knee }
 }
 
@@ -313,7 +313,7 @@ fn sizes(tiers: &[TierResult]) -> Vec<Result<Capacity, String>> {
 
 fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
     let what = format!("chat {}", tier.name);
-    let unknown = |why: &str| format!("instances for a rate, {what}: the knee: {why}");
+    let unknown = |why: &str| format!("instances for a rate, {what}: {why}");
     let knee = tier.knee.as_ref().map_err(|why| unknown(why))?;
     let per_s = knee.carried().ok_or_else(|| unknown(&knee.sentence()))?;
     let closed = sizing::capacity(&what, &[&tier.ceiling]);
