@@ -20,6 +20,9 @@ pub struct BoundResult {
     pub judgement: Judgement,
     /// Whether a failure fails the suite. If not, it is a goal that the report only shows.
     pub decides: bool,
+    /// Whether it is of what was answered or written, and not of when: it holds on a busy host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timeless: bool,
 }
 
 /// A bound, and the format of its value.
@@ -121,6 +124,11 @@ impl BoundResult {
         Self::figure(what, figure, requirement)
     }
 
+    /// Judges what was answered or written, whatever time it took.
+    pub(crate) fn timeless(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
+        Self { timeless: true, ..Self::value(what, measured, requirement) }
+    }
+
     /// Judges a difference by its interval, `[value, low, high]`: only where the whole of it keeps
     /// the bound is it kept, and only where all of it breaks the bound is it broken.
     pub(crate) fn interval(
@@ -149,6 +157,7 @@ impl BoundResult {
             bound: requirement.text(),
             judgement,
             decides: true,
+            timeless: false,
         }
     }
 
@@ -164,6 +173,7 @@ impl BoundResult {
             bound: requirement.text(),
             judgement: requirement.judge(measured),
             decides: true,
+            timeless: false,
         }
     }
 

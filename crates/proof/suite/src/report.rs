@@ -195,8 +195,8 @@ impl Report {
         self
     }
 
-    /// Where others used the host most of the time, no bound is kept and nothing is good: neither
-    /// what was compared nor what was counted meanwhile.
+    /// Where others used the host most of the time, no bound of a time or a rate is kept, and
+    /// nothing is good: neither what was compared nor what was counted meanwhile.
     fn conclude_nothing_on_a_busy_host(&mut self) {
         let busy: Vec<_> =
             self.measurements.iter().filter_map(MeasurementResult::busy_in_any_pass).collect();
@@ -204,7 +204,8 @@ impl Report {
             return;
         };
         let why = Unusable::BusyHost((*why).clone()).to_string();
-        for bound in self.bounds.iter_mut().filter(|bound| bound.judgement == Judgement::Pass) {
+        let times = self.bounds.iter_mut().filter(|bound| !bound.timeless);
+        for bound in times.filter(|bound| bound.judgement == Judgement::Pass) {
             bound.judgement = Judgement::Inconclusive(why.clone());
         }
         self.findings.retain(|finding| finding.tone != Tone::Good);

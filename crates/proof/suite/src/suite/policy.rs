@@ -445,6 +445,7 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                     None => judgement,
                 },
                 decides: true,
+                timeless: false,
             }
         })
         .collect()

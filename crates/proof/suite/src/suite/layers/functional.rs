@@ -16,9 +16,10 @@ use crate::http_get::{HttpResponse, get_with, post};
 use crate::report::Section;
 use crate::runner::SuiteRunner;
 
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// What is answered is asked for, not when: a busy host may take its time.
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// The log is written in batches.
-const LOG_TIMEOUT: Duration = Duration::from_secs(3);
+const LOG_TIMEOUT: Duration = Duration::from_secs(15);
 const LOG_POLL: Duration = Duration::from_millis(50);
 
 /// Requests of a tenant that the gateway of these checks allows.
@@ -56,11 +57,15 @@ pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<Option<FunctionalChe
     let sets = [limit, upstream, chats, audit(runner, file)];
     let gateway = runner.gateway("layers", &sets, None)?;
     let Some(address) = gateway.address().map(str::to_owned) else { return Ok(None) };
+    if let Err(error) = get_with(&address, "/", &[], TIMEOUT) {
+        runner.skip("the functional checks", &format!("the gateway does not answer: {error}"));
+        return Ok(None);
+    }
     let log = runner.options.folder.join(file);
-    let found = Checks { address, sent: 0, found: Vec::new() }.make(&log);
+    let found = Checks { address, sent: 1, found: Vec::new() }.make(&log);
     // It has a row for each of a few requests.
     let _ = std::fs::remove_file(&log);
-    Ok(found.ok().map(FunctionalChecks))
+    Ok(Some(FunctionalChecks(found)))
 }
 
 /// The checks while they are made.
@@ -71,25 +76,26 @@ struct Checks {
 }
 
 impl Checks {
-    fn make(mut self, log: &std::path::Path) -> io::Result<Vec<Check>> {
-        let without = self.get("/", &[])?;
+    fn make(mut self, log: &std::path::Path) -> Vec<Check> {
+        let without = self.get("/", &[]);
         self.note("key auth", "401 without a key", without.status == 401, status(&without));
         let other = [("apikey", "other-test-key"), ("x-tenant-id", "wholesale")];
-        let other = self.get("/", &other)?;
+        let other = self.get("/", &other);
         let should = "403 for a consumer that the route does not list";
         self.note("consumer restriction", should, other.status == 403, status(&other));
-        let own = self.get("/", &[KEY, TENANT])?;
+        let own = self.get("/", &[KEY, TENANT]);
         self.note("key auth", "200 with the key", own.status == 200, status(&own));
         let has_id = own.headers.iter().any(|(name, id)| name == "x-request-id" && !id.is_empty());
         self.note("request id", "x-request-id in the answer", has_id, "no such header".to_owned());
-        let answer = self.get("/smoke/", &[KEY, TENANT])?;
+        let answer = self.get("/smoke/", &[KEY, TENANT]);
         let leaks = answer.body.contains(PRIVATE) || !answer.body.contains("contact");
         let should = "an address of mail in an upstream's answer is hidden, the rest is not";
-        self.note("response PII scrub", should, !leaks, answer.body);
-        let counts = self.get("/metrics", &[])?;
+        let instead = if answer.status == 200 { answer.body } else { status(&answer) };
+        self.note("response PII scrub", should, !leaks, instead);
+        let counts = self.get("/metrics", &[]);
         let counted = counts.body.lines().any(is_counted);
         self.note("Prometheus", "answered requests are counted", counted, status(&counts));
-        let (first, second) = (self.chat()?, self.chat()?);
+        let (first, second) = (self.chat(), self.chat());
         let hit = second.status == 200 && is_hit(&second) && !is_hit(&first);
         self.note("cache", "the same chat again is a hit", hit, status(&second));
         let rows = time::poll(LOG_TIMEOUT, LOG_POLL, || {
@@ -98,32 +104,32 @@ impl Checks {
         let (sent, rows) = (self.sent, rows.unwrap_or_else(|| rows_of(log)));
         let instead = format!("{rows} rows of {sent} requests");
         self.note("request log", "a row for each of these requests", rows >= sent, instead);
-        self.exhaust()?;
-        Ok(self.found)
+        self.exhaust();
+        self.found
     }
 
     /// More requests than the tenant may make.
-    fn exhaust(&mut self) -> io::Result<()> {
+    fn exhaust(&mut self) {
         let mut last = HttpResponse::default();
         for _ in 0..=LIMIT {
-            last = self.get("/", &[KEY, TENANT])?;
+            last = self.get("/", &[KEY, TENANT]);
             if last.status == 429 {
                 break;
             }
         }
         let should = "429 once the tenant's limit is reached";
         self.note("tenant rate limit", should, last.status == 429, status(&last));
-        Ok(())
     }
 
-    fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> io::Result<HttpResponse> {
+    fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
         self.sent += 1;
-        get_with(&self.address, path, &lines(headers), TIMEOUT)
+        or_why_not(get_with(&self.address, path, &lines(headers), TIMEOUT))
     }
 
-    fn chat(&mut self) -> io::Result<HttpResponse> {
+    fn chat(&mut self) -> HttpResponse {
         self.sent += 1;
-        post(&self.address, "/v1/chat/completions", &lines(&[KEY, TENANT]), CHAT, TIMEOUT)
+        let headers = lines(&[KEY, TENANT]);
+        or_why_not(post(&self.address, "/v1/chat/completions", &headers, CHAT, TIMEOUT))
     }
 
     fn note(&mut self, layer: &'static str, should: &'static str, did: bool, instead: String) {
@@ -135,8 +141,17 @@ fn lines(headers: &[(&str, &str)]) -> Vec<String> {
     headers.iter().map(|(name, value): &(&str, &str)| format!("{name}: {value}")).collect()
 }
 
+/// The answer, or one without a status whose body says why there is none.
+fn or_why_not(answer: io::Result<HttpResponse>) -> HttpResponse {
+    answer
+        .unwrap_or_else(|error| HttpResponse { body: error.to_string(), ..HttpResponse::default() })
+}
+
 fn status(response: &HttpResponse) -> String {
-    format!("the answer is {}", response.status)
+    match response.status {
+        0 => format!("no answer: {}", response.body),
+        status => format!("the answer is {status}"),
+    }
 }
 
 fn is_hit(response: &HttpResponse) -> bool {
@@ -179,7 +194,7 @@ impl FunctionalChecks {
     /// The cost of a layer that does not do its work is no cost of it.
     pub(super) fn bound(&self) -> BoundResult {
         let failed = (self.0.len() - self.passed()) as f64;
-        BoundResult::value(
+        BoundResult::timeless(
             "functional checks that a layer did not pass",
             Some(failed),
             Requirement::at_most(0.0, digits),
