@@ -368,3 +368,22 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
     let output = ProcessOutput::from(command.output().unwrap()).expect(2);
     assert!(output.stderr.contains("AZ_LOAD_CONCURRENCY"), "{}", output.stderr);
 }
+
+/// Each row that the writer says it has written is counted by the server itself.
+#[test]
+#[ignore = "needs clickhouse-server"]
+fn the_log_writer_is_measured_to_a_real_clickhouse() {
+    let fixture = Fixture::with(FAST);
+    let args = ["suite", "layers", "--only", "log", "--short", "--full", "--passes", "1"];
+    let output =
+        fixture.plimsoll(&[&args[..], &["--duration", "300ms", "--allow-invalid"]].concat());
+    assert!(!output.stdout.contains("to ClickHouse: `clickhouse-server`"), "{}", output.stdout);
+    let row = output.stdout.lines().find(|line| line.trim_start().starts_with("ClickHouse "));
+    let row: Vec<_> =
+        row.unwrap_or_else(|| panic!("{}", output.stdout)).split_whitespace().collect();
+    // Rows per second, written, there, dropped.
+    let number = |text: &str| text.replace(',', "").parse::<f64>().unwrap();
+    let [rate, written, there, dropped] = [1, 2, 3, 4].map(|column| number(row[column]));
+    assert!(rate > 1_000.0 && written > 1_000.0, "{row:?}");
+    assert_eq!((there, dropped), (written, 0.0), "{row:?}");
+}

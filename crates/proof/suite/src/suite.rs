@@ -7,6 +7,7 @@ mod baseline;
 mod certificate;
 pub(crate) mod columns;
 mod layers;
+mod own_server;
 mod policy;
 mod quick;
 mod redis_server;

@@ -7,6 +7,7 @@ mod agent_layers;
 mod functional;
 mod gateway_layers;
 mod llm_layers;
+mod log_writer;
 mod request_log;
 mod store_ops;
 mod tables;
@@ -19,7 +20,7 @@ use crate::comparison_plan::slug;
 use crate::error::SuiteError;
 use crate::finding;
 use crate::options::{LayerPart, SuiteOptions};
-use crate::report::Report;
+use crate::report::{Report, Section};
 use crate::result::Figures;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
@@ -27,13 +28,47 @@ use agent_layers::AgentLayers;
 use functional::FunctionalChecks;
 use gateway_layers::{ALL_CHAT, ALL_LAYERS, FullStack, GatewayLayers};
 use llm_layers::LlmLayers;
+use log_writer::WriterLimit;
+use request_log::RequestLog;
+use store_ops::StoreOps;
 
 /// The headers of the API key and the tenant. Every request carries both, so that all variants get
 /// the same bytes.
 const KEY: (&str, &str) = ("apikey", "load-test-key");
 const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 
+/// What was measured.
+struct Parts {
+    checks: Option<FunctionalChecks>,
+    gateway: GatewayLayers,
+    stack: FullStack,
+    llm: LlmLayers,
+    agents: AgentLayers,
+    log: Option<RequestLog>,
+    writer: Vec<WriterLimit>,
+    ops: StoreOps,
+}
+
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+    let parts = measure(runner)?;
+    let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, agents, log and stores";
+    let mut report = Report::begin("layers", title, runner);
+    report.sections.extend(parts.sections(agent_layers::clients(runner.options)));
+    report.bounds.extend(parts.bounds());
+    let Parts { gateway, stack, llm, agents, .. } = &parts;
+    report.findings.extend(limits(gateway));
+    report.findings.extend(stack_findings(stack));
+    let capacities = capacities(gateway, llm, agents);
+    if gateway.alone.last().is_some() {
+        report.findings.extend(capacities.first().map(to_reach));
+    }
+    report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
+    report.references = tables::references();
+    Ok(report.conclude())
+}
+
+/// Measures the parts that are wanted.
+fn measure(runner: &mut SuiteRunner<'_>) -> Result<Parts, SuiteError> {
     let wants = wanted(runner.options);
     let checks = if wants(LayerPart::Gateway) && runner.target().is_none() {
         functional::check(runner)?
@@ -53,8 +88,12 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         AgentLayers::default()
     };
     let log = if wants(LayerPart::Log) { request_log::measure(runner)? } else { None };
+    let writer = match &log {
+        Some(log) if log.accepted.is_some() => log_writer::measure(runner),
+        _ => Vec::new(),
+    };
     let ops = if !wants(LayerPart::Stores) {
-        store_ops::StoreOps::default()
+        StoreOps::default()
     } else if runner.target().is_none() {
         store_ops::measure(runner)
     } else {
@@ -62,38 +101,43 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
             "store operations",
             "they would be those of this tool's own store, which says nothing about the target",
         );
-        store_ops::StoreOps::default()
+        StoreOps::default()
     };
-    let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, agents, log and stores";
-    let mut report = Report::begin("layers", title, runner);
-    report.sections.extend(checks.iter().map(FunctionalChecks::section));
-    report.sections.extend(tables::gateway(&gateway));
-    if !stack.results.is_empty() {
-        report.sections.extend(tables::stack_added(&stack));
-        report.sections.push(tables::stack(&stack));
+    Ok(Parts { checks, gateway, stack, llm, agents, log, writer, ops })
+}
+
+impl Parts {
+    /// The tables; `clients` of the agents.
+    fn sections(&self, clients: (u32, u32)) -> Vec<Section> {
+        let mut sections: Vec<_> = self.checks.iter().map(FunctionalChecks::section).collect();
+        sections.extend(tables::gateway(&self.gateway));
+        if !self.stack.results.is_empty() {
+            sections.extend(tables::stack_added(&self.stack));
+            sections.push(tables::stack(&self.stack));
+        }
+        sections.extend(tables::llm(&self.llm));
+        if !self.agents.0.is_empty() {
+            sections.push(tables::agents(&self.agents, clients));
+        }
+        sections.extend(self.log.iter().map(tables::log));
+        if !self.writer.is_empty() {
+            sections.push(tables::log_writer(&self.writer));
+        }
+        if !self.ops.rows.is_empty() {
+            sections.push(tables::store_ops(&self.ops));
+        }
+        sections
     }
-    report.sections.extend(tables::llm(&llm));
-    if !agents.0.is_empty() {
-        report.sections.push(tables::agents(&agents, agent_layers::clients(runner.options)));
+
+    fn bounds(&self) -> Vec<BoundResult> {
+        let mut bounds: Vec<_> = self.checks.iter().map(FunctionalChecks::bound).collect();
+        bounds.extend(published_bounds(&self.gateway, &self.llm));
+        bounds.extend(self.agents.bounds());
+        bounds.extend(self.log.iter().flat_map(RequestLog::bounds));
+        bounds.extend(self.writer.iter().flat_map(WriterLimit::bounds));
+        bounds.extend(self.ops.bounds());
+        bounds
     }
-    report.sections.extend(log.iter().map(tables::log));
-    if !ops.rows.is_empty() {
-        report.sections.push(tables::store_ops(&ops));
-    }
-    report.bounds.extend(checks.iter().map(FunctionalChecks::bound));
-    report.bounds.extend(bounds(&gateway, &llm));
-    report.bounds.extend(agents.bounds());
-    report.bounds.extend(log.iter().flat_map(request_log::RequestLog::bounds));
-    report.bounds.extend(ops.bounds());
-    report.findings.extend(limits(&gateway));
-    report.findings.extend(stack_findings(&stack));
-    let capacities = capacities(&gateway, &llm, &agents);
-    if gateway.alone.last().is_some() {
-        report.findings.extend(capacities.first().map(to_reach));
-    }
-    report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
-    report.references = tables::references();
-    Ok(report.conclude())
 }
 
 /// Whether a part is wanted: all are, unless the user names some.
@@ -145,7 +189,7 @@ fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
 }
 
 /// The bounds of the published benchmark, which decide, and its goals, which do not.
-fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
+fn published_bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     let mut bounds = Vec::new();
     let compared = gateway.alone.last().map(|all| ("layer 1, all layers", all));
     let judged = gateway.as_it_is.as_ref().map(|target| ("the target as it is", target));

@@ -209,6 +209,8 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
     let provider = runner.provider(&[])?;
     let plain = runner.gateway("layers", &bare_with(&["metrics={}"]), Some(&provider))?;
     let keys = runner.gateway("layers", &bare_with(&["metrics={}", AUTH]), Some(&provider))?;
+    let scrub = bare_with(&["metrics={}", "scrub={}"]);
+    let scrub = runner.gateway("layers", &scrub, Some(&provider))?;
     let length: Length = length(runner.options, 30);
     let (plain_target, keys_target, direct) = (&plain.target, &keys.target, provider.target());
     let measurements = [
@@ -222,6 +224,7 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
         (DIRECT.to_owned(), provider.target().below("/get")),
         ("gateway".to_owned(), plain.target.below("/smoke/get")),
         ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/get")),
+        ("gateway-with-pii-scrub".to_owned(), scrub.target.below("/smoke/get")),
     ];
     let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
         .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));

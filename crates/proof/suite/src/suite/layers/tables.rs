@@ -8,6 +8,7 @@ use plimsoll_report::table::Table;
 use super::agent_layers::{AgentLayers, OperationResult};
 use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
 use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
+use super::log_writer::WriterLimit;
 use super::request_log::RequestLog;
 use super::store_ops::{AT_ONCE, StoreOps};
 use crate::comparison_plan::slug;
@@ -119,7 +120,7 @@ fn costs(layers: &GatewayLayers) -> Section {
     Section::new("What each layer adds: alone to the bare gateway, then all", table)
         .note(columns::ADDED_BY_VARIANTS)
         .note("the other columns are of each variant by itself, in a closed loop: times are service times. They are measured one after another, and no cost is taken from them")
-        .note("the scrub reads answers of upstreams, and GET / is the gateway's own: the row of the scrub alone shows what it costs where there is nothing to read; what reading costs is in the chats with all layers")
+        .note("the scrub reads answers of upstreams, and GET / is the gateway's own: the row of the scrub alone shows what it costs where there is nothing to read. What reading costs is below, in the answers of an upstream, and in the chats with all layers")
 }
 
 /// What the gateway adds to the upstream.
@@ -289,6 +290,25 @@ pub(super) fn log(log: &RequestLog) -> Section {
             "the rate is that of the requests that make the rows, not the writer's limit{limit}"
         ),
     )
+}
+
+/// The writer of the log by itself.
+pub(super) fn log_writer(limits: &[WriterLimit]) -> Section {
+    let mut table =
+        Table::new(["Rows to", "rows/s", "Written", "There", "Dropped", "Secs", "published"]);
+    for limit in limits {
+        table.row([
+            limit.to.to_owned(),
+            digits(limit.per_s()),
+            count(limit.stats.written),
+            or_dash(limit.there, count),
+            count(limit.stats.dropped.total()),
+            digits(limit.took_s),
+            "50,000+/s (estimated)".to_owned(),
+        ]);
+    }
+    Section::new("The log writer's own limit (no gateway, no load)", table)
+        .note("two threads offer rows of chats as fast as the writer takes them, until the last one is on the disk, or confirmed by ClickHouse; there: counted in the file, or by ClickHouse itself")
 }
 
 pub(super) fn store_ops(ops: &StoreOps) -> Section {

@@ -1,0 +1,261 @@
+//! The limit of the request log's writer: rows offered as fast as it takes them, to a file and to a
+//! `ClickHouse` server. No gateway and no load are between.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_gateway_audit::{
+    Audit, ClickHouse, Notice, Offered, Producer, Row, Settings, Stats, Target,
+};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+use plimsoll_report::format::digits;
+
+use crate::bound::{BoundResult, Requirement};
+use crate::http_get::post;
+use crate::runner::SuiteRunner;
+use crate::suite::own_server::{OwnServer, free_port};
+
+/// Threads that offer rows, as the workers of a gateway do.
+const PRODUCERS: u64 = 2;
+/// So many rows are offered between two looks at the clock.
+const BURST: u64 = 256;
+/// How long rows are offered.
+const LENGTH: Nanos = Nanos::from_secs(5);
+const SHORT: Nanos = Nanos::from_secs(1);
+/// Time limits of the server's start and of one statement.
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the writer takes.
+#[derive(Clone, Debug)]
+pub(super) struct WriterLimit {
+    /// Where the rows go.
+    pub(super) to: &'static str,
+    pub(super) stats: Stats,
+    /// Rows that are there afterwards, counted there.
+    pub(super) there: Option<u64>,
+    /// From the first row to the last one on the disk, or confirmed.
+    pub(super) took_s: f64,
+}
+
+impl WriterLimit {
+    /// Rows per second.
+    pub(super) fn per_s(&self) -> f64 {
+        self.stats.written as f64 / self.took_s.max(f64::EPSILON)
+    }
+
+    /// What was accepted is written or counted as dropped, and what was written is there.
+    pub(super) fn bounds(&self) -> [BoundResult; 2] {
+        let Stats { accepted, written, .. } = self.stats;
+        let none = Requirement::at_most(0.0, digits);
+        let unknown = accepted.saturating_sub(written + self.stats.dropped.total());
+        let lost = self.there.map(|there| written.saturating_sub(there) as f64);
+        let to = self.to;
+        [
+            BoundResult::timeless(
+                &format!("log writer to {to}: rows neither written nor dropped"),
+                Some(unknown as f64),
+                none,
+            ),
+            BoundResult::timeless(
+                &format!("log writer to {to}: written, and not there"),
+                lost,
+                none,
+            ),
+        ]
+    }
+}
+
+/// Measures each place that this host has.
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Vec<WriterLimit> {
+    let length = if runner.options.short { SHORT } else { LENGTH };
+    let mut found = Vec::new();
+    runner.log("log writer, to a file");
+    match to_file(&runner.options.folder.join("writer.jsonl"), length) {
+        Ok(limit) => found.push(limit),
+        Err(why) => runner.skip("the log writer's own limit, to a file", &why),
+    }
+    if runner.is_interrupted() {
+        return found;
+    }
+    runner.log("log writer, to ClickHouse");
+    match to_clickhouse(runner, length) {
+        Ok(limit) => found.push(limit),
+        Err(why) => runner.skip("the log writer's own limit, to ClickHouse", &why),
+    }
+    // Its data are the rows of this measurement alone.
+    let _ = fs::remove_dir_all(runner.options.folder.join("clickhouse"));
+    found
+}
+
+fn to_file(path: &Path, length: Nanos) -> Result<WriterLimit, String> {
+    let written = write("a file", Target::File(path.to_owned()), length);
+    let lines = File::open(path).map(|file| BufReader::new(file).split(b'\n').count());
+    // There may be millions of them.
+    let _ = fs::remove_file(path);
+    let there = lines.ok().and_then(|lines| u64::try_from(lines).ok());
+    Ok(WriterLimit { there, ..written? })
+}
+
+/// A table of the columns that a row has, in the types that every version of the server knows.
+const TABLE: &str = "CREATE TABLE audit (timestamp UInt64, tenant String, route String, \
+    method String, path String, status UInt16, latency_us UInt64, upstream_us UInt64, \
+    request_bytes UInt64, response_bytes UInt64, client String, user_agent String, \
+    request_id String, policy_decision String, rules Array(String), model String, \
+    input_tokens UInt64, output_tokens UInt64, cache String, tool String, outcome String, \
+    left_out String, ended_early String) ENGINE = MergeTree ORDER BY (tenant, timestamp)";
+
+fn to_clickhouse(runner: &SuiteRunner<'_>, length: Nanos) -> Result<WriterLimit, String> {
+    let server = ClickHouseServer::start(runner)?;
+    server.run(TABLE)?;
+    let url = format!("http://{}/audit", server.0.address());
+    let table = ClickHouse::parse(&url).map_err(|error| error.to_string())?;
+    let written = write("ClickHouse", Target::ClickHouse(table), length)?;
+    let there = server.run("SELECT count() FROM audit")?.trim().parse().ok();
+    Ok(WriterLimit { there, ..written })
+}
+
+/// Offers rows for so long, and waits until the last one is written.
+fn write(to: &'static str, target: Target, length: Nanos) -> Result<WriterLimit, String> {
+    let said = Arc::new(Mutex::new(String::new()));
+    let notes = Arc::clone(&said);
+    let audit = Audit::open(&Settings::new(target), move |notice| {
+        if let Notice::Failing(why) = notice {
+            *notes.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        }
+    });
+    let audit = audit.map_err(|error| error.to_string())?;
+    let clock = MonotonicClock::start();
+    let began = clock.now();
+    thread::scope(|scope| {
+        for _ in 0..PRODUCERS {
+            let producer = audit.producer();
+            scope.spawn(move || offer(&producer, clock, began + length));
+        }
+    });
+    let stats = audit.close();
+    let took_s = clock.now().since(began).as_secs_f64();
+    if stats.written == 0 {
+        let why = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        return Err(if why.is_empty() { "no row was written".to_owned() } else { why });
+    }
+    Ok(WriterLimit { to, stats, there: None, took_s })
+}
+
+/// Offers rows until a moment, and waits wherever the queue is full.
+fn offer(producer: &Producer, clock: MonotonicClock, end: Moment) {
+    let mut number = 0;
+    while clock.now() < end {
+        for _ in 0..BURST {
+            let id = format!("plimsoll-{number:020}");
+            // What came of it is in the counts.
+            let _counted: Offered = producer.offer_blocking(&row(number, &id));
+            number += 1;
+        }
+    }
+}
+
+/// The row of a chat through a gateway with everything on.
+fn row(number: u64, request_id: &str) -> Row<'_> {
+    Row {
+        timestamp: 1_763_700_000_000 + number / 100,
+        tenant: "retail",
+        route: "chat",
+        method: "POST",
+        path: "/v1/chat/completions",
+        status: 200,
+        latency_us: 1_234,
+        upstream_us: Some(1_100),
+        request_bytes: 612,
+        response_bytes: 843,
+        client: Some([127, 0, 0, 1].into()),
+        user_agent: "plimsoll",
+        request_id,
+        policy_decision: "allow",
+        rules: &[],
+        model: "mock-fast",
+        input_tokens: Some(128),
+        output_tokens: Some(128),
+        cache: "miss",
+        tool: "",
+        outcome: "",
+        left_out: "",
+        ended_early: "",
+    }
+}
+
+/// A `ClickHouse` server of the suite's own, if this host has one.
+struct ClickHouseServer(OwnServer);
+
+impl ClickHouseServer {
+    fn start(runner: &SuiteRunner<'_>) -> Result<Self, String> {
+        let folder = runner.options.folder.join("clickhouse");
+        OwnServer::start(runner, "clickhouse-server", READY_TIMEOUT, |port| {
+            let config = folder.join("config.xml");
+            let text = configuration(&folder, port, free_port()?);
+            let written = fs::create_dir_all(&folder)
+                .and_then(|()| fs::write(folder.join("users.xml"), USERS))
+                .and_then(|()| fs::write(&config, text));
+            written.map_err(|error| error.to_string())?;
+            Ok(vec![format!("--config-file={}", config.display())])
+        })
+        .map(Self)
+    }
+
+    /// Runs a statement, and returns its answer.
+    fn run(&self, sql: &str) -> Result<String, String> {
+        let answer = post(&self.0.address(), "/", &[], sql, TIMEOUT);
+        let answer = answer.map_err(|error| format!("ClickHouse: {error}"))?;
+        if answer.status == 200 {
+            return Ok(answer.body);
+        }
+        let said = answer.body.lines().next().unwrap_or_default();
+        Err(format!("ClickHouse answers {}: {said}", answer.status))
+    }
+}
+
+/// A user without a password, for this host alone.
+const USERS: &str = "<yandex><profiles><default/></profiles><users><default><password></password>\
+    <networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>\
+    </default></users><quotas><default/></quotas></yandex>";
+
+fn configuration(folder: &Path, http: u16, native: u16) -> String {
+    let home = folder.display();
+    format!(
+        "<yandex><logger><level>none</level><console>1</console></logger>\
+         <http_port>{http}</http_port><tcp_port>{native}</tcp_port>\
+         <listen_host>127.0.0.1</listen_host><path>{home}/</path><tmp_path>{home}/tmp/</tmp_path>\
+         <mark_cache_size>100000000</mark_cache_size><users_config>{home}/users.xml</users_config>\
+         <default_profile>default</default_profile><default_database>default</default_database>\
+         </yandex>"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_that_a_file_takes_is_in_it_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.jsonl");
+        let limit = to_file(&path, Nanos::from_millis(200)).unwrap();
+        assert!(limit.stats.written > 1_000, "{limit:?}");
+        assert_eq!(limit.there, Some(limit.stats.written));
+        assert!(limit.took_s >= 0.2 && limit.per_s() < limit.stats.written as f64 / 0.2);
+        assert!(limit.bounds().iter().all(|bound| bound.status() == "PASS"), "{limit:?}");
+        let lossy = WriterLimit { there: Some(limit.stats.written - 3), ..limit };
+        assert_eq!(lossy.bounds()[1].status(), "FAIL");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_place_that_takes_nothing_says_why() {
+        let absent = Path::new("/nonexistent/rows.jsonl");
+        assert!(to_file(absent, Nanos::from_millis(10)).is_err());
+    }
+}
