@@ -41,9 +41,23 @@ pub(crate) fn one_line(text: &str) -> String {
     out
 }
 
-/// The value of a label in the Prometheus text format.
+/// The value of a label in the Prometheus text format. Control characters, which may stand there,
+/// are written out: pages are read in terminals, too.
 pub fn escape_label(value: &str) -> String {
-    value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            '\\' => out.push_str(r"\\"),
+            '"' => out.push_str(r#"\""#),
+            '\n' => out.push_str(r"\n"),
+            c if is_control(c) || c == '\t' => {
+                out.push('\\');
+                out.extend(c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 fn is_control(c: char) -> bool {
@@ -66,6 +80,17 @@ mod tests {
             ("\u{202e}reversed", "\\u{202e}reversed"),
         ] {
             assert_eq!(printable(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_label_has_no_control_character() {
+        for (text, label) in [
+            ("plain \u{fc}", "plain \u{fc}"),
+            ("a\\b\"c\nd", r#"a\\b\"c\nd"#),
+            ("\x1b[2J\t\0\u{9b}\u{202e}\r", r"\\u{1b}[2J\\u{9}\\u{0}\\u{9b}\\u{202e}\\u{d}"),
+        ] {
+            assert_eq!(escape_label(text), label);
         }
     }
 
