@@ -1,6 +1,5 @@
 //! A borrowed view of a request: what the gateway's layers need to know about it.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::depth;
@@ -9,10 +8,13 @@ use crate::error::DialectError;
 use crate::wire::{Object, utf8};
 
 mod field_path;
+mod members;
 mod settings;
 mod texts;
+mod token_limits;
 
 use field_path::FieldPath;
+use members::RawMembers;
 use settings::Settings;
 pub use settings::Streaming;
 pub use texts::RequestText;
@@ -31,24 +33,6 @@ pub struct RequestView<'a> {
     tools: bool,
     texts: Vec<RequestText<'a>>,
     token_ids: u64,
-}
-
-/// The members of all endpoints, not parsed yet. Serde rejects duplicate names.
-#[derive(Deserialize)]
-struct RawMembers<'a> {
-    #[serde(borrow)]
-    model: Option<&'a RawValue>,
-    stream: Option<&'a RawValue>,
-    stream_options: Option<&'a RawValue>,
-    max_tokens: Option<&'a RawValue>,
-    max_completion_tokens: Option<&'a RawValue>,
-    max_output_tokens: Option<&'a RawValue>,
-    n: Option<&'a RawValue>,
-    tools: Option<&'a RawValue>,
-    system: Option<&'a RawValue>,
-    instructions: Option<&'a RawValue>,
-    messages: Option<&'a RawValue>,
-    input: Option<&'a RawValue>,
 }
 
 impl<'a> RequestView<'a> {
@@ -91,13 +75,16 @@ impl<'a> RequestView<'a> {
         self.streaming
     }
 
-    /// The number of answers that are asked for (`n`), each with up to
+    /// The number of answers that are asked for (`n`, in any spelling and under the names of other
+    /// servers), each with up to
     /// [`max_tokens`](Self::max_tokens).
     pub const fn answers(&self) -> u64 {
         self.answers
     }
 
-    /// The maximum number of output tokens: the largest of all that the request names.
+    /// The maximum number of output tokens: the largest of all that the request names,
+    /// in any spelling and under the names of other servers; none where one says that there is
+    /// none.
     pub const fn max_tokens(&self) -> Option<u64> {
         self.max_tokens
     }
@@ -165,6 +152,7 @@ impl<'a> RawMembers<'a> {
             max_output_tokens: self.max_output_tokens.map(RawValue::get),
             n: self.n.map(RawValue::get),
             tools: self.tools.map(RawValue::get),
+            limits: self.limits,
         }
     }
 }

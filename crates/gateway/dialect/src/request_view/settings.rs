@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::token_limits::TokenLimits;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
 use crate::wire::Object;
@@ -28,6 +29,7 @@ pub(super) struct Settings<'a> {
     pub(super) max_output_tokens: Option<&'a str>,
     pub(super) n: Option<&'a str>,
     pub(super) tools: Option<&'a str>,
+    pub(super) limits: TokenLimits,
 }
 
 impl Settings<'_> {
@@ -57,9 +59,12 @@ impl Settings<'_> {
 
     /// The number of answers that are asked for.
     pub(super) fn answers(&self) -> Result<u64, DialectError> {
-        let Some(raw) = self.n else { return Ok(1) };
+        let others = self.limits.answers.unwrap_or(1).max(1);
+        let Some(raw) = self.n else { return Ok(others) };
         let number = raw.parse::<u64>().ok().filter(|number| *number > 0);
-        number.ok_or_else(|| DialectError::invalid("n", "must be a whole number, one or more"))
+        number
+            .map(|number| number.max(others))
+            .ok_or_else(|| DialectError::invalid("n", "must be a whole number, one or more"))
     }
 
     pub(super) fn max_tokens(&self, endpoint: Endpoint) -> Result<Option<u64>, DialectError> {
@@ -76,16 +81,18 @@ impl Settings<'_> {
                 .map_err(|_| DialectError::invalid(name, "must be a whole number, zero or more"))?;
             largest = largest.max(Some(number));
         }
-        match (endpoint, largest) {
-            (Endpoint::Messages, None) => Err(DialectError::missing("max_tokens")),
-            (_, found) => Ok(found),
+        if endpoint == Endpoint::Messages && largest.is_none() {
+            return Err(DialectError::missing("max_tokens"));
         }
+        let TokenLimits { tokens, unlimited, .. } = self.limits;
+        Ok(if unlimited { None } else { largest.max(tokens) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request_view::RequestView;
 
     #[test]
     fn the_largest_of_the_limits_counts() {
@@ -96,6 +103,33 @@ mod tests {
                 ..Settings::default()
             };
             assert_eq!(settings.max_tokens(Endpoint::Chat), Ok(Some(9)));
+        }
+    }
+
+    #[test]
+    fn other_spellings_and_names_of_limits_count() {
+        for (members, tokens, answers) in [
+            (r#""Max_Tokens":900"#, Some(900), 1),
+            (r#""MAX_TOKENS":"900""#, Some(900), 1),
+            (r#""max\u005fTokens":900"#, Some(900), 1),
+            (r#""maxTokens":900,"N":3"#, Some(900), 3),
+            ("\"max_to\u{212a}en\u{17f}\":900", Some(900), 1),
+            (r#""max_new_tokens":900,"best_of":4"#, Some(900), 4),
+            (r#""options":{"num_predict":900}"#, Some(900), 1),
+            (r#""generationConfig":{"maxOutputTokens":900,"candidateCount":2}"#, Some(900), 2),
+            (r#""n_predict":-1"#, None, 1),
+            (
+                r#""Max_Tokens":null,"max_tokens_of_all":9,"options":[{"num_predict":9}]"#,
+                Some(7),
+                1,
+            ),
+            (r#""Max_Tokens":3"#, Some(7), 1),
+        ] {
+            let body = format!(
+                r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}],"max_tokens":7,{members}}}"#
+            );
+            let view = RequestView::read(Endpoint::Chat, body.as_bytes()).unwrap();
+            assert_eq!((view.max_tokens(), view.answers()), (tokens, answers), "{members}");
         }
     }
 

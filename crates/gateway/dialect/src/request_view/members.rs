@@ -1,0 +1,71 @@
+//! The members of a request that are looked at, as JSON.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::token_limits::TokenLimits;
+use crate::wire::CowStr;
+
+/// Makes the struct, and what reads it.
+macro_rules! members {
+    ($($name:ident,)*) => {
+        /// The members of all endpoints, not parsed yet. Each is there once.
+        #[derive(Debug)]
+        pub(super) struct RawMembers<'a> {
+            $(pub(super) $name: Option<&'a RawValue>,)*
+            /// What members of other spellings and names say of the length of the answer.
+            pub(super) limits: TokenLimits,
+        }
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = RawMembers<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                $(let mut $name: Option<Option<&'de RawValue>> = None;)*
+                let mut limits = TokenLimits::default();
+                while let Some(name) = map.next_key::<CowStr<'de>>()? {
+                    match &*name {
+                        $(stringify!($name) => {
+                            if $name.is_some() {
+                                return Err(A::Error::duplicate_field(stringify!($name)));
+                            }
+                            $name = Some(map.next_value()?);
+                        })*
+                        name => limits.read(name, &mut map)?,
+                    }
+                }
+                Ok(RawMembers { $($name: $name.flatten(),)* limits })
+            }
+        }
+    };
+}
+
+members! {
+    model,
+    stream,
+    stream_options,
+    max_tokens,
+    max_completion_tokens,
+    max_output_tokens,
+    n,
+    tools,
+    system,
+    instructions,
+    messages,
+    input,
+}
+
+/// An array of the values is no request.
+struct Members;
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
