@@ -73,9 +73,7 @@ impl Proxy {
         match self.llm {
             LlmUse::Never => false,
             LlmUse::Always => true,
-            LlmUse::ByPath => {
-                Endpoint::from_path(strip_prefix(path, self.strip.as_deref())).is_some()
-            }
+            LlmUse::ByPath => Endpoint::is_llm_path(strip_prefix(path, self.strip.as_deref())),
         }
     }
 
