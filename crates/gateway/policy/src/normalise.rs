@@ -17,6 +17,7 @@ mod fold;
 mod offset_map;
 mod words;
 
+pub(crate) use fold::fold_character;
 use offset_map::MappedText;
 pub(crate) use words::is_joined;
 

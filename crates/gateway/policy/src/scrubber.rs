@@ -9,6 +9,7 @@
 //! The bytes between two such ends are a segment, and the last one is open until its end is seen.
 //! Where a segment ends depends only on the bytes, never on the chunks, and so does the output.
 
+mod plain;
 mod redactor;
 mod segmenter;
 mod text_scanner;

@@ -28,6 +28,19 @@ pub(super) fn fold(from: &MappedText) -> MappedText {
     folded
 }
 
+/// The characters that stand for one, which marks that follow do not change.
+pub(crate) fn fold_character(character: char, mut each: impl FnMut(char)) {
+    if character.is_ascii() {
+        each(character);
+    } else if !invisible(character) {
+        for character in std::iter::once(character).nfkc() {
+            if canonical_combining_class(character) == 0 {
+                each(latin(character).unwrap_or(character));
+            }
+        }
+    }
+}
+
 fn fold_cluster(part: &str, origin: (usize, usize), folded: &mut MappedText) {
     for character in part.chars().filter(|character| !invisible(*character)).nfkc() {
         if canonical_combining_class(character) == 0 {

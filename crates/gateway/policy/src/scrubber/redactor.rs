@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::decision::MASK;
+use crate::normalise::{is_suspicious, variants};
 use crate::policy::Policy;
 
 /// Redacts segments with a policy's rules for streams.
@@ -49,9 +50,21 @@ impl Redactor<'_> {
         places
     }
 
+    /// What is found in the segment as it is, and with its escapes decoded.
+    fn find(&self, segment: &str) -> Vec<Range<usize>> {
+        let mut ranges = self.find_in(segment);
+        if segment.bytes().any(is_suspicious) {
+            for variant in variants(segment).iter() {
+                let found = self.find_in(variant.text());
+                ranges.extend(found.iter().map(|range| variant.origin(range)));
+            }
+        }
+        ranges
+    }
+
     /// Rules with a named value also read the context, to find the name. Other rules see only the
     /// segment, so that the context cannot cause or hide a match.
-    fn find(&self, segment: &str) -> Vec<Range<usize>> {
+    fn find_in(&self, segment: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         self.policy.find_in_stream(segment, |rule, range| {
             if !rule.has_value {

@@ -49,7 +49,8 @@ pub(super) struct Segmenter {
     gap: usize,
     word: Word,
     digits: usize,
-    at_sign: bool,
+    /// Whether there is an `@`, or a `%` that may stand for one.
+    sign: bool,
 }
 
 /// The current word.
@@ -59,6 +60,8 @@ struct Word {
     digits: usize,
     capitals: usize,
     at_sign: bool,
+    /// As of the segment.
+    sign: bool,
 }
 
 impl Word {
@@ -79,8 +82,8 @@ const fn in_gap(byte: u8) -> bool {
 
 impl Segmenter {
     pub(super) const fn new(json: bool) -> Self {
-        let word = Word { length: 0, digits: 0, capitals: 0, at_sign: false };
-        Self { state: SegmenterState::Idle, json, open: 0, gap: 0, word, digits: 0, at_sign: false }
+        let word = Word { length: 0, digits: 0, capitals: 0, at_sign: false, sign: false };
+        Self { state: SegmenterState::Idle, json, open: 0, gap: 0, word, digits: 0, sign: false }
     }
 
     /// The length of the open segment, which must be held back.
@@ -90,7 +93,7 @@ impl Segmenter {
 
     pub(super) fn step(&mut self, byte: u8) -> Step {
         match self.state {
-            SegmenterState::Word if in_word(byte) => self.extend_word(byte),
+            SegmenterState::Word if in_word(byte) || self.in_domain(byte) => self.extend_word(byte),
             SegmenterState::Word if in_gap(byte) && self.word.may_continue() => self.extend_gap(),
             SegmenterState::Gap if in_word(byte) => {
                 self.gap = 0;
@@ -111,6 +114,13 @@ impl Segmenter {
         }
     }
 
+    /// Whether a byte of a non-ASCII character continues the domain of an e-mail address. The first
+    /// byte does only if there is room for the whole character.
+    const fn in_domain(&self, byte: u8) -> bool {
+        let has_room = byte < 0xc0 || self.open + 4 < MAX_HELD;
+        self.word.at_sign && !byte.is_ascii() && has_room
+    }
+
     /// Ends the stream. Returns whether the open segment may contain personal data.
     pub(super) fn finish(&mut self) -> bool {
         let may_match = self.may_match();
@@ -118,9 +128,10 @@ impl Segmenter {
         may_match
     }
 
-    /// An e-mail address has an `@`; the shortest number of interest has four digits.
+    /// An e-mail address has an `@`, or the escape of one; the shortest number of interest has four
+    /// digits.
     const fn may_match(&self) -> bool {
-        self.at_sign || self.digits >= 4
+        self.sign || self.digits >= 4
     }
 
     fn extend_word(&mut self, byte: u8) -> Step {
@@ -130,7 +141,8 @@ impl Segmenter {
         self.word.capitals += usize::from(byte.is_ascii_uppercase());
         self.word.at_sign |= byte == b'@';
         self.digits += usize::from(byte.is_ascii_digit());
-        self.at_sign |= byte == b'@';
+        self.word.sign |= matches!(byte, b'@' | b'%');
+        self.sign |= self.word.sign;
         if self.open < MAX_HELD { Step::Continue } else { self.cut() }
     }
 
@@ -154,7 +166,7 @@ impl Segmenter {
             self.open = kept;
             self.word = word;
             self.digits = word.digits;
-            self.at_sign = word.at_sign;
+            self.sign = word.sign;
             self.state = SegmenterState::Word;
         } else if overlong {
             self.state = SegmenterState::Overlong;

@@ -35,7 +35,8 @@ fn groups(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
 /// separator.
 fn well_grouped(text: &str, groups: &[Range<usize>]) -> bool {
     let [before @ .., _] = groups else { return false };
-    let mut separators = before.iter().map(|group| text.as_bytes().get(group.end));
+    let mut separators =
+        groups.windows(2).map(|pair| text.get(pair.first()?.end..pair.get(1)?.start));
     let first = separators.next();
     before.iter().all(|group: &Range<usize>| groups.len() == 1 || (4..=6).contains(&group.len()))
         && separators.all(|separator| Some(separator) == first)

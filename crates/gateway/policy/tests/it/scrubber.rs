@@ -4,7 +4,9 @@
 use std::sync::{Arc, LazyLock};
 
 use plimsoll_gateway_policy::corpus::examples;
-use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Policy, Scrubber, TextScanner};
+use plimsoll_gateway_policy::{
+    Action, Actions, InputKind, MASK, Policy, Redaction, Scrubber, TextScanner,
+};
 use proptest::prelude::*;
 
 #[expect(clippy::unwrap_used, reason = "rules that do not load fail every test")]
@@ -150,7 +152,11 @@ fn scanned(parts: &[&str]) -> String {
         assert!(scanner.decided() <= scanner.fed());
     }
     scanner.finish(&mut found);
-    let mut text = parts.concat();
+    replaced(&parts.concat(), &found)
+}
+
+fn replaced(text: &str, found: &[Redaction]) -> String {
+    let mut text = text.to_owned();
     for place in found.iter().rev() {
         let [start, end] = [place.range.start, place.range.end]
             .map(|at| usize::try_from(at).unwrap_or(usize::MAX));
@@ -167,6 +173,57 @@ fn the_text_scanner_finds_values_that_are_split_over_parts() {
     for at in 0..=text.len() {
         let (before, after) = text.split_at(at);
         assert_eq!(scanned(&[before, after]), whole(text), "split at {at}");
+    }
+}
+
+/// However it is written, and wherever the text is cut.
+#[test]
+fn values_in_other_characters_are_found_in_a_stream() {
+    for (text, expected) in [
+        ("mail ann\u{ff20}example.com now", "mail [REDACTED] now"),
+        ("mail ann@ex\u{200b}ample.com now", "mail [REDACTED] now"),
+        ("mail ann%40example.com now", "mail [REDACTED] now"),
+        ("mail ann%2540example%2Ecom now", "mail [REDACTED] now"),
+        ("mail ann@m\u{fc}ller.de now", "mail [REDACTED] now"),
+        (
+            "mail ann@\u{43f}\u{440}\u{438}\u{43c}\u{435}\u{440}.\u{440}\u{444} now",
+            "mail [REDACTED] now",
+        ),
+        ("card \u{ff14}111\u{a0}1111\u{2009}1111\u{202f}1111.", "card [REDACTED]."),
+        ("card 4111\u{2011}1111\u{2013}1111\u{2212}1111.", "card [REDACTED]."),
+        ("card 4111%201111%201111%201111.", "card [REDACTED]."),
+        ("card 4111  1111  1111  1111 and", "card [REDACTED] and"),
+        ("card 4111.1111.1111.1111 and", "card [REDACTED] and"),
+        ("call +49\u{a0}30\u{a0}901820, please", "call [REDACTED], please"),
+        ("call \u{ff0b}49 30 901820, please", "call [REDACTED], please"),
+        ("call 0049 30 901820, please", "call [REDACTED], please"),
+        ("ssn 536\u{2011}90\u{2011}4399 ok", "ssn [REDACTED] ok"),
+        ("100 % of 5 % are 40%, \u{e9}t\u{e9}", "100 % of 5 % are 40%, \u{e9}t\u{e9}"),
+        (
+            "\u{65e5}\u{672c}\u{8a9e}@\u{65e5}\u{672c}\u{8a9e}",
+            "\u{65e5}\u{672c}\u{8a9e}@\u{65e5}\u{672c}\u{8a9e}",
+        ),
+    ] {
+        assert_eq!(scanned(&[text]), expected);
+        for (at, _) in text.char_indices() {
+            let (before, after) = text.split_at(at);
+            assert_eq!(scanned(&[before, after]), expected, "split at {at}");
+        }
+    }
+}
+
+#[test]
+fn escapes_in_a_stream_of_json_are_read() {
+    let text = r#"{"to":"ann\u0040example.com\n","card":"\u0034111 1111 1111 1111"}"#;
+    let masked = r#"{"to":"[REDACTED]\n","card":"[REDACTED]"}"#;
+    for at in 0..=text.len() {
+        let mut scanner = TextScanner::new(Arc::clone(&POLICY), true);
+        let mut found = Vec::new();
+        let (before, after) = text.split_at(at);
+        scanner.feed(before, &mut found);
+        scanner.feed(after, &mut found);
+        scanner.finish(&mut found);
+        assert_eq!(replaced(text, &found), masked, "split at {at}");
     }
 }
 
