@@ -6,15 +6,19 @@
 use std::net::IpAddr;
 
 use hyper::HeaderMap;
-use hyper::header::{FORWARDED, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::http::normal_form::dashed;
 
 /// The client's address, after those that proxies named before it.
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Names besides `x-forwarded-*` by which common proxies and networks name the client.
-const CLAIMS: [&str; 9] = [
+/// Names besides `x-forwarded-*` by which common proxies and networks name the client, or tell what
+/// it asked for before they rewrote it; and those that servers take for settings of their own.
+const CLAIMS: [&str; 26] = [
+    "forwarded",
     "x-real-ip",
     "x-client-ip",
     "true-client-ip",
@@ -24,6 +28,23 @@ const CLAIMS: [&str; 9] = [
     "x-original-forwarded-for",
     "x-envoy-external-address",
     "x-envoy-internal",
+    "x-envoy-original-host",
+    "x-envoy-original-path",
+    "x-host",
+    "x-method",
+    "x-ms-original-url",
+    "x-original-host",
+    "x-original-uri",
+    "x-waws-unencoded-url",
+    "x-script-name",
+    "script-name",
+    "path-info",
+    "request-uri",
+    "x-accel-mapping",
+    "x-accel-redirect",
+    "x-sendfile",
+    // Servers that pass headers on as variables of an environment make `HTTP_PROXY` of it.
+    "proxy",
 ];
 
 /// Addresses whose word counts.
@@ -124,8 +145,9 @@ pub(crate) fn is_own(name: &HeaderName) -> bool {
 }
 
 fn is_claim(name: &HeaderName) -> bool {
-    let text = name.as_str();
-    text.starts_with("x-forwarded-") || *name == FORWARDED || CLAIMS.contains(&text)
+    let dashed = dashed(name.as_str());
+    let text = dashed.as_deref().unwrap_or(name.as_str());
+    text.starts_with("x-forwarded-") || CLAIMS.contains(&text)
 }
 
 const fn protocol(origin: Origin) -> HeaderValue {

@@ -56,12 +56,16 @@ static HOP: [HeaderName; 8] = [
 const MAX_OPTIONS: usize = 16;
 
 /// Headers by which some servers let a client replace the path or the method that was checked.
-const OVERRIDES: [&str; 6] = [
+const OVERRIDES: [&str; 10] = [
     "x-original-url",
+    "x-override-url",
     "x-rewrite-url",
+    "x-rewrite-uri",
     "x-original-method",
     "x-http-method",
     "x-http-method-override",
+    "x-http-path-override",
+    "x-http-verb",
     "x-method-override",
 ];
 
@@ -89,12 +93,17 @@ impl OwnedHeaders {
         self.single.iter().chain(&KEPT).any(|kept| kept == name)
     }
 
-    /// Whether a name with `_` stands for one of these headers: servers that pass headers on as
-    /// variables of an environment write `-` as `_`.
-    fn has_twin(&self, name: &str) -> bool {
-        let dashed = name.replace('_', "-");
+    /// Whether a name, written with dashes, stands for one of these headers.
+    fn has_twin(&self, dashed: &str) -> bool {
         self.single.iter().chain(&KEPT).any(|kept| kept.as_str() == dashed)
     }
+}
+
+/// A name as servers read it that pass headers on as variables of an environment: there `-` is
+/// `_`, and with some servers every other sign, too. `None` where it is written like this anyway.
+pub(crate) fn dashed(name: &str) -> Option<String> {
+    let is_sign = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
+    name.contains(is_sign).then(|| name.replace(is_sign, "-"))
 }
 
 /// The value of `host`.
@@ -150,7 +159,9 @@ fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
             [b't' | b'e' | b'k' | b'p', ..] | [b'h', b't', ..] => ends_here |= HOP.contains(name),
             _ => {}
         }
-        if text.as_bytes().contains(&b'_') && owned.has_twin(text) {
+        if let Some(dashed) = dashed(text)
+            && (owned.has_twin(&dashed) || OVERRIDES.contains(&&*dashed))
+        {
             return Err(Refusal::header("write `-` instead of `_` in the names of headers"));
         }
     }

@@ -384,3 +384,25 @@ fn what_the_library_corrects_in_a_head_is_found() {
         assert_eq!(fault(&text), expected, "{text:?}");
     }
 }
+
+#[test]
+fn lines_of_chunks_and_trailers_end_with_a_carriage_return_and_have_no_controls() {
+    let lost = Some((2, WireFault::LostFraming));
+    let get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+    let chunks = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (text, expected) in [
+        (format!("{chunks}1;a=b\tc\r\nx\r\n0\r\na: b\r\nc:\td\r\n\r\n{get}"), None),
+        (format!("{chunks}1;a\nb\r\nx\r\n0\r\n\r\n"), lost),
+        (format!("{chunks}1;a\rb\r\nx\r\n0\r\n\r\n"), lost),
+        (format!("{chunks}1;a\0b\r\nx\r\n0\r\n\r\n"), lost),
+        (format!("{chunks}0\r\na: b\nc: d\r\n\r\n"), lost),
+        (format!("{chunks}0\r\na: b\n\n"), lost),
+        (format!("{chunks}0\r\na: b\rc\r\n\r\n"), lost),
+        (format!("{chunks}0\r\na: b\0\r\n\r\n"), lost),
+        (format!("{chunks}0\r\n a: b\r\n\r\n"), lost),
+        (format!("{chunks}0\r\na: b\r\n\tc\r\n\r\n"), lost),
+        (format!("{chunks}0\n\n"), lost),
+    ] {
+        assert_eq!(fault(&text), expected, "{text:?}");
+    }
+}

@@ -191,6 +191,9 @@ impl WireInspector {
             (State::ChunkLf, b'\n') => Some(State::Size(Size::default())),
             (State::TrailerStart, b'\r') => Some(State::EndLf),
             (State::Trailer, b'\r') => Some(State::TrailerLf),
+            // A line that continues the one before, and what ends no line for all.
+            (State::TrailerStart, b' ' | b'\t') => None,
+            (State::TrailerStart | State::Trailer, _) if is_control(byte) => None,
             (State::TrailerStart | State::Trailer, _) => Some(State::Trailer),
             (State::TrailerLf, b'\n') => Some(State::TrailerStart),
             (State::EndLf, b'\n') => Some(State::Start),
@@ -254,6 +257,11 @@ impl Head {
     }
 }
 
+/// A control character that ends no line, also a line feed alone, where servers disagree.
+const fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && byte != b'\t'
+}
+
 /// The value of a header, where the line has this name.
 fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
@@ -278,7 +286,7 @@ impl Size {
             }
             (SizePart::Digits | SizePart::Space, b' ' | b'\t') => at(SizePart::Space),
             (SizePart::Digits | SizePart::Space | SizePart::Extension, b'\r') => at(SizePart::Lf),
-            (SizePart::Extension, b'\n') => None,
+            (SizePart::Extension, _) if is_control(byte) => None,
             (SizePart::Digits | SizePart::Space, b';') | (SizePart::Extension, _) => {
                 at(SizePart::Extension)
             }
