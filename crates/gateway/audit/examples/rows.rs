@@ -69,6 +69,7 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         tool: "",
         outcome: "",
         left_out: "",
+        refused_by: "",
         ended_early: "",
     }
 }

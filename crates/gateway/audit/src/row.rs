@@ -66,6 +66,8 @@ pub struct Row<'a> {
     pub left_out: &'a str,
     /// Why the answer ended before its end.
     pub ended_early: &'a str,
+    /// The layer of the gateway that refused the request.
+    pub refused_by: &'a str,
 }
 
 impl Row<'_> {
@@ -108,6 +110,7 @@ impl Row<'_> {
         known(line, "outcome", self.outcome);
         known(line, "left_out", self.left_out);
         known(line, "ended_early", self.ended_early);
+        known(line, "refused_by", self.refused_by);
         line.extend_from_slice(b"}\n");
     }
 }
@@ -256,6 +259,7 @@ mod tests {
             outcome: "ok",
             left_out: "seed",
             ended_early: "why",
+            refused_by: "auth",
         };
         let expected = concat!(
             r#"{"timestamp":1763700000123,"tenant":"retail","route":"chat","method":"POST","#,
@@ -263,7 +267,8 @@ mod tests {
             r#""response_bytes":20,"client":"10.0.0.7","user_agent":"a \"b\"\n","#,
             r#""request_id":"r-1","policy_decision":"redact","rules":["pii.card","pii.mail"],"#,
             r#""model":"m","input_tokens":3,"output_tokens":4,"cache":"hit","#,
-            r#""tool":"search/find","outcome":"ok","left_out":"seed","ended_early":"why"}"#,
+            r#""tool":"search/find","outcome":"ok","left_out":"seed","ended_early":"why","#,
+            r#""refused_by":"auth"}"#,
             "\n"
         );
         assert_eq!(line(&row), expected);
@@ -351,6 +356,7 @@ mod tests {
             outcome: &long,
             left_out: &long,
             ended_early: &long,
+            refused_by: &long,
         };
         let text = line(&row);
         assert!(text.len() <= 8 << 10, "{}", text.len());

@@ -1,6 +1,7 @@
 //! The configuration in force: checked, complete, never changed, only replaced as a whole.
 
 pub(crate) mod check;
+pub(crate) mod file;
 pub(crate) mod overrides;
 pub(crate) mod place;
 pub(crate) mod preset;
@@ -8,7 +9,6 @@ pub mod spec;
 pub(crate) mod units;
 pub(crate) mod yaml_error;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl Spec {
     /// # Errors
     /// [`GatewayError::File`] for an unreadable file, and those of [`Spec::from_yaml`].
     pub fn open(path: &Path) -> Result<Self, GatewayError> {
-        let text = fs::read_to_string(path)
+        let text = file::read_text(path)
             .map_err(|source| GatewayError::File { path: path.to_owned(), source })?;
         Self::from_yaml(&text).map_err(|error| match error {
             GatewayError::Syntax { message, place } => {

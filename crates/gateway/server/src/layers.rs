@@ -9,6 +9,7 @@ pub(crate) mod agent_layer;
 pub(crate) mod auth;
 pub(crate) mod budget;
 pub(crate) mod cors;
+pub(crate) mod counters;
 pub(crate) mod document;
 pub(crate) mod fault_injection;
 pub(crate) mod forwarded;
@@ -36,6 +37,7 @@ use crate::config::spec::{
 use crate::http::error_response::ErrorResponse;
 use crate::layers::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
 use crate::layers::budget::Budgets;
+use crate::layers::counters::LayerCounter;
 use crate::layers::identity::Identity;
 use crate::routes::router::Route;
 use crate::upstream::Upstream;
@@ -86,6 +88,9 @@ pub(crate) trait Layer: Sized {
     /// Whether it reads the text of answers, which must then be readable.
     const READS_ANSWERS: bool = false;
 
+    /// What it adds to the metrics.
+    const COUNTERS: &'static [&'static LayerCounter] = &[];
+
     /// # Errors
     /// A message about an invalid value.
     fn new(section: &Self::Section, setup: &Setup<'_>) -> Result<Self, String>;
@@ -102,6 +107,12 @@ pub(crate) trait Layer: Sized {
     fn admit(&self, _asked: &Asked<'_>, _identity: &mut Identity) -> Result<(), ErrorResponse> {
         Ok(())
     }
+}
+
+/// The name of a layer, from its row of the table. In metrics and rows it says who refused a
+/// request.
+pub(crate) trait LayerName {
+    const NAME: &'static str;
 }
 
 /// What layers are made from beside their sections.
@@ -121,6 +132,10 @@ pub(crate) struct Asked<'a> {
 /// Makes the type that holds all layers in force.
 macro_rules! define_layers {
     ($($(#[$meaning:meta])* $name:ident: $section:ty => $layer:ty,)*) => {
+        $(impl LayerName for $layer {
+            const NAME: &'static str = stringify!($name);
+        })*
+
         /// The layers in force.
         #[derive(Debug)]
         pub(crate) struct Layers {
@@ -162,7 +177,7 @@ macro_rules! define_layers {
                 identity: &mut Identity,
             ) -> Result<(), ErrorResponse> {
                 $(if let Some(layer) = &self.$name {
-                    layer.admit(asked, identity)?;
+                    layer.admit(asked, identity).map_err(|error| error.by(<$layer>::NAME))?;
                 })*
                 Ok(())
             }
@@ -171,6 +186,18 @@ macro_rules! define_layers {
 }
 
 for_each_layer!(define_layers);
+
+/// Makes the list of what layers add to the metrics.
+macro_rules! list_counters {
+    ($($(#[$meaning:meta])* $name:ident: $section:ty => $layer:ty,)*) => {
+        [$(<$layer as Layer>::COUNTERS),*]
+    };
+}
+
+/// What all layers add to the metrics, in the order of the table.
+pub(crate) fn counters() -> Vec<&'static LayerCounter> {
+    for_each_layer!(list_counters).into_iter().flatten().copied().collect()
+}
 
 fn make<L: Layer>(
     section: Option<&L::Section>,
@@ -222,9 +249,18 @@ impl Layer for MetricsSpec {
     }
 }
 
+/// Requests by what the cache did.
+pub(crate) static CACHE_RESULTS: LayerCounter = LayerCounter {
+    name: "cache",
+    help: "LLM requests by cache result: hit, miss or bypass",
+    labels: &["state"],
+    known: &[&["hit"], &["miss"], &["bypass"]],
+};
+
 impl Layer for CacheSpec {
     type Section = Self;
     const READS_ANSWERS: bool = true;
+    const COUNTERS: &'static [&'static LayerCounter] = &[&CACHE_RESULTS];
 
     fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
         match HeaderName::try_from(&section.bypass_header) {
@@ -249,6 +285,7 @@ impl Layer for Arc<Budgets> {
 
 impl Layer for Arc<AgentLayer> {
     type Section = AgentsSpec;
+    const COUNTERS: &'static [&'static LayerCounter] = &[&agent_layer::OPERATIONS];
 
     fn new(section: &AgentsSpec, setup: &Setup<'_>) -> Result<Self, String> {
         AgentLayer::new(section, setup.upstreams).map(Self::new)

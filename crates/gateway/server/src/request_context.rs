@@ -59,6 +59,8 @@ pub(crate) struct RequestContext {
     /// When the upstream was asked first, and when the last of its answer was read; 0 for never.
     upstream: Cell<(u64, u64)>,
     finished: bool,
+    /// The layer that refused the request.
+    pub(crate) refused_by: Option<&'static str>,
 }
 
 impl RequestContext {
@@ -86,6 +88,7 @@ impl RequestContext {
             llm_info: None,
             started: if config.observes_requests { clock::now() } else { 0 },
             ended_early: Cell::new(None),
+            refused_by: None,
             upstream: Cell::default(),
             finished: false,
         })
@@ -202,6 +205,7 @@ impl RequestContext {
             left_out: info.and_then(|info| info.left_out.as_deref()).unwrap_or_default(),
             ended_early: self.ended_early.get().unwrap_or_default(),
             outcome: info.and_then(|info| info.outcome).unwrap_or_default(),
+            refused_by: self.refused_by.unwrap_or_default(),
         }
     }
 }

@@ -23,7 +23,7 @@ const PORT: u16 = 8123;
 ///     rules Array(LowCardinality(String)),
 ///     model LowCardinality(String), input_tokens UInt64, output_tokens UInt64,
 ///     cache LowCardinality(String), tool LowCardinality(String), outcome LowCardinality(String),
-///     left_out String, ended_early LowCardinality(String)
+///     left_out String, ended_early LowCardinality(String), refused_by LowCardinality(String)
 /// ) ENGINE = MergeTree ORDER BY (tenant, timestamp)
 /// SETTINGS non_replicated_deduplication_window = 1000
 /// ```

@@ -20,6 +20,8 @@ pub(crate) struct ErrorResponse {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether an upstream had the request: what it did may cost something.
     pub(crate) reached_upstream: bool,
+    /// The layer that refused the request.
+    pub(crate) refused_by: Option<&'static str>,
 }
 
 /// The format of an error's body.
@@ -52,6 +54,7 @@ macro_rules! error_responses {
                     message: message.into(),
                     headers: Vec::new(),
                     reached_upstream: false,
+                    refused_by: None,
                 }
             })*
         }
@@ -105,6 +108,12 @@ impl ErrorResponse {
     /// The same error, of a request that an upstream had.
     pub(crate) fn after_upstream(mut self) -> Self {
         self.reached_upstream = true;
+        self
+    }
+
+    /// The same error, of a layer that refuses the request.
+    pub(crate) const fn by(mut self, layer: &'static str) -> Self {
+        self.refused_by = Some(layer);
         self
     }
 

@@ -56,6 +56,10 @@ pub(crate) fn respond_error(
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
     context.worker.metrics().count_error(error.kind);
+    if let Some(layer) = error.refused_by {
+        context.refused_by = Some(layer);
+        context.worker.metrics().count_refusal(layer);
+    }
     let response = error_response(error, format);
     let id = context.config.request_id().cloned().zip(context.request_id.clone());
     finish(&mut context, &response);

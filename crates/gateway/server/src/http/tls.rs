@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+use crate::config::file;
 use crate::config::spec::TlsSpec;
 use crate::error::GatewayError;
 
@@ -34,5 +35,5 @@ fn invalid(path: &Path, reason: String) -> GatewayError {
 }
 
 fn open(path: &Path) -> Result<File, GatewayError> {
-    File::open(path).map_err(|source| GatewayError::File { path: path.to_owned(), source })
+    file::open(path).map_err(|source| GatewayError::File { path: path.to_owned(), source })
 }

@@ -12,6 +12,7 @@ use plimsoll_gateway_store::{ApprovalRules, SessionRules};
 use crate::config::spec::{AgentsSpec, ChatSpec};
 use crate::config::units::HumanDuration;
 use crate::http::error_response::ErrorResponse;
+use crate::layers::counters::LayerCounter;
 use crate::routes::router::Proxy;
 use crate::upstream::Upstream;
 
@@ -29,6 +30,14 @@ const MAX_STEPS: u32 = 20;
 
 /// The most agents that a message goes through.
 pub(crate) const MAX_DEPTH: usize = 5;
+
+/// Operations by what became of them.
+pub(crate) static OPERATIONS: LayerCounter = LayerCounter {
+    name: "agent_operations",
+    help: "Operations of the layer of agents by outcome: ok or the kind of the error",
+    labels: &["operation", "outcome"],
+    known: &[],
+};
 
 /// The settings of the layer.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::config::spec::{BudgetSpec, BudgetUnit};
 use crate::http::error_response::ErrorResponse;
+use crate::layers::LayerName as _;
 use crate::layers::identity::Identity;
 use crate::worker::clock;
 use crate::worker::poll_or_spawn::poll_or_spawn;
@@ -90,7 +91,7 @@ impl Budgets {
             Grant::Refused(state) => {
                 let mut error = ErrorResponse::budget_exceeded("the tenant's budget is spent");
                 error.headers.push(self.remaining_header(&state));
-                Err(error)
+                Err(error.by(<Arc<Self>>::NAME))
             }
         }
     }

@@ -6,6 +6,8 @@ use hyper::HeaderMap;
 use plimsoll_gateway_inspect::Source;
 
 use crate::http::error_response::ErrorResponse;
+use crate::layers::LayerName as _;
+use crate::layers::policy::PolicyLayer;
 use crate::layers::scrub::Reading;
 use crate::request_context::RequestContext;
 
@@ -40,7 +42,7 @@ pub(crate) async fn check(
     match redact(context, &document, source).await {
         Ok(redacted) => Ok(redacted.unwrap_or(document)),
         Err(error) if error.kind == "policy_blocked" => {
-            Err(ErrorResponse::content_blocked(error.message))
+            Err(ErrorResponse::content_blocked(error.message).by(PolicyLayer::NAME))
         }
         Err(error) => Err(error),
     }

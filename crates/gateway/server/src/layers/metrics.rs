@@ -2,8 +2,6 @@
 //! series: routes are named by their template and not by the raw path, methods and statuses that
 //! HTTP does not define are `other`. Series belong to names and go on over reloads.
 
-mod tools;
-
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -18,9 +16,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
+use crate::layers::counters::{LayerCounter, LayerCounters};
 use crate::worker::process_metrics;
-
-use self::tools::ToolMetrics;
 
 /// Bounds of the buckets, in seconds: from the overhead of a gateway to the response of a provider.
 const BUCKETS: [f64; 14] = [
@@ -37,12 +34,11 @@ pub(crate) struct Metrics {
     errors: Family<Labels<1>, Counter>,
     connections: Gauge,
     memory: Gauge,
-    cache: [(&'static str, Counter); 3],
-    policy_matches: Family<Labels<2>, Counter>,
-    agent_operations: Family<Labels<2>, Counter>,
+    layer_counters: LayerCounters,
+    refusals: Family<Labels<1>, Counter>,
     rate_limited: Counter,
     retries: Counter,
-    tools: ToolMetrics,
+    tool_servers: Family<Labels<1>, Gauge>,
     store_errors: Gauge,
     audit: Family<Labels<1>, Gauge>,
     layers: Family<Labels<1>, Gauge>,
@@ -102,10 +98,6 @@ impl Metrics {
         let requests = Family::default();
         let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
         let errors = Family::default();
-        let cache_family = Family::<Labels<1>, Counter>::default();
-        let cache = ["hit", "miss", "bypass"].map(|state| {
-            (state, cache_family.get_or_create(&[("state", state.to_owned())]).clone())
-        });
         let (audit, layers) = (Family::default(), Family::default());
         let (connections, memory) = (Gauge::default(), Gauge::default());
         let store_errors = Gauge::default();
@@ -119,18 +111,13 @@ impl Metrics {
         registry.register("errors", "Refused and failed requests by kind", errors.clone());
         registry.register("active_connections", "Open client connections", connections.clone());
         registry.register("memory_bytes", "Bytes of messages that are held", memory.clone());
-        registry.register(
-            "cache",
-            "LLM requests by cache result: hit, miss or bypass",
-            cache_family,
-        );
-        let help = "Policy matches by category and action";
-        let policy_matches = registered(&mut registry, "policy_verdicts", help);
-        let help = "Operations of the layer of agents by outcome: ok or the kind of the error";
-        let agent_operations = registered(&mut registry, "agent_operations", help);
+        let layer_counters = LayerCounters::register(&mut registry);
+        let help = "Requests that a layer refused";
+        let refusals = registered(&mut registry, "layer_refusals", help);
         registry.register("rate_limited", "Requests refused by a rate limit", rate_limited.clone());
         registry.register("retries", "Retries of requests to upstreams", retries.clone());
-        let tools = ToolMetrics::register(&mut registry);
+        let help = "Tool servers by state";
+        let tool_servers = registered(&mut registry, "tool_servers", help);
         registry.register("store_errors", "Failed operations of the store", store_errors.clone());
         registry.register("audit_rows", "Audit rows by state", audit.clone());
         registry.register("layer_enabled", "1 for each layer that is enabled", layers.clone());
@@ -143,12 +130,11 @@ impl Metrics {
             errors,
             connections,
             memory,
-            cache,
-            policy_matches,
-            agent_operations,
+            layer_counters,
+            refusals,
             rate_limited,
             retries,
-            tools,
+            tool_servers,
             store_errors,
             audit,
             layers,
@@ -206,21 +192,14 @@ impl Metrics {
         self.errors.get_or_create(&[("type", kind.to_owned())]).inc();
     }
 
-    pub(crate) fn count_cache(&self, state: &str) {
-        if let Some((_, counter)) = self.cache.iter().find(|(name, _)| *name == state) {
-            counter.inc();
-        }
+    /// Counts a request that a layer refused.
+    pub(crate) fn count_refusal(&self, layer: &str) {
+        self.refusals.get_or_create(&[("layer", layer.to_owned())]).inc();
     }
 
-    pub(crate) fn count_policy_match(&self, category: &str, action: &str) {
-        let labels = [("category", category.to_owned()), ("action", action.to_owned())];
-        self.policy_matches.get_or_create(&labels).inc();
-    }
-
-    /// Counts an operation of the layer of agents. Both names are from closed sets.
-    pub(crate) fn count_agent_operation(&self, operation: &'static str, outcome: &'static str) {
-        let labels = [("operation", operation.to_owned()), ("outcome", outcome.to_owned())];
-        self.agent_operations.get_or_create(&labels).inc();
+    /// Counts one for a layer. The values are those of the counter's labels, in their order.
+    pub(crate) fn count(&self, counter: &'static LayerCounter, values: &[&str]) {
+        self.layer_counters.count(counter, values);
     }
 
     pub(crate) fn count_rate_limited(&self) {
@@ -231,14 +210,14 @@ impl Metrics {
         self.retries.inc();
     }
 
-    /// Counts a call of a tool. Calls of tools that do not exist have the server `none`.
-    pub(crate) fn count_tool_call(&self, server: &str, outcome: &'static str) {
-        self.tools.count_call(server, outcome);
-    }
-
-    /// Sets the numbers of tool servers that are up and down.
+    /// Sets the numbers of tool servers that are up and down; nothing where there are none.
     pub(crate) fn set_tool_servers(&self, up: usize, down: usize) {
-        self.tools.set_servers(up, down);
+        self.tool_servers.clear();
+        let states = [("up", up), ("down", down)].into_iter().filter(|_| up + down > 0);
+        for (state, count) in states {
+            let gauge = self.tool_servers.get_or_create(&[("state", state.to_owned())]);
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
     }
 
     pub(crate) fn set_store_errors(&self, count: u64) {

@@ -1,6 +1,5 @@
 //! The policy layer: evaluates texts before they pass.
 
-use std::fs;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -8,11 +7,13 @@ use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
 use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
 use ring::digest::{Digest, SHA256, digest};
 
+use crate::config::file;
 use crate::config::spec::PolicySpec;
 use crate::http::error_response::ErrorResponse;
+use crate::layers::counters::LayerCounter;
 use crate::layers::metrics::Metrics;
 use crate::layers::offload::{self, file_rule};
-use crate::layers::{Layer, Setup};
+use crate::layers::{Layer, LayerName as _, Setup};
 use crate::routes::llm_info::LlmInfo;
 
 /// The rules, and the actions taken on their matches.
@@ -26,6 +27,14 @@ pub(crate) struct PolicyLayer {
     /// The injected fault `policy_off`: every text passes unseen.
     off: bool,
 }
+
+/// Matches by category and by what was done.
+static MATCHES: LayerCounter = LayerCounter {
+    name: "policy_verdicts",
+    help: "Policy matches by category and action",
+    labels: &["category", "action"],
+    known: &[],
+};
 
 /// The built-in rules, compiled once.
 ///
@@ -43,13 +52,14 @@ pub(crate) fn builtin() -> Result<Arc<Policy>, String> {
 impl Layer for PolicyLayer {
     type Section = PolicySpec;
     const READS_ANSWERS: bool = true;
+    const COUNTERS: &'static [&'static LayerCounter] = &[&MATCHES];
 
     fn new(spec: &PolicySpec, setup: &Setup<'_>) -> Result<Self, String> {
         let mut rules_digest = None;
         let policy = match &spec.rules {
             None => builtin()?,
             Some(path) => {
-                let text = fs::read_to_string(path)
+                let text = file::read_text(path)
                     .map_err(|error| format!("policy: cannot read {}: {error}", path.display()))?;
                 rules_digest = Some(digest(&SHA256, text.as_bytes()));
                 let policy = Policy::from_yaml(&text);
@@ -118,7 +128,8 @@ impl PolicyLayer {
         let judgement = judgement.map_err(|error| match error {
             Unreadable::File(_) => ErrorResponse::unsupported_media_type(format!(
                 "the policy cannot read the request: {error}"
-            )),
+            ))
+            .by(Self::NAME),
             _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
         })?;
         decide(metrics, info, &judgement.matches)?;
@@ -141,7 +152,7 @@ fn decide(
         return Ok(());
     }
     for found in matches {
-        metrics.count_policy_match(found.category.name(), found.action.name());
+        metrics.count(&MATCHES, &[found.category.name(), found.action.name()]);
     }
     record(info.get_or_insert_default(), matches);
     match matches.iter().find(|found| found.action == Action::Block) {
@@ -149,7 +160,7 @@ fn decide(
         Some(cause) => {
             let (category, rule) = (cause.category.name(), &cause.rule_id);
             let reason = format!("blocked by policy: {category} ({rule})");
-            Err(ErrorResponse::policy_blocked(reason))
+            Err(ErrorResponse::policy_blocked(reason).by(PolicyLayer::NAME))
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::http::content::{Charset, MediaType, is_encoded, is_event_stream};
 use crate::http::error_response::ErrorResponse;
 use crate::layers::offload::{self, file_rule};
 use crate::layers::policy;
-use crate::layers::{Layer, Setup};
+use crate::layers::{Layer, LayerName as _, Setup};
 
 /// Removes personal data from responses.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Scrub {
 
 fn unreadable(reason: &str) -> ErrorResponse {
     let message = format!("the upstream's response cannot be searched for personal data: {reason}");
-    ErrorResponse::response_unreadable(message)
+    ErrorResponse::response_unreadable(message).by(Scrub::NAME)
 }
 
 /// Whether a type is one JSON document. Several in lines may be a stream, which cannot be read

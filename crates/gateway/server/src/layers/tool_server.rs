@@ -15,7 +15,7 @@ pub(crate) use connection::{Connection, ToolConnections};
 pub(crate) use directory::ToolDirectory;
 pub(crate) use exchange::{Asker, Services, Trace};
 pub(crate) use failure::Failure;
-pub(crate) use layer::ToolLayer;
+pub(crate) use layer::{CALLS, ToolLayer};
 pub(crate) use link::ServerLink;
 pub(crate) use running_calls::RunningCall;
 

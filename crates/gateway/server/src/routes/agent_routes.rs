@@ -25,6 +25,7 @@ use self::api_request::ApiRequest;
 use crate::http::error_response::ErrorResponse;
 use crate::http::respond::respond;
 use crate::http::response_body::ResponseBody;
+use crate::layers::agent_layer::OPERATIONS;
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::routes::agent_route::AgentRoute;
 
@@ -59,6 +60,6 @@ fn counted<T>(
     result: Result<T, ErrorResponse>,
 ) -> Result<T, ErrorResponse> {
     let outcome = result.as_ref().map_or_else(|error| error.kind, |_| "ok");
-    context.worker.metrics().count_agent_operation(operation, outcome);
+    context.worker.metrics().count(&OPERATIONS, &[operation, outcome]);
     result
 }

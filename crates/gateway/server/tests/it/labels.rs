@@ -46,6 +46,34 @@ fn methods_that_clients_make_up_are_one_series() {
 }
 
 #[test]
+fn a_refusal_counts_for_its_layer_by_the_name_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let more = format!(
+        "metrics: {{open: true}}\nauth: {{header: apikey, keys: [{{name: a, key: k}}]}}\n\
+         tenant: {{required: true}}\naudit: {{path: '{}', flush: 1ms}}",
+        file.display()
+    );
+    let mut gateway = proxy(fixed_upstream(OK), "", &more);
+    for (key, status) in [("", "401"), ("apikey: wrong\r\n", "403"), ("apikey: k\r\n", "401")] {
+        let mut client = connect(&gateway);
+        let request = format!("GET /x HTTP/1.1\r\nhost: x\r\n{key}connection: close\r\n\r\n");
+        client.write_all(request.as_bytes()).unwrap();
+        assert!(read_to_end(&mut client).starts_with(&format!("HTTP/1.1 {status}")), "{key}");
+    }
+    let found = series(&gateway, "gateway_layer_refusals_total");
+    let expected = ["auth", "tenant"].map(|layer| format!("{{layer=\"{layer}\"}}"));
+    let expected = expected.map(|label| format!("gateway_layer_refusals_total{label}"));
+    for (line, count) in expected.iter().zip([2, 1]) {
+        assert!(found.contains(&format!("{line} {count}")), "{found:?}");
+    }
+    gateway.shutdown();
+    let rows = fs::read_to_string(file).unwrap();
+    let by = |layer: &str| rows.matches(&format!("\"refused_by\":\"{layer}\"")).count();
+    assert_eq!((by("auth"), by("tenant"), rows.lines().count()), (2, 1, 4), "{rows}");
+}
+
+#[test]
 fn statuses_that_upstreams_make_up_are_one_series() {
     let up = upstream(|mut stream| {
         let Some(head) = head(&mut stream) else { return };

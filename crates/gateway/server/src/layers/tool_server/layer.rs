@@ -7,6 +7,7 @@ use plimsoll_gateway_mcp::{AllowLists, LocalTool, SessionLimits};
 use super::link::{ServerLink, ServerSettings};
 use crate::config::spec::ToolsSpec;
 use crate::config::units::HumanDuration;
+use crate::layers::counters::LayerCounter;
 use crate::layers::{Layer, Setup};
 
 /// The layer `tools`.
@@ -22,8 +23,17 @@ pub(crate) struct ToolLayer {
     pub(crate) refresh: HumanDuration,
 }
 
+/// Calls by what became of them. Calls of tools that do not exist have the server `none`.
+pub(crate) static CALLS: LayerCounter = LayerCounter {
+    name: "tool_calls",
+    help: "Calls of tools by server and outcome",
+    labels: &["server", "outcome"],
+    known: &[],
+};
+
 impl Layer for ToolLayer {
     type Section = ToolsSpec;
+    const COUNTERS: &'static [&'static LayerCounter] = &[&CALLS];
 
     fn new(spec: &ToolsSpec, _setup: &Setup<'_>) -> Result<Self, String> {
         Self::read(spec).map_err(|problem| format!("tools: {problem}"))

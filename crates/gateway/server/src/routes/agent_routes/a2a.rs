@@ -16,6 +16,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::RequestBody;
 use crate::http::respond::{finish, respond_error};
 use crate::http::response_body::ResponseBody;
+use crate::layers::agent_layer::OPERATIONS;
 use crate::layers::agent_layer::{Agent, PATH_HEADER};
 use crate::layers::document;
 use crate::request_context::RequestContext;
@@ -46,7 +47,7 @@ pub(super) async fn serve(mut request: ApiRequest) -> Response<ResponseBody> {
     };
     match sent {
         Ok((upstream_response, _)) => {
-            context.worker.metrics().count_agent_operation("agent_forward", "ok");
+            context.worker.metrics().count(&OPERATIONS, &["agent_forward", "ok"]);
             proxy::answer(context, upstream_response, &agent.proxy.upstream, format).await
         }
         Err(error) => refuse(context, &RpcError::of(error, id)),
@@ -79,7 +80,7 @@ pub(super) async fn send(
 fn refuse(mut context: Box<RequestContext>, error: &RpcError) -> Response<ResponseBody> {
     let metrics = context.worker.metrics();
     metrics.count_error(error.kind);
-    metrics.count_agent_operation("agent_forward", error.kind);
+    metrics.count(&OPERATIONS, &["agent_forward", error.kind]);
     let response = error.response();
     finish(&mut context, &response);
     response

@@ -11,6 +11,7 @@ use super::sessions::expect_session;
 use crate::http::error_response::ErrorResponse;
 use crate::http::respond::{HandlerResult, json as json_response};
 use crate::http::response_body::ResponseBody;
+use crate::layers::agent_layer::OPERATIONS;
 use crate::request_context::RequestContext;
 use crate::routes::store_error::store_error;
 use crate::worker::clock;
@@ -126,11 +127,11 @@ pub(super) async fn decide(request: &mut ApiRequest, verdict: Verdict) -> Handle
     let decided = store.decide(now(), &layer.approvals, &owner, id, verdict, &reason).await;
     match decided {
         Ok(approval) => {
-            context.worker.metrics().count_agent_operation(operation(verdict), "ok");
+            context.worker.metrics().count(&OPERATIONS, &[operation(verdict), "ok"]);
             Ok(json_response(StatusCode::OK, described(&approval).to_string()))
         }
         Err(RecordError::AlreadyDecided(state)) => {
-            context.worker.metrics().count_agent_operation(operation(verdict), "already_decided");
+            context.worker.metrics().count(&OPERATIONS, &[operation(verdict), "already_decided"]);
             context.worker.metrics().count_error("already_decided");
             Ok(already_decided(state))
         }

@@ -23,6 +23,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::http::request_body::no_memory;
 use crate::http::respond::Header;
 use crate::http::response_body::ResponseBody;
+use crate::layers::CACHE_RESULTS;
 use crate::layers::budget::RequestReservation;
 use crate::request_context::RequestContext;
 use crate::routes::router::Proxy;
@@ -136,7 +137,7 @@ fn new_body_key(context: &RequestContext, request: &LlmRequest) -> Result<BodyKe
 
 /// Records the result of the look-up.
 fn record(context: &mut RequestContext, result: &'static str) {
-    context.worker.metrics().count_cache(result);
+    context.worker.metrics().count(&CACHE_RESULTS, &[result]);
     if context.config.observes_requests {
         context.llm_info().cache = Some(result);
     }

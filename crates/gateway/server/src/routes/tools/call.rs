@@ -15,8 +15,10 @@ use plimsoll_gateway_store::{RecordId, SessionRules};
 use tokio::time::timeout;
 
 use crate::http::error_response::ErrorResponse;
+use crate::layers::agent_layer::OPERATIONS;
 use crate::layers::document;
 use crate::layers::scrub::Reading;
+use crate::layers::tool_server::CALLS;
 use crate::layers::tool_server::{Asker, Failure, RunningCall, ServerLink, Services};
 use crate::request_context::RequestContext;
 use crate::routes::store_error::store_error;
@@ -98,7 +100,7 @@ pub(crate) async fn call(
         Ok(tool) => tool,
         Err(error) => {
             context.llm_info().outcome = Some(error.kind);
-            context.worker.metrics().count_tool_call("none", error.kind);
+            context.worker.metrics().count(&CALLS, &["none", error.kind]);
             return Err(error.into());
         }
     };
@@ -115,7 +117,7 @@ pub(crate) async fn call(
         Err(error) => error.outcome(),
     };
     let server = tool.provider.name();
-    context.worker.metrics().count_tool_call(server, outcome);
+    context.worker.metrics().count(&CALLS, &[server, outcome]);
     let info = context.llm_info();
     info.tool = Some(format!("{server}/{}", tool.tool.name).into());
     info.outcome = Some(outcome);
@@ -191,7 +193,7 @@ async fn count_stored(
     let calls = store.count_call(clock::now(), rules, &owner, id).await;
     let calls = calls.map_err(|error| store_error(error, missing));
     let outcome = calls.as_ref().map_or_else(|error| error.kind, |_| "ok");
-    context.worker.metrics().count_agent_operation("session_call", outcome);
+    context.worker.metrics().count(&OPERATIONS, &["session_call", outcome]);
     Ok(rules.calls.saturating_sub(calls?))
 }
 
