@@ -303,6 +303,37 @@ routes:
     }
 
     #[test]
+    fn a_websocket_that_a_layer_must_read_and_cannot_is_refused() {
+        let config = |layers: &str, route: &str| {
+            let upstream = "upstreams: {u: {addresses: ['127.0.0.1:1']}}";
+            let route = format!("{{name: ws, upstream: u, websocket: true, {route}}}");
+            let text = format!("{layers}\n{upstream}\nroutes:\n  - {route}\n");
+            let error = Config::new(&Spec::from_yaml(&text).unwrap()).err();
+            error.map(|error| error.located(&text).to_string())
+        };
+        let passed = "path: /ws/*";
+        for (layers, route, message) in [
+            ("scrub: {}", passed, Some("line 4: route `ws`: `scrub` cannot read the messages")),
+            ("scrub: {unreadable: refuse}", passed, Some("`scrub` cannot read")),
+            ("scrub: {unreadable: pass}", passed, None),
+            ("scrub: {}", "path: /ws/chat, llm: true, model: m", None),
+            ("cache: {}", passed, None),
+            ("policy: {}", passed, None),
+            ("policy: {}", "path: '/*'", Some("`policy` cannot read what a WebSocket to `/v1/")),
+            ("policy: {}", "path: /v1/realtime", Some("a WebSocket to `/v1/realtime` carries")),
+            ("tenant: {}\nbudgets: {}", "path: /v1/*", Some("`budgets` cannot read")),
+            ("policy: {}", "path: /o/*, strip: /o", Some("`policy` cannot read")),
+        ] {
+            let found = config(layers, route);
+            let fits = match (&found, message) {
+                (Some(found), Some(message)) => found.contains(message),
+                (found, message) => found.is_none() && message.is_none(),
+            };
+            assert!(fits, "{layers}, {route}: {found:?}");
+        }
+    }
+
+    #[test]
     fn a_section_enables_its_layer() {
         let spec = Spec::from_yaml(
             "metrics: {}\nrequest_id: {}\nrate_limits: [{per: global, requests: 0}]",

@@ -1,6 +1,7 @@
 //! Checks of a configuration's values, and the routes made from them. All problems are collected.
 
 mod unmatched;
+mod unread;
 
 use std::sync::Arc;
 
@@ -157,6 +158,7 @@ impl Check {
             is_normal_template(&route.path),
             &format!("route `{}`: `path` is not in normal form, see the guide", route.name),
         );
+        self.unread(spec, route);
         let reads_llm = spec.budgets.is_some() || spec.policy.is_some();
         let handler = self.keep(handler(route, upstreams, reads_llm))?;
         Some(Route {
