@@ -1,5 +1,6 @@
 //! `plimsoll gateway`: runs the reference gateway as a server.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -7,6 +8,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
+use plimsoll_gateway_server::spec::UpstreamSpec;
 use plimsoll_gateway_server::{Gateway, GatewayError, LostRows, PRESETS, Preset, Spec};
 
 use crate::console;
@@ -37,9 +39,10 @@ pub(crate) struct Flags {
     /// Address to listen on; port 0 takes a free one [default: the configuration's]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen_address)]
     listen: Option<SocketAddr>,
-    /// Address of every upstream [default: the configuration's]
-    #[arg(long, value_name = "HOST:PORT")]
-    upstream: Option<String>,
+    /// Address of the upstream; of several each has its name, unless all are one server
+    /// (repeatable) [default: the configuration's]
+    #[arg(long = "upstream", value_name = "[NAME=]HOST:PORT")]
+    upstreams: Vec<String>,
     /// Number of worker threads [default: the configuration's]
     #[arg(long, value_name = "N")]
     workers: Option<u16>,
@@ -127,7 +130,7 @@ impl Flags {
     fn is_plain(&self) -> bool {
         self.settings.is_empty()
             && self.listen.is_none()
-            && self.upstream.is_none()
+            && self.upstreams.is_empty()
             && self.workers.is_none()
     }
 
@@ -135,13 +138,41 @@ impl Flags {
         let mut spec = Spec::with_overrides(text, &self.settings)?;
         spec.listen = self.listen.unwrap_or(spec.listen);
         spec.workers = self.workers.unwrap_or(spec.workers);
-        if let Some(address) = &self.upstream {
-            for upstream in spec.upstreams.values_mut() {
-                upstream.addresses = vec![address.clone()];
-            }
+        for flag in &self.upstreams {
+            move_upstreams(&mut spec.upstreams, flag)
+                .map_err(|why| GatewayError::Config(vec![format!("--upstream {flag}: {why}")]))?;
         }
         Ok(spec)
     }
+}
+
+/// Gives an upstream another address: the one that is named, else all that are the same server.
+///
+/// # Errors
+/// There is no such upstream, or several of which none is named; in words.
+fn move_upstreams(
+    upstreams: &mut BTreeMap<String, UpstreamSpec>,
+    flag: &str,
+) -> Result<(), String> {
+    let names = upstreams.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let Some((name, address)) = flag.split_once('=') else {
+        let mut places = upstreams.values().map(|upstream| &upstream.addresses);
+        let first = places.next();
+        if places.any(|place| Some(place) != first) {
+            return Err(format!(
+                "the configuration has several upstreams: {names}; write NAME=HOST:PORT, once for each"
+            ));
+        }
+        for upstream in upstreams.values_mut() {
+            upstream.addresses = vec![flag.to_owned()];
+        }
+        return Ok(());
+    };
+    let upstream = upstreams
+        .get_mut(name)
+        .ok_or_else(|| format!("there is no upstream `{name}`, only: {names}"))?;
+    upstream.addresses = vec![address.to_owned()];
+    Ok(())
 }
 
 fn greeting(gateway: &Gateway, spec: &Spec) -> String {

@@ -88,6 +88,24 @@ fn it_serves_a_preset_until_a_signal_stops_it() {
 }
 
 #[test]
+fn of_several_upstreams_the_one_that_is_named_gets_the_address() {
+    let fixture = Fixture::with(FAST);
+    let text = "upstreams: {a: {addresses: ['127.0.0.1:1']}, b: {addresses: ['127.0.0.1:2']}}\n\
+                routes:\n  - {name: a, path: /a/*, strip: /a, upstream: a}\n  \
+                - {name: b, path: /b/*, strip: /b, upstream: b}\n";
+    fs::write(fixture.folder.path().join("two.yaml"), text).unwrap();
+    let named = format!("b={}", fixture.mock.addr());
+    let args = ["--config", "two.yaml", "--listen", "127.0.0.1:0", "--upstream", &named];
+    let gateway = Gateway::start(&fixture, &args);
+    assert!(gateway.get("/b/v1/models").starts_with("HTTP/1.1 200"));
+    assert!(gateway.get("/a/v1/models").starts_with("HTTP/1.1 502"), "it was left as it is");
+    // The upstreams of this preset are one server, which needs no name.
+    let upstream = fixture.mock.addr().to_string();
+    let args = ["--preset", "layers", "--listen", "127.0.0.1:0", "--upstream", &upstream];
+    Gateway::start(&fixture, &args);
+}
+
+#[test]
 fn sighup_reloads_the_configuration_and_an_invalid_one_changes_nothing() {
     let fixture = Fixture::with(FAST);
     let file = fixture.folder.path().join("g.yaml");
@@ -117,6 +135,8 @@ fn wrong_usage_prints_the_cause_and_the_fix() {
     let used = fixture.mock.addr().to_string();
     fs::write(fixture.folder.path().join("bad.yaml"), "name: x\nrate_limit: []\n").unwrap();
     fs::write(fixture.folder.path().join("odd.yaml"), "budgets: {}\nworkers: 0\n").unwrap();
+    let two = "upstreams: {a: {addresses: ['127.0.0.1:1']}, b: {addresses: ['127.0.0.1:2']}}\n";
+    fs::write(fixture.folder.path().join("two.yaml"), two).unwrap();
     for (args, code, parts) in [
         (&["gateway", "--config", "absent.yaml"][..], 2, &["cannot read absent.yaml"][..]),
         (&["gateway", "--config", "bad.yaml"], 2, &["line 2", "rate_limit"]),
@@ -124,6 +144,8 @@ fn wrong_usage_prints_the_cause_and_the_fix() {
         (&["gateway", "--preset", "nobody"], 2, &["baseline", "policy"]),
         (&["gateway", "--set", "rate_limits.9=1"], 2, &["rate_limits.9"]),
         (&["gateway", "--set", "cache"], 2, &["PATH=VALUE"]),
+        (&["gateway", "--config", "two.yaml", "--upstream", "h:1"], 2, &["a, b", "NAME=HOST:PORT"]),
+        (&["gateway", "--upstream", "nobody=h:1"], 2, &["no upstream `nobody`, only: provider"]),
         (&["gateway", "--listen", &used], 3, &["cannot listen on", "free port"]),
     ] {
         let output = fixture.plimsoll(args).expect(code);
