@@ -52,6 +52,7 @@ mod tenant_matrix;
 mod texts;
 mod tls;
 mod tools;
+mod uncovered;
 mod upstreams;
 mod websocket_chats;
 mod websockets;
