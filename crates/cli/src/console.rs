@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use nix::errno::Errno;
 use nix::sys::stat::{SFlag, fstat};
+use plimsoll_plan::redacted_urls;
 use plimsoll_report::screen::{COLUMNS, Screen};
 use plimsoll_report::{Style, printable};
 use terminal_size::{Width, terminal_size_of};
@@ -73,10 +74,11 @@ pub(crate) fn colourless() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Writes a line to stderr, with control characters written out: it may quote a file or the target.
-/// Errors are ignored: there is nowhere left to report them.
+/// Writes a line to stderr, with control characters written out and without credentials of URLs: it
+/// may quote a file, a flag or the target. Errors are ignored: there is nowhere left to report
+/// them.
 pub(crate) fn eprint_line(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", printable(message));
+    let _ = writeln!(io::stderr().lock(), "{}", printable(&redacted_urls(message)));
 }
 
 /// Writes a message to stderr. Each line starts with a label such as `error`, so that logs can be

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use plimsoll_metrics::{RunEnd, RunJudgement, RunSummary};
 use plimsoll_mock::MockError;
+use plimsoll_plan::{REDACTED, redacted_urls};
 use plimsoll_profile::Problems;
 use plimsoll_runner::RunnerError;
 
@@ -135,9 +136,29 @@ pub(crate) fn from_parse_error(mut error: clap::Error, arguments: &[OsString]) -
         }
         remove_far_tips(&mut error, &flag);
     }
-    // There is nowhere left to report a write error.
-    let _ = error.print();
+    hide_secrets(&mut error);
+    let text = error.to_string();
+    let shown = redacted_urls(&text);
+    if shown == text {
+        // There is nowhere left to report a write error.
+        let _ = error.print();
+    } else {
+        console::eprint_line(shown.trim_end());
+    }
     ExitCode::from(if error.use_stderr() { Exit::Usage } else { Exit::Pass }.number())
+}
+
+/// Flags whose values are credentials, or have some.
+const SECRET_FLAGS: [&str; 3] = ["--key", "--header", "--basic-auth"];
+
+/// The parser quotes the value that it refuses.
+fn hide_secrets(error: &mut clap::Error) {
+    let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    let is_secret =
+        SECRET_FLAGS.iter().any(|secret| flag.split([' ', '=', ',']).any(|word| word == *secret));
+    if is_secret && error.get(ContextKind::InvalidValue).is_some() {
+        error.insert(ContextKind::InvalidValue, ContextValue::String(REDACTED.to_owned()));
+    }
 }
 
 /// The parser proposes the nearest of its own words, however far that is, and a way to pass the

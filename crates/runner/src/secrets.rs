@@ -1,8 +1,11 @@
 //! Removes credentials from texts of the target: an error message may quote the key that it
 //! refuses.
 
+mod disguise;
+
 use std::fmt;
 
+use disguise::Disguises;
 use plimsoll_plan::{
     HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
 };
@@ -20,6 +23,8 @@ pub struct Secrets {
     known: Vec<String>,
     /// Other values of headers and queries: replaced where they stand alone.
     by_place: Vec<String>,
+    /// The known ones, as servers may quote them.
+    disguises: Disguises,
 }
 
 impl fmt::Debug for Secrets {
@@ -60,8 +65,12 @@ impl Secrets {
         // In `Bearer KEY`, the key alone is a secret too.
         let parts =
             |value: &'a str| [value].into_iter().chain(value.split_whitespace().next_back());
+        let known: Vec<&str> = known.collect();
+        // The word before a key is not part of it.
+        let words = known.iter().filter_map(|value| value.split_whitespace().next_back());
         Self {
-            known: longest_first(known.flat_map(parts), SHORTEST),
+            disguises: Disguises::new(words),
+            known: longest_first(known.iter().copied().flat_map(parts), SHORTEST),
             by_place: longest_first(by_place.flat_map(parts), SHORTEST_BY_PLACE),
         }
     }
@@ -72,11 +81,15 @@ impl Secrets {
         self.known.iter().chain(&self.by_place).any(|secret| secret == REDACTED)
     }
 
-    /// The text, with every credential replaced.
+    /// The text, with every credential replaced, also where it is quoted in part or in another
+    /// spelling.
     pub fn redact(&self, text: &str) -> String {
-        let text = self.known.iter().fold(text.to_owned(), |text: String, secret: &String| {
+        let mut text = self.known.iter().fold(text.to_owned(), |text: String, secret: &String| {
             text.replace(secret.as_str(), REDACTED)
         });
+        for range in self.disguises.find(&text).into_iter().rev() {
+            text.replace_range(range, REDACTED);
+        }
         self.by_place.iter().fold(text, |text, secret| replace_words(&text, secret))
     }
 }

@@ -1,13 +1,13 @@
 //! `plimsoll suite`: measures a gateway with a predefined series of loads.
 
+use std::env;
 use std::path::PathBuf;
-use std::{env, fs};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
-use plimsoll_plan::redacted_path;
+use plimsoll_plan::{redacted_path, redacted_urls};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_report::table::Layout;
@@ -289,7 +289,7 @@ fn read_result(text: &str) -> Result<(String, Report)> {
         _ => (None, PathBuf::from(text)),
     };
     let path = if path.is_dir() { path.join(file::SUITE) } else { path };
-    let bytes = fs::read(&path).map_err(|error| {
+    let bytes = plimsoll_input::read(&path).map_err(|error| {
         UsageError(format!("cannot read {}: {error}; give the folder of a suite", path.display()))
     })?;
     let report = Report::read_json(&bytes)
@@ -466,7 +466,7 @@ impl EnvDefaults {
         let mut value = |name: &str| {
             let text = variable(name).map(|text| text.trim().to_owned());
             let text = text.filter(|text| !text.is_empty())?;
-            set.push(format!("{name}={}", redacted_path(&text)));
+            set.push(format!("{name}={}", redacted_path(&redacted_urls(&text))));
             Some(text)
         };
         let endpoint = value("AXONFLOW_ENDPOINT");
@@ -576,7 +576,7 @@ fn ends_with_header(arg: &str) -> bool {
 }
 
 /// A word of the command line, without a credential that is part of it: `--key=KEY`,
-/// `-HNAME: VALUE` behind any letters of flags without a value, `https://HOST/?key=KEY`.
+/// `-HNAME: VALUE` behind any letters of flags without a value, `https://USER:KEY@HOST/?key=KEY`.
 fn without_secrets(arg: &str) -> String {
     let flag = arg.split_once('=').map(|(flag, _)| flag);
     if let Some(flag) = flag.filter(|flag| SECRET_FLAGS.contains(flag)) {
@@ -589,7 +589,7 @@ fn without_secrets(arg: &str) -> String {
     {
         return format!("-{before}H...");
     }
-    match redacted_path(arg) {
+    match redacted_path(&redacted_urls(arg)) {
         // A shell reads `?` and `&`.
         shown if shown.contains(QUOTED) => format!("'{shown}'"),
         shown => shown,
@@ -698,6 +698,10 @@ mod tests {
             ("quick|-qHauthorization:sk-6|--short", "quick -qH... --short"),
             ("quick|-H|-H|-c|5", "quick -H ... -c 5"),
             ("quick|-qH|authorization: Bearer sk-7|--short", "quick -qH ... --short"),
+            (
+                "quick|--push-metrics=http://me:sk-8@h|--target|a=https://sk-9@h",
+                "quick '--push-metrics=http://<redacted>@h' --target 'a=https://<redacted>@h'",
+            ),
             (
                 "quick|--target|http://h/v1?api-version=1&key=sk-3",
                 "quick --target 'http://h/v1?api-version=1&key=<redacted>'",

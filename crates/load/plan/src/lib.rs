@@ -22,7 +22,7 @@ pub use plan::{
 pub use reach::{ConnectTo, ConnectToError, ProxyScheme, ProxyUrl, ProxyUrlError, ReachPlan};
 pub use response_headers::ResponseHeaders;
 pub use secret::{
-    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,
+    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path, redacted_urls,
     secrets_of_query,
 };
 pub use trace_file::{is_builtin, read_trace};

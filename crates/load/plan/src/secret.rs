@@ -106,6 +106,31 @@ pub fn redacted_path(path: &str) -> String {
     format!("{path}?{}", shown.collect::<String>())
 }
 
+/// A text in which no URL shows a user, a password, or values of its query that may be credentials.
+pub fn redacted_urls(text: &str) -> String {
+    const AROUND: [char; 5] = ['"', '\'', '`', '<', '>'];
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, url) = rest.split_at(at + 3);
+        let end = url.find(|c: char| c.is_whitespace() || AROUND.contains(&c));
+        let (url, after) = url.split_at(end.unwrap_or(url.len()));
+        shown.push_str(before);
+        // A password may have any sign, also one that ends the host in the standard's reading.
+        let place = match url.rsplit_once('@') {
+            Some((_, place)) => {
+                shown.push_str(REDACTED);
+                shown.push('@');
+                place
+            }
+            None => url,
+        };
+        shown.push_str(&redacted_path(place));
+        rest = after;
+    }
+    shown + rest
+}
+
 /// A credential. It has no `Display`; `Debug` and `Serialize` write `<redacted>`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
@@ -222,6 +247,25 @@ mod tests {
         }
         let secrets: Vec<_> = secrets_of_query("/a?sig=abc&limit=5&raw").collect();
         assert_eq!(secrets, [("sig", "abc"), ("", "raw")]);
+    }
+
+    #[test]
+    fn urls_in_a_text_show_no_credential() {
+        for (text, shown) in [
+            ("no URL: a@b.c?d=e", "no URL: a@b.c?d=e"),
+            ("cannot reach http://h:1/p: gone", "cannot reach http://h:1/p: gone"),
+            ("`http://me:se/cr@et@h/p` has a user", "`http://<redacted>@h/p` has a user"),
+            (
+                "'gw=https://t0ken@h:9?sig=1' and http://u:p@i",
+                "'gw=https://<redacted>@h:9?sig=<redacted>' and http://<redacted>@i",
+            ),
+            (
+                "postgres://u:p@h/db/t, clickhouse:http://h/?password=x y",
+                "postgres://<redacted>@h/db/t, clickhouse:http://h/?password=<redacted> y",
+            ),
+        ] {
+            assert_eq!(redacted_urls(text), shown);
+        }
     }
 
     #[test]

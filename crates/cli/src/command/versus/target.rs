@@ -85,8 +85,9 @@ impl TargetFlag {
         let name = if self.name.is_empty() { &self.url } else { &self.name };
         self.option("key").map(|text: &str| {
             variable(text).ok_or_else(|| {
+                let shown = shown_variable(text);
                 UsageError(format!(
-                    "--target {name}: the environment variable {text} is not set; `key=` names the variable that holds the key"
+                    "--target {name}: the environment variable {shown} is not set; `key=` names the variable that holds the key"
                 ))
             })
         }).transpose()
@@ -108,6 +109,12 @@ impl TargetFlag {
         }
         Ok(target.into())
     }
+}
+
+/// The name of a variable. What is none may be the key itself.
+fn shown_variable(text: &str) -> &str {
+    let is_name = text.chars().all(|c| matches!(c, 'A'..='Z' | '0'..='9' | '_'));
+    if is_name { text } else { "of that name" }
 }
 
 /// The processes of the targets on this host.
