@@ -3,7 +3,6 @@
 mod export;
 mod shards;
 
-use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
@@ -453,7 +452,7 @@ pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
 
 /// Reads the file of `--config`.
 pub(crate) fn read_config(path: &Path) -> Result<String, UsageError> {
-    fs::read_to_string(path).map_err(|error| {
+    plimsoll_input::read_text(path).map_err(|error| {
         let path = path.display();
         UsageError(format!("cannot read {path}: {error}; name a readable YAML file with --config"))
     })

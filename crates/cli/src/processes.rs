@@ -176,7 +176,7 @@ impl Division {
         (0..self.count)
             .filter_map(|index| {
                 let path = run.join(folder::shard_name(index, self.count)).join(file::PROGRESS);
-                read_shard_progress(&fs::read(path).ok()?).ok()
+                read_shard_progress(&plimsoll_input::read(&path).ok()?).ok()
             })
             .collect()
     }

@@ -60,6 +60,9 @@ fn read_files(folder: &Path) -> io::Result<BTreeMap<String, Arc<RecordedAnswer>>
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if let Some(answer) = RecordedAnswer::named(name) {
+            if !path.metadata()?.is_file() {
+                return Err(io::Error::other(format!("{name} is a pipe or a device, not a file")));
+            }
             let body = std::fs::read(&path)?;
             answers.insert(name.to_owned(), Arc::new(RecordedAnswer { body, ..answer }));
         }

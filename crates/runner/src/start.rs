@@ -1,6 +1,5 @@
 //! The common start of shards: one instant for all of them, and never one's own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -152,7 +151,7 @@ impl StartGate for StartWait {
 
 fn read_start(run: &Path) -> Result<Option<ShardStart>, Waited> {
     let path = run.join(file::START);
-    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+    let Ok(bytes) = plimsoll_input::read(&path) else { return Ok(None) };
     match read_shard_start(&bytes) {
         Ok(start) => Ok(Some(start)),
         // Whoever writes it may be at it.

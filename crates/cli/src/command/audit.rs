@@ -1,6 +1,6 @@
 //! `plimsoll audit`: can published figures be true?
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -136,7 +136,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new("-") {
         std::io::stdin().lock().take(most).read_to_end(&mut bytes)?;
     } else {
-        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+        plimsoll_input::open(path)?.take(most).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

@@ -3,7 +3,6 @@
 pub(in crate::command) mod found;
 pub(in crate::command) mod stored;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -189,7 +188,7 @@ fn of_knee(flags: &Flags, folder: &Path) -> Result<Exit> {
 }
 
 fn contents(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    plimsoll_input::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// A result that has a screen, the formats text and JSON, and a page.

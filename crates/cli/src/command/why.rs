@@ -1,7 +1,6 @@
 //! `plimsoll why`: what limited the load of a run?
 
 use std::fmt::Display;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +70,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 fn join_of(folder: &Path, named: Option<&Path>) -> Result<Option<Join>, UsageError> {
     let own = folder.join(file::JOIN);
     let path = named.unwrap_or(&own);
-    let bytes = match fs::read(path) {
+    let bytes = match plimsoll_input::read(path) {
         Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|error| cannot_read(path, &error))?,
     };

@@ -19,6 +19,7 @@ mod gate;
 mod gateway;
 mod host;
 mod http;
+mod input_files;
 mod interrupt;
 mod join;
 mod knee;

@@ -65,7 +65,7 @@ impl History {
     }
 
     fn read_lines(path: &Path) -> Result<Self, String> {
-        let text = match fs::read_to_string(path) {
+        let text = match plimsoll_input::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error.to_string()),

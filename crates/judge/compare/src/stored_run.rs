@@ -1,6 +1,5 @@
 //! A stored run: its summary and its plan.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +83,7 @@ impl StoredRun {
 
 /// The content of a file, or `None` if there is none.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, CompareError> {
-    match fs::read(path) {
+    match plimsoll_input::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)

@@ -12,7 +12,10 @@ const BUFFER: usize = 256 << 10;
 
 /// A file, decompressed if it begins like one of gzip or zstd, whatever its name.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, JoinError> {
-    let mut file = open_rows(path).map_err(|error| unreadable(path, 0, &error))?;
+    let mut file = open_rows(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => JoinError::Usage(format!("{}: {error}", path.display())),
+        _ => unreadable(path, 0, &error),
+    })?;
     let start = file.fill_buf().map_err(|error| unreadable(path, 0, &error))?;
     let is_gzip = start.starts_with(&[0x1f, 0x8b]);
     Ok(if is_gzip {

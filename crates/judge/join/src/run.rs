@@ -1,7 +1,6 @@
 //! The requests of a run, in about 240 bytes each with their id and its entry in the table.
 
 use std::collections::hash_map::Entry;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
@@ -391,7 +390,7 @@ pub(crate) fn run_id(folder: &Path) -> Option<String> {
     struct Info {
         run_id: String,
     }
-    let plan = fs::read(folder.join("plan.json")).ok()?;
+    let plan = plimsoll_input::read(&folder.join("plan.json")).ok()?;
     Some(serde_json::from_slice::<Plan>(&plan).ok()?.metadata.run.run_id)
 }
 

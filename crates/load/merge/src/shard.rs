@@ -1,6 +1,5 @@
 //! The folder of one shard, read back.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -149,7 +148,7 @@ fn read<T>(
 }
 
 fn contents(path: &Path) -> Result<Option<Vec<u8>>, MergeError> {
-    match fs::read(path) {
+    match plimsoll_input::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)

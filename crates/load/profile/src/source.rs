@@ -35,7 +35,8 @@ impl Profile {
                 folder: PathBuf::new(),
             });
         }
-        let text = std::fs::read(name_or_path).map_err(|error| unreadable(name_or_path, &error))?;
+        let text = plimsoll_input::read(Path::new(name_or_path))
+            .map_err(|error| unreadable(name_or_path, &error))?;
         Ok(Self::new(Path::new(name_or_path), text))
     }
 
@@ -83,7 +84,7 @@ pub(crate) fn try_open(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    std::fs::File::open(path).map(drop)
+    plimsoll_input::open(path).map(drop)
 }
 
 /// Replaces characters that are not allowed in the name of a run.

@@ -98,7 +98,7 @@ pub fn find_rows(folder: &Path, name: &str) -> Option<PathBuf> {
 pub fn open_rows(path: &Path) -> io::Result<Box<dyn BufRead>> {
     /// A frame begins so (RFC 8878, section 3.1.1).
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-    let mut file = BufReader::with_capacity(BUFFER, File::open(path)?);
+    let mut file = BufReader::with_capacity(BUFFER, plimsoll_input::open(path)?);
     if file.fill_buf()?.starts_with(&MAGIC) {
         let decoded = WholeFrames(Decoder::with_buffer(file)?);
         return Ok(Box::new(BufReader::with_capacity(BUFFER, decoded)));

@@ -1,6 +1,5 @@
 //! Requests of the `http` protocol, fixed or with placeholders that each turn fills in.
 
-use std::fs;
 use std::sync::Arc;
 
 use plimsoll_protocol::HttpContent;
@@ -60,7 +59,7 @@ impl HttpRequest {
                 faults.push(("http.body_file".to_owned(), ScenarioFault::TwoBodies));
                 None
             }
-            Some(file) => fs::read(file)
+            Some(file) => plimsoll_input::read(file)
                 .map(|bytes| Body::Raw(bytes.into()))
                 .map_err(|error| {
                     let (file, cause) = (file.display().to_string(), error.to_string());

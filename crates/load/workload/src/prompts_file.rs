@@ -92,7 +92,8 @@ impl Entries {
 
 fn collect(file: &Path, found: &mut Entries) -> Result<(), String> {
     let unreadable = |error: io::Error| format!("{error}; name a file of UTF-8 text");
-    let mut reader = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
+    let mut reader =
+        BufReader::with_capacity(1 << 16, plimsoll_input::open(file).map_err(unreadable)?);
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if extension.eq_ignore_ascii_case("csv") {
         return read_csv(reader, found);

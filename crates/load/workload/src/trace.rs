@@ -9,7 +9,6 @@ mod record;
 mod recording;
 mod timestamp;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ impl Trace {
     pub fn load(spec: &TraceSpec, base: &Path) -> Result<Self, WorkloadError> {
         let file = base.join(&spec.file);
         let spec = TraceSpec { file, ..spec.clone() };
-        let reader = File::open(&spec.file)
+        let reader = plimsoll_input::open(&spec.file)
             .map_err(|source| WorkloadError::Read { file: spec.file.clone(), source })?;
         Self::parse(&spec, BufReader::new(reader))
     }

@@ -120,7 +120,7 @@ impl Record {
     }
 
     fn read(path: &Path) -> io::Result<Option<Self>> {
-        let text = match fs::read_to_string(path) {
+        let text = match plimsoll_input::read_text(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };

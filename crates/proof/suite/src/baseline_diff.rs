@@ -1,6 +1,5 @@
 //! The difference to an earlier result: a drop of throughput over 20 % on the same hardware fails.
 
-use std::fs;
 use std::path::Path;
 
 use plimsoll_compare::gates::{Judged, Repeated, repeats};
@@ -23,7 +22,7 @@ const DROP: f64 = 0.2;
 /// If there is none, or one of an unknown layout or another suite.
 pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
     let unusable = |why: String| SuiteError::Baseline { path: path.to_owned(), why };
-    let bytes = fs::read(path).map_err(|error| unusable(error.to_string()))?;
+    let bytes = plimsoll_input::read(path).map_err(|error| unusable(error.to_string()))?;
     let old: Report =
         serde_json::from_slice(&bytes).map_err(|error| unusable(error.to_string()))?;
     let known = old.schema == SCHEMA || OLDER_SCHEMAS.contains(&old.schema.as_str());
@@ -171,6 +170,8 @@ fn difference(old: &Report, new: &Report) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::result::Figures;
 

@@ -47,7 +47,7 @@ impl PairFile {
 /// The folder has no such file, or it cannot be read.
 pub fn read_blocks(run: &Path) -> Result<Pairs, RunnerError> {
     let path = run.join(file::PAIRS);
-    let opened = match File::open(&path) {
+    let opened = match plimsoll_input::open(&path) {
         Ok(opened) => opened,
         Err(source) => return Err(RunnerError::Read { path, source }),
     };

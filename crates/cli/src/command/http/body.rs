@@ -50,10 +50,10 @@ impl Body {
         };
         let (bytes, path) = if file == "-" {
             let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).map_err(refused)?;
+            io::stdin().take(plimsoll_input::MOST).read_to_end(&mut bytes).map_err(refused)?;
             (bytes, None)
         } else {
-            (fs::read(file).map_err(refused)?, Some(Path::new(file)))
+            (plimsoll_input::read(Path::new(file)).map_err(refused)?, Some(Path::new(file)))
         };
         let by_name = path.and_then(by_extension);
         let mut body = match String::from_utf8(bytes) {

@@ -1,7 +1,6 @@
 //! A file of requests: a line for each, with a weight.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -57,7 +56,7 @@ struct Line {
 /// # Errors
 /// The file cannot be read, has no request, a line that is none, or requests to several servers.
 pub(super) fn read(file: &Path) -> Result<Requests, UsageError> {
-    fs::read_to_string(file)
+    plimsoll_input::read_text(file)
         .map_err(|error| format!("{error}; name a file of UTF-8 text"))
         .and_then(|text| requests(&text))
         .map_err(|why| UsageError(format!("--urls {}: {why}", file.display())))

@@ -1,7 +1,6 @@
 //! What the files of a run say of it.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
@@ -26,7 +25,7 @@ pub(in crate::command) struct Stored {
 /// The stored results, or those computed from the rows.
 pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
     let path = run.join(file::SUMMARY);
-    match fs::read(&path) {
+    match plimsoll_input::read(&path) {
         Ok(bytes) => {
             let summary = read_summary(&bytes).with_context(|| path.display().to_string())?;
             Ok(Stored { summary, timeline: stored_timeline(run)? })
@@ -42,8 +41,15 @@ pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
 
 fn stored_timeline(run: &Path) -> Result<Option<RunTimeline>> {
     let path = run.join(file::TIMELINE);
-    match fs::read(&path) {
-        Ok(bytes) => read_timeline(&bytes).map(Some).with_context(|| path.display().to_string()),
+    let bytes = read_if_there(&path)?;
+    let read = bytes.map(|bytes| read_timeline(&bytes)).transpose();
+    read.with_context(|| path.display().to_string())
+}
+
+/// What a file holds that older versions, and runs that did not finish, have not.
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match plimsoll_input::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
@@ -52,7 +58,8 @@ fn stored_timeline(run: &Path) -> Result<Option<RunTimeline>> {
 fn summarize_rows(run: &Path) -> Result<Rebuilt> {
     let plan = run.join(file::PLAN);
     let rows = find_rows(run, file::ROWS).unwrap_or_else(|| run.join(file::ROWS));
-    let bytes = fs::read(&plan).with_context(|| format!("cannot read {}", plan.display()))?;
+    let bytes =
+        plimsoll_input::read(&plan).with_context(|| format!("cannot read {}", plan.display()))?;
     let stored = StoredPlan::parse(&bytes).with_context(|| plan.display().to_string())?;
     let thresholds = stored.thresholds()?;
     let file = open_rows(&rows).with_context(|| {
@@ -92,16 +99,17 @@ fn with_tasks(mut summary: RunSummary, run: &Path, rows: &Path) -> Result<RunSum
 /// not finish.
 pub(in crate::command) fn exemplars(run: &Path) -> Result<Option<RunExemplars>> {
     let path = run.join(file::EXEMPLARS);
-    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
-    read_exemplars(&bytes).map(Some).with_context(|| path.display().to_string())
+    let bytes = read_if_there(&path)?;
+    let read = bytes.map(|bytes| read_exemplars(&bytes)).transpose();
+    read.with_context(|| path.display().to_string())
 }
 
 /// The result of a comparison; `None` for other runs.
 pub(in crate::command) fn versus(run: &Path) -> Result<Option<Versus>> {
     let path = run.join(file::VERSUS);
-    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
-    let versus = plimsoll_versus::read_json(&bytes).with_context(|| path.display().to_string())?;
-    Ok(Some(versus))
+    let bytes = read_if_there(&path)?;
+    let versus = bytes.map(|bytes| plimsoll_versus::read_json(&bytes)).transpose();
+    versus.with_context(|| path.display().to_string())
 }
 
 /// What a `join` with the gateway's log tells of the requests that are kept; nothing without one.
@@ -115,7 +123,7 @@ pub(super) fn server_parts(run: &Path, exemplars: &RunExemplars) -> Result<Vec<S
         upstream_ms: Option<f64>,
     }
     let path = run.join(file::JOINED);
-    let Ok(joined) = fs::File::open(&path) else { return Ok(Vec::new()) };
+    let Ok(joined) = plimsoll_input::open(&path) else { return Ok(Vec::new()) };
     let kept: HashSet<_> = exemplars.requests.iter().map(|request| &request.request_id).collect();
     let mut lines = BoundedLines::new(BufReader::new(joined));
     let mut parts = Vec::new();

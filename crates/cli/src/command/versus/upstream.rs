@@ -1,7 +1,6 @@
 //! How often each target called its upstream, by the upstream's own log.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
@@ -33,7 +32,8 @@ pub(super) fn calls(log: &Path, metadata: &RunMetadata, blocks: &[Block]) -> Res
     sleep(UNTIL_WRITTEN);
     let targets = target_by_id(metadata, blocks);
     let mut calls = vec![0; metadata.targets.len()];
-    let file = File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
+    let file =
+        plimsoll_input::open(log).with_context(|| format!("cannot read {}", log.display()))?;
     for line in BufReader::new(file).lines() {
         let line = line.with_context(|| log.display().to_string())?;
         // The last line may still be on its way.

@@ -185,6 +185,7 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         outcome: "",
         left_out: "",
         ended_early: "",
+        refused_by: "",
     }
 }
 
