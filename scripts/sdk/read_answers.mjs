@@ -31,13 +31,18 @@ function textOf(content) {
   return content.map((part) => ((part.type ?? "text") === "text" ? (part.text ?? "") : "")).join("");
 }
 
+// A count, which the SDK of OpenAI passes on as it came.
+function count(value) {
+  return value === null || value === undefined ? null : Number(value);
+}
+
 // Adds up the choices of a chat, of which `pick` gives message or delta; `names` are the SDK's.
 async function readChat(parts, pick, names) {
   const read = { text: "", tools: [], finish: null, usage: null };
   const tools = new Map();
   for await (const part of parts) {
     if (part.error) throw new Error(`error: ${JSON.stringify(part.error)}`);
-    if (part.usage) read.usage = [part.usage[names.input], part.usage[names.output]];
+    if (part.usage) read.usage = [names.input, names.output].map((name) => count(part.usage[name]));
     for (const choice of part.choices ?? []) {
       if (choice.index !== 0) continue;
       read.finish ||= choice[names.finish] ?? null;
