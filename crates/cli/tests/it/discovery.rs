@@ -80,10 +80,10 @@ fn agents_open_a_session_with_the_tool_server_and_end_it() {
 #[test]
 fn a_run_ends_when_its_tokens_or_its_money_are_spent() {
     let fixture = Fixture::with("{log: memory, models: {m: {ttft: 5ms, gap: 0s}}}");
-    let args =
-        ["minimal", "--model", "m", "--stages", "4:20s", "--no-probe", "--set", "max_tokens=10"];
-    let spent = |flags: &[&str]| {
-        fixture.run(&[&args[..], flags].concat()).expect(0);
+    let args = ["minimal", "--model", "m", "--no-probe", "--set", "max_tokens=10"];
+    let spent = |stages: &str, flags: &[&str]| {
+        let load = ["--stages", stages, "--set", "workers=2"];
+        fixture.run(&[&args[..], &load, flags].concat()).expect(0);
         let run = fixture.runs().pop().unwrap();
         let summary = summary(&run);
         std::fs::remove_dir_all(run).unwrap();
@@ -95,16 +95,19 @@ fn a_run_ends_when_its_tokens_or_its_money_are_spent() {
         let largest = log.iter().map(tokens).max().unwrap();
         (all, largest, summary.metadata.notes)
     };
-    let (all, largest, notes) = spent(&["--max-tokens", "2000"]);
-    assert!(all >= 2_000 && all <= 2_000 + 5 * largest, "{all}, {largest} each");
-    assert!(
-        notes.iter().any(|note| note.contains("of 2000 (--max-tokens); that ended")),
-        "{notes:?}"
-    );
-    // A million of either costs 1: 0.002 are 2,000 tokens.
-    let (all, largest, notes) = spent(&["--max-cost", "0.002", "--price", "1,1"]);
-    assert!(all >= 2_000 && all <= 2_000 + 5 * largest, "{all}, {largest} each");
-    assert!(notes.iter().any(|note| note.contains("(--max-cost)")), "{notes:?}");
+    for (stages, users) in [("4:20s", 4), ("64:20s", 64)] {
+        // What is in flight comes on top: one request of each user.
+        let bounds = |largest| 20_000..=20_000 + users * largest;
+        let (all, largest, notes) = spent(stages, &["--max-tokens", "20000"]);
+        assert!(bounds(largest).contains(&all), "{stages}: {all}, {largest} each");
+        let said =
+            "of 20000 (--max-tokens); that ended the run, and what was in flight came on top";
+        assert!(notes.iter().any(|note| note.contains(said)), "{notes:?}");
+        // A million of either costs 1: 0.02 are 20,000 tokens.
+        let (all, largest, notes) = spent(stages, &["--max-cost", "0.02", "--price", "1,1"]);
+        assert!(bounds(largest).contains(&all), "{stages}: {all}, {largest} each");
+        assert!(notes.iter().any(|note| note.contains("(--max-cost)")), "{notes:?}");
+    }
     let output = fixture.run(&[&args[..], &["--max-cost", "5"]].concat()).expect(2);
     assert!(output.stderr.contains("--price"), "{}", output.stderr);
 }

@@ -6,7 +6,7 @@ use crate::support::{FAST, Fixture};
 
 #[test]
 fn a_run_ends_when_its_requests_are_sent() {
-    for stages in ["4:60s", "@500:60s"] {
+    for stages in ["4:60s", "64:60s", "@500:60s"] {
         let fixture = Fixture::with(FAST);
         fixture.run(&["minimal", "--max-requests", "50", "--stages", stages]).expect(0);
         // The target's own count: one more is the probe.
