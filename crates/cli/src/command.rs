@@ -23,7 +23,7 @@ mod suite_page;
 pub(crate) mod versus;
 pub(crate) mod why;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 const ABOUT: &str = "Load testing for LLM and API gateways, with a check of its own accuracy";
 
@@ -102,6 +102,20 @@ pub(crate) enum Command {
     Completions(completions::Flags),
     /// Print the manual page of a command
     Man(man::Flags),
+}
+
+/// The flags of a command of ours, with their dashes.
+pub(crate) fn flags_of(command: &str) -> Vec<String> {
+    let mut cli = Cli::command();
+    cli.build();
+    let found = cli.find_subcommand(command).into_iter();
+    let arguments = found.flat_map(clap::Command::get_arguments);
+    arguments
+        .flat_map(|argument| {
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            long.into_iter().chain(argument.get_short().map(|name| format!("-{name}")))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -127,11 +127,15 @@ pub(crate) fn with_hint(hint: &str) -> ExitCode {
 
 /// Prints what the parser of the command line returned, help and versions to stdout, usage errors
 /// to stderr, and returns the exit code. A flag that another tool has gets ours in its place.
-pub(crate) fn from_parse_error(mut error: clap::Error, arguments: &[OsString]) -> ExitCode {
+pub(crate) fn from_parse_error(
+    mut error: clap::Error,
+    arguments: &[OsString],
+    flags_of: fn(&str) -> Vec<String>,
+) -> ExitCode {
     let refused = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let refused = refused.filter(|_| error.kind() == ErrorKind::UnknownArgument);
     if let Some(flag) = refused {
-        if let Some(hint) = foreign_flags::hint(arguments, Some(&flag)) {
+        if let Some(hint) = foreign_flags::hint(arguments, Some(&flag), flags_of) {
             return with_hint(&hint);
         }
         remove_far_tips(&mut error, &flag);

@@ -506,26 +506,103 @@ const FLAGS: &[ForeignFlag] = &[
     row("--degradation-*", "AIPerf", ANY, "another command: plimsoll knee, which searches the load that keeps an objective"),
 ];
 
-/// The hint for the first flag of a command line that another tool has and the parser refuses, or
-/// would misread: `-header` would be `-h`, and `-q 50` would be `--quiet` and a URL.
-pub(crate) fn hint(arguments: &[OsString], refused: Option<&str>) -> Option<String> {
+/// Commands of other tools: the word, whose it is, our command and what to type.
+const COMMANDS: [(&str, &str, &str, &str); 4] = [
+    ("attack", "vegeta", "http", "plimsoll http URL"),
+    ("benchmark", "GuideLLM", "llm", "plimsoll llm URL --model NAME"),
+    ("bench", "vLLM and LLMPerf", "llm", "plimsoll llm URL --model NAME"),
+    ("profile", "AIPerf", "llm", "plimsoll llm URL --model NAME"),
+];
+
+/// The hints for a command line of another tool: for its command, and for each flag that another
+/// tool has and the parser refuses, or would misread: `-header` would be `-h`, and `-q 50` would be
+/// `--quiet` and a URL. `flags_of` gives the flags of a command of ours.
+pub(crate) fn hint(
+    arguments: &[OsString],
+    refused: Option<&str>,
+    flags_of: fn(&str) -> Vec<String>,
+) -> Option<String> {
     let words: Vec<_> = arguments.iter().skip(1).map_while(|word| word.to_str()).collect();
-    let command = words.first().copied().unwrap_or_default();
-    let typed = words.iter().map(|word| word.split('=').next().unwrap_or_default());
-    let single =
-        typed.clone().find(|flag| is_single_dash_word(flag) && find(flag, command).is_some());
-    let quiet = words.iter().position(|word| *word == "-q");
-    let rate = quiet.and_then(|at| words.get(at + 1)).filter(|word| word.parse::<f64>().is_ok());
-    if let Some(rate) = rate {
-        let ours =
-            if matches!(command, "http" | "llm") { "--rate N" } else { "--stages @RATE:TIME" };
-        return Some(format!("`-q {rate}` is the rate of oha and hey; here it is {ours}"));
+    let (foreign, command) = match foreign_command(&words) {
+        Some((sentence, ours)) => (Some(sentence), ours),
+        None => (None, words.first().copied().unwrap_or_default()),
+    };
+    let refused = refused.map(flag_of);
+    let misread = words.iter().copied().map(flag_of).find(|flag| is_misread(flag, command));
+    let rate = rate_of_hey(&words, command);
+    let first = misread.or(refused).and_then(|flag| Some((flag, sentence(flag, command)?)));
+    if foreign.is_none() && rate.is_none() && first.is_none() {
+        return None;
     }
-    let refused = refused.map(|flag| flag.split([' ', '=']).next().unwrap_or_default());
-    let flag = single.or(refused)?;
+    let first_flag = first.as_ref().map(|(flag, _)| *flag);
+    let mut hints: Vec<String> = foreign.into_iter().chain(rate).collect();
+    hints.extend(first.map(|(_, hint)| hint));
+    let own = flags_of(command);
+    for word in words.iter().skip(1).filter(|word| word.starts_with('-')) {
+        let flag = flag_of(word);
+        let is_own = own.iter().any(|own| *own == flag || is_cluster_of(own, flag));
+        if !is_own && Some(flag) != first_flag {
+            hints.extend(sentence(flag, command).filter(|hint| !hints.contains(hint)));
+        }
+    }
+    Some(hints.join("\n"))
+}
+
+/// The flag of a word like `--rate=5`, or of `-t12`.
+fn flag_of(word: &str) -> &str {
+    let flag = word.split([' ', '=']).next().unwrap_or_default();
+    match flag.as_bytes() {
+        [b'-', letter, b'0'..=b'9', ..]
+            if letter.is_ascii_alphabetic() && FLAGS.iter().all(|known| known.flag != flag) =>
+        {
+            &flag[..2]
+        }
+        _ => flag,
+    }
+}
+
+/// Whether `-c40` is the flag `-c` with its value.
+fn is_cluster_of(own: &str, word: &str) -> bool {
+    own.len() == 2 && word.starts_with(own) && !word.starts_with("--")
+}
+
+/// Whether our parser would take a word for something else.
+fn is_misread(flag: &str, command: &str) -> bool {
+    is_single_dash_word(flag) && find(flag, command).is_some()
+}
+
+/// `-q 50` of oha and hey.
+fn rate_of_hey(words: &[&str], command: &str) -> Option<String> {
+    let quiet = words.iter().position(|word| *word == "-q")?;
+    let rate = words.get(quiet + 1).filter(|word| word.parse::<f64>().is_ok())?;
+    let ours = if matches!(command, "http" | "llm") { "--rate N" } else { "--stages @RATE:TIME" };
+    Some(format!(
+        "`-q {rate}` is the rate of oha, and of each client of hey; here it is {ours}, of all"
+    ))
+}
+
+/// What a line that begins with another tool's command, with a URL or with flags should begin
+/// with, and which command of ours that is.
+fn foreign_command(words: &[&str]) -> Option<(String, &'static str)> {
+    let (first, rest) = words.split_first()?;
+    let is_url = |word: &&str| word.contains("://");
+    if is_url(first) || first.starts_with('-') && rest.iter().any(|word| is_url(word)) {
+        let hint = "a command comes first: plimsoll http URL for any service, plimsoll llm URL \
+                    --model NAME for a model";
+        return Some((hint.to_owned(), "http"));
+    }
+    let (word, tool, ours, typed) = COMMANDS.iter().find(|(word, ..)| word == first)?;
+    let is_ours = *word == "profile"
+        && rest
+            .first()
+            .is_none_or(|next| !next.starts_with('-') || matches!(*next, "-h" | "--help"));
+    (!is_ours).then(|| (format!("`{word}` is of {tool}; here it is {typed}"), *ours))
+}
+
+/// What to type in place of a flag that another tool has.
+fn sentence(flag: &str, command: &str) -> Option<String> {
     let ForeignFlag { tools, ours, .. } = find(flag, command)?;
-    let nothing = ours.strip_prefix("nothing: ");
-    Some(match nothing {
+    Some(match ours.strip_prefix("nothing: ") {
         Some(why) => format!("`{flag}` is of {tools}; there is no such flag here: {why}"),
         None => format!("`{flag}` is of {tools}; here it is {ours}"),
     })

@@ -38,12 +38,12 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let Some(hint) = foreign_flags::hint(&arguments, None) {
+    if let Some(hint) = foreign_flags::hint(&arguments, None, command::flags_of) {
         return exit::with_hint(&hint);
     }
     let command = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli.command,
-        Err(error) => return exit::from_parse_error(error, &arguments),
+        Err(error) => return exit::from_parse_error(error, &arguments, command::flags_of),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),

@@ -108,7 +108,7 @@ pub(crate) struct Load {
     #[arg(long, value_enum, default_value_t = Arrivals::Constant)]
     arrivals: Arrivals,
     /// Duration of the load [default: 10s; with -n until all requests are sent]
-    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Duration of the warm-up before it, which is not counted; 0 for none [default: 2s; with -n
     /// none]
@@ -162,6 +162,13 @@ pub(crate) struct Request {
     /// own server alone [default: 0, a redirect is a failure]
     #[arg(long, value_name = "N")]
     redirects: Option<u8>,
+}
+
+/// Parses a duration. Fingers that know oha, hey or curl write the body there.
+fn parse_duration(text: &str) -> Result<Nanos, String> {
+    let is_number = text.starts_with(|first: char| first.is_ascii_digit());
+    let hint = if is_number { "" } else { "; `-d` is a duration here, and a body is --body TEXT" };
+    parse_time(text).map_err(|error| format!("{error}{hint}"))
 }
 
 /// Loads the endpoints one after another and compares them.

@@ -2,9 +2,10 @@
 
 use super::tools::{Answer, TOOLS, Tool};
 use super::*;
+use crate::command::flags_of;
 
 fn hint_for(line: &str, refused: Option<&str>) -> Option<String> {
-    hint(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), refused)
+    hint(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), refused, flags_of)
 }
 
 #[test]
@@ -17,6 +18,21 @@ fn flags_of_other_tools_have_a_hint_that_fits_the_command() {
         ("p http u --vus=5", Some("--vus=5"), "here it is -c N"),
         ("p http u --latency", Some("--latency"), "percentiles are always shown"),
         ("p run x -vk=k", None, "PLIMSOLL_KEY"),
+        (
+            "p attack -duration=5s",
+            None,
+            "`attack` is of vegeta; here it is plimsoll http URL\n`-duration`",
+        ),
+        ("p profile -m m --url u", None, "`profile` is of AIPerf; here it is plimsoll llm URL"),
+        (
+            "p benchmark --data x",
+            None,
+            "GuideLLM; here it is plimsoll llm URL --model NAME\n`--data`",
+        ),
+        ("p http://a", None, "a command comes first: plimsoll http URL"),
+        ("p -n 5 http://a", None, "a command comes first"),
+        ("p http u -t12 -c40 --latency", Some("-t"), "worker for each core\n`--latency` is of wrk"),
+        ("p llm u --request-count 5 --streaming", Some("--request-count"), "\n`--streaming` is"),
         ("p llm u --url v", Some("--url"), "the URL as first argument"),
         ("p llm u --request-rate 5", Some("--request-rate"), "here it is --rate N,..."),
         ("p run x --goodput a", Some("--goodput"), "--set 'goodput="),
@@ -28,7 +44,15 @@ fn flags_of_other_tools_have_a_hint_that_fits_the_command() {
 
 #[test]
 fn our_own_flags_have_none() {
-    for line in ["p http u -c100 -d 5s", "p http -q u", "p run x -Ha:b", "p run x --stages 5:5s"] {
+    for line in [
+        "p profile show minimal",
+        "p profile --help",
+        "p -V",
+        "p http u -c100 -d 5s",
+        "p http -q u",
+        "p run x -Ha:b",
+        "p run x --stages 5:5s",
+    ] {
         assert_eq!(hint_for(line, None), None, "{line}");
     }
     assert_eq!(hint_for("p run x --frobnicate", Some("--frobnicate")), None);
@@ -43,20 +67,6 @@ fn a_flag_is_listed_once_for_a_command() {
         });
         assert!(shadowed.is_none(), "{} is listed after its row for all commands", one.flag);
     }
-}
-
-/// The flags of a command of ours, with their dashes.
-fn flags_of(command: &str) -> Vec<String> {
-    use clap::CommandFactory as _;
-    let mut cli = crate::command::Cli::command();
-    cli.build();
-    let found = cli.find_subcommand(command).unwrap();
-    let mut flags = Vec::new();
-    for argument in found.get_arguments() {
-        flags.extend(argument.get_long().map(|name| format!("--{name}")));
-        flags.extend(argument.get_short().map(|name| format!("-{name}")));
-    }
-    flags
 }
 
 /// What the table of the reference page says to a flag of a tool.
