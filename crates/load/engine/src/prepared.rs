@@ -51,6 +51,9 @@ pub(crate) struct PreparedRun {
     /// By target: whether its streams say why the model stopped. The probe learns it, or the first
     /// worker that sees one; then all know it.
     finish_reasons: Vec<AtomicBool>,
+    /// By target: whether it closes each connection after its answer, without a word before. The
+    /// probe learns it.
+    closes_connections: Vec<AtomicBool>,
     /// By target: when it was taken out of the comparison, after the run's start; `u64::MAX` for
     /// not at all. Written by the thread that follows the run, read by workers at their ticks.
     taken_out: Vec<AtomicU64>,
@@ -99,6 +102,7 @@ impl PreparedRun {
         let spending = Spending::new(&plan.limits, |all| plan.shard.share(all));
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
+        let closes_connections = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
         let taken_out = plan.targets.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
         Ok(Self {
             plan,
@@ -115,6 +119,7 @@ impl PreparedRun {
             next_prompt,
             spending,
             finish_reasons,
+            closes_connections,
             taken_out,
         })
     }
@@ -169,6 +174,16 @@ impl PreparedRun {
         if !self.gives_finish_reasons(target) {
             self.finish_reasons[target.index()].store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Whether a connection to a target may carry another request.
+    pub(crate) fn keeps_connections(&self, target: TargetId) -> bool {
+        !self.closes_connections[target.index()].load(Ordering::Relaxed)
+    }
+
+    /// Notes that a target closes each connection after its answer.
+    pub(crate) fn note_closed_connections(&self, target: TargetId) {
+        self.closes_connections[target.index()].store(true, Ordering::Relaxed);
     }
 
     /// Takes a target out of the comparison, so long after the run's start.

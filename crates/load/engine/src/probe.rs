@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_measure::{
     Clock as _, ConversationKey, ErrorClass, MonotonicClock, Nanos, Outcome, Sample, ScenarioId,
@@ -30,6 +31,13 @@ use crate::worker_share::WorkerShare;
 /// How long a probe waits for an answer, if `timeout` is not shorter. It asks for what the load
 /// asks for, limits included: a server may refuse other limits.
 const TIME_CAP: Nanos = Nanos::from_secs(10);
+
+/// A connection that its target closes so soon after an answer was not closed because it was idle.
+/// Its next request would have met the close on its way.
+const CLOSED_WITHIN: Duration = Duration::from_millis(50);
+
+/// What is said of a target that closes its connections.
+const CLOSES: &str = "the target closes its connections after an answer, though it does not say so (`connection: close`): every request gets a new one, which its times contain";
 
 /// The most requests to one target in one dialect, if they break off.
 const ATTEMPTS: usize = 3;
@@ -96,12 +104,18 @@ pub(crate) fn probe(
         let mut times = vec![None; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
             let time = &mut times[target.index()];
+            let kept = run.keeps_connections(target);
             let found = try_route(&worker, scenario, target, &mut report, time).await;
-            report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
-                target: run.plan.targets[target.index()].name.clone(),
-                scenario: run.plan.scenarios[scenario.index()].name.clone(),
-                message,
-                fatal,
+            // Once for each target, whatever else it is asked.
+            let closes = kept && !run.keeps_connections(target);
+            let closes = closes.then(|| (false, CLOSES.to_owned()));
+            report.findings.extend(found.into_iter().chain(closes).map(|(fatal, message)| {
+                ProbeFinding {
+                    target: run.plan.targets[target.index()].name.clone(),
+                    scenario: run.plan.scenarios[scenario.index()].name.clone(),
+                    message,
+                    fatal,
+                }
             }));
         }
         // The first probe counts.
@@ -275,6 +289,12 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     } else {
         let connections = worker.connections_of_user();
         turn.execute(&mut conversation, &connections, &mut timeout, None).await;
+        if turn.sample().outcome == Outcome::Completed {
+            tokio::time::sleep(CLOSED_WITHIN).await;
+            if connections.pool(target).has_lost_idle() {
+                worker.run.note_closed_connections(target);
+            }
+        }
     }
     turn
 }

@@ -304,8 +304,10 @@ impl OpenTurn {
                 may_wait: !self.sample().conversation.is_arrival(),
             };
             match lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await {
-                Ok(true) => lease.release(worker.clock.latest()),
-                Ok(false) => {}
+                Ok(true) if worker.run.keeps_connections(self.sample().target) => {
+                    lease.release(worker.clock.latest());
+                }
+                Ok(_) => {}
                 Err(failure) => {
                     let connection_ended = lease.has_ended();
                     let unseen = self.is_unseen(&failure, &lease);

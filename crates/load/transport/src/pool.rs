@@ -126,6 +126,11 @@ impl<O: Opener> Pool<O> {
         self.0.growth.expect_answer(answer);
     }
 
+    /// Whether the target has closed a connection that waits for its next request. Not in HTTP/2.
+    pub fn has_lost_idle(&self) -> bool {
+        self.0.idle.borrow_mut().iter_mut().any(|pooled| !pooled.connection.is_idle())
+    }
+
     /// Connections that were opened.
     pub fn opened(&self) -> u32 {
         self.0.opened.get()

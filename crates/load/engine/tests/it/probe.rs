@@ -1,8 +1,8 @@
 //! The probe before the load.
 
-use plimsoll_engine::Run;
+use plimsoll_engine::{Control, Run};
 
-use crate::support::{CHAT, mock, plan, url};
+use crate::support::{CHAT, mock, plan, run_prepared, url};
 
 #[test]
 fn the_probe_tells_what_would_make_the_load_pointless() {
@@ -114,4 +114,28 @@ fn http2_without_tls_to_a_server_of_http1_gets_the_right_words() {
     let probed = Run::prepare(plan(&answering(&[NOT_HTTP2]), &profile)).unwrap().probe().unwrap();
     let [found] = &probed.findings[..] else { panic!("{probed:?}") };
     assert!(found.fatal && found.message.contains("leave out --http2"), "{}", found.message);
+}
+
+/// As llama.cpp's server after a stream: the answer does not say that the connection ends with it,
+/// and a request that is sent at once meets the close on its way.
+#[test]
+fn connections_that_a_target_closes_after_an_answer_are_not_used_again() {
+    const HASTY: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+        content-length: 60\r\nkeep-alive: timeout=5\r\n\r\n\
+        {\"choices\":[{\"message\":{\"content\":\"hi\"}}],\"usage\":{\"a\":  1}}";
+    let target = answering(&[HASTY]);
+    let profile = format!("{CHAT}stages: '4:400ms'\n");
+    let run = Run::prepare(plan(&target, &profile)).unwrap();
+    let found = run.probe().unwrap().findings;
+    let [found] = &found[..] else { unreachable!("{found:?}") };
+    assert!(!found.fatal && found.message.contains("closes its connections after an answer"));
+    let ran = run_prepared(run, &Control::new(), &mut |_| {});
+    assert_eq!(ran.count("completed"), ran.sent(), "{:?}", ran.accounting());
+    assert!(ran.sent() > 20 && ran.samples.iter().all(|sample| !sample.reused));
+    // A target that keeps them is not suspected.
+    let kept = mock("");
+    let run = Run::prepare(plan(&url(&kept), &profile)).unwrap();
+    assert_eq!(run.probe().unwrap().findings, []);
+    let ran = run_prepared(run, &Control::new(), &mut |_| {});
+    assert!(ran.samples.iter().any(|sample| sample.reused));
 }

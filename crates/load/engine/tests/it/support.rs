@@ -93,7 +93,10 @@ pub fn run(plan: Plan) -> Ran {
 }
 
 pub fn run_under(plan: Plan, control: &Control, observe: &mut dyn FnMut(&Progress<'_>)) -> Ran {
-    let run = Run::prepare(plan).unwrap();
+    run_prepared(Run::prepare(plan).unwrap(), control, observe)
+}
+
+pub fn run_prepared(run: Run, control: &Control, observe: &mut dyn FnMut(&Progress<'_>)) -> Ran {
     let started_unix_ns = run.clock().unix_nanos(plimsoll_measure::Moment::EPOCH);
     let keep = Keep::default();
     let result = run.start(Some(Box::new(keep.clone())), control, observe).unwrap();
