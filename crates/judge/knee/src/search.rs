@@ -235,11 +235,13 @@ impl Search {
     }
 
     /// Ends the way up to an estimate when its next probe and the confirmation would not fit in the
-    /// budget any more. An estimate looks after itself.
+    /// budget any more. Before a load missed the objective there is nothing to confirm: the time
+    /// of the confirmation serves the way up. An estimate looks after itself.
     fn check_time(&mut self) {
         let Some(next) = self.next else { return };
         if matches!(next.phase, Phase::Estimate | Phase::Confirm)
             || self.has_time_for(next.seconds + OVERHEAD_S)
+            || self.upper.is_none() && self.fits(next.seconds)
         {
             return;
         }
@@ -526,7 +528,12 @@ impl Search {
 
     /// Whether so many seconds leave time for the confirmation.
     fn has_time_for(&self, seconds: f64) -> bool {
-        self.spent_s() + seconds + self.settings.confirm_s + OVERHEAD_S <= self.settings.budget_s
+        self.fits(seconds + self.settings.confirm_s)
+    }
+
+    /// Whether so many seconds are left.
+    fn fits(&self, seconds: f64) -> bool {
+        self.spent_s() + seconds + OVERHEAD_S <= self.settings.budget_s
     }
 
     /// What the proven probes say: all up to the lower end kept the objective, all from the upper
@@ -566,11 +573,17 @@ impl Search {
         Found { kind, load, low: kept, high: missed, why, confirmed: None }
     }
 
-    fn confirm(&mut self, found: Found) {
-        let Some(low) = found.low.filter(|_| self.settings.confirm_s > 0.0) else {
+    fn confirm(&mut self, mut found: Found) {
+        let confirm_s = self.settings.confirm_s;
+        let Some(low) = found.low.filter(|_| confirm_s > 0.0) else {
             self.found = Some(found);
             return;
         };
+        if !self.fits(confirm_s) {
+            found.why = Some("the time was up before it was confirmed".to_owned());
+            self.found = Some(found);
+            return;
+        }
         // At the very end of the interval it would often be unclear.
         let width = found.high.map_or(0.0, |high| high / low - 1.0);
         self.found = Some(found);

@@ -154,6 +154,32 @@ fn the_floor_and_the_highest_load_have_their_own_words() {
     assert_eq!((at_least.kind, at_least.low, at_least.high), (Kind::AtLeast, Some(500.0), None));
 }
 
+/// A search of 90 s whose confirmation takes 60 of them: as long as nothing is missed there is
+/// nothing to confirm, and the way up takes all of the time. What is found then says that.
+#[test]
+fn the_way_up_takes_the_time_of_a_confirmation_that_is_not_needed() {
+    let with = |first_missed: f64| {
+        let mut search = Search::new(Settings { budget_s: 90.0, ..Settings::new(0.99, 10.0) });
+        let mut took = 0.0;
+        while let Some(planned) = search.next() {
+            let missed = if planned.load >= first_missed { 50 } else { 0 };
+            let batches = vec![Counts { missed, doubtful: 0, all: 200 }; 16];
+            let (seconds, took_s) = (planned.seconds, planned.seconds + 2.0);
+            took += took_s;
+            search.record(Measured { batches, seconds, took_s, ..Measured::default() });
+        }
+        (found(&search), took)
+    };
+    let (endless, took) = with(f64::INFINITY);
+    assert_eq!(endless.kind, Kind::AtLeast);
+    assert!((70.0..=90.0).contains(&took), "{took} s");
+    let late = endless.low.unwrap() * 0.9;
+    let (bracket, took) = with(late);
+    assert!(bracket.low.unwrap() < late && bracket.high.unwrap() >= late, "{bracket:?}");
+    assert!(took <= 90.0 && bracket.confirmed.is_none(), "{took} s: {bracket:?}");
+    assert!(bracket.why.unwrap().contains("before it was confirmed"));
+}
+
 /// 33 of 3,200 miss an objective of 99 %: more than 1 %, and not proven to be more.
 #[test]
 fn a_floor_that_is_not_clear_is_no_failure() {
