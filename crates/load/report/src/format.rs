@@ -3,7 +3,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use plimsoll_metrics::{BoundedFigure, Refusal, TokenRate};
+use plimsoll_metrics::{Bias, BoundedFigure, Refusal, TokenRate};
 
 /// Stands for a value that is not known.
 pub const DASH: &str = "-";
@@ -102,7 +102,7 @@ pub fn limited_time(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| {
         let [value, bound] = [figure.value, figure.bound].map(time);
         match figure.refused {
-            Some(Refusal::Censored) => format!(">= {value}"),
+            Some(Refusal::Censored) => format!(">= {}", time(figure.limits(Bias::Adds)[0])),
             _ if figure.has_notable_bound() => format!("{value} (-{bound})"),
             _ => value,
         }

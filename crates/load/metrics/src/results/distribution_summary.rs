@@ -236,7 +236,7 @@ impl DistributionSummary {
         ];
         for (key, value, without, half, censored) in figures {
             let bound = without.map_or(0.0, |without| (value - without).abs());
-            let refused = by_generator(value, bound, half).or(censored);
+            let refused = censored.or_else(|| by_generator(value, bound, half));
             self.note(key, BoundedFigure { value, bound, refused });
         }
     }
@@ -332,8 +332,9 @@ fn percentile(
     let value = whole.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
     let undisturbed = without.and_then(|without| without.nearest_rank(q));
     let bound = undisturbed.map_or(0.0, |at| (value - at.as_millis_f64()).abs());
-    let refused = by_generator(value, bound, interval.half)
-        .or_else(|| by_censoring(whole, q, unfinished, interval));
+    // Requests without an end open the figure upwards, whatever the generator added to it.
+    let refused = by_censoring(whole, q, unfinished, interval)
+        .or_else(|| by_generator(value, bound, interval.half));
     BoundedFigure { value, bound, refused }
 }
 

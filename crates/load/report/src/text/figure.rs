@@ -1,7 +1,9 @@
 //! Figures with their limits: what the generator may have added, what requests without an end leave
 //! open.
 
-use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Refusal};
+use plimsoll_metrics::{
+    Bias, BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Refusal,
+};
 
 use super::{Labelled, Page, format};
 
@@ -9,7 +11,10 @@ use super::{Labelled, Page, format};
 pub(super) fn sentence(figure: &BoundedFigure) -> String {
     let [value, bound] = [figure.value, figure.bound].map(format::time);
     match figure.refused {
-        Some(Refusal::Censored) => format!("at least {value} (of the requests that ended)"),
+        Some(Refusal::Censored) => {
+            let least = format::time(figure.limits(Bias::Adds)[0]);
+            format!("at least {least} (of the requests that ended)")
+        }
         _ if figure.has_notable_bound() => format!("{value} (up to {bound} ours)"),
         _ => value,
     }
@@ -34,7 +39,7 @@ pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> O
             Refusal::Generator,
             "!: more than 5 % of it may be ours, the generator's; below is how much.",
         ),
-        (Refusal::Censored, "?: at least this: too many requests had no end, and may be longer."),
+        (Refusal::Censored, "?: requests without an end may make it longer."),
     ];
     let notes: Vec<_> =
         notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect();
