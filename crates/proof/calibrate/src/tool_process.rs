@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
-use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity};
+use plimsoll_metrics::{
+    BoundedFigure, DistributionSummary, Metric, QUANTILES, RunSummary, Validity,
+};
 use plimsoll_runner::ChildProcess;
 use plimsoll_runner::time::sleep;
 
@@ -40,23 +42,16 @@ impl ToolResult {
         }
     }
 
-    /// Whether the run warns of all its figures.
-    pub(crate) fn is_invalid(&self) -> bool {
-        !self.summary.validity.is_valid()
-    }
-
-    /// A percentile of the measured stages as a reader may use it, in milliseconds: `None` if it is
-    /// not printed, or the report warns of it.
-    pub(crate) fn usable_ms(&self, metric: Metric, percentile: &str) -> Option<f64> {
+    /// A percentile of the measured stages in milliseconds, with its limit; `None` if there are too
+    /// few requests for it.
+    pub(crate) fn percentile(&self, metric: Metric, percentile: &str) -> Option<BoundedFigure> {
         let quantile = QUANTILES.iter().find(|quantile| quantile.key == percentile)?;
-        let times = self.times(metric).filter(|_| !self.is_invalid())?;
-        times.figure(quantile)?.sound()
+        self.times(metric)?.figure(quantile)
     }
 
-    /// Completed requests per second of the measured stages as a reader may use them.
-    pub(crate) fn usable_throughput(&self) -> Option<f64> {
-        let rate = self.summary.results.total.named_rate("throughput");
-        rate.filter(|_| !self.is_invalid())?.sound()
+    /// Completed requests per second of the measured stages, with their limit.
+    pub(crate) fn throughput(&self) -> Option<BoundedFigure> {
+        self.summary.results.total.named_rate("throughput")
     }
 
     /// The times of the measured stages.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plimsoll_measure::Seed;
-use plimsoll_metrics::{InstrumentHealth, Metric, QUANTILES};
+use plimsoll_metrics::{Bias, BoundedFigure, InstrumentHealth, Metric, Refusal};
 use plimsoll_mock::LogRecord;
 use plimsoll_runner::time::sleep;
 use plimsoll_stats::descriptive::{mean, quantile_of};
@@ -20,37 +20,47 @@ use crate::tool_process::{ToolProcess, ToolResult};
 
 /// From the start of the tool's process until its first stage begins, about.
 const START: Duration = Duration::from_millis(200);
-/// The share by which a figure may be off before the report must warn of it.
+/// The share by which the truth may lie outside the limits of a figure.
 const OFF: f64 = 0.05;
 
-/// A figure that a reader may use is right; one that the report does not give, or warns of, can
-/// mislead nobody.
-pub(super) fn right_or_warned(
+/// What a report prints is right if the truth lies within its limits.
+pub(super) fn truth_within_limits(
     what: &str,
     unit: &str,
-    usable: Option<f64>,
+    limits: [f64; 2],
     truth: f64,
     tolerance: f64,
 ) -> Check {
-    usable.map_or_else(
-        || Check::holds(format!("{what}, warned of or not given"), true),
-        |usable| Check::within(what, unit, usable, truth, tolerance),
-    )
+    let [low, high] = limits;
+    let what = format!("{what}, its limits");
+    // The nearest that the truth may be by what is printed.
+    Check::within(what, unit, truth.max(low).min(high), truth, tolerance)
 }
 
-/// The percentiles of the response time against those of the server's log.
+/// A time to which the generator only adds.
+pub(super) fn time_within_limits(
+    what: &str,
+    figure: &BoundedFigure,
+    truth: f64,
+    tolerance: f64,
+) -> Check {
+    truth_within_limits(what, "ms", figure.limits(Bias::Adds), truth, tolerance)
+}
+
+/// The percentiles of the response time against those of the server's log: those that the number
+/// of requests allows, and the p50 in any case.
 fn against_log(result: &ToolResult, log: &[LogRecord]) -> Vec<Check> {
     let truth: Vec<f64> = log.iter().filter_map(true_service_us).map(|us| us / 1e3).collect();
-    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)]
-        .into_iter()
-        .map(|(name, q)| {
-            let (usable, truth) =
-                (result.usable_ms(Metric::ResponseTime, name), quantile_of(&truth, q));
+    let p50 = result.percentile(Metric::ResponseTime, "p50").is_some();
+    let printed =
+        [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)].into_iter().filter_map(|(name, q)| {
+            let truth = quantile_of(&truth, q);
             // The way through the network adds some tenths of a millisecond on a slow host.
             let tolerance = truth.mul_add(OFF, 0.2);
-            right_or_warned(&format!("response {name}"), "ms", usable, truth, tolerance)
-        })
-        .collect()
+            let figure = result.percentile(Metric::ResponseTime, name)?;
+            Some(time_within_limits(&format!("response {name}"), &figure, truth, tolerance))
+        });
+    std::iter::once(Check::holds("response p50 is printed", p50)).chain(printed).collect()
 }
 
 /// Completed requests per second of users who lose no time between an answer and the next
@@ -59,9 +69,10 @@ fn closed_rate(users: f64, log: &[LogRecord]) -> f64 {
     users / mean(&log.iter().filter_map(true_service_us).collect::<Vec<_>>()) * 1e6
 }
 
+/// The generator only holds a throughput back.
 fn throughput(result: &ToolResult, truth: f64) -> Check {
-    let usable = result.usable_throughput();
-    right_or_warned("throughput", "/s", usable, truth, truth * OFF)
+    let limits = result.throughput().map_or([f64::NAN; 2], |rate| rate.limits(Bias::Takes));
+    truth_within_limits("throughput", "/s", limits, truth, truth * OFF)
 }
 
 /// Starts the tool, stops it after `after` for `stop`, and returns its result.
@@ -96,12 +107,12 @@ pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, Calibr
     let flags = format!("--rate {rate:.0} --duration 500ms -c 64");
     let result = ToolProcess::http(runner, "t23", &server.url(), &flags)?.finish()?;
     // The server answers at once, so that whatever waits waits for the generator.
-    let response = result.usable_ms(Metric::ResponseTime, "p50");
-    // Refused or not: it is what the printed figure is compared with.
-    let service = result.times(Metric::ServiceTime).and_then(|times| times.figure(&QUANTILES[0]));
-    let truth = service.map_or(f64::NAN, |figure| figure.value);
+    let [response, service] = [Metric::ResponseTime, Metric::ServiceTime]
+        .map(|metric| result.percentile(metric, "p50"))
+        .map(|figure| figure.unwrap_or_else(|| BoundedFigure::exact(f64::NAN)));
+    let truth = service.value;
     Ok(vec![
-        right_or_warned("response p50", "ms", response, truth, truth + 1.0),
+        time_within_limits("response p50", &response, truth, truth + 1.0),
         Check::exact(
             "exit code",
             result.exit.and_then(|code| usize::try_from(code).ok()).unwrap_or_default(),
@@ -151,8 +162,10 @@ pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateErro
     Ok(vec![
         Check::at_least("requests that hung", "", hanging as f64, 30.0),
         Check::holds(
-            "response p95, warned of or not given",
-            result.usable_ms(Metric::ResponseTime, "p95").is_none(),
+            "response p95 is not given, or said to be longer",
+            result
+                .percentile(Metric::ResponseTime, "p95")
+                .is_none_or(|figure| figure.refused == Some(Refusal::Censored)),
         ),
         Check::holds("the threshold does not pass: exit code", result.exit != Some(0)),
     ]

@@ -7,7 +7,7 @@ use plimsoll_metrics::Metric;
 use plimsoll_runner::Finished;
 use plimsoll_runner::time::sleep;
 
-use super::planted::right_or_warned;
+use super::planted::time_within_limits;
 use super::{NUMBERED, Observations};
 use crate::error::CalibrateError;
 use crate::finding::Check;
@@ -183,10 +183,10 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
         Check::within(format!("{how}: worst lag"), "ms", worst, stopped_ms, lag_slack),
         Check::within(format!("{how}: response mean"), "ms", or_nan(response), mean, mean_slack),
     ];
-    checks.extend(["p50", "p90", "p95", "p99"].map(|percentile| {
-        let usable = outcome.usable_ms(Metric::ResponseTime, percentile);
+    checks.extend(["p50", "p90", "p95", "p99"].into_iter().filter_map(|percentile| {
         let truth = NEXT_TO_NOTHING_MS / 2.0;
-        right_or_warned(&format!("{how}: response {percentile}"), "ms", usable, truth, truth)
+        let figure = outcome.percentile(Metric::ResponseTime, percentile)?;
+        Some(time_within_limits(&format!("{how}: response {percentile}"), &figure, truth, truth))
     }));
     Ok(checks)
 }
