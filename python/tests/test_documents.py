@@ -63,3 +63,18 @@ def test_the_python_of_the_readme_makes_a_table_and_a_plot(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert "completed_per_s" in done.stdout
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_notebook_ends_with_a_table_and_a_plot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("ipykernel")
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python" / "src"))
+    notebook = nbformat.read(ROOT / "examples" / "sweep.ipynb", as_version=4)
+    client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert [output for output in outputs if "image/png" in output.get("data", {})], "a plot"
+    tables = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    # A row for each of the five stages, by stage and from the rows.
+    assert len([table for table in tables if table.count("<tr>") >= 5 and "16:3s" in table]) == 2, tables

@@ -155,3 +155,10 @@ def test_ctrl_c_still_gives_the_report(mock: plimsoll.Mock, tmp_path: Path) -> N
 def test_progress_shows_a_bar(mock: plimsoll.Mock, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plimsoll.run("minimal", target=mock.url, stages="1:2s", out=tmp_path, progress=True)
     assert "run:" in capfd.readouterr().err
+
+
+def test_compressed_rows_are_read_like_others(mock: plimsoll.Mock, tmp_path: Path) -> None:
+    run = plimsoll.run("minimal", target=mock.url, model="m", stages="2:1s", out=tmp_path, rows="zstd")
+    assert not (run.folder / "results.jsonl").exists()
+    scheduled = run.summary["total"]["counters"]["scheduled"]
+    assert len(list(run.iter_rows())) == len(run.rows("polars")) == scheduled > 0

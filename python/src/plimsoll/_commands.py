@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from plimsoll import _binary, _progress
 from plimsoll._errors import Interrupted, RunError, UsageError
@@ -36,7 +36,7 @@ def run(
     insecure: bool = False,
     ca_file: str | Path | None = None,
     out: str | Path = "runs",
-    rows: bool = True,
+    rows: bool | Literal["zstd"] = True,
     html: bool = True,
     probe: bool = True,
     allow_invalid: bool = False,
@@ -47,7 +47,8 @@ def run(
 
     Further keywords set keys at the top of the profile: `timeout="30s"`, `thresholds={"ttft": "p(95)<500ms"}`.
     `settings` sets any key by its path: `{"scenarios.chat.weight": 3}`. `processes` divides the run among so many
-    processes of this machine. `progress` shows a bar (needs tqdm); default: in notebooks and terminals.
+    processes of this machine. `rows="zstd"` keeps the rows compressed. `progress` shows a bar (needs tqdm); default:
+    in notebooks and terminals.
 
     Raises `UsageError` for a bad profile or flag and `RunError` if no load could be sent, both with the program's
     words; `TypeError` for a keyword that is no key; `Interrupted` after Ctrl-C, with the report of what was measured.
@@ -88,7 +89,7 @@ def run_flags(
     settings: Mapping[str, Any] | None,
     insecure: bool,
     probe: bool,
-    rows: bool,
+    rows: bool | Literal["zstd"],
     overrides: Mapping[str, Any],
     function: Any,
 ) -> list[str]:
@@ -100,7 +101,8 @@ def run_flags(
         *_flag("--stages", stages),
         *_headers(headers),
         *_settings({**overrides, **(settings or {})}),
-        *_switches({"--insecure": insecure, "--no-jsonl": not rows, "--no-probe": not probe}),
+        *_switches({"--insecure": insecure, "--no-jsonl": not rows, "--zstd": rows == "zstd"}),
+        *_switches({"--no-probe": not probe}),
     ]
 
 
