@@ -211,6 +211,7 @@ pub(crate) fn overrides_of(limits: &LimitFlags, tls: &TlsFlags) -> Overrides {
 /// Flags for the files of a run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct OutputFlags {
     /// Folder in which each run creates its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
