@@ -1,11 +1,14 @@
 """Three nodes of a real Ray cluster on this machine, one of which is lost: before the start, in the middle, while its
-files are collected; or only its program is killed. It takes minutes: `scripts/test --all` runs it."""
+files are collected; or only its program is killed, or the driver. It takes minutes: `scripts/test --all` runs it."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -138,6 +141,38 @@ def test_a_program_that_is_killed_is_partial_with_what_it_counted(
     assert killed
     check_others(run, 1, "partial")
     assert "was cut off, counted for" in run.report
+
+
+DRIVER = """
+import sys, ray, plimsoll.ray
+ray.init(address=sys.argv[1], log_to_driver=False)
+from conftest import CHAT
+plimsoll.ray.run(CHAT, shards=3, target=sys.argv[2], out=sys.argv[3], stages="@60:120s",
+                 on_progress=lambda line: print(line, flush=True))
+"""
+
+
+def test_a_driver_that_dies_ends_the_load_everywhere(cluster: tuple[Any, list[Any]], tmp_path: Path) -> None:
+    with plimsoll.Mock(ttft="5ms", gap="1ms", tokens=16) as mock:
+        words = [sys.executable, "-c", DRIVER, cluster[0].address, mock.url, str(tmp_path)]
+        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        driver = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
+        assert driver.stdout is not None
+        begun = any("in flight" in line for line in driver.stdout)
+        shards = running_shards(mock.url)
+        driver.kill()
+        driver.wait()
+        assert begun and len(shards) == 3
+        end = time.monotonic() + 60
+        while running_shards(mock.url) and time.monotonic() < end:
+            time.sleep(0.5)
+        assert running_shards(mock.url) == []
+
+
+def running_shards(target: str) -> list[int]:
+    """The processes of the program that are parts of a load on this target."""
+    found = [process for process in Path("/proc").glob("[0-9]*") if "--shard" in arguments(process)]
+    return [int(process.name) for process in found if target in arguments(process)]
 
 
 def arguments(process: Path) -> list[str]:
