@@ -172,3 +172,22 @@ fn a_cache_is_shown_by_its_header_or_by_its_speed() {
         assert!(!text.contains("every measured answer is a hit"), "{text}");
     }
 }
+
+/// As a plain reverse proxy before a provider answers: there is no explanation of what it lacks.
+#[test]
+fn a_report_explains_only_the_routes_that_were_loaded() {
+    let server = Server::start(|path, _| match path {
+        "/team/health" | "/team/metrics" | "/team/v1/chat/completions" => (200, "", NONE),
+        _ => (404, "", NONE),
+    });
+    let output = suite("baseline", &server, &[]);
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("why these: /health says a little more"), "{text}");
+    for absent in ["/health/live asks for", "/ws/chat: a request is", "POST /v1/runs: a request"] {
+        assert!(!text.contains(absent), "{absent} is in {text}");
+    }
+    for left_out in ["GET /health/live", "/ws/chat", "POST /api/chat", "POST /v1/runs"] {
+        let reason = format!("- {left_out}: the target has no such route: it answers 404");
+        assert!(text.contains(&reason), "{reason} is not in {text}");
+    }
+}
