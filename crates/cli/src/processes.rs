@@ -50,9 +50,11 @@ pub(crate) fn run(
         session.status().warn(&line);
     }
     let adding = Steps::passing(session.status(), "adding up the results");
-    let whole = merge::merge(std::slice::from_ref(&place.run), Some(count), place.keep.as_ref())?;
+    let mut whole =
+        merge::merge(std::slice::from_ref(&place.run), Some(count), place.keep.as_ref())?;
     drop(adding);
     whole.print(options.show)?;
+    whole.check_written()?;
     place.tidy(&whole)?;
     if let (Some(folder), Some(profile)) = (&whole.folder, &options.profile) {
         folder::replace(folder, file::PROFILE, profile.as_bytes())?;

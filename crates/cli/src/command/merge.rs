@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -60,8 +60,9 @@ pub(crate) struct Flags {
 /// Merges the shards, prints the result and writes its folder.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let options = flags.output.options();
-    let whole = merge(&flags.folders, flags.expect, Some(&options))?;
+    let mut whole = merge(&flags.folders, flags.expect, Some(&options))?;
     whole.print(flags.screen.show())?;
+    whole.check_written()?;
     Ok(whole.exit(flags.allow_invalid))
 }
 
@@ -75,9 +76,23 @@ pub(crate) struct Whole {
     versus: Option<Versus>,
     /// Its folder, if it has one.
     pub(crate) folder: Option<PathBuf>,
+    /// Why it has none, although it was to have one.
+    unwritten: Option<anyhow::Error>,
 }
 
 impl Whole {
+    /// Whether its folder was written, if it was to have one. To be asked when it has been printed:
+    /// a full disk must not lose the result.
+    ///
+    /// # Errors
+    /// It was not.
+    pub(crate) fn check_written(&mut self) -> Result<()> {
+        let error = self.unwritten.take();
+        let fix =
+            "the shards are as they were: merge them again when there is space, or with --out";
+        error.map_or(Ok(()), |error| Err(error.context(fix)))
+    }
+
     /// Where a reader finds what a screen leaves out.
     pub(crate) fn rest(&self) -> Rest {
         let path = self.folder.as_ref().map(|folder| folder.display().to_string());
@@ -142,13 +157,13 @@ pub(crate) fn merge(
     let shards = ComparedShards::read(set.shards().iter().map(Shard::folder));
     let versus = shards.as_ref().map(|shards| compare(shards, &merged.summary, &document));
     let Merged { summary, record, exemplars } = merged;
-    let mut whole = Whole { summary, record, exemplars, versus: versus.transpose()?, folder: None };
-    if let Some(options) = options {
-        let folder = whole.store(&set, &document, options)?;
-        if let Some(shards) = shards {
-            shards.store(&folder)?;
-        }
-        whole.folder = Some(folder.path().to_owned());
+    let versus = versus.transpose()?;
+    let mut whole = Whole { summary, record, exemplars, versus, folder: None, unwritten: None };
+    let pairs = shards.as_ref();
+    match options.map(|options| whole.store(&set, &document, pairs, options)) {
+        Some(Ok(folder)) => whole.folder = Some(folder.path().to_owned()),
+        Some(Err(error)) => whole.unwritten = Some(error),
+        None => {}
     }
     Ok(whole)
 }
@@ -169,7 +184,13 @@ fn compare(shards: &ComparedShards, summary: &RunSummary, document: &Value) -> R
 
 impl Whole {
     /// Writes the files of a run.
-    fn store(&self, set: &ShardSet, document: &Value, options: &RunDirOptions) -> Result<RunDir> {
+    fn store(
+        &self,
+        set: &ShardSet,
+        document: &Value,
+        pairs: Option<&ComparedShards>,
+        options: &RunDirOptions,
+    ) -> Result<RunDir> {
         let Self { summary, record, .. } = self;
         let run = &summary.metadata.run;
         let mut folder = RunDir::create(options, &utc_compact(run.started_unix_ns), &run.name)?;
@@ -179,6 +200,7 @@ impl Whole {
                 store_rows(set, name, folder.path(), format)?;
             }
         }
+        pairs.map_or(Ok(()), |pairs| pairs.store(&folder))?;
         if let Some(judged) = self.judged() {
             judged.write(&folder)?;
         } else {
@@ -224,7 +246,16 @@ fn shards_in(folders: &[PathBuf]) -> Result<Vec<Shard>> {
 /// The folders in a folder that are named `shard-KKKKK-of-NNNNN` and hold a plan.
 fn named(folder: &Path) -> Result<Vec<PathBuf>> {
     let context = || format!("cannot read {}", folder.display());
-    let entries = fs::read_dir(folder).with_context(context)?;
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let name = folder.display();
+            let why = format!(
+                "there is no folder {name}; give the folder of a run, which holds shard-00000-of-..., or those of its shards"
+            );
+            return Err(UsageError(why).into());
+        }
+        entries => entries.with_context(context)?,
+    };
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.with_context(context)?.path();
