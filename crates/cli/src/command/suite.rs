@@ -94,7 +94,7 @@ pub(crate) enum SuiteCommand {
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
-    /// (its process on this host: `:8080` by port, or `pid:4711`)
+    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` that of its store)
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
@@ -407,11 +407,14 @@ impl Flags {
             let why = "suites choose the protocol of their requests: leave `protocol=` out";
             return Err(UsageError(format!("--target {name}: {why}")).into());
         }
-        let watched = flag.option("watch").map(|place| {
-            let place = place.strip_prefix("pid:").unwrap_or(place);
-            watched_process(&format!("gateway={place}"))
-                .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
-        });
+        let pid_of = |option: &str| {
+            let watched = flag.option(option).map(|place| {
+                let place = place.strip_prefix("pid:").unwrap_or(place);
+                watched_process(&format!("{option}={place}"))
+                    .map_err(|error| UsageError(format!("{option} of target {name}: {error}")))
+            });
+            watched.transpose().map(|process| process.map(|process| process.pid))
+        };
         Ok(ExternalTarget {
             name: name.clone(),
             url: flag.url.trim_end_matches('/').to_owned(),
@@ -422,7 +425,8 @@ impl Flags {
             model: flag.option("model").map(str::to_owned).or_else(|| self.model.clone()),
             insecure: self.insecure,
             http2: self.http2,
-            pid: watched.transpose()?.map(|process| process.pid),
+            pid: pid_of("watch")?,
+            store_pid: pid_of("store")?,
         })
     }
 }

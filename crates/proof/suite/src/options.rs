@@ -25,6 +25,8 @@ pub struct ExternalTarget {
     pub http2: bool,
     /// Its process, if it runs on this host: its CPU time and memory are then measured.
     pub pid: Option<u32>,
+    /// The same of its store: a database or cache.
+    pub store_pid: Option<u32>,
 }
 
 impl ExternalTarget {

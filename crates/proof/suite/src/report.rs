@@ -188,6 +188,7 @@ impl Report {
         self.findings.extend(compared);
         self.findings.extend(finding::errors(&self.measurements));
         self.findings.extend(finding::tails(&self.measurements));
+        self.findings.extend(finding::store(&self.measurements));
         self.findings.extend(finding::busy_host(&self.measurements));
         self.findings.extend(finding::unusable(&self.measurements));
         self.findings.extend(finding::refused(&self.measurements));

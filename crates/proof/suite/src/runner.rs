@@ -261,6 +261,7 @@ fn external(target: &ExternalTarget) -> SuiteTarget {
         http2: target.http2,
         external: true,
         gateway_pid: target.pid,
+        store_pid: target.store_pid,
         ..SuiteTarget::default()
     }
 }

@@ -17,7 +17,7 @@ pub(in crate::command) struct TargetFlag {
 }
 
 /// What may follow a URL.
-const OPTIONS: [&str; 4] = ["key", "model", "protocol", "watch"];
+const OPTIONS: [&str; 5] = ["key", "model", "protocol", "store", "watch"];
 
 /// The name of the target of `--direct`.
 pub(in crate::command) const DIRECT: &str = "direct";
@@ -98,6 +98,11 @@ impl TargetFlag {
         &self,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Value, UsageError> {
+        if self.option("store").is_some() {
+            let name = &self.name;
+            let why = format!("--target {name}: `store=` is an option of suites; leave it out");
+            return Err(UsageError(why));
+        }
         let mut target = Map::new();
         target.insert("name".to_owned(), self.name.as_str().into());
         target.insert("url".to_owned(), self.url.as_str().into());

@@ -26,6 +26,8 @@ pub(crate) enum Bottleneck {
     Load,
     /// The provider's own core.
     Provider,
+    /// The gateway's store, which used about a core.
+    Store,
     /// Both the gateway's and the load's core.
     Both,
     /// None of the cores: something waits.
@@ -45,6 +47,7 @@ pub(crate) fn bottleneck(busy: &BusyShares) -> Bottleneck {
         (Some(true), false) => Bottleneck::Gateway,
         (_, true) => Bottleneck::Load,
         _ if !busy.shared && provider >= SATURATED => Bottleneck::Provider,
+        _ if busy.store.is_some_and(|store| store >= SATURATED) => Bottleneck::Store,
         (Some(false), false) => Bottleneck::NoCore,
         (None, false) => Bottleneck::Unknown,
     }
@@ -115,6 +118,7 @@ impl Bottleneck {
             Self::Load if shared => "client+provider core",
             Self::Load => "client",
             Self::Provider => "provider",
+            Self::Store => "store",
             Self::Both => "gateway and client",
             Self::NoCore => "no core",
             Self::Unknown => "not known",
@@ -144,6 +148,10 @@ impl Bottleneck {
                     or_dash(busy.provider, percent)
                 )
             }
+            Self::Store => format!(
+                "the store used {} of a core: if it works in one thread, as Redis does, it is the bottleneck",
+                or_dash(busy.store, percent)
+            ),
             Self::Both => format!(
                 "{cores}: both are at their limit, and the throughput is a lower bound of the gateway's"
             ),
@@ -189,6 +197,11 @@ mod tests {
         ] {
             assert_eq!(bottleneck(&busy), expected, "{busy:?}");
         }
+        let store = BusyShares { store: Some(0.97), ..of(Some(0.4), Some(0.3), None, false) };
+        assert_eq!(bottleneck(&store), Bottleneck::Store);
+        assert!(Bottleneck::Store.sentence(&store).starts_with("the store used 97.0% of a core"));
+        let both = BusyShares { store: Some(0.97), ..of(Some(0.95), Some(0.3), None, false) };
+        assert_eq!(bottleneck(&both), Bottleneck::Gateway);
         // Two cores for the gateway, of which it fills one.
         let two = BusyShares { gateway_cores: Some(2.0), ..of(Some(1.0), Some(0.2), None, false) };
         assert_eq!(bottleneck(&two), Bottleneck::NoCore);

@@ -1,7 +1,7 @@
 //! Tails, errors, and the validity of the figures.
 
 use plimsoll_metrics::{BoundedFigure, Refusal};
-use plimsoll_report::format::{count, time};
+use plimsoll_report::format::{count, percent, time};
 
 use super::Finding;
 use crate::result::{Figures, MeasurementResult, Unusable};
@@ -28,6 +28,15 @@ pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
     let left_out = results.iter().any(|result| result.figures().is_none());
     let of = if left_out { "of what may be used, " } else { "" };
     (!parts.is_empty()).then(|| Finding::note(format!("tails: {of}{}", parts.join(", and "))))
+}
+
+/// The most that the gateway's store used; nothing where it was not watched.
+pub(crate) fn store(results: &[MeasurementResult]) -> Option<Finding> {
+    let used =
+        measured(results).filter_map(|(result, figures)| Some((result, figures.busy.store?)));
+    let (result, most) = used.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let text = format!("the store used at most {} of a core ({})", percent(most), result.label);
+    Some(Finding::note(text))
 }
 
 /// The largest percentile that is below a millisecond.
@@ -179,6 +188,18 @@ mod tests {
     use super::super::Tone;
     use super::super::fixtures::{figures, result};
     use super::*;
+
+    #[test]
+    fn a_store_that_was_watched_has_its_highest_use() {
+        let with = |label, store| {
+            let mut one = result(label, 1, figures(1.0, 1.0));
+            one.passes[0].busy.store = store;
+            one
+        };
+        let text = store(&[with("a", Some(0.2)), with("b", Some(0.75)), with("c", None)]).unwrap();
+        assert_eq!(text.text, "the store used at most 75.0% of a core (b)");
+        assert_eq!(store(&[with("a", None)]), None);
+    }
 
     #[test]
     fn sub_millisecond_names_the_percentile_that_is() {
