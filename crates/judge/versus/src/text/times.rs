@@ -1,5 +1,6 @@
 //! The table of times: those of each target, what it adds, and the shift of its tail.
 
+use plimsoll_metrics::{BoundedFigure, Refusal};
 use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
@@ -61,11 +62,33 @@ pub(super) fn tail_title(versus: &Versus) -> &'static str {
     }
 }
 
-/// Median and 95th percentile of a target.
+/// Median and 95th percentile of a target, with their limits.
 pub(super) fn own(target: &TargetResult, figure: Figure) -> [String; 2] {
-    let own = target.own(figure);
-    [own.and_then(|own| own.p50_ns), own.and_then(|own| own.p95_ns)]
-        .map(|nanos| format::or_dash(nanos, |nanos| format::time(nanos / 1e6)))
+    limited(target, figure).map(format::limited_time)
+}
+
+/// Whether a limit is shown of one of these figures, so that its notation needs a word.
+pub(super) fn shows_limits(versus: &Versus, figures: &[Figure]) -> bool {
+    let of_target = |target| figures.iter().flat_map(move |figure| limited(target, *figure));
+    let all = versus.targets.iter().flat_map(of_target).flatten();
+    all.filter(|figure| figure.refused.is_none()).any(|figure| figure.has_notable_bound())
+}
+
+/// A turn without an end is longer than all: where there are so many that the percentile is one of
+/// them, only the least that it can be is known.
+fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] {
+    let Some(own) = target.own(figure) else { return [None; 2] };
+    let endless: u64 =
+        ["in_flight", "timed_out"].into_iter().filter_map(|word| target.failures.get(word)).sum();
+    let all = (own.count + endless) as f64;
+    [(0.5, own.p50_ns, own.p50_between_ns), (0.95, own.p95_ns, own.p95_between_ns)].map(
+        |(q, value, between): (f64, Option<f64>, Option<(f64, f64)>)| {
+            let value = value? / 1e6;
+            let bound = between.map_or(0.0, |(least, _)| (value - least / 1e6).max(0.0));
+            let refused = (q * all > own.count as f64).then_some(Refusal::Censored);
+            Some(BoundedFigure { value, bound, refused })
+        },
+    )
 }
 
 /// What a target adds at the median, and the shift of its tail, each with its limits.

@@ -100,3 +100,22 @@ fn without_any_difference_nothing_is_concluded() {
     // What is known is shown all the same: medians and failures of both.
     assert!(text.contains("TTFT p95") && text.contains("19.7ms"), "{text}");
 }
+
+/// A target's own times have their limits on the screen: a tenth of a median that may be the
+/// generator's, and a p95 of which more than 5 % of the turns never ended.
+#[test]
+fn a_targets_own_times_have_their_limits() {
+    let mut versus = versus();
+    let target = versus.targets.iter_mut().find(|target| target.name == "a").unwrap();
+    let own = target.times.iter_mut().find(|own| own.p50_ns.is_some()).unwrap();
+    let (count, p50) = (own.count, own.p50_ns.unwrap());
+    own.p50_between_ns = Some((p50 * 0.9, p50));
+    own.p95_between_ns = Some((4e6, own.p95_ns.unwrap()));
+    for other in target.times.iter_mut().filter(|own| own.count != count) {
+        other.count = 0;
+    }
+    target.failures.insert("in_flight".to_owned(), count / 9);
+    let text = shown(&versus, RunEnd::Complete, 200);
+    assert!(text.contains("(-): so much may be the generator's"), "{text}");
+    assert!(text.contains(">= 4.00ms"), "{text}");
+}
