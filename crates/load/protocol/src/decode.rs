@@ -230,9 +230,7 @@ impl Decoder {
     /// Decodes a piece of the body. Deltas come from streams only.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut impl FnMut(Delta<'_>)) {
         let Some(encoding) = &mut self.encoding else { return self.feed_plain(bytes, on_delta) };
-        if self.state.is_over() {
-            return;
-        }
+        // Also behind the end of an answer: its bytes are counted, however they were split.
         let (decoded, intact) = encoding.decode(bytes);
         self.feed_plain(&decoded, on_delta);
         if let Err(error) = intact

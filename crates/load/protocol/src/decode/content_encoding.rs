@@ -2,7 +2,8 @@
 //!
 //! What has arrived is decoded at once, so that an event of a compressed stream counts when it
 //! comes. Memory is bounded: a body ends where it gets larger than the limit, however small it was
-//! on the wire.
+//! on the wire. Where a body is not in its coding, what came in the same read before the fault is
+//! lost.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -30,6 +31,8 @@ enum Kind {
     Zstd(zstd::stream::write::Decoder<'static, Bounded>),
     /// A coding that is not known here, or several.
     Unknown,
+    /// What came was not in this coding.
+    Broken,
 }
 
 impl fmt::Debug for ContentDecoder {
@@ -103,13 +106,18 @@ impl ContentDecoder {
             Kind::Gzip(coder) => (write(coder, bytes), coder.get_mut()),
             Kind::Zlib(coder) => (write(coder, bytes), coder.get_mut()),
             Kind::Deflate(coder) => (write(coder, bytes), coder.get_mut()),
-            Kind::Brotli(coder) => (write(&mut **coder, bytes), coder.get_mut()),
+            Kind::Brotli(coder) => (write_brotli(coder, bytes), coder.get_mut()),
             Kind::Zstd(coder) => (write(coder, bytes), coder.get_mut()),
+            Kind::Broken => return (Vec::new(), Ok(())),
             Kind::AnyDeflate(_) | Kind::Unknown => {
                 (Err(io::ErrorKind::Unsupported.into()), &mut none)
             }
         };
         let decoded = std::mem::take(&mut sink.decoded);
+        if written.is_err() {
+            // Nothing behind a fault can be read.
+            self.kind = Kind::Broken;
+        }
         (decoded, written.map_err(|error| self.fault(&error)))
     }
 
@@ -127,6 +135,21 @@ impl ContentDecoder {
             ),
         }
     }
+}
+
+/// Decodes all that has arrived. The decoder of brotli keeps what did not fit into its buffer until
+/// it is called again.
+fn write_brotli(
+    coder: &mut brotli_decompressor::DecompressorWriter<Bounded>,
+    bytes: &[u8],
+) -> io::Result<()> {
+    coder.write_all(bytes)?;
+    let mut before = usize::MAX;
+    while coder.get_ref().decoded.len() != before {
+        before = coder.get_ref().decoded.len();
+        let _none = coder.write(&[])?;
+    }
+    Ok(())
 }
 
 /// Decodes all that has arrived.

@@ -2,7 +2,7 @@
 //! a flush behind every event.
 
 use plimsoll_measure::{ErrorClass, Outcome};
-use plimsoll_protocol::{Decoder, Dialect};
+use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
 
 use crate::answers::file;
 use crate::support::decoder;
@@ -85,4 +85,25 @@ fn a_body_that_is_not_encoded_stays_as_it_is() {
         chat.feed(&file("ok.sse"), &mut |_| {});
         assert_eq!(chat.finish(), Outcome::Completed, "{encoding:?}");
     }
+}
+
+/// One event of twelve thousand letters in a few bytes, and the rest of its stream.
+#[test]
+fn an_event_comes_whole_when_its_last_byte_does() {
+    const EVENT: &[u8] =
+        b"\x8b\x8b\x17\x00\x04\xaa\x76\xfe\x42\xcd\x72\x10\x2f\x69\x13\x24\x7c\x73\xb0\x01\
+        \x07\x0e\x11\x4f\xd9\x48\x0b\xdb\xe0\x90\xd3\x83\x5e\x0a\x5b\x0c\x59\xe2\x0a\xcd\
+        \x13\x6f\x90\x88\x67\x13\xf1\xc1\x70\xfc\xf6\x4c\x13\x00\xf9\x34\xed\xeb\x8c\x01";
+    const REST: &[u8] =
+        b"\x01\x05\x00\x40\xa0\x26\xe7\x2f\x78\x1c\x50\x5c\x5a\xf3\xd6\x22\x0a\x1c\x72\x02\
+        \x74\x90\x2f\xa2\xe6\xad\xc6\xcc\x53\x35\x70\xe3\xf3\x46\x61\xc1\x1d\xfd\x88\xd3\
+        \x0b\x3c\x98\x9a\xe8\xca\x95\x00";
+    let mut chat = Decoder::new(Dialect::OpenaiChat, true, DecoderOptions::default());
+    let mut letters = 0;
+    chat.head(200, HEAD);
+    chat.content_encoding(Some("br"));
+    chat.feed(EVENT, &mut |delta| letters += delta.text.len());
+    assert_eq!(letters, 12_000);
+    chat.feed(REST, &mut |_| {});
+    assert_eq!(chat.finish(), Outcome::Completed, "{:?}", chat.error_detail());
 }
