@@ -15,7 +15,9 @@ use crate::wire::{anthropic, openai, parse_response, write_json};
 /// The state of a translation between events.
 #[derive(Debug)]
 pub(super) struct ToAnthropic {
-    usage: Usage,
+    /// Until the upstream tells the usage.
+    estimate: Usage,
+    told: Option<Usage>,
     started: bool,
     /// The open content block.
     open_block: Option<OpenBlock>,
@@ -39,7 +41,8 @@ enum OpenBlock {
 impl ToAnthropic {
     pub(super) fn new(settings: StreamSettings) -> Self {
         Self {
-            usage: Usage { prompt: settings.prompt_tokens, ..Usage::default() },
+            estimate: Usage { prompt: settings.prompt_tokens, ..Usage::default() },
+            told: None,
             started: false,
             open_block: None,
             block_index: 0,
@@ -76,8 +79,10 @@ impl ToAnthropic {
             }
         }
         if let Some(usage) = chunk.usage {
-            self.usage = usage.into();
-            if self.stop_reason.is_some() {
+            self.told = Some(usage.into());
+            // Beside a choice it is the usage so far: some servers send it with every chunk, and
+            // the whole of it behind the last.
+            if self.stop_reason.is_some() && chunk.choices.is_empty() {
                 self.message_delta(out)?;
             }
         }
@@ -91,7 +96,7 @@ impl ToAnthropic {
         out: &mut Vec<u8>,
     ) -> Result<(), DialectError> {
         self.started = true;
-        let usage = self.usage.to_anthropic();
+        let usage = self.usage().to_anthropic();
         let message = StartedMessage {
             id,
             kind: "message",
@@ -217,7 +222,11 @@ impl ToAnthropic {
         write(out, kind, &BlockDelta { kind, index: self.block_index, delta })
     }
 
-    /// Writes the stop reason and the usage, as soon as the usage arrives or at the end.
+    fn usage(&self) -> Usage {
+        self.told.unwrap_or(self.estimate)
+    }
+
+    /// Writes the stop reason and the usage, as soon as all usage has arrived or at the end.
     fn message_delta(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
         if self.ended {
             return Ok(());
@@ -228,12 +237,13 @@ impl ToAnthropic {
             self.stop_reason.unwrap_or_else(|| finish_reason::to_anthropic("", has_calls));
         let delta = StopReason { stop_reason, stop_sequence: None };
         let kind = "message_delta";
-        write(out, kind, &MessageDelta { kind, delta, usage: self.usage.to_anthropic() })
+        write(out, kind, &MessageDelta { kind, delta, usage: self.usage().to_anthropic() })
     }
 
-    /// Ends an answer whose reason and usage were written.
+    /// Ends an answer whose reason and usage have come.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
-        if self.ended { self.message_stop(out) } else { Ok(Progress::Open) }
+        let is_whole = self.stop_reason.is_some() && self.told.is_some();
+        if is_whole { self.message_stop(out) } else { Ok(Progress::Open) }
     }
 
     fn message_stop(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {

@@ -175,6 +175,26 @@ fn a_stream_that_lacks_only_its_end_mark_gets_it() {
     assert_eq!(finished, Err(DialectError::Truncated));
 }
 
+/// vLLM's `continuous_usage_stats`: each chunk has the usage so far, the last one the whole.
+#[test]
+fn usage_beside_a_choice_is_not_yet_the_whole() {
+    let usage =
+        |tokens: u32| format!(r#""usage":{{"prompt_tokens":10,"completion_tokens":{tokens}}}"#);
+    let chunk = |choice: &str, tokens: u32| {
+        format!(
+            "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{choice}],{}}}\n\n",
+            usage(tokens)
+        )
+    };
+    let text = r#"{"index":0,"delta":{"content":"hi"},"finish_reason":null}"#;
+    let last = r#"{"index":0,"delta":{},"finish_reason":"stop"}"#;
+    let source = [&*chunk(text, 1), &chunk(last, 1), &chunk("", 5), "data: [DONE]\n\n"].concat();
+    let (out, _, finished) = fed(Dialect::Anthropic, &source);
+    assert_eq!(finished, Ok(()));
+    let deltas = out.matches("event: message_delta").count();
+    assert!(deltas == 1 && out.contains("\"output_tokens\":5"), "{out}");
+}
+
 #[test]
 fn a_stream_without_a_usage_chunk_still_ends() {
     let source = "data: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n";
