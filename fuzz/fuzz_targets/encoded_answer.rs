@@ -14,6 +14,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use libfuzzer_sys::fuzz_target;
+use plimsoll_measure::Outcome;
 use plimsoll_protocol::Dialect;
 
 use pieces::pieces;
@@ -71,9 +72,14 @@ fuzz_target!(|input: &[u8]| {
     let coding = usize::from(kind >> 1) % CODINGS.len();
     let name = CODINGS[coding];
     let whole = read_coded(stream, name, [body]);
-    let split = read_coded(stream, name, pieces(body, *seed));
+    let mut split = read_coded(stream, name, pieces(body, *seed));
     // What came in the same read as a fault of the coding is lost.
     if !has_fault_of_coding(&whole) && !has_fault_of_coding(&split) {
+        // So is what came in the same read as the byte that is too many: of an answer that has
+        // failed, the size behind its failure may differ.
+        if whole.outcome != Outcome::Completed {
+            split.received = whole.received;
+        }
         assert_eq!(split, whole);
     }
     if let Some(packed) = packed(coding, body) {
