@@ -586,7 +586,7 @@ fn rate_of_hey(words: &[&str], command: &str) -> Option<String> {
 fn foreign_command(words: &[&str]) -> Option<(String, &'static str)> {
     let (first, rest) = words.split_first()?;
     let is_url = |word: &&str| word.contains("://");
-    if is_url(first) || first.starts_with('-') && rest.iter().any(|word| is_url(word)) {
+    if is_url(first) || first.starts_with('-') && rest.iter().any(is_url) {
         let hint = "a command comes first: plimsoll http URL for any service, plimsoll llm URL \
                     --model NAME for a model";
         return Some((hint.to_owned(), "http"));

@@ -69,9 +69,10 @@ fn targets(screen: &mut Screen, versus: &Versus) {
         (0..versus.targets.len()).partition(|row| versus.targets[*row].role == Role::Control);
     let order = other.into_iter().chain(control).collect();
     let rows = Rows { table, unit: "targets", first: order, most: MOST, ..Rows::default() };
-    let notation = match times::shows_limits(versus, &figures) {
-        true => "; (-): so much may be the generator's",
-        false => "",
+    let notation = if times::shows_limits(versus, &figures) {
+        "; (-): so much may be the generator's"
+    } else {
+        ""
     };
     screen.rows(&format!("{}{notation}", titles.join(" and ")), rows);
     let heading = format!("{}: difference to {reference}, with 95 % intervals", headline.title());
