@@ -97,7 +97,7 @@ fn json_type(unit: &str) -> Value {
         "list of ms" => json!({"type": "array", "items": {"type": "number"}}),
         "object of ms" => json!({"type": "object", "additionalProperties": {"type": "number"}}),
         "object of texts" => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        other => panic!("{other} has no type"),
+        other => unreachable!("{other} has no type"),
     }
 }
 
