@@ -84,7 +84,11 @@ impl Ahead {
         screen.fact(MEANS);
         let (tone, verdict) = match self.obstacles.first() {
             Some(why) => (Tone::Unsure, format!("INCONCLUSIVE: no base to compare with: {why}")),
-            None => (Tone::Good, "VALID: these runs may be compared with new ones".to_owned()),
+            None => (
+                Tone::Good,
+                "NOTHING COMPARED: name the new runs after --new; these may be compared with them"
+                    .to_owned(),
+            ),
         };
         screen.verdict(tone, &verdict);
         screen

@@ -172,7 +172,7 @@ impl KneeReport {
 
     /// Seconds that all probes took.
     pub fn took_s(&self) -> f64 {
-        self.knees.iter().map(|knee| knee.took_s).sum()
+        self.knees.iter().fold(0.0, |sum, knee| sum + knee.took_s)
     }
 }
 

@@ -169,7 +169,7 @@ impl Search {
 
     /// Seconds that all probes took.
     pub fn spent_s(&self) -> f64 {
-        self.probes.iter().map(|probe| probe.took_s).sum()
+        self.probes.iter().fold(0.0, |sum, probe| sum + probe.took_s)
     }
 
     /// Whether a probe that goes on misses the objective plainly, by what it has so far: with twice

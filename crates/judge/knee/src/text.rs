@@ -36,6 +36,15 @@ impl KneeReport {
 
     /// The verdict, and how it is to be taken.
     pub fn verdict(&self) -> (Tone, String) {
+        let (tone, verdict) = self.finding();
+        match verdict.split_once(": ") {
+            Some((_, found)) if self.interrupted => (Tone::Unsure, format!("INTERRUPTED: {found}")),
+            _ => (tone, verdict),
+        }
+    }
+
+    /// What the probes show, however the search ended.
+    fn finding(&self) -> (Tone, String) {
         match self.knees.as_slice() {
             [one] => self.verdict_of(one),
             _ => self.verdict_of_several(),
@@ -53,7 +62,7 @@ impl KneeReport {
             screen.fact(&fact);
         }
         screen.fact(&counted(knee.probes.len(), knee.took_s));
-        let (tone, verdict) = self.verdict_of(knee);
+        let (tone, verdict) = self.verdict();
         screen.verdict(tone, &verdict);
         screen
     }
@@ -82,7 +91,7 @@ impl KneeReport {
         let probes = self.knees.iter().map(|knee| knee.probes.len()).sum();
         let took = counted(probes, self.took_s());
         screen.fact(&format!("{took}; the targets took turns, probe by probe"));
-        let (tone, verdict) = self.verdict_of_several();
+        let (tone, verdict) = self.verdict();
         screen.verdict(tone, &verdict);
         screen
     }

@@ -17,7 +17,12 @@ pub(crate) fn order_effects(facts: &Facts, run: Run<'_>, figure: Figure) -> Vec<
     }
     let reference = facts.reference();
     let targets = facts.compared().into_iter();
-    targets.map(|target| of_target(facts, run, Two { target, reference }, figure)).collect()
+    let compared = targets.map(|target| Two { target, reference });
+    // Without a block that both completed there is no order to look at.
+    compared
+        .filter(|two| run.pairs(*two).next().is_some())
+        .map(|two| of_target(facts, run, two, figure))
+        .collect()
 }
 
 fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> OrderEffect {

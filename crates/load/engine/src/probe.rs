@@ -486,8 +486,11 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
         ErrorClass::WebsocketClosed => {
             (false, "the target closed the WebSocket; such turns are counted as failed")
         }
-        ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated => {
+        ErrorClass::Reset | ErrorClass::ClosedEarly => {
             (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")
+        }
+        ErrorClass::BodyTruncated => {
+            (true, "the target closed the connection within its answer: look into its log")
         }
         _ => (false, "the load goes on, and such responses are counted as failed"),
     }

@@ -66,7 +66,7 @@ pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
 pub use exemplars::{ExemplarRequest, RunExemplars};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
-pub use plimsoll_stats::{NoIntervalReason, samples_needed};
+pub use plimsoll_stats::{NoIntervalReason, samples_needed, samples_that_agree};
 pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};

@@ -1,7 +1,7 @@
 //! Finds thresholds and bands that no run of a profile can ever judge.
 
 use plimsoll_measure::{Nanos, Operation};
-use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_needed};
+use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_that_agree};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Load, StageSpec};
 use plimsoll_workload::{A2aAction, ToolProtocol};
@@ -147,13 +147,13 @@ impl PlannedLoad<'_> {
         if matches!(bound.figure(), Figure::Distribution(Metric::Itl)) {
             return None;
         }
-        let needed = samples_needed(bound.quantile()?);
+        let needed = samples_that_agree(bound.quantile()?);
         let most = self.most_requests(bound.scope())?;
         (most < needed as f64).then(|| {
             let most = most.floor();
             Fault::new(
                 format!(
-                    "is a percentile that needs {needed} samples, and its part of the load is at most {most} requests"
+                    "is a percentile that fewer than {needed} samples cannot show to be kept, and its part of the load is at most {most} requests"
                 ),
                 "bound a lower percentile, or make the stages longer or faster",
             )

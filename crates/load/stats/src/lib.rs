@@ -38,4 +38,4 @@ pub mod woodruff;
 pub use batches::{BatchVariance, LimitCount, rounded};
 pub use interval::{BATCHES_NEEDED, Estimate, Interval, NoIntervalReason};
 pub use looks::Looks;
-pub use quantile::{nearest_rank, samples_needed};
+pub use quantile::{nearest_rank, samples_needed, samples_that_agree};

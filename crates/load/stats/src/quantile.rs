@@ -17,6 +17,19 @@ pub fn samples_needed(q: f64) -> u64 {
     (BEYOND / rarer * (1.0 - 1e-9)).ceil() as u64
 }
 
+/// Samples that, all lying below a value, show that quantile `q` lies below it, too: if it did not,
+/// so many in a row would be rarer than 5 % (`q^n`, as of `n` samples each lies below the quantile
+/// with a chance of `q`).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float-to-int casts saturate: q = 1 needs more samples than there can be"
+)]
+pub fn samples_that_agree(q: f64) -> u64 {
+    const CHANCE: f64 = 0.05;
+    (CHANCE.ln() / q.ln()).ceil() as u64
+}
+
 /// The smallest of the ascending values that a share `q` does not exceed; `None` without values.
 pub fn nearest_rank(ascending: &[f64], q: f64) -> Option<f64> {
     ascending.get(rank(q, ascending.len()).checked_sub(1)?).copied()

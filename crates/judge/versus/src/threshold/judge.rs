@@ -51,6 +51,13 @@ impl AddedThreshold {
         judgement: Judgement,
     ) -> ThresholdResult {
         let expression = self.expression.clone();
-        ThresholdResult { metric, expression, measured, unit: Unit::Time, judgement }
+        ThresholdResult {
+            metric,
+            expression,
+            measured,
+            generator: None,
+            unit: Unit::Time,
+            judgement,
+        }
     }
 }

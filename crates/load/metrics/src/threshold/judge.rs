@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use plimsoll_stats::samples_needed;
+use plimsoll_stats::{samples_needed, samples_that_agree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,6 @@ use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
 use crate::results::{DistributionSummary, Group, Results};
 use crate::scope::Scope;
-
-/// How often a judgement on few values may be wrong.
-const CHANCE: f64 = 0.05;
 
 /// The judgement on a threshold. It has three states, because missing data is never a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +35,10 @@ pub struct ThresholdResult {
     /// The measured value, times in milliseconds; `null` where there is none. A percentile that was
     /// judged without one has too few values, all of them on the same side of the bound.
     pub measured: Option<f64>,
+    /// How much of it the generator may have added (of a rate: held back), where it is at least
+    /// 1 % of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<f64>,
     /// Its unit.
     pub unit: Unit,
     /// The judgement.
@@ -80,15 +81,15 @@ impl Threshold {
         ThresholdResult {
             metric: self.metric.clone(),
             expression: self.expression.clone(),
-            measured: figure.ok().map(|figure| figure.value),
+            measured: figure.as_ref().ok().map(|figure| figure.value),
+            generator: figure.ok().filter(BoundedFigure::has_notable_bound).map(|f| f.bound),
             unit: self.unit(),
             judgement,
         }
     }
 
     /// The judgement of a percentile for which there are too few values, where every value lies on
-    /// the same side of the bound: if the percentile lay on the other side, that would be rarer
-    /// than 5 % (of `n` values all lie below the `q` quantile with a chance of `q^n`).
+    /// the same side of the bound ([`samples_that_agree`]).
     fn judge_every_value(&self, results: &Results) -> Option<Judgement> {
         let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
         else {
@@ -104,7 +105,7 @@ impl Threshold {
             _ => return None,
         };
         let share = if below { q } else { 1.0 - q };
-        if share.powf(times.count as f64) > CHANCE {
+        if times.count < samples_that_agree(share) {
             return None;
         }
         Some(if self.keeps(low) { Judgement::Pass } else { Judgement::Fail })

@@ -31,7 +31,15 @@ fn judgement_word(page: &Page, judgement: &Judgement) -> String {
 pub(crate) fn measured(threshold: &ThresholdResult) -> String {
     match (&threshold.judgement, threshold.measured) {
         (Judgement::Inconclusive(why), _) => why.clone(),
-        (_, Some(value)) => format!("measured {}", value_in(threshold.unit, value)),
+        (_, Some(value)) => {
+            let ours = threshold.generator.map(|bound| value_in(threshold.unit, bound));
+            let ours = match threshold.unit {
+                Unit::Time => ours.map(|bound| format!(" (up to {bound} ours)")),
+                _ => ours.map(|bound| format!(" (up to {bound} more without the generator)")),
+            };
+            let value = value_in(threshold.unit, value);
+            format!("measured {value}{}", ours.unwrap_or_default())
+        }
         (_, None) => threshold.of_every_value().unwrap_or_default().to_owned(),
     }
 }

@@ -142,6 +142,7 @@ pub(crate) fn threshold(expression: &str, measured: f64, judgement: Judgement) -
         metric: "response_time".to_owned(),
         expression: expression.to_owned(),
         measured: Some(measured),
+        generator: None,
         unit: Unit::Time,
         judgement,
     }
