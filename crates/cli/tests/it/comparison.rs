@@ -183,7 +183,7 @@ fn a_run_that_may_end_when_it_is_decided_says_that_it_was_not() {
     let refused = fixture.plimsoll(&[&args[..], &more, &["--rounds", "2"]].concat()).expect(2);
     assert!(refused.stderr.contains("versus.decide") && refused.stderr.contains("`rounds`"));
     let refused = fixture.plimsoll(&[&args[..], &more, &["--shard", "0/2"]].concat()).expect(2);
-    assert!(refused.stderr.contains("--shard") && refused.stderr.contains("`workers`"));
+    assert!(refused.stderr.contains("--shard") && refused.stderr.contains("leave `decide` out"));
     assert_eq!(fixture.runs().len(), 1);
 }
 

@@ -150,7 +150,7 @@ fn tls_goes_through_a_tunnel_and_a_refusal_is_a_sentence() {
         }
     });
     let output = http(&fixture, &["https://api.invalid/", "-k", "-x", &own]).expect(3);
-    let sentence = "the proxy wants credentials (407); give them as --proxy http://USER:PASSWORD@";
+    let sentence = "(407); write USER:PASSWORD@ before the host of --proxy";
     assert!(output.stderr.contains(sentence), "{}", output.stderr);
 }
 

@@ -57,7 +57,7 @@ fn judge(head: &[u8], to: &Endpoint) -> Result<(), Failure> {
     match status {
         200..300 => Ok(()),
         407 => Err(refused(
-            "the proxy wants credentials (407); give them as --proxy http://USER:PASSWORD@HOST:PORT"
+            "the proxy wants credentials (407); write USER:PASSWORD@ before the host of --proxy"
                 .to_owned(),
         )),
         _ => Err(refused(format!(

@@ -72,7 +72,7 @@ async fn log_in(
         }
         _ => {
             return Err(refused(
-                "the proxy wants credentials; give them as --proxy socks5://USER:PASSWORD@HOST:PORT"
+                "the proxy wants credentials; write USER:PASSWORD@ before the host of --proxy"
                     .to_owned(),
             ));
         }
