@@ -92,20 +92,34 @@ impl StreamEncoder for ChatEncoder {
         let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
         out.put(&self.before_delta).put(r#"{},"finish_reason":""#).put(finish_reason(output));
         out.put(r#""}]"#).put(usage).put("}\n\n");
-        if stream_usage(output) {
-            out.put("data: ");
-            put_head(output, "chat.completion.chunk", out);
-            out.put(r#","choices":[],"usage":"#);
-            put_usage(output, out);
-            out.put("}\n\n");
-        }
-        out.put("data: [DONE]\n\n");
+        put_stream_end(output, out, |out| put_head(output, "chat.completion.chunk", out));
     }
 
     fn error(&mut self, out: &mut Vec<u8>) {
-        out.put(r#"data: {"error":{"message":"The mock broke off this stream on purpose","#);
-        out.put(r#""type":"server_error","param":null,"code":"mock_fault"}}"#).put("\n\n");
+        put_error(out);
     }
+}
+
+/// The usage in a chunk of its own, where it is asked for, and the end mark.
+pub(super) fn put_stream_end(
+    output: &ModelOutput,
+    out: &mut Vec<u8>,
+    put_head: impl FnOnce(&mut Vec<u8>),
+) {
+    if stream_usage(output) {
+        out.put("data: ");
+        put_head(out);
+        out.put(r#","choices":[],"usage":"#);
+        put_usage(output, out);
+        out.put("}\n\n");
+    }
+    out.put("data: [DONE]\n\n");
+}
+
+/// The event of a stream that breaks off.
+pub(super) fn put_error(out: &mut Vec<u8>) {
+    out.put(r#"data: {"error":{"message":"The mock broke off this stream on purpose","#);
+    out.put(r#""type":"server_error","param":null,"code":"mock_fault"}}"#).put("\n\n");
 }
 
 /// The body of a response that is not a stream.

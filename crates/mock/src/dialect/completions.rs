@@ -1,6 +1,6 @@
 //! Writes `OpenAI`'s text completions, which continue a prompt: streams and full responses.
 
-use super::chat::{finish_reason, put_usage};
+use super::chat::{finish_reason, put_error, put_stream_end, put_usage};
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::{CREATED, WriteExt as _, put_escaped};
 use crate::model_output::{ContentKind, ModelOutput, Section};
@@ -37,19 +37,11 @@ impl StreamEncoder for CompletionsEncoder {
     fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         out.put(&self.before_text).put(r#"","logprobs":null,"finish_reason":""#);
         out.put(finish_reason(output)).put("\"}]}\n\n");
-        if output.usage && output.stream_usage {
-            out.put("data: ");
-            put_head(output, out);
-            out.put(r#","choices":[],"usage":"#);
-            put_usage(output, out);
-            out.put("}\n\n");
-        }
-        out.put("data: [DONE]\n\n");
+        put_stream_end(output, out, |out| put_head(output, out));
     }
 
     fn error(&mut self, out: &mut Vec<u8>) {
-        out.put(r#"data: {"error":{"message":"The mock broke off this stream on purpose","#);
-        out.put(r#""type":"server_error","param":null,"code":"mock_fault"}}"#).put("\n\n");
+        put_error(out);
     }
 }
 
