@@ -13,10 +13,7 @@ use crate::outcome;
 pub fn knee_page(report: &KneeReport) -> String {
     let title = title(report);
     let charts = chart::of_knee(report);
-    let asked = html! {
-        p.soft { (printable(&asked(report))) }
-        @if report.interrupted { p.bad { "The search was interrupted: what follows is what was known then." } }
-    };
+    let asked = html! { p.soft { (printable(&asked(report))) } };
     let body = html! {
         (outcome::header(&title, &report.screen(Rest::Flag), &asked))
         main { @for chart in &charts { (chart.render()) } }

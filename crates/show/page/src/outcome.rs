@@ -27,7 +27,7 @@ pub(crate) fn header(name: &str, screen: &Screen, between: &Markup) -> Markup {
                     Part::Judged { heading, items } => (judged(heading, items)),
                     Part::Table { heading, table } => {
                         @if !heading.is_empty() { p.soft { (with_code(heading)) } }
-                        (Table { head: table.head, rows: table.rows }.render())
+                        (Table::from(table).render())
                     },
                 }
             }

@@ -9,12 +9,11 @@ use crate::table::Table;
 /// Nothing for a run that was not divided.
 pub(crate) fn section(summary: &RunSummary) -> Markup {
     let Some(table) = shard_table(summary) else { return html! {} };
-    let table = Table { head: table.head, rows: table.rows };
     html! {
         section id="shards" {
             h2 { "Shards" }
             @for sentence in odd_shards(summary) { p { (printable(&sentence)) } }
-            (table.render())
+            (Table::from(table).render())
         }
     }
 }

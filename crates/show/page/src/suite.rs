@@ -123,8 +123,7 @@ fn section(part: &Section<'_>) -> Markup {
 }
 
 fn texts(table: &Texts) -> Markup {
-    let table = Table { head: table.head.clone(), rows: table.rows.clone() };
-    html! { div.fine { (table.render()) } }
+    html! { div.fine { (Table::from(table.clone()).render()) } }
 }
 
 fn lines(notes: &[String]) -> Markup {

@@ -2,12 +2,19 @@
 
 use maud::{Markup, html};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table as Texts;
 
 /// A table of texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl From<Texts> for Table {
+    fn from(Texts { head, rows }: Texts) -> Self {
+        Self { head, rows }
+    }
 }
 
 impl Table {

@@ -37,7 +37,7 @@ pub(super) fn chart(comparison: &Comparison) -> Option<Chart> {
         drawing,
         height: Some(height),
         legend: legend(&entries(comparison)),
-        table: Table { head: gates.head.clone(), rows: gates.rows.clone() },
+        table: Table::from(gates),
     })
 }
 
