@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,21 @@ CHAT = {
     "max_tokens": 16,
     "content": {"mode": "pool", "prompts": ["What is a load line?"]},
 }
+
+
+@contextmanager
+def ray_cluster(shards: int) -> Iterator[tuple[Any, list[Any]]]:
+    """Nodes of a real Ray cluster with room for a shard each; the driver's own has none."""
+    import ray
+    import ray.cluster_utils
+
+    cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(shards)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    cluster.wait_for_nodes()
+    yield cluster, nodes
+    ray.shutdown()
+    cluster.shutdown()
 
 
 @pytest.fixture(scope="session")

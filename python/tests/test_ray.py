@@ -10,24 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
-import ray.cluster_utils
-from conftest import CHAT
+from conftest import CHAT, ray_cluster
 
 import plimsoll
 import plimsoll.ray
 
 
 @pytest.fixture
-def cluster() -> Iterator[Any]:
-    """Two nodes with room for a shard each; the driver's own has none."""
-    cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    ray.init(address=cluster.address, log_to_driver=False)
-    cluster.wait_for_nodes()
-    yield cluster, nodes
-    ray.shutdown()
-    cluster.shutdown()
+def cluster() -> Iterator[tuple[Any, list[Any]]]:
+    with ray_cluster(shards=2) as cluster:
+        yield cluster
 
 
 def server() -> plimsoll.Mock:

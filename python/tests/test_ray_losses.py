@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import ray
 import ray.cluster_utils
-from conftest import CHAT
+from conftest import CHAT, ray_cluster
 
 import plimsoll
 import plimsoll.ray
@@ -27,14 +27,8 @@ pytestmark = pytest.mark.skipif("PLIMSOLL_TEST_ALL" not in os.environ, reason="t
 
 @pytest.fixture
 def cluster() -> Iterator[tuple[Any, list[Any]]]:
-    """Three nodes with room for a shard each; the driver's own has none."""
-    cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
-    ray.init(address=cluster.address, log_to_driver=False)
-    cluster.wait_for_nodes()
-    yield cluster, nodes
-    ray.shutdown()
-    cluster.shutdown()
+    with ray_cluster(shards=3) as cluster:
+        yield cluster
 
 
 def lose(cluster: tuple[Any, list[Any]], shard: plimsoll.ray.Shard) -> None:
@@ -146,7 +140,7 @@ def test_a_program_that_is_killed_is_partial_with_what_it_counted(
 DRIVER = """
 import sys, ray, plimsoll.ray
 ray.init(address=sys.argv[1], log_to_driver=False)
-from conftest import CHAT
+from conftest import CHAT, ray_cluster
 plimsoll.ray.run(CHAT, shards=3, target=sys.argv[2], out=sys.argv[3], stages="@60:120s",
                  on_progress=lambda line: print(line, flush=True))
 """
