@@ -3,6 +3,7 @@ files are collected; or only its program is killed, or the driver. It takes minu
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -32,10 +33,25 @@ def cluster() -> Iterator[tuple[Any, list[Any]]]:
 
 
 def lose(cluster: tuple[Any, list[Any]], shard: plimsoll.ray.Shard) -> None:
-    """Kills the node of a shard, as a power cut does."""
+    """Kills the node of a shard, as a power cut does: with its workers, which would answer for a second without it."""
     all_nodes, nodes = cluster
     [lost] = [node for node in nodes if node.node_id[:8] in shard.node]
+    workers = children(lost.all_processes["raylet"][0].process.pid)
     all_nodes.remove_node(lost, allow_graceful=False)
+    for worker in workers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+
+def children(parent: int) -> list[int]:
+    """The processes that a process started, from /proc: the fourth field of `stat`, behind the name in brackets."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            if int(state[1]) == parent:
+                found.append(int(process.name))
+    return found
 
 
 def run_while(mock: plimsoll.Mock, out: Path, told: Callable[[str], None]) -> plimsoll.ray.RayRun:
