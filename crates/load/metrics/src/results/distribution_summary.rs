@@ -217,22 +217,23 @@ impl DistributionSummary {
         Ok(())
     }
 
-    /// The bounds of mean, smallest and largest value. The mean is not known if the unfinished,
-    /// taken to be as long as the longest, would change it.
+    /// The bounds of mean, smallest and largest value. `unknown`: an unfinished request may be
+    /// longer than all others without any bound, so that one of them opens the mean like the
+    /// maximum. Of a part of a request, the unfinished are taken to be as long as the longest.
     fn add_exact_bounds(
         &mut self,
         whole: &Distribution,
         without: Option<&Distribution>,
-        max_unknown: Option<Refusal>,
+        unknown: Option<Refusal>,
     ) {
         let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
         let half = mean_half_interval(whole);
         let longer = (self.sum + self.max * unfinished) / all.max(1.0) - self.mean;
-        let censored = by_generator(self.mean, longer, half).map(|_| Refusal::Censored);
+        let moved = by_generator(self.mean, longer, half).map(|_| Refusal::Censored);
         let figures = [
-            ("mean", self.mean, without.map(mean_of), half, censored),
+            ("mean", self.mean, without.map(mean_of), half, unknown.or(moved)),
             ("min", self.min, without.map(|w| millis(w.min())), 0.0, None),
-            ("max", self.max, without.map(|w| millis(w.max())), 0.0, max_unknown),
+            ("max", self.max, without.map(|w| millis(w.max())), 0.0, unknown),
         ];
         for (key, value, without, half, censored) in figures {
             let bound = without.map_or(0.0, |without| (value - without).abs());
