@@ -19,7 +19,6 @@ mod mcp;
 mod mock;
 mod model_output;
 mod overrides;
-mod process_metrics;
 mod prometheus;
 mod recorded_answer;
 #[cfg(test)]

@@ -5,14 +5,13 @@ use std::fmt::{self, Write as _};
 use crate::counter::Counter;
 use crate::counters::{Counters, ModelCounters, Stats};
 use crate::log::RequestEnd;
-use crate::process_metrics;
 
 /// The body of `GET /metrics`.
 pub(crate) fn render(counters: &Counters, stats: &Stats) -> String {
     let mut page = String::with_capacity(4_096);
     // Writing into a String cannot fail.
     let _ = write_page(&mut page, counters, stats);
-    process_metrics::append(&mut page);
+    plimsoll_process_metrics::append(&mut page);
     page
 }
 

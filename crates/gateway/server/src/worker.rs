@@ -4,7 +4,6 @@ pub(crate) mod clock;
 pub(crate) mod memory;
 pub(crate) mod owners;
 pub(crate) mod poll_or_spawn;
-pub(crate) mod process_metrics;
 pub(crate) mod random_id;
 pub(crate) mod rng;
 pub(crate) mod server;

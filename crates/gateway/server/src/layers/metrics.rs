@@ -17,7 +17,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
 use crate::layers::counters::{LayerCounter, LayerCounters};
-use crate::worker::process_metrics;
 
 /// Bounds of the buckets, in seconds: from the overhead of a gateway to the response of a provider.
 const BUCKETS: [f64; 14] = [
@@ -146,7 +145,7 @@ impl Metrics {
     /// The text exposition of all metrics.
     pub(crate) fn text(&self) -> String {
         let mut text = String::with_capacity(4_096);
-        process_metrics::append(&mut text);
+        plimsoll_process_metrics::append(&mut text);
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text

@@ -7,7 +7,7 @@ use std::fs;
 const TICKS_PER_S: f64 = 100.0;
 
 /// Appends the CPU time and memory of this process; nothing where the kernel does not tell.
-pub(crate) fn append(page: &mut String) {
+pub fn append(page: &mut String) {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let cpu = cpu_s(&stat);
