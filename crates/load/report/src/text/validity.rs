@@ -57,7 +57,7 @@ pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
     let mut limited = summary.results.limited_figures();
     let times = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl].map(Metric::title);
     limited.retain(|found| {
-        found.label.is_empty() || (found.label != "max" && times.contains(&found.title))
+        found.label.is_empty() || (is_on_screen(found) && times.contains(&found.title))
     });
     let ours = limited.iter().filter(|found| found.why == Refusal::Generator);
     let headline = summary.metadata.headline_time().title();
@@ -72,6 +72,10 @@ pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
         format!("requests without an end may make {title} {label} longer")
     });
     ours.or(open)
+}
+
+fn is_on_screen(found: &LimitedFigure) -> bool {
+    !matches!(found.label, "mean" | "min" | "max")
 }
 
 /// The title of the `headline` time goes without saying.
