@@ -182,7 +182,8 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
     let response = outcome.times(Metric::ResponseTime).map(|times| times.mean_figure().value);
     let how = format!("stopped for {stop:?}");
     let (sent, worst) = (total.counters.scheduled as f64, or_nan(lag.map(|lag| lag.max)));
-    let (lag_slack, mean_slack) = (stopped_ms * 0.03 + 1.0, stop_alone * (0.06 + CATCH_UP / 2.0) + 0.2);
+    let (lag_slack, mean_slack) =
+        (stopped_ms * 0.03 + 1.0, stop_alone * (0.06 + CATCH_UP / 2.0) + 0.2);
     let mut checks = vec![
         Check::within(format!("{how}: requests sent"), "", sent, T5_MS, 1.0),
         Check::within(format!("{how}: worst lag"), "ms", worst, stopped_ms, lag_slack),
