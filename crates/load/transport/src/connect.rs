@@ -124,7 +124,8 @@ impl Connector {
     /// Opens a connection.
     pub async fn connect<C: Clock>(&self, clock: &C) -> Opened<Connection> {
         let mut phases = ConnectPhases::default();
-        let connection = self.with_timeout(self.attempt(clock, &mut phases)).await;
+        let in_time = self.in_time(self.attempt(clock, &mut phases)).await;
+        let connection = in_time.unwrap_or_else(|| Err(self.too_late(&phases)));
         Opened { phases, connection }
     }
 
@@ -135,7 +136,8 @@ impl Connector {
         streams: u32,
     ) -> (ConnectPhases, Result<Rc<SharedConnection>, Failure>) {
         let mut phases = ConnectPhases::default();
-        let opened = self.with_timeout(self.attempt_shared(rx_clock, streams, &mut phases)).await;
+        let in_time = self.in_time(self.attempt_shared(rx_clock, streams, &mut phases)).await;
+        let opened = in_time.unwrap_or_else(|| Err(self.too_late(&phases)));
         (phases, opened)
     }
 
@@ -144,16 +146,23 @@ impl Connector {
         self.options.http2_streams
     }
 
-    async fn with_timeout<T>(
-        &self,
-        attempt: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
-        let limit = self.options.timeout;
+    /// What an attempt gives, unless it takes longer than a connection may.
+    async fn in_time<T>(&self, attempt: impl Future<Output = T>) -> Option<T> {
         // Boxed, because otherwise every task that may connect reserves space for a handshake.
-        tokio::time::timeout(limit.to_duration(), Box::pin(attempt)).await.unwrap_or_else(|_| {
-            let detail = format!("no connection to {} within {limit}", self.endpoint);
-            Err(Failure::new(ErrorClass::ConnectTimeout, detail))
-        })
+        tokio::time::timeout(self.options.timeout.to_duration(), Box::pin(attempt)).await.ok()
+    }
+
+    /// The failure of an attempt that took too long, by what it still waited for.
+    fn too_late(&self, phases: &ConnectPhases) -> Failure {
+        let (endpoint, limit) = (&self.endpoint, self.options.timeout);
+        if self.tls.is_some() && phases.tcp.is_some() {
+            let detail = format!(
+                "{endpoint} took the connection, and said nothing in the TLS handshake within {limit}; a server without TLS waits like this: write http:// in place of https://, give the port of https, or raise `connect_timeout`"
+            );
+            return Failure::new(ErrorClass::TlsHandshake, detail);
+        }
+        let detail = format!("no connection to {endpoint} within {limit}");
+        Failure::new(ErrorClass::ConnectTimeout, detail)
     }
 
     async fn attempt_shared<C: Clock + 'static>(

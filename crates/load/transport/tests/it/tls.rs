@@ -181,10 +181,11 @@ fn a_target_without_tls_fails_with_its_class() {
             options(Nanos::from_millis(200)),
         );
         let silent = Client::with(connector.unwrap());
-        assert_eq!(
-            connect(&silent).await.connection.unwrap_err().class,
-            ErrorClass::ConnectTimeout
-        );
+        let failure = connect(&silent).await.connection.unwrap_err();
+        assert_eq!(failure.class, ErrorClass::TlsHandshake);
+        for part in ["took the connection", "within 200ms", "write http://", "`connect_timeout`"] {
+            assert!(failure.detail.contains(part), "{failure}");
+        }
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
