@@ -495,14 +495,18 @@ impl Decoder {
         state.hidden_failure().map_or(Ok(Outcome::Completed), Err)
     }
 
-    /// A stream without its end. If it had no content, it may be something else: then its start is
-    /// shown.
+    /// A stream without its end. If it had no content, it may be something else, such as a text:
+    /// then its start is shown.
     fn truncated(&self) -> DecodeError {
         let end = self.dialect.terminator().unwrap_or_default();
         let mut message = format!("the stream ended without `{end}`");
         if self.state.is_silent() && !self.buffered.is_empty() {
             if let Some(detail) = ErrorDetail::in_place_of_stream(&self.buffered) {
                 return DecodeError { class: ErrorClass::StreamError, detail };
+            }
+            if !sse::is_start(&self.buffered) {
+                let message = format!("this is no event stream; it begins with {}", self.quoted());
+                return DecodeError::new(ErrorClass::MalformedBody, &message);
             }
             message.extend([" and without content; it began with ", &self.quoted()]);
         } else if self.received == 0 && self.body == BodyKind::Events {
