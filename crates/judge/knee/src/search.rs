@@ -302,8 +302,11 @@ impl Search {
         {
             self.upper = Some(planned.load);
             if self.lower.is_none() && state == State::Unclear {
-                let why = "at the lowest load it is not clear whether the objective is kept";
-                self.found = Some(Found { why: Some(why.to_owned()), ..Found::unknown() });
+                let Counts { missed, all, .. } = counts;
+                let why = format!(
+                    "at the lowest load {missed} of {all} requests missed the objective, which is too near what it allows to tell; try a lower --from, a looser --slo, or a longer --budget, whose probes are longer"
+                );
+                self.found = Some(Found { why: Some(why), ..Found::unknown() });
                 return;
             }
             if self.lower.is_none() {

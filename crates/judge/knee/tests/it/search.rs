@@ -191,7 +191,7 @@ fn a_floor_that_is_not_clear_is_no_failure() {
     }
     let found = found(&search);
     assert_eq!((found.kind, found.high), (Kind::Unknown, None), "{found:?}");
-    assert!(found.why.unwrap().contains("not clear"));
+    assert!(found.why.unwrap().contains("a longer --budget"));
 }
 
 #[test]
