@@ -115,7 +115,7 @@ impl Baseline {
             now.saturating_sub(then)
         });
         health.fd_limit = getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft);
-        health.ephemeral_ports = kernel::ephemeral_ports();
+        health.ephemeral_ports = kernel::ephemeral_ports().map(|ports| ports.len() as u64);
     }
 
     fn fill_cpu(&self, health: &mut InstrumentHealth) {
@@ -146,18 +146,31 @@ fn clock_step(clock: &impl Clock) -> Option<Nanos> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Peaks {
     descriptors: Option<u64>,
-    /// An upper bound of the ports in use: every open descriptor may be a connection with its own
-    /// port, and connections in `TIME_WAIT` are counted for the whole host.
+    /// The ports in use, or an upper bound that is far below their number: every open descriptor
+    /// may be a connection with its own port, and connections in `TIME_WAIT` are counted for the
+    /// whole host.
     ports: Option<u64>,
+    /// The upper bound at which they were last counted.
+    counted_at: u64,
 }
+
+/// The ports in use are counted again where there may be a tenth more of them: a count reads a line
+/// for each connection of the host.
+const COUNTED_ABOVE: u64 = 10;
 
 impl Peaks {
     /// Raises the peaks to what is in use now.
     pub(crate) fn update(&mut self) {
         let open = kernel::open_descriptors();
-        let ports = open.zip(kernel::time_wait()).map(|(open, waiting)| open + waiting);
         self.descriptors = self.descriptors.max(open);
-        self.ports = self.ports.max(ports);
+        let most = open.zip(kernel::time_wait()).map(|(open, waiting)| open + waiting);
+        let Some((most, range)) = most.zip(kernel::ephemeral_ports()) else { return };
+        if most <= range.len() as u64 / 4 * 3 {
+            self.ports = self.ports.max(Some(most));
+        } else if most > self.counted_at + self.counted_at / COUNTED_ABOVE {
+            self.counted_at = most;
+            self.ports = self.ports.max(kernel::ports_to_one_address(&range));
+        }
     }
 
     /// Fills in the peaks.

@@ -1,11 +1,15 @@
 //! Counters in `/proc` and `/sys`: functions that read the files, and pure functions that parse
 //! their text.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt as _;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::HostLoad;
+
+use super::listener::LISTEN;
 
 /// CPUs that a kernel can have.
 const MOST_CPUS: usize = 8_192;
@@ -100,15 +104,42 @@ fn time_wait_in(sockstat: &str) -> Option<u64> {
 }
 
 /// Local ports for outgoing connections.
-pub(super) fn ephemeral_ports() -> Option<u64> {
+pub(super) fn ephemeral_ports() -> Option<RangeInclusive<u16>> {
     ephemeral_ports_in(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
 
 /// The first and the last of them.
-fn ephemeral_ports_in(range: &str) -> Option<u64> {
-    let mut ports = range.split_whitespace().filter_map(|port| port.parse::<u64>().ok());
-    let (first, last) = (ports.next()?, ports.next()?);
-    Some(last.saturating_sub(first) + 1)
+fn ephemeral_ports_in(range: &str) -> Option<RangeInclusive<u16>> {
+    let mut ports = range.split_whitespace().filter_map(|port| port.parse().ok());
+    Some(ports.next()?..=ports.next()?)
+}
+
+/// Local ports that connections to one remote address have taken, of the one that has most of
+/// them. Each local address has all ports for each remote address and port.
+pub(super) fn ports_to_one_address(ports: &RangeInclusive<u16>) -> Option<u64> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
+    let most = tables.iter().flatten().map(|table| ports_in_table(table, ports));
+    most.max()
+}
+
+/// The same of a table of `proc_net(5)`. A connection that its server closed waits with the
+/// server's port, which is none of `ports`.
+fn ports_in_table(table: &str, ports: &RangeInclusive<u16>) -> u64 {
+    let mut taken: HashMap<(&str, &str), u64> = HashMap::new();
+    for line in table.lines().skip(1) {
+        let mut fields = line.split_whitespace().skip(1);
+        let (Some(local), Some(remote), Some(state)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let Some((address, port)) = local.rsplit_once(':') else { continue };
+        let is_ours = u16::from_str_radix(port, 16).is_ok_and(|port| ports.contains(&port));
+        if is_ours && state != LISTEN {
+            *taken.entry((address, remote)).or_default() += 1;
+        }
+    }
+    taken.into_values().max().unwrap_or(0)
 }
 
 /// A list of CPUs like `0-3,8`.
@@ -132,6 +163,31 @@ pub(super) fn open_descriptors() -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// Two connections to port 8080 and one to 9090 of 127.0.0.1, from ports 50000 to 50002; the
+    /// server's end of one that it closed, and a socket that listens.
+    const TABLE: &str = "  sl  local_address rem_address   st\n\
+        \x20  0: 0100007F:C350 0100007F:1F90 01 0:0\n\
+        \x20  1: 0100007F:C351 0100007F:1F90 06 0:0\n\
+        \x20  2: 0100007F:C352 0100007F:2382 01 0:0\n\
+        \x20  3: 0100007F:1F90 0100007F:C353 06 0:0\n\
+        \x20  4: 0100007F:C354 00000000:0000 0A 0:0\n";
+
+    #[test]
+    fn ports_are_taken_for_each_remote_address_apart() {
+        assert_eq!(ports_in_table(TABLE, &(32_768..=60_999)), 2);
+        assert_eq!(ports_in_table(TABLE, &(8_000..=9_000)), 1);
+        assert_eq!(ports_in_table(TABLE, &(1..=2)), 0);
+    }
+
+    #[test]
+    fn an_open_connection_has_taken_a_port() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let open: Vec<_> = (0..3).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+        assert!(ports_to_one_address(&ephemeral_ports().unwrap()) >= Some(3));
+        drop(open);
+    }
+
     #[test]
     fn the_kernels_files_are_parsed_as_their_manual_pages_say() {
         let stat = "cpu  100 1 20 800 5 0 3 7 50 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
@@ -145,7 +201,7 @@ mod tests {
         assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), Some(13));
         let sockstat = "sockets: used 9\nTCP: inuse 4 orphan 0 tw 21 alloc 5 mem 0\n";
         assert_eq!(time_wait_in(sockstat), Some(21));
-        assert_eq!(ephemeral_ports_in("32768\t60999\n"), Some(28_232));
+        assert_eq!(ephemeral_ports_in("32768\t60999\n"), Some(32_768..=60_999));
     }
 
     #[test]

@@ -85,9 +85,11 @@ fn is_forwarder(name: &str) -> bool {
     FORWARDERS.iter().any(|known| name.starts_with(known))
 }
 
+/// The state of a socket that listens, in `proc_net(5)`.
+pub(super) const LISTEN: &str = "0A";
+
 /// The inodes of the sockets that listen on a port, from a table of `proc_net(5)`.
 fn listening(table: &str, port: u16) -> Vec<String> {
-    const LISTEN: &str = "0A";
     table
         .lines()
         .skip(1)
