@@ -405,13 +405,8 @@ fn plain_refusal(status: u16) -> String {
 /// The same about an answer that counts as failed.
 fn plain_failure(class: ErrorClass, status: u16) -> (bool, String) {
     match class {
-        ErrorClass::Redirect => (
-            true,
-            format!(
-                "follow it with --redirects 5 (`redirects: 5`), load that place itself, or expect it: {}",
-                expecting(status)
-            ),
-        ),
+        // Its message says how to follow it.
+        ErrorClass::Redirect => (true, format!("to measure it itself: {}", expecting(status))),
         ErrorClass::ServerError | ErrorClass::UnexpectedStatus => {
             (false, format!("expect it to measure it: {}", expecting(status)))
         }
@@ -471,9 +466,7 @@ const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
             "the target reported an error within the stream; such responses are counted as failed",
         ),
         ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
-        ErrorClass::Redirect => {
-            (true, "--set redirects=5 follows it; or check the path in --target, and http or https")
-        }
+        ErrorClass::Redirect => (true, "check the path in --target, and http or https"),
         ErrorClass::ContentType | ErrorClass::MalformedBody | ErrorClass::MalformedChunk => {
             (true, "does it speak this dialect? check --protocol and the path in --target")
         }

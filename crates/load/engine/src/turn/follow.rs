@@ -11,15 +11,20 @@ use crate::connections::ConnectionSet;
 use crate::redirect::Hop;
 use crate::worker::Worker;
 
+/// What may be wrong where a redirect leads to the next.
+const CIRCLE: &str =
+    "; is it a circle? Look with `curl -sIL URL`, and load the place where they should end";
+
 impl OpenTurn {
     /// Notes where an answer redirects to, and whether that is to be followed.
     pub(super) fn redirected(&mut self, head: &ResponseHead<'_>) {
         let Some(to) = head.header("location") else { return };
         let followed = self.redirects_followed();
         let after = match followed {
-            0 => String::new(),
-            1 => ", after one redirect that was followed".to_owned(),
-            hops => format!(", after {hops} redirects that were followed"),
+            0 => "; to follow it: `redirects: 5`, or http --redirects 5; or load that place"
+                .to_owned(),
+            1 => format!(", after one redirect that was followed{CIRCLE}"),
+            hops => format!(", after {hops} redirects that were followed{CIRCLE}"),
         };
         self.detail = Some(format!("the target redirects to {to}{after}"));
         let run = &self.worker.run;

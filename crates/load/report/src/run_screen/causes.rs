@@ -10,7 +10,7 @@ use crate::screen::{Item, Tone};
 const NAMED: usize = 3;
 
 /// One sentence for each way in which requests ended badly, the most frequent first.
-pub(super) fn items(summary: &RunSummary) -> Vec<Item> {
+pub fn items(summary: &RunSummary) -> Vec<Item> {
     let total = &summary.results.total;
     let counters = &total.counters;
     let mut found = vec![
@@ -109,7 +109,8 @@ const fn fix_of_class(class: ErrorClass) -> &'static str {
             "check the host name and the network route to it"
         }
         ErrorClass::TlsCertificate => "give the target's root with --ca-file, or --insecure",
-        ErrorClass::Redirect => "follow it: --redirects 5 (`redirects: 5`), or load that place",
+        // Its message says how to follow it, or that it may be a circle.
+        ErrorClass::Redirect => "",
         ErrorClass::UnexpectedStatus => "expect the status as well (`http.expect`)",
         ErrorClass::TlsHandshake | ErrorClass::MalformedHead => {
             "check the port: TLS for `https`, HTTP/1.1 for `http`"
