@@ -16,8 +16,9 @@ fn spec(kind: u8, scale: u8) -> TraceSpec {
     TraceSpec {
         file: "trace".into(),
         format: match kind & 5 {
-            0 | 4 => TraceFormat::Azure,
+            0 => TraceFormat::Azure,
             1 => TraceFormat::Mooncake,
+            4 => TraceFormat::Bailian,
             _ => TraceFormat::Burstgpt,
         },
         block_size: (kind & 8 != 0).then_some(16),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use plimsoll_measure::{IdSeed, Nanos, RequestBounds, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, WorkloadError};
+use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -344,7 +344,7 @@ impl Plan {
     /// Whether conversations share text that begins with the id of the run: a pool of prefixes, or
     /// the blocks of a trace. Shards with different run ids would not share it.
     pub fn shares_text_of_the_run(&self) -> bool {
-        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format.has_blocks());
         self.scenarios
             .iter()
             .filter(|scenario| scenario.cache_mode == CacheMode::Bust)
@@ -355,7 +355,7 @@ impl Plan {
     /// The prompts of a trace with shared blocks repeat as they were recorded, and a plain request
     /// is unique only with a placeholder that is.
     pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
-        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format.has_blocks());
         let is_unique = match &scenario.http {
             Some(http) if scenario.protocol == Dialect::Http => {
                 has_unique_placeholder(&http.path) || has_unique_placeholder(&http.body)

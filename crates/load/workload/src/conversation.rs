@@ -346,10 +346,12 @@ impl Conversation {
             }
             Some(row) => {
                 let tokens = row.input_tokens.max(1);
-                if row.hash_ids.is_empty() {
-                    PromptPart::Words(self.seed.rng("line", 0), tokens)
-                } else {
-                    PromptPart::Blocks(row.hash_ids, BlockSizes { tokens, block: row.block_tokens })
+                match (row.text, row.hash_ids) {
+                    (Some(text), _) => PromptPart::Text(text),
+                    (None, []) => PromptPart::Words(self.seed.rng("line", 0), tokens),
+                    (None, ids) => {
+                        PromptPart::Blocks(ids, BlockSizes { tokens, block: row.block_tokens })
+                    }
                 }
             }
         }

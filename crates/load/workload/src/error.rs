@@ -251,7 +251,7 @@ pub enum TraceFault {
     },
     /// A line that is not the expected JSON object.
     #[error(
-        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N}}, and \"hash_ids\": [N, ...] if prompts share text"
+        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N}}, and \"hash_ids\": [N, ...] if prompts share text, or \"text_input\" in place of \"input_length\""
     )]
     Json(String),
     /// The ids do not cover the input.

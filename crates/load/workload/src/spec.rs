@@ -253,11 +253,21 @@ impl ScenarioSpec {
 pub enum TraceFormat {
     /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens` (Azure LLM inference trace 2023).
     Azure,
-    /// JSON lines with `timestamp` (ms), `input_length`, `output_length` and, where prompts share
-    /// text, `hash_ids` (Mooncake).
+    /// JSON lines with `timestamp` (ms), `input_length` or the prompt itself as `text_input`,
+    /// `output_length` and, where prompts share text, `hash_ids` (Mooncake).
     Mooncake,
+    /// The same with times in seconds, and 16 tokens for each of the `hash_ids` (Qwen-Bailian usage
+    /// traces).
+    Bailian,
     /// CSV with `Timestamp` (seconds), `Request tokens` and `Response tokens` (`BurstGPT`).
     Burstgpt,
+}
+
+impl TraceFormat {
+    /// Whether prompts may share text, by ids of their blocks.
+    pub const fn has_blocks(self) -> bool {
+        matches!(self, Self::Mooncake | Self::Bailian)
+    }
 }
 
 /// A trace that gives arrival times, input and output lengths, and shared prefixes.

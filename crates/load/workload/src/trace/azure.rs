@@ -20,6 +20,7 @@ pub(crate) fn parse_record(text: &str) -> Result<TraceRecord, TraceFault> {
         input_tokens: check_tokens(COLUMNS[1], &shortened(input), digits(input))?,
         output_tokens: check_tokens(COLUMNS[2], &shortened(output), digits(output))?,
         hash_ids: 0..0,
+        text: None,
     })
 }
 

@@ -78,7 +78,13 @@ mod tests {
             let start = ids.len();
             ids.extend_from_slice(own);
             let hash_ids = start..ids.len();
-            TraceRecord { at: 0, input_tokens: *input_tokens, output_tokens: 1, hash_ids }
+            TraceRecord {
+                at: 0,
+                input_tokens: *input_tokens,
+                output_tokens: 1,
+                hash_ids,
+                text: None,
+            }
         });
         (records.collect(), ids)
     }

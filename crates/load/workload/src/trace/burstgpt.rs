@@ -42,6 +42,7 @@ impl Columns {
             input_tokens: check_tokens("Request tokens", input, number(input).map(whole))?,
             output_tokens: check_tokens("Response tokens", output, number(output).map(whole))?,
             hash_ids: 0..0,
+            text: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! One request of a trace, as recorded and as played.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::error::{MAX_TOKENS, TraceFault};
 
@@ -13,12 +14,14 @@ pub(crate) struct TraceRecord {
     pub(crate) output_tokens: u32,
     /// The positions of its ids in the list of all ids.
     pub(crate) hash_ids: Range<usize>,
+    /// The prompt, where the file has it.
+    pub(crate) text: Option<Arc<str>>,
 }
 
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRow<'a> {
-    /// Tokens of the prompt.
+    /// Tokens of the prompt; of a text about as many.
     pub input_tokens: u32,
     /// Tokens of the model's answer.
     pub output_tokens: u32,
@@ -27,6 +30,8 @@ pub struct TraceRow<'a> {
     pub hash_ids: &'a [u64],
     /// Tokens of such a block, at most 512.
     pub block_tokens: u32,
+    /// The prompt, where the trace has it.
+    pub text: Option<&'a Arc<str>>,
 }
 
 /// Checks a number of tokens; `text` is what the file has in `column`.

@@ -4,10 +4,14 @@ use std::io::BufRead;
 
 use super::burstgpt::Columns;
 use super::line_reader::LineReader;
+use super::mooncake::Unit;
 use super::record::{TraceRecord, TraceRow};
 use super::{azure, blocks, mooncake};
 use crate::error::{TraceFault, TraceProblem, WorkloadError};
 use crate::spec::{TraceFormat, TraceSpec};
+
+/// Tokens that one of the ids stands for in the Qwen-Bailian traces.
+const BAILIAN_BLOCK: u32 = 16;
 
 /// Problems that are reported one by one; the others are counted.
 const MAX_REPORTED: usize = 20;
@@ -31,7 +35,7 @@ impl Recording {
         let mut recording = Self::default();
         let mut problems = Problems::default();
         let mut lines = LineReader::new(reader);
-        let mut header = spec.format != TraceFormat::Mooncake;
+        let mut header = !spec.format.has_blocks();
         let mut last = 0;
         while let Some((line, text)) = lines
             .next()
@@ -48,9 +52,10 @@ impl Recording {
             }
         }
         problems.into_result()?;
-        let size = match spec.block_size {
-            Some(size) => Ok(Some(size)),
-            None => blocks::size(&recording.records),
+        let size = match (spec.block_size, spec.format) {
+            (Some(size), _) => Ok(Some(size)),
+            (None, TraceFormat::Bailian) => Ok(Some(BAILIAN_BLOCK)),
+            (None, _) => blocks::size(&recording.records),
         };
         let mut unclear = Problems::default();
         let size = size.unwrap_or_else(|fault| {
@@ -78,7 +83,10 @@ impl Recording {
     fn push(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
         let record = match format {
             TraceFormat::Azure => azure::parse_record(text),
-            TraceFormat::Mooncake => mooncake::parse_record(text, &mut self.ids),
+            TraceFormat::Mooncake => {
+                mooncake::parse_record(text, Unit::Milliseconds, &mut self.ids)
+            }
+            TraceFormat::Bailian => mooncake::parse_record(text, Unit::Seconds, &mut self.ids),
             TraceFormat::Burstgpt => match self.columns {
                 Some(columns) => columns.parse(text),
                 None => return Ok(()),
@@ -95,6 +103,7 @@ impl Recording {
             output_tokens: record.output_tokens,
             hash_ids: &self.ids[record.hash_ids.clone()],
             block_tokens: self.block_tokens,
+            text: record.text.as_ref(),
         })
     }
 }

@@ -210,6 +210,42 @@ fn mooncake_may_lack_ids_have_fractions_and_blocks_of_any_usual_size() {
     assert_eq!(trace.row(1).map(|row| (row.hash_ids.len(), row.block_tokens)), Some((7, 300)));
 }
 
+/// As AIPerf reads them: the prompt itself, which goes out as it is.
+#[test]
+fn a_row_may_have_its_prompt_in_place_of_a_length() {
+    let trace = mooncake(&[
+        r#"{"timestamp": 0, "text_input": "Why is the sky blue? \u00e4", "output_length": 9}"#,
+        r#"{"timestamp": 5, "input_length": 7, "output_length": 3}"#,
+        r#"{"timestamp": 6, "text_input": "x", "hash_ids": [1, 2], "output_length": 3}"#,
+    ])
+    .unwrap();
+    assert_eq!(lengths(&trace), [(6, 9), (7, 3), (1, 3)]);
+    let spec = ScenarioSpec { cache_mode: CacheMode::Allow, ..scenario() };
+    let workload = traced(&spec, &trace);
+    let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
+    assert_eq!([text(0), text(2)], ["Why is the sky blue? \u{e4}", "x"]);
+    let message = mooncake(&[r#"{"timestamp": 0, "output_length": 9}"#]).unwrap_err().to_string();
+    assert!(message.contains("neither `input_length` nor `text_input`"), "{message}");
+}
+
+/// The published example of the Qwen-Bailian usage traces: seconds, and 16 tokens for each id.
+#[test]
+fn bailian_traces_have_seconds_and_small_blocks() {
+    let rows = [
+        r#"{"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 33, "output_length": 132, "type": "text", "turn": 1, "hash_ids": [1089, 1090, 1091]}"#,
+        r#"{"chat_id": 160, "parent_chat_id": 159, "timestamp": 61.5, "input_length": 40, "output_length": 1, "type": "search", "turn": 2, "hash_ids": [1089, 1090]}"#,
+    ];
+    let spec = spec(TraceFormat::Bailian);
+    let trace = Trace::parse(&spec, rows.join("\n").as_bytes()).unwrap();
+    assert_eq!(offsets(&trace), [0, 386_000_000]);
+    assert_eq!(lengths(&trace), [(33, 132), (40, 1)]);
+    let [one, other] = [0, 1].map(|row| trace.row(row).unwrap());
+    assert_eq!((one.block_tokens, one.hash_ids), (16, &[1089, 1090, 1091][..]));
+    // What no id covers is no other row's.
+    assert_eq!((other.hash_ids.len(), &other.hash_ids[..2]), (3, &[1089, 1090][..]));
+    assert_ne!(other.hash_ids[2], 1091);
+}
+
 #[test]
 fn burstgpt_has_its_columns_in_any_order() {
     let header = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type";
@@ -323,7 +359,13 @@ fn equal_block_ids_are_equal_text_and_others_are_not() {
     .unwrap();
     assert_eq!(offsets(&trace), [0, 5_000_000, 5_000_000]);
     let ids: &[u64] = &[7, 8, 9];
-    let row = TraceRow { input_tokens: 1_300, output_tokens: 9, hash_ids: ids, block_tokens: 512 };
+    let row = TraceRow {
+        input_tokens: 1_300,
+        output_tokens: 9,
+        hash_ids: ids,
+        block_tokens: 512,
+        text: None,
+    };
     assert_eq!(trace.row(0), Some(row));
     let spec = ScenarioSpec { cache_mode: CacheMode::Bust, ..scenario() };
     let workload = traced(&spec, &trace);
