@@ -29,6 +29,9 @@ use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
 use crate::signal::{self, RunSignal};
 
+/// In place of the folder, where a command writes one only when it is asked to.
+pub(crate) const NO_FILES: &str = "files: none (--out DIR keeps them)";
+
 /// A process that is watched.
 #[derive(Clone, Debug)]
 pub(crate) enum Watch {
@@ -292,8 +295,12 @@ impl Session {
     fn report(&self, measured: Measured, options: &RunOptions) -> Result<FinishedRun> {
         let rest = measured.rest();
         let Measured { summary, record, exemplars, run_dir, status, .. } = measured;
+        let mut screen = run_screen(&summary, rest.clone());
+        if run_dir.is_none() {
+            screen.file(NO_FILES);
+        }
         match options.show {
-            Show::Screen => console::print_screen(&run_screen(&summary, rest.clone()))?,
+            Show::Screen => console::print_screen(&screen)?,
             Show::Full => console::print(&text(&summary, console::full_style(FILE_WIDTH)))?,
             Show::Json => console::print(&summary_json(&summary)?)?,
             Show::Nothing => {}
@@ -313,10 +320,7 @@ impl Session {
         }
         self.push_metrics(&summary.metadata.run.name, &prometheus(&summary));
         if options.show == Show::Full {
-            console::print_end(&run_screen(&summary, rest.clone()))?;
-        }
-        if summary.results.total.counters.completed == 0 {
-            self.status.warn("no request was completed outside of warm-up");
+            console::print_end(&screen)?;
         }
         let exit = Exit::of_run(&summary, options.allow_invalid);
         Ok(FinishedRun { summary, exit, rest })

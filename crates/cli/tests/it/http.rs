@@ -19,7 +19,8 @@ fn endpoints_are_loaded_one_after_another_and_compared() {
     assert_eq!(rows[0].split(' ').next(), Some(&*slow), "{}", output.stdout);
     assert!(rows[1].starts_with(&fast), "{}", output.stdout);
     assert!(fixture.mock.stats().requests > 10);
-    // No files without --out.
+    // No files without --out, which is said.
+    assert!(output.stdout.contains("files: none (--out DIR keeps them)"), "{}", output.stdout);
     assert_eq!(fs::read_dir(fixture.folder.path()).unwrap().count(), 0);
 }
 
@@ -62,7 +63,10 @@ fn a_missing_path_is_loaded_and_reported_but_a_dead_target_is_not() {
     let url = format!("{}/no/such/path", fixture.target());
     let output =
         fixture.plimsoll(&[&["http", &url, "--out", "runs"], &load[..]].concat()).expect(3);
-    assert!(output.stderr.contains("no request was completed"), "{}", output.stderr);
+    let verdict = output.stdout.lines().last().unwrap_or_default();
+    assert!(verdict.contains("no request was completed"), "{}", output.stdout);
+    assert!(!output.stderr.contains("no request was completed"), "{}", output.stderr);
+    assert!(!output.stdout.contains("opened a connection"), "{}", output.stdout);
     let total = summary(&fixture.only_run()).results.total;
     assert!(total.counters.rejected > 0 && total.statuses.contains_key(&404));
     let output =

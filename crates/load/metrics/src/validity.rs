@@ -91,6 +91,8 @@ pub struct StageOpenings {
     pub opened: u64,
     /// Requests that failed, timed out or were given up: each may have ended its connection.
     pub cut_off: u64,
+    /// Requests that were answered: only they have a service time.
+    pub answered: u64,
     /// Connections that the stage needs at least: its virtual users, in the closed model.
     pub needed: f64,
 }

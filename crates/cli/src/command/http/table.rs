@@ -7,7 +7,7 @@ use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
 use plimsoll_report::table::Table;
 use plimsoll_report::{run_stands_out, run_verdict};
 
-use crate::session::FinishedRun;
+use crate::session::{FinishedRun, NO_FILES};
 
 const HEAD: [&str; 7] = ["", "done/s", "answered", "p50", "p90", "p99", "max"];
 
@@ -16,7 +16,6 @@ const MOST: usize = 10;
 
 /// One row for each endpoint; the times are those of the reports' headlines.
 pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
-    let folders = runs.iter().filter(|run| matches!(run.rest, Rest::Folder(_)));
     let mut screen = Screen::new(Rest::Flag);
     // All have the same stages.
     let first = runs.first().map(|run| &run.summary);
@@ -37,11 +36,14 @@ pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
         own.verdict(tone, &text);
         screen = screen.and(own);
     }
-    folders.for_each(|run| {
+    for run in runs {
         if let Rest::Folder(path) = &run.rest {
             screen.folder(path);
         }
-    });
+    }
+    if runs.iter().all(|run| run.rest == Rest::Flag) {
+        screen.file(NO_FILES);
+    }
     screen
 }
 

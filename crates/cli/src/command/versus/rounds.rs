@@ -226,10 +226,10 @@ fn show(
     show: Show,
 ) -> Result<()> {
     let judged = measured.judged(all);
-    judged.print(screen, show)?;
     if measured.summary.results.total.counters.completed == 0 {
         session.status().warn("no request was completed outside of warm-up");
     }
+    judged.print(screen, show)?;
     if let Some(run_dir) = &measured.run_dir {
         judged.write(run_dir)?;
         if let Some(status) = &measured.status {

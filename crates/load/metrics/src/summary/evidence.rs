@@ -51,6 +51,7 @@ fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
                 requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
                 opened: counters.connections_opened,
                 cut_off: counters.failed + counters.timed_out + counters.cancelled,
+                answered: counters.completed + counters.rejected,
                 needed: users,
             }
         })

@@ -208,8 +208,8 @@ fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() 
     let openings = |requests, opened, needed| {
         move |_: &mut InstrumentHealth, evidence: &mut Evidence| {
             let name = "@100:10s".to_owned();
-            let stage =
-                StageOpenings { name, requests, opened, needed, ..StageOpenings::default() };
+            let (answered, cut_off) = (requests, 0);
+            let stage = StageOpenings { name, requests, opened, cut_off, answered, needed };
             evidence.openings = vec![stage];
         }
     };
@@ -219,6 +219,11 @@ fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() 
     let named = ["requests that opened a connection"];
     assert_eq!(warnings(sound(), openings(1_000, 11, 0.0)), named);
     assert_eq!(warnings(sound(), openings(500, 111, 100.0)), named);
+    let all_failed = warnings(sound(), |health, evidence| {
+        openings(1_000, 1_000, 0.0)(health, evidence);
+        evidence.openings[0].answered = 0;
+    });
+    assert!(all_failed.is_empty(), "no service time contains anything");
     let planned = warnings(sound(), |health, evidence| {
         openings(1_000, 500, 0.0)(health, evidence);
         health.planned_reconnects = Some(true);

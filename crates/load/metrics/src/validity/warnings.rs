@@ -46,7 +46,8 @@ fn descriptors(health: &InstrumentHealth) -> Option<Reason> {
 }
 
 /// Connections that are opened during the measurement cost the target time, which a client with a
-/// warm pool would not cause. The ones that virtual users open first are left out, and so are few.
+/// warm pool would not cause. The ones that virtual users open first are left out, and so are few,
+/// and stages without an answer.
 fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
     if health.planned_reconnects == Some(true) {
         return None;
@@ -55,7 +56,9 @@ fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
         .openings
         .iter()
         .filter(|stage: &&StageOpenings| {
-            stage.opened as f64 > stage.needed + FEW_OPENINGS && stage.share() > OPENINGS_SHARE
+            stage.answered > 0
+                && stage.opened as f64 > stage.needed + FEW_OPENINGS
+                && stage.share() > OPENINGS_SHARE
         })
         .max_by(|one, other| one.share().total_cmp(&other.share()))?;
     let StageOpenings { name, requests, opened, cut_off, .. } = worst;

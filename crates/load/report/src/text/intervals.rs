@@ -29,7 +29,8 @@ const NOTE: &str = "The percentile lies in the interval with 95 % confidence; th
 pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_>]) {
     let columns: Vec<_> =
         COLUMNS.iter().filter(|column| has_value(&summary.results.total, column)).collect();
-    if columns.is_empty() {
+    let mut cells = groups.iter().flat_map(|(_, group)| columns.iter().map(|c| (*group, *c)));
+    if !cells.any(|(group, column)| has_interval(group, column)) {
         return;
     }
     page.heading("Confidence intervals");
@@ -48,6 +49,11 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
 fn has_value(total: &Group, column: &Column) -> bool {
     let times = total.distribution(column.metric);
     times.is_some_and(|times| times.figure(&QUANTILES[column.quantile]).is_some())
+}
+
+fn has_interval(group: &Group, column: &Column) -> bool {
+    let times = group.distribution(column.metric);
+    times.is_some_and(|times| times.interval(&QUANTILES[column.quantile]).is_some())
 }
 
 /// `5.92ms [5.70, 6.20]`, all in the unit of the first.
