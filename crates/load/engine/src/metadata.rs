@@ -46,6 +46,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             .map(|scenario| scenario.name.clone())
             .collect(),
         labels: plan.labels.clone(),
+        max_requests: plan.limits.max_requests,
         goodput: plan.goodput.as_ref().map(ToString::to_string),
         server_parts: run.headers.part_names(),
         ..RunMetadata::default()

@@ -147,7 +147,8 @@ pub struct InstrumentHealth {
     pub clock_step_ns: Option<u64>,
     /// TCP segments that this host retransmitted during the load, to any address.
     pub retransmits: Option<u64>,
-    /// Upper bound on the local ports in use or in TIME-WAIT at once, on this host.
+    /// Local ports in use or in TIME-WAIT at once: an upper bound for this host while that is below
+    /// three quarters of them, else those taken by connections to one address.
     pub ports_peak: Option<u64>,
     /// The calibration of this host; `None` if there was none.
     pub calibration: Option<CalibrationQuote>,

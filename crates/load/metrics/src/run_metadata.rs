@@ -153,6 +153,10 @@ pub struct RunMetadata {
     /// Labels of the run, for systems that collect the figures of many runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The number of measured requests after which the load ends, if that is limited, of all
+    /// shards together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_requests: Option<u64>,
     /// What makes a request a good one, if the profile states it: `ttft<500ms & tpot<50ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,

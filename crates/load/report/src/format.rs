@@ -205,6 +205,9 @@ pub fn bytes(bytes: f64) -> String {
 
 /// Seconds as they were planned, without needless decimals: `30s`, `1.5s`.
 pub fn seconds(seconds: f64) -> String {
+    if seconds > 0.0 && seconds < 0.1 {
+        return time(seconds * 1e3);
+    }
     format!("{}s", (seconds * 10.0).round() / 10.0)
 }
 

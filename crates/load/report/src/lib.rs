@@ -18,6 +18,7 @@ mod prometheus;
 mod run_screen;
 pub mod screen;
 mod shards;
+mod stage_label;
 pub mod table;
 mod text;
 
@@ -25,6 +26,8 @@ pub use csv::{csv, stages_csv};
 pub use error::ReportError;
 pub use escape::{escape_label, printable};
 pub use prometheus::prometheus;
-pub use run_screen::{run_notes, run_requests, run_screen, run_stands_out, run_verdict};
+pub use run_screen::{
+    run_bounds, run_failures, run_notes, run_requests, run_screen, run_stands_out, run_verdict,
+};
 pub use shards::{odd_shards, shard_table};
 pub use text::{Style, text};

@@ -10,7 +10,9 @@ mod verdict;
 
 use plimsoll_metrics::{Bottleneck, QUANTILES, RunSummary, TaskGroup, TaskTime};
 
+pub use causes::items as run_failures;
 pub use stands_out::items as run_stands_out;
+pub use thresholds::run_bounds;
 pub use verdict::run_verdict;
 
 use crate::format;

@@ -1,7 +1,7 @@
 //! The figures of a run whose value alone carries no statement.
 
 use super::{Group, Results};
-use crate::bounded_figure::{BoundedFigure, Refusal};
+use crate::bounded_figure::{BoundedFigure, REFUSED_SHARE, RESOLUTION_MS, Refusal};
 use crate::catalog::{Metric, RATES};
 use crate::quantile::QUANTILES;
 
@@ -35,6 +35,19 @@ impl NamedFigure {
         let of_ended = label == "max" && why == Refusal::Censored;
         (!of_ended).then(|| LimitedFigure { stage: stage.to_owned(), title, label, figure, why })
     }
+
+    fn of_generator(self, stage: &str) -> Option<LimitedFigure> {
+        let Self { title, label, figure } = self;
+        let why = Refusal::Generator;
+        let allowed = (figure.value * REFUSED_SHARE).max(RESOLUTION_MS);
+        (figure.refused == Some(why) || figure.bound > allowed).then(|| LimitedFigure {
+            stage: stage.to_owned(),
+            title,
+            label,
+            figure,
+            why,
+        })
+    }
 }
 
 /// The rates that are counted as figures, and their titles.
@@ -49,6 +62,18 @@ impl Results {
         for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
             let name = stage.stage.as_deref().unwrap_or_default();
             limited.extend(figures(stage).into_iter().filter_map(|figure| figure.limited(name)));
+        }
+        limited
+    }
+
+    /// The figures of the measured stages of which more than 5 % may be the generator's, also where
+    /// their own interval is wider still.
+    pub fn figures_of_generator(&self) -> Vec<LimitedFigure> {
+        let mut limited = Vec::new();
+        for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
+            let name = stage.stage.as_deref().unwrap_or_default();
+            let own = figures(stage).into_iter().filter_map(|figure| figure.of_generator(name));
+            limited.extend(own);
         }
         limited
     }
@@ -76,4 +101,24 @@ fn figures(group: &Group) -> Vec<NamedFigure> {
         figures.extend(figure.map(|figure| NamedFigure { title, label: "", figure }));
     }
     figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_the_generators_is_named_although_few_values_say_less_still() {
+        for (value, bound, refused, named) in [
+            (1.15, 0.42, None, true),
+            (1.15, 0.42, Some(Refusal::Generator), true),
+            // 5 %, and less than clocks resolve.
+            (10.0, 0.49, None, false),
+            (0.096, 0.012, None, false),
+        ] {
+            let figure = BoundedFigure { value, bound, refused };
+            let figure = NamedFigure { title: "response time", label: "mean", figure };
+            assert_eq!(figure.of_generator("8:10s").is_some(), named, "{value} {bound}");
+        }
+    }
 }

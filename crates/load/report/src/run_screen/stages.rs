@@ -5,6 +5,7 @@ use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTI
 use super::missing::{P99, measured_stages};
 use crate::format;
 use crate::screen::{Rows, Screen};
+use crate::stage_label::stage_label;
 use crate::table::Table;
 use crate::text::tokens;
 
@@ -24,7 +25,7 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let known = Known { median: has(&stages, metric, 0), p95: has(&stages, metric, P95) };
     let mut table = Table::new(HEAD);
     for stage in &stages {
-        table.row(row(stage, metric, known));
+        table.row(row(stage, stage_label(summary, stage), metric, known));
     }
     let first = by_importance(&stages, metric);
     let drops_dashes = true;
@@ -77,7 +78,7 @@ fn shows_limits(summary: &RunSummary, metric: Metric) -> bool {
 
 /// Mean and maximum stand for the percentiles where no stage has requests enough for a median, and
 /// the 90th percentile for the 95th: all of them do not fit into a line of 80 columns.
-fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
+fn row(stage: &Group, label: String, metric: Metric, known: Known) -> [String; HEAD.len()] {
     let time = |metric: Metric, quantile: usize| {
         let times = stage.distribution(metric);
         times.map_or_else(String::new, |times| {
@@ -89,7 +90,7 @@ fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
         times.map_or_else(String::new, |times| format::limited_time(Some(of(times))))
     };
     [
-        stage.stage.clone().unwrap_or_default(),
+        label,
         format::limited_rate(stage.named_rate("achieved_rate")),
         format::share_of(stage.rates.success_rate),
         whole(DistributionSummary::mean_figure),

@@ -9,25 +9,31 @@ use crate::text::{band_measured, threshold_measured};
 const LEAST: usize = 3;
 
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
-    let mut found: Vec<_> = summary.thresholds.iter().map(threshold).collect();
-    found.extend(summary.bands.iter().map(band));
-    found.sort_by_key(|(tone, _)| std::cmp::Reverse(*tone));
-    let least = found.iter().filter(|(tone, _)| *tone != Tone::Good).count().clamp(1, LEAST);
+    let found = run_bounds(summary);
+    let least = found.iter().filter(|item| item.tone() != Tone::Good).count().clamp(1, LEAST);
     let unit = if summary.bands.is_empty() { "thresholds" } else { "bounds" };
-    screen.judged("", unit, found.into_iter().map(|(_, item)| item).collect(), least);
+    screen.judged("", unit, found, least);
 }
 
-fn threshold(found: &ThresholdResult) -> (Tone, Item) {
+/// The thresholds and bands of a run with what was measured, those that are broken first.
+pub fn run_bounds(summary: &RunSummary) -> Vec<Item> {
+    let mut found: Vec<_> = summary.thresholds.iter().map(threshold).collect();
+    found.extend(summary.bands.iter().map(band));
+    found.sort_by_key(|item| std::cmp::Reverse(item.tone()));
+    found
+}
+
+fn threshold(found: &ThresholdResult) -> Item {
     let (tone, word) = match &found.judgement {
         Judgement::Pass => (Tone::Good, "PASS"),
         Judgement::Fail => (Tone::Bad, "FAIL"),
         Judgement::Inconclusive(_) => (Tone::Unsure, "INCONCLUSIVE"),
     };
     let text = format!("{} {}: {}", found.metric, found.expression, threshold_measured(found));
-    (tone, Item::judged(tone, word, &text))
+    Item::judged(tone, word, &text)
 }
 
-fn band(found: &BandResult) -> (Tone, Item) {
+fn band(found: &BandResult) -> Item {
     let (tone, word) = match &found.level {
         BandLevel::Target => (Tone::Good, "TARGET"),
         BandLevel::Degraded => (Tone::Unsure, "DEGRADED"),
@@ -35,5 +41,5 @@ fn band(found: &BandResult) -> (Tone, Item) {
         BandLevel::Inconclusive(_) => (Tone::Unsure, "INCONCLUSIVE"),
     };
     let text = format!("{} {}: {}", found.metric, found.expression, band_measured(found));
-    (tone, Item::judged(tone, word, &text))
+    Item::judged(tone, word, &text)
 }

@@ -1,6 +1,6 @@
 //! Validity, warnings and notes.
 
-use plimsoll_metrics::{LimitedFigure, Metric, Reason, Refusal, RunSummary, Validity};
+use plimsoll_metrics::{LimitedFigure, Metric, QUANTILES, Reason, Refusal, RunSummary, Validity};
 
 use super::{Page, format};
 use crate::color::Color;
@@ -54,19 +54,20 @@ fn invalid(page: &mut Page, reasons: &[Reason]) {
 /// 5 %, or else one that requests without an end leave open: `up to 12us of TTFT p50 96us may be
 /// ours`. It fits into the last line of a screen.
 pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
-    let mut limited = summary.results.limited_figures();
     let times = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl].map(Metric::title);
-    limited.retain(|found| {
-        found.label.is_empty() || (is_on_screen(found) && times.contains(&found.title))
-    });
-    let ours = limited.iter().filter(|found| found.why == Refusal::Generator);
+    let is_headline = |found: &&LimitedFigure| {
+        found.label.is_empty() || (is_on_screen(found, summary) && times.contains(&found.title))
+    };
+    let ours = summary.results.figures_of_generator();
+    let ours = ours.iter().filter(is_headline);
     let headline = summary.metadata.headline_time().title();
     let ours = ours.max_by(|a, b| {
         let (a, b) = (&a.figure, &b.figure);
         (a.bound / a.value).total_cmp(&(b.bound / b.value))
     });
     let ours = ours.map(|found| of_generator(found, headline));
-    let open = limited.iter().find(|found| found.why == Refusal::Censored);
+    let limited = summary.results.limited_figures();
+    let open = limited.iter().filter(is_headline).find(|found| found.why == Refusal::Censored);
     let open = open.map(|found| {
         let (title, label) = (found.title, found.label);
         format!("requests without an end may make {title} {label} longer")
@@ -74,16 +75,29 @@ pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
     ours.or(open)
 }
 
-fn is_on_screen(found: &LimitedFigure) -> bool {
-    !matches!(found.label, "mean" | "min" | "max")
+/// The mean is on the screen where no stage has a median.
+fn is_on_screen(found: &LimitedFigure, summary: &RunSummary) -> bool {
+    match found.label {
+        "min" | "max" => false,
+        "mean" => !summary.results.by_stage.iter().any(|stage| {
+            let times = stage.distribution(summary.metadata.headline_time());
+            times.is_some_and(|times| times.figure(&QUANTILES[0]).is_some())
+        }),
+        _ => true,
+    }
 }
 
 /// The title of the `headline` time goes without saying.
 fn of_generator(found: &LimitedFigure, headline: &str) -> String {
     let LimitedFigure { title, label, figure, .. } = found;
     if label.is_empty() {
-        let more = format::percent(figure.bound / figure.value);
-        return format!("{title} up to {more} higher without the generator");
+        let more = figure.bound / figure.value;
+        let more = if more < 1.0 {
+            format!("{} higher", format::percent(more))
+        } else {
+            format!("{} times as high", format::digits(more + 1.0))
+        };
+        return format!("{title} up to {more} without the generator");
     }
     let [value, bound] = [figure.value, figure.bound].map(format::time);
     let title = if *title == headline { String::new() } else { format!("{title} ") };

@@ -109,6 +109,19 @@ fn an_endpoint_that_answers_everything() {
     check("http", &plain_http(|_, one| one));
 }
 
+/// One user for an hour, or until the requests are sent.
+#[test]
+fn a_number_of_requests_names_the_stage_that_it_ended() {
+    let mut summary = plain_http(|_, one| one);
+    summary.metadata.max_requests = Some(4_000);
+    let stage = summary.results.by_stage.iter_mut().find(|stage| !stage.warmup).unwrap();
+    stage.stage = Some("8:1h".to_owned());
+    assert!(shown(&summary, 80).contains("\n8, -n 4000 "), "{}", shown(&summary, 80));
+    // Time ended it, or Ctrl-C.
+    summary.metadata.max_requests = Some(4_001);
+    assert!(shown(&summary, 80).contains("\n8:1h "), "{}", shown(&summary, 80));
+}
+
 #[test]
 fn three_stages_are_all_shown() {
     check("three-stages", &of_stages(3));
