@@ -160,7 +160,29 @@ impl ReachFlags {
 impl TargetFlags {
     /// The overrides of a run on this target.
     pub(crate) fn overrides(&self, settings: &ProfileFlags) -> Overrides {
-        Overrides { target: self.target.clone(), ..settings.overrides() }
+        self.on(settings.overrides())
+    }
+
+    /// Overrides of settings, and the target.
+    pub(crate) fn on(&self, settings: Overrides) -> Overrides {
+        Overrides { target: self.target.clone(), ..settings }
+    }
+}
+
+/// The flag for bounds.
+#[derive(Args, Debug)]
+pub(crate) struct ThresholdFlags {
+    /// A bound that the run must keep, like `response_time: p(95)<200ms`, `ttft: p(50)<500ms` or
+    /// `error_rate: <1%` (repeatable); exit code 1 if it does not. It replaces the profile's bounds
+    /// on the same metric
+    #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
+    thresholds: Vec<ThresholdFlag>,
+}
+
+impl ThresholdFlags {
+    /// The settings of a profile: one for each metric.
+    pub(crate) fn sets(&self) -> Vec<String> {
+        threshold_sets(&self.thresholds)
     }
 }
 
@@ -335,16 +357,16 @@ pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
 
 /// A bound on a figure, and the figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ThresholdFlag {
+struct ThresholdFlag {
     /// As in `thresholds` of a profile.
-    pub(crate) metric: String,
+    metric: String,
     /// As in `thresholds` of a profile.
-    pub(crate) bound: String,
+    bound: String,
 }
 
 /// Parses `METRIC: BOUND`. Also without the colon, and with `METRIC.p95<BOUND`, which other places
 /// write.
-pub(crate) fn parse_threshold(text: &str) -> Result<ThresholdFlag, String> {
+fn parse_threshold(text: &str) -> Result<ThresholdFlag, String> {
     let fix = "write METRIC: BOUND, like 'response_time: p(95)<20ms' or 'error_rate: <1%'";
     let name = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     // Braces choose a stage, a scenario or a target.
@@ -368,7 +390,7 @@ pub(crate) fn parse_threshold(text: &str) -> Result<ThresholdFlag, String> {
 }
 
 /// The settings of a profile for thresholds of the command line: one for each metric.
-pub(crate) fn threshold_sets(thresholds: &[ThresholdFlag]) -> Vec<String> {
+fn threshold_sets(thresholds: &[ThresholdFlag]) -> Vec<String> {
     let mut metrics: Vec<_> = thresholds.iter().map(|threshold| &threshold.metric).collect();
     metrics.sort();
     metrics.dedup();

@@ -18,7 +18,7 @@ use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LimitFlags, Part, ProgressFlags, ReachFlags, RunFlags, ShardFlag, StartFlags,
-    ThresholdFlag, TlsFlags, parse_rate, parse_threshold, parse_time,
+    ThresholdFlags, TlsFlags, parse_rate, parse_time,
 };
 use crate::processes;
 use crate::session::Session;
@@ -68,15 +68,13 @@ pub(crate) struct Flags {
     tls: TlsFlags,
     #[command(flatten)]
     reach: ReachFlags,
-    /// A bound that the run must keep, like `response_time: p(99)<20ms` or `error_rate: <1%`
-    /// (repeatable); exit code 1 if it does not
-    #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
-    thresholds: Vec<ThresholdFlag>,
+    #[command(flatten)]
+    thresholds: ThresholdFlags,
     /// Set any further key of the profile that the flags make, like `connect_timeout=1s`
     /// (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,
-    /// Write the files of each run to a new folder in this one [default: no files]
+    /// Write the files of each run to a new folder in this one [default: no files, only the screen]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LimitFlags, ProgressFlags, ReachFlags, RunFlags, ShardFlag, StartFlags,
-    ThresholdFlag, TlsFlags, parse_rate, parse_threshold, parse_time,
+    ThresholdFlags, TlsFlags, parse_rate, parse_time,
 };
 use crate::processes;
 use crate::session::{FinishedRun, Session};
@@ -58,10 +58,8 @@ pub(crate) struct Flags {
     tls: TlsFlags,
     #[command(flatten)]
     reach: ReachFlags,
-    /// A bound that the run must keep, like `ttft: p(95)<500ms` or `good_share: value>0.99`
-    /// (repeatable); exit code 1 if it does not
-    #[arg(long = "threshold", value_name = "METRIC: BOUND", value_parser = parse_threshold)]
-    thresholds: Vec<ThresholdFlag>,
+    #[command(flatten)]
+    thresholds: ThresholdFlags,
     /// Set any further key of the profile, like `timeout=30s` (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod announcement;
 mod once;
+mod smoke;
 
 use std::path::Path;
 
@@ -13,10 +14,11 @@ use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::file;
 
 use self::announcement::{Consent, announcement, consent};
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, TargetFlags,
+    ThresholdFlags,
 };
 use crate::processes;
 use crate::progress::Ui;
@@ -27,7 +29,7 @@ Examples:
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME --smoke
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
   PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
-  plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
+  plimsoll run realistic --stages @5..50:2m --threshold 'ttft: p(95)<500ms'
   plimsoll run runs/20260102T030405Z-realistic --key KEY   a run of the past again
   plimsoll run big.yaml --stages 30000:60s --processes 2    more users than one process may have files
   export PLIMSOLL_RUN_ID=big-42; plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
@@ -37,9 +39,6 @@ Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSO
 The folder of a run in place of a profile means its profile.yaml: the profile with every default and all that flags and variables had set, without credentials.
 
 The run's folder contains plan.json, profile.yaml, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv, stages.csv, metrics.prom, and of agents tasks.jsonl. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
-
-/// One user, who gets time enough for slow answers; `max_requests` ends it.
-const SMOKE_STAGES: &str = "1:10m";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -53,9 +52,12 @@ pub(crate) struct Flags {
     #[command(flatten)]
     settings: ProfileFlags,
     #[command(flatten)]
+    thresholds: ThresholdFlags,
+    #[command(flatten)]
     start: StartFlags,
-    /// First look at a target: ten requests for each scenario, one after another, in place of the
-    /// profile's load
+    /// First look at a target: about ten requests for each scenario, one after another, in place of
+    /// the profile's load and its thresholds. Says whether each scenario was answered; exit code 1
+    /// if one was not
     #[arg(long, conflicts_with_all = ["stages", "max_requests"])]
     smoke: bool,
     /// Send one request of each scenario and print it with its answer, in place of the load
@@ -81,14 +83,16 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&profile_of(&flags.profile)?)?;
     let part = flags.start.part(flags.settings.shard.shard.as_deref())?;
-    let overrides = part.of(flags.target.overrides(&flags.settings));
+    let settings = flags.settings.overrides_with(flags.thresholds.sets());
+    let overrides = part.of(flags.target.on(settings));
     let mut overrides = flags.export.label(overrides);
     let variables = EnvVars::from_process();
     let mut plan = load(&profile, &variables, &overrides, Purpose::Run)?;
     if flags.smoke {
-        overrides.stages = Some(SMOKE_STAGES.to_owned());
-        overrides.max_requests = Some((10 * plan.scenarios.len()).to_string());
+        overrides.stages = Some(smoke::STAGES.to_owned());
+        overrides.max_requests = Some(smoke::requests(&plan));
         plan = load(&profile, &variables, &overrides, Purpose::Run)?;
+        smoke::prepare(&mut plan);
     }
     if Secrets::of(&plan).is_missing_one() {
         let why = format!(
@@ -116,12 +120,18 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     session.export(flags.export.options())?;
     let mut options = flags.run.options(Some(flags.output.options()));
     (options.profile, options.start) = (Some(again), part.start);
+    if flags.smoke && options.show == Show::Screen {
+        options.show = Show::Nothing;
+    }
     let finished = match flags.start.processes {
         Some(count) => processes::run(&mut session, &plan, count, &options)?,
         None => session.run_plan(plan, &options)?,
     };
+    if flags.smoke && options.show == Show::Nothing {
+        console::print_screen(&smoke::screen(&finished))?;
+    }
     session.linger();
-    Ok(finished.exit)
+    Ok(if flags.smoke { smoke::exit(&finished.summary) } else { finished.exit })
 }
 
 /// The profile that is meant: of the folder of a run, or of its plan.json, the profile in it.

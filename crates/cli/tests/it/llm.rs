@@ -40,6 +40,24 @@ fn levels_of_two_models_are_sent_as_the_mock_received_them() {
 }
 
 #[test]
+fn a_threshold_is_shown_with_what_was_measured_and_dashes_have_a_reason() {
+    let fixture = Fixture::with("other_models: {ttft: 40ms}");
+    let url = fixture.target();
+    let args = ["llm", &url, "-m", "m", "-c", "1,30", "--threshold", "ttft: p(50)<1ms"];
+    let output = fixture.plimsoll(&[&args[..], &LOAD[..]].concat()).expect(1);
+    let lines: Vec<_> = output.stdout.lines().collect();
+    let judged = lines.iter().find_map(|line| line.strip_prefix("FAIL  ttft p(50)<1ms: measured "));
+    let measured: f64 = judged.and_then(|text| text.split("ms").next()?.parse().ok()).unwrap();
+    // What the mock waits, at least.
+    assert!((40.0..1_000.0).contains(&measured), "{}", output.stdout);
+    // One user gets at most 12 answers of 40 ms in 500 ms.
+    let row = lines.iter().find(|line| line.starts_with("1 user ")).unwrap();
+    assert!(row.contains(" - "), "{}", output.stdout);
+    assert!(output.stdout.contains("a median needs 20 answers: 1 user has "), "{}", output.stdout);
+    assert!(!output.stdout.contains("30 users has"), "{}", output.stdout);
+}
+
+#[test]
 fn the_printed_profile_is_the_one_that_is_run_and_has_no_key() {
     let fixture = Fixture::with("log: memory");
     let url = fixture.target();

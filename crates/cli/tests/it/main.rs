@@ -44,6 +44,7 @@ mod sdk;
 mod secrets;
 mod seeds;
 mod server_timing;
+mod smoke;
 mod statuses;
 mod streams;
 mod suite;

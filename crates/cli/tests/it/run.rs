@@ -117,6 +117,22 @@ fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
     }
 }
 
+/// The profile's own bound on the same metric gives way, and the others stay.
+#[test]
+fn a_threshold_of_the_command_line_is_one_of_the_profile() {
+    let fixture = Fixture::with(FAST);
+    let own = "content: {mode: pool, prompts: [hi]}\nmodel: m\nstages: '2:300ms'\n\
+        thresholds: {completed: ['count<1'], failed: ['==0']}\n";
+    fs::write(fixture.folder.path().join("own.yaml"), own).unwrap();
+    let args = ["own.yaml", "--threshold", "completed: count>1"];
+    fixture.run(&args).expect(0);
+    let summary = fixture.summary();
+    let judged: Vec<_> = summary.thresholds.iter().map(|found| found.expression.as_str()).collect();
+    assert_eq!(judged, ["count>1", "==0"]);
+    let output = fixture.run(&["minimal", "--threshold", "ttft: p(50)<1s"]).expect(2);
+    assert!(output.stderr.contains("--set stream=true"), "{}", output.stderr);
+}
+
 #[test]
 fn shards_together_make_up_the_whole_schedule_and_are_merged_into_one_run() {
     let fixture = Fixture::with(FAST);

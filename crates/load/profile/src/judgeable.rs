@@ -109,7 +109,7 @@ impl PlannedLoad<'_> {
                 Metric::Ttft | Metric::ResponseTtft | Metric::Ttfot | Metric::Itl | Metric::Tpot,
             ) if !behaviours.any(streams) => Some(Fault::new(
                 "is about streams, and no scenario of it asks for one",
-                "write `stream: true` with an LLM protocol, or bound `response_time` or `ttfb`",
+                "ask for streams with --set stream=true (`stream: true`; an LLM protocol), or bound `response_time` or `ttfb`",
             )),
             Figure::Distribution(Metric::Tls) if self.target.scheme() == Scheme::Http => {
                 Some(Fault::new("is about TLS, and the target is `http`", "leave it out"))

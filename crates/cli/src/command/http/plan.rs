@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::body::Body;
 use super::urls::{ListedRequest, Requests};
 use super::{Arrivals, Flags, Load, Request};
-use crate::flags::{Part, overrides_of, threshold_sets};
+use crate::flags::{Part, overrides_of};
 
 const CONNECTIONS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -45,7 +45,9 @@ fn resolved(flags: &Flags, keys: Map<String, Value>, part: &Part) -> Result<Plan
         seed: flags.load.seed.clone(),
         run_id: flags.load.run_id.clone(),
         headers: headers(&flags.request),
-        sets: threshold_sets(&flags.thresholds)
+        sets: flags
+            .thresholds
+            .sets()
             .into_iter()
             .chain(flags.limits.sets())
             .chain(flags.reach.sets())

@@ -1,10 +1,10 @@
 //! The levels side by side, and the curve of throughput against the speed that a user gets.
 
-use plimsoll_metrics::{Group, Metric, QUANTILES};
+use plimsoll_metrics::{Group, Metric, QUANTILES, samples_needed};
 use plimsoll_report::format::{self, DASH};
-use plimsoll_report::screen::{Rest, Rows, Screen, Tone, debug_build};
+use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::{run_stands_out, run_verdict};
+use plimsoll_report::{run_bounds, run_stands_out, run_verdict};
 
 use super::sweep::throughput;
 use crate::session::FinishedRun;
@@ -16,6 +16,8 @@ const MOST: usize = 12;
 /// Positions of the quantiles.
 const P50: usize = 0;
 const P90: usize = 1;
+/// The whole time that the table shows.
+const SHOWN: Metric = Metric::ResponseTime;
 
 /// A level of load: its name and figures.
 struct Level<'a> {
@@ -48,6 +50,7 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
     if let Some(first) = runs.first() {
         screen.title(&title(first, runs.len()));
     }
+    screen.judged("", "thresholds", bounds(runs), runs.len());
     let best = pareto(&levels);
     let mut table = Table::new(HEAD);
     for (index, level) in levels.iter().enumerate() {
@@ -57,6 +60,7 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
     let heading = "medians, and TTFT p90; per user: tokens/s = 1 / TPOT; * Pareto point";
     let rows = Rows { table, unit: "levels", most: MOST, drops_dashes: true, ..Rows::default() };
     screen.rows(heading, rows);
+    screen.stands_out(without_median(&levels));
     if let [run] = runs {
         screen.rows("by model", models(run));
     }
@@ -92,6 +96,33 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
         screen.fact(&plimsoll_report::run_requests(summary));
     }
     screen
+}
+
+/// The thresholds with what was measured, of several runs by level.
+fn bounds(runs: &[FinishedRun]) -> Vec<Item> {
+    let found = runs.iter().flat_map(|run: &FinishedRun| {
+        let items = run_bounds(&run.summary).into_iter();
+        items.map(|item| if runs.len() > 1 { item.named(&levels_of_run(run)) } else { item })
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|item| std::cmp::Reverse(item.tone()));
+    found
+}
+
+/// Why levels have dashes for times, by the number of their answers.
+fn without_median(levels: &[Level<'_>]) -> Option<Item> {
+    let lack = levels.iter().filter(|level: &&Level<'_>| level.median_ms(SHOWN).is_none());
+    let named: Vec<_> = lack
+        .map(|level: &Level<'_>| {
+            format!("{} has {}", level.name, format::count(level.group.counters.completed))
+        })
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    let needed = samples_needed(QUANTILES[P50].q);
+    let text = format!("a median needs {needed} answers: {}", named.join(", "));
+    Some(Item::new(Tone::Unsure, &text).fix("longer levels: -d 2m"))
 }
 
 fn title(run: &FinishedRun, runs: usize) -> String {
@@ -130,16 +161,13 @@ fn level_name(stage: &str) -> String {
 
 fn row(name: &str, level: &Level<'_>) -> Vec<String> {
     let group = level.group;
-    let [ttft_p50, ttft_p90, tpot, response] = [
-        (Metric::Ttft, P50),
-        (Metric::Ttft, P90),
-        (Metric::Tpot, P50),
-        (Metric::ResponseTime, P50),
-    ]
-    .map(|(metric, quantile)| {
-        let times = group.distribution(metric);
-        format::limited_time(times.and_then(|times| times.figure(&QUANTILES[quantile])))
-    });
+    let [ttft_p50, ttft_p90, tpot, response] =
+        [(Metric::Ttft, P50), (Metric::Ttft, P90), (Metric::Tpot, P50), (SHOWN, P50)].map(
+            |(metric, quantile)| {
+                let times = group.distribution(metric);
+                format::limited_time(times.and_then(|times| times.figure(&QUANTILES[quantile])))
+            },
+        );
     let tokens = group.token_rate().map_or_else(
         || DASH.to_owned(),
         |tokens| format::token_rate(&tokens, format::limited_rate),

@@ -10,7 +10,7 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request};
-use crate::flags::{Part, overrides_of, threshold_sets};
+use crate::flags::{Part, overrides_of};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
@@ -126,7 +126,7 @@ fn content(request: &Request) -> Value {
 fn sets(flags: &Flags) -> Vec<String> {
     let tokenizer = flags.request.tokenizer.as_ref();
     let tokenizer = tokenizer.map(|file| format!("tokenizer={}", file.display()));
-    let thresholds = threshold_sets(&flags.thresholds);
+    let thresholds = flags.thresholds.sets();
     let own = tokenizer
         .into_iter()
         .chain(thresholds)
