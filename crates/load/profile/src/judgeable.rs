@@ -105,12 +105,12 @@ impl PlannedLoad<'_> {
     fn metric_fault(&self, bound: &Threshold) -> Option<Fault> {
         let mut behaviours = self.scenarios(bound.scope()).map(|scenario| &scenario.behaviour);
         match bound.figure() {
-            Figure::Distribution(
-                Metric::Ttft | Metric::ResponseTtft | Metric::Ttfot | Metric::Itl | Metric::Tpot,
-            ) if !behaviours.any(streams) => Some(Fault::new(
-                "is about streams, and no scenario of it asks for one",
-                "ask for streams with --set stream=true (`stream: true`; an LLM protocol), or bound `response_time` or `ttfb`",
-            )),
+            Figure::Distribution(metric) if metric.is_of_streams() && !behaviours.any(streams) => {
+                Some(Fault::new(
+                    "is about streams, and no scenario of it asks for one",
+                    "ask for streams with --set stream=true (`stream: true`; an LLM protocol), or bound `response_time` or `ttfb`",
+                ))
+            }
             Figure::Distribution(Metric::Tls) if self.target.scheme() == Scheme::Http => {
                 Some(Fault::new("is about TLS, and the target is `http`", "leave it out"))
             }

@@ -204,6 +204,11 @@ impl Metric {
         !self.has(Trait::Unbounded)
     }
 
+    /// Whether only streams have a value.
+    pub const fn is_of_streams(self) -> bool {
+        matches!(self, Self::Ttft | Self::ResponseTtft | Self::Ttfot | Self::Itl | Self::Tpot)
+    }
+
     /// Whether its percentiles get an interval from batches of the run.
     pub const fn has_interval(self) -> bool {
         self.has(Trait::Interval)

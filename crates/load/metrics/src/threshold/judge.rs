@@ -182,14 +182,21 @@ pub(super) fn measure(
     }
 }
 
+/// Why a distribution has no value.
+fn without_value(group: &Group, metric: Metric) -> String {
+    let of = metric.population().words();
+    if metric.is_of_streams() && group.streams.is_none() && group.counters.completed > 0 {
+        return format!("no value ({of} requests), as no answer was a stream: --set stream=true");
+    }
+    format!("no value ({of} requests)")
+}
+
 fn measure_times(
     group: &Group,
     metric: Metric,
     aggregate: Aggregate,
 ) -> Result<BoundedFigure, String> {
-    let times = group
-        .distribution(metric)
-        .ok_or_else(|| format!("no value ({} requests)", metric.population().words()))?;
+    let times = group.distribution(metric).ok_or_else(|| without_value(group, metric))?;
     match aggregate {
         Aggregate::Quantile(q) => quantile(times, q),
         Aggregate::Mean => Ok(times.mean_figure()),
