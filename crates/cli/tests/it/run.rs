@@ -130,7 +130,8 @@ fn a_threshold_of_the_command_line_is_one_of_the_profile() {
     let judged: Vec<_> = summary.thresholds.iter().map(|found| found.expression.as_str()).collect();
     assert_eq!(judged, ["count>1", "==0"]);
     // A bound that only streams have, of a profile without them.
-    let args = ["own.yaml", "--threshold", "ttft: p(50)<1s", "--out", "more"];
+    let bounds = ["--threshold", "completed: count>1", "--threshold", "ttft: p(50)<1s"];
+    let args = [&["own.yaml", "--out", "more"][..], &bounds].concat();
     let output = fixture.run(&args).expect(3);
     assert!(output.stdout.contains("no answer was a stream"), "{}", output.stdout);
 }

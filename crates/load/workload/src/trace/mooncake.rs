@@ -1,6 +1,6 @@
 //! The Mooncake traces: JSON lines with `timestamp` (ms), `input_length`, `output_length` and,
-//! where prompts share text, `hash_ids`. Other members are ignored. AIPerf's files have the prompt
-//! itself, `text_input`, in place of its length; the Qwen-Bailian traces have seconds.
+//! where prompts share text, `hash_ids`. Other members are ignored. `AIPerf`'s files have the
+//! prompt itself, `text_input`, in place of its length; the Qwen-Bailian traces have seconds.
 
 use std::sync::Arc;
 

@@ -163,7 +163,7 @@ fn bad_lines_are_reported_with_number_cause_and_fix() {
     for (row, part) in [
         ("{", "EOF while parsing an object at column 1: expected {\"timestamp\": MS"),
         ("[]", "expected {\"timestamp\": MS"),
-        ("{\"timestamp\": 0}", "missing field `input_length`"),
+        ("{\"timestamp\": 0}", "missing field `output_length`"),
         (&line.replace("600", "-1"), "input_length `-1` is not a number of tokens"),
         (&line.replace(": 0,", ": -5,"), "timestamp -5 is no time"),
         (
@@ -210,7 +210,7 @@ fn mooncake_may_lack_ids_have_fractions_and_blocks_of_any_usual_size() {
     assert_eq!(trace.row(1).map(|row| (row.hash_ids.len(), row.block_tokens)), Some((7, 300)));
 }
 
-/// As AIPerf reads them: the prompt itself, which goes out as it is.
+/// As `AIPerf` reads them: the prompt itself, which goes out as it is.
 #[test]
 fn a_row_may_have_its_prompt_in_place_of_a_length() {
     let trace = mooncake(&[
