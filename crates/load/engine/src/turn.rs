@@ -405,6 +405,7 @@ impl OpenTurn {
             self.measurement.judge_stream();
         }
         let sample = &mut self.measurement.sample;
+        sample.generator = sample.generator.within(&sample.timeline);
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let (mut reply, mut tool_calls, mut answer) = (String::new(), Vec::new(), None);
         let route = self.worker.run.route(sample.scenario, sample.target);

@@ -85,6 +85,28 @@ impl GeneratorShare {
         ]
     }
 
+    /// The same of a turn with these instants: no part, nor all of them before an instant together,
+    /// is longer than the time from the intended start to that instant.
+    #[must_use]
+    pub fn within(self, line: &Timeline) -> Self {
+        let whole = line.response_time().unwrap_or(Nanos::new(u64::MAX));
+        let dispatch = self.dispatch.min(whole);
+        let send = self.send.min(whole.saturating_sub(dispatch));
+        let received = |part: Nanos, at: Option<Moment>| {
+            let since = at.map(|at| at.since(line.intended).saturating_sub(dispatch + send));
+            since.map_or(part, |since| part.min(since))
+        };
+        Self {
+            dispatch,
+            send,
+            first_byte: received(self.first_byte, line.first_byte),
+            first_token: received(self.first_token, line.first_token),
+            first_output_token: received(self.first_output_token, line.first_output_token),
+            last_token: received(self.last_token, line.last_token),
+            finished: received(self.finished, line.finished),
+        }
+    }
+
     /// The inverse of [`GeneratorShare::parts`].
     pub const fn from_parts(parts: [Nanos; 7]) -> Self {
         let [dispatch, send, first_byte, first_token, first_output_token, last_token, finished] =
@@ -408,5 +430,34 @@ mod tests {
             assert_eq!(Sample { generator, ..sample }.generator_matters(), matters, "{us} us");
         }
         assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
+    }
+
+    /// A turn of 5 ms after a pause of a second: what is not known is never more than the turn.
+    #[test]
+    fn no_part_of_the_generator_is_longer_than_the_time_it_is_part_of() {
+        let line = Timeline {
+            intended: at(100),
+            dispatched: Some(at(101)),
+            first_byte: Some(at(104)),
+            finished: Some(at(105)),
+            ..Timeline::default()
+        };
+        let second = Nanos::from_secs(1);
+        let share =
+            GeneratorShare { first_byte: second, finished: second, ..GeneratorShare::default() };
+        let parts = |share: GeneratorShare| {
+            share.within(&line).parts().map(|part| part.as_u64() / 1_000_000)
+        };
+        assert_eq!(parts(share), [0, 0, 4, 0, 0, 0, 5]);
+        let sent = GeneratorShare { dispatch: second, send: second, ..share };
+        assert_eq!(parts(sent), [5, 0, 0, 0, 0, 0, 0]);
+        let late = GeneratorShare { dispatch: Nanos::from_millis(1), ..share };
+        assert_eq!(parts(late), [1, 0, 3, 0, 0, 0, 4]);
+        let less = GeneratorShare { finished: Nanos::from_millis(2), ..GeneratorShare::default() };
+        assert_eq!(less.within(&line), less);
+        // What stays of its times is the same.
+        let all = Sample { timeline: line, generator: sent, ..Sample::unsent(at(100)) };
+        let bounded = Sample { generator: sent.within(&line), ..all };
+        assert_eq!(bounded.timeline_without_generator(), all.timeline_without_generator());
     }
 }
