@@ -21,6 +21,7 @@ use crate::error::RunnerError;
 pub(crate) use counts::CountsFile;
 pub(crate) use pairs::PairFile;
 pub use pairs::{BlockWatcher, read_blocks};
+pub(crate) use plan::note_start;
 pub use plan::{StoredPlan, bands, thresholds};
 use reservation::Reservation;
 pub use reservation::release_of_killed;

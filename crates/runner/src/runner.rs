@@ -18,7 +18,8 @@ use plimsoll_workload::{conversation_id, request_id};
 
 use crate::error::RunnerError;
 use crate::folder::{
-    BlockWatcher, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, space_of_results,
+    BlockWatcher, CountsFile, PairFile, RowFile, RunDir, RunDirOptions, note_start,
+    space_of_results,
 };
 use crate::kept::{KeptBlocks, KeptSamples};
 use crate::notes;
@@ -220,9 +221,14 @@ impl Runner {
             folder.keep();
         }
         let mut counts = self.counts_file();
+        let mut begins = self.folder.as_ref().map(|folder| folder.path().to_owned());
         let (shard, waited) = (self.run.plan().shard, self.wait_for_start());
         let started = self.run.start(sink, control, &mut |progress| {
             watcher.interval(progress);
+            if let Some(folder) = begins.take() {
+                // Only the report of a run that is killed needs it.
+                let _ = note_start(&folder, progress.origin);
+            }
             if let Some(counts) = &mut counts {
                 counts.follow(progress);
             }

@@ -151,6 +151,10 @@ pub(crate) fn merge(
     let hash = plan_hash(document.get("plan").unwrap_or(&Value::Null));
     merged.summary.metadata.run.plan_hash = hash;
     merged.summary.bottleneck = Some(why(&merged.summary).bottleneck());
+    if let Some(plan) = document.as_object_mut() {
+        // The start of one shard, by its own clock.
+        plan.remove("began_s");
+    }
     if let Some(metadata) = document.get_mut("metadata") {
         *metadata = serde_json::to_value(&merged.summary.metadata)?;
     }

@@ -243,6 +243,7 @@ mod tests {
         let shown = Shown { facts, metadata: RunMetadata::default(), thresholds: Vec::new() };
         let view = ProgressView::begin(&StatusOutput::Quiet, control, shown, None);
         view.stage_text(&Progress {
+            origin: plimsoll_measure::Moment::EPOCH,
             elapsed: Nanos::from_secs(elapsed),
             duration: Nanos::from_secs(90),
             stage: StageId(stage),

@@ -137,6 +137,7 @@ impl<'r> RunMonitor<'r> {
         let last =
             StageId(u16::try_from(schedule.stages().len().saturating_sub(1)).unwrap_or(u16::MAX));
         observe(&Progress {
+            origin: self.origin,
             elapsed,
             duration: schedule.duration(),
             stage: schedule.stage_at(elapsed).unwrap_or(last),

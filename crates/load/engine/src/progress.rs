@@ -1,11 +1,13 @@
 //! The progress of a run, for an observer such as the terminal display.
 
-use plimsoll_measure::{Nanos, StageId};
+use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{GroupStats, Snapshot, TimeSeries};
 
 /// The progress of a run. An observer gets one about every second.
 #[derive(Debug)]
 pub struct Progress<'a> {
+    /// When the load began, by the run's clock.
+    pub origin: Moment,
     /// Time since the run's start.
     pub elapsed: Nanos,
     /// Length of all stages.

@@ -1,6 +1,8 @@
 //! Rebuilds a summary from `results.jsonl`, for a run that left none.
 
-use plimsoll_measure::{Moment, NAMED_PARTS, Nanos, OTHER_PARTS, PartTimes, Sample, ServerParts};
+use plimsoll_measure::{
+    Moment, NAMED_PARTS, Nanos, OTHER_PARTS, PartTimes, Sample, ServerParts, StageId,
+};
 use plimsoll_metrics::{
     GroupKey, InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo,
     Threshold, TimeRecord, TimeSeries,
@@ -12,8 +14,8 @@ use crate::row::{ParsedRow, parse_row};
 const REBUILT: &str = "rebuilt from results.jsonl (the run did not finish)";
 const NO_GAPS: &str =
     "ITL is not available: rows hold the mean and the longest gap of a stream, not every gap";
-const NO_END: &str =
-    "requests in flight or waiting when the process ended left no row, and are not counted";
+const NO_END: &str = "requests in flight or waiting when the process ended left no row, and are not \
+                      counted: the rates of the last stage are the least that they can be";
 
 /// What the rows of a run that left no summary say.
 #[derive(Clone, Debug)]
@@ -43,10 +45,11 @@ pub fn rebuild<L: AsRef<[u8]>>(
     metadata.run.ended = RunEnd::Unfinished;
     metadata.notes.extend(rows.notes());
     metadata.server_parts = std::mem::take(&mut rows.part_names);
-    for stage in &mut metadata.stages {
-        shorten(stage, rows.last);
-    }
     rows.end_interval();
+    for (id, stage) in (0..).map(StageId).zip(&mut metadata.stages) {
+        let has_rows = rows.counted.total(|key| key.stage == id).counters().scheduled > 0;
+        shorten(stage, rows.last, has_rows);
+    }
     rows.series.end(rows.last);
     let health = InstrumentHealth::default();
     let mut record = TimeRecord::build(&rows.series, &metadata, &health, &[])?;
@@ -64,6 +67,8 @@ struct RowCounter {
     recorder: Recorder,
     counted: Snapshot,
     series: TimeSeries,
+    /// When the load began.
+    origin: Moment,
     /// End of the last turn.
     last: Moment,
     read: u64,
@@ -82,14 +87,15 @@ impl RowCounter {
             metadata.stages.iter().map(|stage| seconds(stage.start_s + stage.duration_s)).collect(),
         );
         let goodput = metadata.goodput.as_ref().and_then(|text| text.parse().ok());
-        let recorder = recorder.with_goodput(goodput);
-        let (counted, series) = (Snapshot::new(), TimeSeries::default());
-        let last = Moment::EPOCH;
+        let origin = metadata.stages.first().map_or(Moment::EPOCH, |first| seconds(first.start_s));
+        let recorder = recorder.starting_at(origin).with_goodput(goodput);
+        let (counted, series) = (Snapshot::new(), TimeSeries::new(origin));
         Self {
             recorder,
             counted,
             series,
-            last,
+            origin,
+            last: origin,
             read: 0,
             turns: 0,
             unreadable: 0,
@@ -114,7 +120,7 @@ impl RowCounter {
     /// Counts a row as the number of turns that it stands for.
     fn count(&mut self, sample: &Sample, row: &ParsedRow) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
-        if interval_number(self.last) != interval_number(last) {
+        if self.interval_number(self.last) != self.interval_number(last) {
             self.end_interval();
         }
         self.last = last;
@@ -152,9 +158,14 @@ impl RowCounter {
     /// Ends an interval. Rows are in the order in which the requests ended.
     fn end_interval(&mut self) {
         let interval = self.recorder.take();
-        let end = self.last.as_nanos() / INTERVAL.as_u64() + 1;
-        self.series.add(Moment::from_nanos(end * INTERVAL.as_u64()), &interval);
+        let end = (self.interval_number(self.last) + 1) * INTERVAL.as_u64();
+        self.series.add(self.origin + Nanos::new(end), &interval);
         self.counted.append(interval);
+    }
+
+    /// The number of the interval of the run in which something was.
+    fn interval_number(&self, moment: Moment) -> u64 {
+        moment.since(self.origin).as_u64() / INTERVAL.as_u64()
     }
 
     fn notes(&self) -> Vec<String> {
@@ -179,14 +190,11 @@ impl RowCounter {
     }
 }
 
-fn interval_number(moment: Moment) -> u64 {
-    moment.as_nanos() / INTERVAL.as_u64()
-}
-
-/// Shortens a stage that was cut off: it lasted until the last response, as far as is known.
-fn shorten(stage: &mut StageInfo, last: Moment) {
+/// Shortens a stage that was cut off: it lasted until the last response, as far as is known. Of one
+/// without a row of its own no rate is known, although answers of the stage before came in it.
+fn shorten(stage: &mut StageInfo, last: Moment, has_rows: bool) {
     let lasted = last.since(seconds(stage.start_s)).as_secs_f64();
-    stage.duration_s = stage.duration_s.min(lasted);
+    stage.duration_s = if has_rows { stage.duration_s.min(lasted) } else { 0.0 };
 }
 
 fn seconds(seconds: f64) -> Moment {

@@ -1,13 +1,16 @@
 //! `plan.json`: the plan of a run, and all that a summary needs besides the rows.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use plimsoll_engine::Run;
+use plimsoll_measure::Moment;
 use plimsoll_metrics::{Band, RunMetadata, Threshold};
 use plimsoll_plan::Plan;
 use serde::{Deserialize, Serialize};
 
-use super::{RunDir, file};
+use super::{RunDir, file, replace};
 use crate::error::RunnerError;
 
 /// Version of the layout of `plan.json`.
@@ -37,10 +40,23 @@ impl RunDir {
     }
 }
 
+/// Notes in the plan of a folder when its load began: the rows of a run that is killed count from
+/// there.
+pub(crate) fn note_start(folder: &Path, origin: Moment) -> Result<(), RunnerError> {
+    let path = folder.join(file::PLAN);
+    let plan = fs::read_to_string(&path).map_err(|source| RunnerError::Read { path, source })?;
+    let began_s = origin.since(Moment::EPOCH).as_secs_f64();
+    let plan = plan.replacen("{\n", &format!("{{\n  \"began_s\": {began_s},\n"), 1);
+    replace(folder, file::PLAN, plan.as_bytes())
+}
+
 /// The part of a stored plan that is needed to compute the summary again.
 #[derive(Debug, Deserialize)]
 pub struct StoredPlan {
     schema: String,
+    /// When the load began, after the start of the run's clock; 0 where it is not known.
+    #[serde(default)]
+    began_s: f64,
     plan: StoredBounds,
     /// Names, stages, targets, the machine.
     pub metadata: RunMetadata,
@@ -59,7 +75,7 @@ impl StoredPlan {
     /// # Errors
     /// It is not a plan of this version.
     pub fn parse(bytes: &[u8]) -> Result<Self, RunnerError> {
-        let plan: Self = serde_json::from_slice(bytes).map_err(|error| {
+        let mut plan: Self = serde_json::from_slice(bytes).map_err(|error| {
             RunnerError::StoredPlan(format!(
                 "this is not a plan.json that this version of plimsoll can read: {error}"
             ))
@@ -69,6 +85,9 @@ impl StoredPlan {
                 "its schema is `{}`, but this version reads `{SCHEMA}`; use the version of plimsoll that wrote it",
                 plan.schema
             )));
+        }
+        for stage in &mut plan.metadata.stages {
+            stage.start_s += plan.began_s;
         }
         Ok(plan)
     }

@@ -1,7 +1,7 @@
 //! A summary from the rows of a killed run.
 
 use plimsoll_metrics::{InstrumentHealth, Metric, RunEnd, RunSummary};
-use plimsoll_run_files::{RowContext, RowNames, RunFileError, rebuild, write_row};
+use plimsoll_run_files::{Rebuilt, RowContext, RowNames, RunFileError, rebuild, write_row};
 
 use crate::support::{health, metadata, samples, summary};
 
@@ -11,6 +11,11 @@ fn file() -> Vec<u8> {
 }
 
 fn file_with_weight(weight: u32) -> Vec<u8> {
+    file_of(weight, 0)
+}
+
+/// Each row counts `weight` times, and lies `later_ns` after the moment of its sample.
+fn file_of(weight: u32, later_ns: u64) -> Vec<u8> {
     let metadata = metadata();
     let mut out = Vec::new();
     for sample in samples() {
@@ -24,7 +29,7 @@ fn file_with_weight(weight: u32) -> Vec<u8> {
             conversation: "c",
             request_id: "c-0",
             names: &names,
-            epoch_unix_ns: metadata.run.started_unix_ns,
+            epoch_unix_ns: metadata.run.started_unix_ns + later_ns,
             weight,
             events: None,
             headers: &[],
@@ -55,6 +60,41 @@ fn the_rows_give_the_numbers_of_the_run() {
         );
     }
     assert_eq!(rebuilt.results.total.distribution(Metric::Itl), None);
+}
+
+/// The load begins some time after the run's clock, as connections are opened first.
+#[test]
+fn rates_count_over_the_time_of_the_load_wherever_it_began() {
+    let rows = file_of(1, 270_000_000);
+    let (mut began, whole) = (metadata(), summary(metadata(), health()));
+    began.stages.iter_mut().for_each(|stage| stage.start_s += 0.27);
+    let rows = rows.split(|byte| *byte == b'\n');
+    let rates = |found: &RunSummary| {
+        found.results.by_stage.iter().map(|stage| stage.rates).collect::<Vec<_>>()
+    };
+    let Rebuilt { summary: known, record } = rebuild(rows.clone(), began, &[]).unwrap();
+    assert_eq!(rates(&known), rates(&whole));
+    assert_eq!(record.timeline.stages[1].start_s.to_string(), "1");
+    // Without the start, requests slip into the next stage.
+    let unknown = rebuild(rows, metadata(), &[]).unwrap().summary;
+    assert_ne!(rates(&unknown), rates(&whole));
+}
+
+/// Answers of a stage that come in the next one are no evidence of how much was sent in that.
+#[test]
+fn a_stage_without_rows_of_its_own_has_no_rates() {
+    let bytes = file();
+    let rows = bytes.split(|byte| *byte == b'\n').take(550);
+    let mut began = metadata();
+    // The second stage ends 1 ms before the last answer.
+    let last = samples()[..550].iter().filter_map(|sample| sample.timeline.finished).max().unwrap();
+    began.stages[1].duration_s = last.as_nanos() as f64 / 1e9 - 1.001;
+    began.stages[2].start_s = began.stages[1].duration_s + 1.0;
+    let found = rebuild(rows, began, &[]).unwrap().summary;
+    let third = &found.results.by_stage[2];
+    assert!(third.counters.completed_in_stage > 0, "{:?}", third.counters);
+    assert_eq!(third.rates.throughput_per_s, None);
+    assert_eq!(third.token_rate(), None);
 }
 
 #[test]
