@@ -97,6 +97,26 @@ fn the_report_of_a_killed_run_is_printed_and_does_not_exit_with_0() {
     assert!(output.stdout.contains("the run did not finish"), "{}", output.stdout);
 }
 
+/// The load of a run begins after its clock, and its rows count from there.
+#[test]
+fn the_report_of_a_killed_run_has_the_rates_of_the_run() {
+    let fixture = Fixture::with(FAST);
+    fixture.run(&["minimal", "--stages", "@50:1300ms,2:300ms"]).expect(0);
+    let run = fixture.only_run();
+    let whole = fixture.summary();
+    fs::remove_file(run.join("summary.json")).unwrap();
+    let args = ["report", run.to_str().unwrap(), "--format", "json"];
+    let output = fixture.plimsoll(&args).expect(3);
+    let rebuilt = plimsoll_run_files::read_summary(output.stdout.as_bytes()).unwrap();
+    let [open, _] = &rebuilt.results.by_stage[..] else { panic!("two stages") };
+    assert_eq!(open.rates.achieved_rate_per_s, Some(50.0));
+    assert_eq!(open.rates, whole.results.by_stage[0].rates);
+    assert_eq!(open.counters.arrivals_in_stage, 65);
+    // What limited a run of which half is not known, is not known either.
+    let why = fixture.plimsoll(&["why", run.to_str().unwrap()]).expect(3);
+    assert!(why.stdout.starts_with("why: unknown: the run did not finish"), "{}", why.stdout);
+}
+
 /// The limit on memory is what a reader without a limit on lines would exceed: the line has 400 MB.
 #[test]
 fn a_line_without_end_is_an_error_that_names_it() {

@@ -1,7 +1,7 @@
 //! From what was found of each suspect to an answer, or to none.
 
 use plimsoll_join::Join;
-use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunSummary};
+use plimsoll_metrics::{HostLoad, LoadModel, ProcessPlace, RunEnd, RunSummary};
 use plimsoll_report::format::{percent, rate};
 
 use crate::generator::{self, Beside};
@@ -14,10 +14,14 @@ use crate::result::{Answer, Finding, Load, SCHEMA, Split, State, Suspect, Why};
 use crate::role;
 use crate::split::{has_direct, split};
 
+/// Of a suspect whose processes nobody watches.
+const NOT_WATCHED: &str = "not watched";
 /// Requests that were refused or failed, from which on a reader is told.
 const NOTABLE: f64 = 0.01;
 /// Where more requests got no good answer, what limits the others is not the question.
 const MOSTLY_FAILED: f64 = 0.5;
+/// Rates that differ by less are one.
+const SAME_RATE: f64 = 0.01;
 /// The provider limits a load whose requests in flight wait for it by this share (`judge.md`,
 /// section 7).
 const IN_PROVIDER: f64 = 0.8;
@@ -31,8 +35,14 @@ pub fn why(summary: &RunSummary) -> Why {
 pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let stages = stages(summary);
     let run = summary.metadata.run.name.clone();
-    let Some(stage) = deciding(&stages) else {
-        let nothing = "nothing was measured outside of warm-up".to_owned();
+    let decides = deciding(&stages).filter(|_| summary.metadata.run.ended != RunEnd::Unfinished);
+    let Some(stage) = decides else {
+        let nothing = if stages.is_empty() {
+            "nothing was measured outside of warm-up".to_owned()
+        } else {
+            "the run did not finish, and left no record of its health and of what was in flight"
+                .to_owned()
+        };
         return Why {
             schema: SCHEMA.to_owned(),
             run,
@@ -52,16 +62,20 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
         Ok(split) => (Some(split), None),
         Err(why) => (None, Some(why)),
     };
-    let case = Case {
+    let mut case = Case {
         load: stage.load(),
         host: stage.resources.and_then(|all| all.host.clone()),
         growth: growth::growth(&stages),
-        findings: findings(summary, &stages, stage),
+        findings: findings(summary, &stages, stage, join.is_some()),
         decides: is_highest(&stages, stage),
         without_answer: stage.without_answer(),
         in_provider: split.as_ref().and_then(in_provider),
     };
     let verdict = case.verdict();
+    let takes = case.in_provider.zip(split.as_ref().and_then(|split| split.evidence.as_deref()));
+    if let Some((share, evidence)) = takes {
+        told_by_split(&mut case.findings, share, evidence, verdict.answer);
+    }
     let (own_word, not_believed) = own_word::of_stage(stage);
     let notes = notes(summary, stage, join).chain(not_believed).collect();
     let Case { load, findings, .. } = case;
@@ -87,16 +101,26 @@ fn is_highest(stages: &[Stage<'_>], stage: &Stage<'_>) -> bool {
 }
 
 /// What was found of each suspect, in the order of the way of a request.
-fn findings(summary: &RunSummary, stages: &[Stage<'_>], stage: &Stage<'_>) -> Vec<Finding> {
-    let mut processes = processes(summary, stage);
+fn findings(
+    summary: &RunSummary,
+    stages: &[Stage<'_>],
+    stage: &Stage<'_>,
+    is_joined: bool,
+) -> Vec<Finding> {
+    let watched = stage.resources.map_or(&[][..], |all| &all.processes);
+    let front = role::front(watched, &summary.metadata.targets, is_joined);
+    let mut processes = processes(summary, stage, front);
     let at_limit = stage.load().at_limit;
     if !at_limit {
         processes.iter_mut().for_each(carries_on);
     }
     let full_process = processes.iter().any(|finding: &Finding| finding.state == State::Saturated);
-    for suspect in [Suspect::Gateway, Suspect::Provider] {
-        if processes.iter().all(|finding| finding.suspect != suspect) {
-            processes.push(not_watched(summary, suspect));
+    // A provider at the target's address has nothing before it.
+    let is_seen = watched.iter().any(|process| process.place == ProcessPlace::Target);
+    for suspect in [front, Suspect::Provider] {
+        let known = suspect == Suspect::Target && is_seen;
+        if !known && processes.iter().all(|finding| finding.suspect != suspect) {
+            processes.push(not_watched(summary, suspect, front));
         }
     }
     if let Some((state, words)) = growth::direct(summary, stages, stage) {
@@ -123,6 +147,25 @@ fn hears(provider: &mut Finding, state: State, words: String, at_limit: bool) {
     provider.evidence.insert(0, words);
 }
 
+/// Adds what the split tells of a provider that nobody watches: how much of the time it takes.
+fn told_by_split(findings: &mut [Finding], share: f64, evidence: &str, answer: Answer) {
+    let unseen = findings.iter_mut().find(|found| {
+        found.suspect == Suspect::Provider && found.process.is_none() && found.missing.is_some()
+    });
+    let Some(provider) = unseen else { return };
+    let state = match answer {
+        Answer::Provider => Some(State::Saturated),
+        // The load was carried.
+        Answer::NothingSaturated => Some(State::Clear),
+        _ => None,
+    };
+    if let Some(state) = state {
+        (provider.state, provider.missing) = (state, None);
+    }
+    let takes = format!("takes {} of the requests' time ({evidence})", percent(share));
+    provider.evidence = vec![takes, format!("its CPU is {NOT_WATCHED}")];
+}
+
 /// A process that is busy under a load that was carried limits nothing.
 fn carries_on(found: &mut Finding) {
     if found.state == State::Saturated {
@@ -131,7 +174,7 @@ fn carries_on(found: &mut Finding) {
     }
 }
 
-fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
+fn processes(summary: &RunSummary, stage: &Stage<'_>, front: Suspect) -> Vec<Finding> {
     let Some(resources) = stage.resources else { return Vec::new() };
     let watched =
         resources.processes.iter().filter(|process| process.place != ProcessPlace::Plimsoll);
@@ -143,7 +186,7 @@ fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
             let figures = figures.into_iter().filter(|figure| because.as_ref() != Some(figure));
             let evidence = because.clone().into_iter().chain(figures).collect();
             Finding {
-                suspect: role::of(load, &summary.metadata.targets),
+                suspect: role::of(load, &summary.metadata.targets, front),
                 process: Some(load.name.clone()),
                 state,
                 evidence,
@@ -154,20 +197,21 @@ fn processes(summary: &RunSummary, stage: &Stage<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn not_watched(summary: &RunSummary, suspect: Suspect) -> Finding {
-    let example = match suspect {
-        Suspect::Gateway => {
-            format!("--watch gateway=:{}", port_of(summary, false).unwrap_or(8080))
-        }
-        _ => format!("--watch provider=:{}", port_of(summary, true).unwrap_or(9000)),
+/// A suspect of which nothing is seen. Behind a target that is no known gateway there may be none.
+fn not_watched(summary: &RunSummary, suspect: Suspect, front: Suspect) -> Finding {
+    let name = suspect.name();
+    let (port, may_be) = match (suspect, front) {
+        (Suspect::Provider, Suspect::Gateway) => (port_of(summary, true).unwrap_or(9000), ""),
+        (Suspect::Provider, _) => (9000, ", if the target has one behind it"),
+        _ => (port_of(summary, false).unwrap_or(8080), ""),
     };
     Finding {
         suspect,
         process: None,
         state: State::Unknown,
-        evidence: vec!["not watched".to_owned()],
+        evidence: vec![format!("{NOT_WATCHED}{may_be}")],
         used: None,
-        missing: Some(format!("{example}, if it runs on this host")),
+        missing: Some(format!("--watch {name}=:{port}, if it runs on this host")),
     }
 }
 
@@ -237,6 +281,18 @@ impl Case {
 
     fn at(&self) -> String {
         format!("{}/s", rate(Some(self.load.throughput_per_s)))
+    }
+
+    /// The rate that was carried. Answers of an open stage may come after its end, and are no fewer
+    /// for that.
+    fn carried(&self) -> String {
+        let Load { model, sent_per_s, throughput_per_s, .. } = &self.load;
+        let differs = (sent_per_s - throughput_per_s).abs() > SAME_RATE * sent_per_s;
+        if *model == LoadModel::Open && differs {
+            let sent = rate(Some(*sent_per_s));
+            return format!("{sent}/s sent ({} answered within the stage)", self.at());
+        }
+        self.at()
     }
 
     fn one(&self, found: &Finding) -> Verdict {
@@ -372,7 +428,7 @@ impl Case {
         });
         Verdict {
             answer: Answer::NothingSaturated,
-            sentence: format!("nothing saturated at {}: {because}{waits}{busiest}", self.at()),
+            sentence: format!("nothing saturated at {}: {because}{waits}{busiest}", self.carried()),
             saturated: Vec::new(),
             missing: Vec::new(),
         }

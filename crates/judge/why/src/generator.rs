@@ -1,6 +1,8 @@
 //! Whether the generator limited the load.
 
-use plimsoll_metrics::{ProcessPlace, Reason, RunSummary, ThreadLoad, Validity};
+use plimsoll_metrics::{
+    Lag, ProcessPlace, Reason, RunSummary, ThreadLoad, Validity, samples_needed,
+};
 use plimsoll_report::format::time;
 
 use crate::load::Stage;
@@ -45,13 +47,22 @@ pub(crate) fn finding(summary: &RunSummary, stage: &Stage<'_>, beside: Beside) -
     }
     evidence.extend(late);
     evidence.extend(own.into_iter().flat_map(|own| process::judge(own, host).figures));
-    let lag = summary.health.lateness();
-    evidence.extend(lag.map(|lag| format!("late by {} at p99", time(lag.p99))));
+    let sent = stage.group.counters.dispatched_in_stage;
+    evidence.extend(summary.health.lateness().map(|lag| late_by(lag, sent)));
     let used = busiest.map(|thread| thread.cores + thread.waiting);
     let used = used.or_else(|| summary.health.highest_demand());
     let missing =
         (state == State::Unknown).then(|| "the run left no record of its own health".to_owned());
     Finding { suspect: Suspect::Generator, process: None, state, evidence, used, missing }
+}
+
+/// How late it sent: the 99th percentile where it sent enough for one, else the most.
+fn late_by(lag: Lag, sent: u64) -> String {
+    if sent >= samples_needed(0.99) {
+        format!("late by {} at p99", time(lag.p99))
+    } else {
+        format!("late by {} at most", time(lag.max))
+    }
 }
 
 /// The first figure of the stage that the generator falsified.

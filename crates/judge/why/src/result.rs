@@ -48,7 +48,10 @@ pub struct Why {
 pub enum Answer {
     /// Plimsoll itself.
     Generator,
-    /// The process at the target's address.
+    /// The process at the target's address, of which it is not known whether it is a gateway.
+    Target,
+    /// The gateway at the target's address: a process has this name, or a direct target or the
+    /// gateway's own log tells what is behind it.
     Gateway,
     /// What the gateway asks.
     Provider,
@@ -67,6 +70,7 @@ impl Answer {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Generator => "generator",
+            Self::Target => "target",
             Self::Gateway => "gateway",
             Self::Provider => "provider",
             Self::Network => "network",
@@ -87,7 +91,9 @@ pub enum Suspect {
     Generator,
     /// The network and its sockets.
     Network,
-    /// The process at the target's address.
+    /// The process at the target's address, of which it is not known whether it is a gateway.
+    Target,
+    /// The gateway at the target's address.
     Gateway,
     /// What the gateway asks.
     Provider,
@@ -103,6 +109,7 @@ impl Suspect {
         match self {
             Self::Generator => "generator",
             Self::Network => "network",
+            Self::Target => "target",
             Self::Gateway => "gateway",
             Self::Provider => "provider",
             Self::Store => "store",
@@ -115,6 +122,7 @@ impl Suspect {
         match self {
             Self::Generator => Some(Answer::Generator),
             Self::Network => Some(Answer::Network),
+            Self::Target => Some(Answer::Target),
             Self::Gateway => Some(Answer::Gateway),
             Self::Provider => Some(Answer::Provider),
             Self::Store => Some(Answer::Store),

@@ -4,14 +4,28 @@ use plimsoll_metrics::{ProcessLoad, ProcessPlace, TargetInfo};
 
 use crate::result::Suspect;
 
-/// Its name, if that is a known word; else that it listens at the target's address; else the name
-/// of a target that it belongs to.
-pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo]) -> Suspect {
+/// What is at the target's address: a gateway, if a process is named so, or if anything is known of
+/// what is behind it; else it may be the provider itself.
+pub(crate) fn front(processes: &[ProcessLoad], targets: &[TargetInfo], is_joined: bool) -> Suspect {
+    let tells = |process: &ProcessLoad| match by_name(&process.name) {
+        Some(Suspect::Gateway) => true,
+        Some(Suspect::Provider | Suspect::Store) => process.place == ProcessPlace::Elsewhere,
+        _ => false,
+    };
+    let is_gateway =
+        is_joined || targets.iter().any(|target| target.direct) || processes.iter().any(tells);
+    if is_gateway { Suspect::Gateway } else { Suspect::Target }
+}
+
+/// Its name, if that is a known word; else that it listens at the target's address, where `front`
+/// is; else the name of a target that it belongs to.
+pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo], front: Suspect) -> Suspect {
     if process.place == ProcessPlace::Plimsoll {
         return Suspect::Generator;
     }
     let named = by_name(&process.name);
-    let at_target = (process.place == ProcessPlace::Target).then_some(Suspect::Gateway);
+    let named = named.map(|named| if named == Suspect::Target { front } else { named });
+    let at_target = (process.place == ProcessPlace::Target).then_some(front);
     named
         .or(at_target)
         .or_else(|| {
@@ -22,10 +36,10 @@ pub(crate) fn of(process: &ProcessLoad, targets: &[TargetInfo]) -> Suspect {
         .unwrap_or(Suspect::Other)
 }
 
-/// `gateway`, `provider` and `store`, also with a number or a name behind: `gateway-2`.
+/// `target`, `gateway`, `provider` and `store`, also with a number or a name behind: `gateway-2`.
 fn by_name(name: &str) -> Option<Suspect> {
     let name = name.to_ascii_lowercase();
-    let known = [Suspect::Gateway, Suspect::Provider, Suspect::Store];
+    let known = [Suspect::Target, Suspect::Gateway, Suspect::Provider, Suspect::Store];
     known.into_iter().find(|suspect| {
         let rest = name.strip_prefix(suspect.name());
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -59,9 +73,41 @@ mod tests {
         ] {
             let place = if at_target { ProcessPlace::Target } else { ProcessPlace::Elsewhere };
             let process = ProcessLoad { name: name.to_owned(), place, ..ProcessLoad::default() };
-            assert_eq!(of(&process, targets), suspect, "{name}");
+            assert_eq!(of(&process, targets, Suspect::Gateway), suspect, "{name}");
         }
         let own = ProcessLoad { place: ProcessPlace::Plimsoll, ..ProcessLoad::default() };
-        assert_eq!(of(&own, &one), Suspect::Generator);
+        assert_eq!(of(&own, &one, Suspect::Gateway), Suspect::Generator);
+    }
+
+    #[test]
+    fn what_answers_is_a_gateway_only_where_something_says_so() {
+        let process = |name: &str, place| ProcessLoad {
+            name: name.to_owned(),
+            place,
+            ..ProcessLoad::default()
+        };
+        let target = process("target", ProcessPlace::Target);
+        let provider = |place| process("provider", place);
+        let one = [TargetInfo::default()];
+        let direct = [TargetInfo { direct: true, ..TargetInfo::default() }];
+        let gateway = process("gateway-2", ProcessPlace::Target);
+        for (processes, targets, is_joined, suspect) in [
+            (vec![target.clone()], &one, false, Suspect::Target),
+            (vec![], &one, false, Suspect::Target),
+            (vec![provider(ProcessPlace::Target)], &one, false, Suspect::Target),
+            (
+                vec![target.clone(), provider(ProcessPlace::Elsewhere)],
+                &one,
+                false,
+                Suspect::Gateway,
+            ),
+            (vec![gateway], &one, false, Suspect::Gateway),
+            (vec![target.clone()], &one, true, Suspect::Gateway),
+            (vec![target.clone()], &direct, false, Suspect::Gateway),
+        ] {
+            assert_eq!(front(&processes, targets, is_joined), suspect, "{processes:?}");
+        }
+        assert_eq!(of(&target, &one, Suspect::Target), Suspect::Target);
+        assert_eq!(of(&target, &one, Suspect::Gateway), Suspect::Gateway);
     }
 }

@@ -139,6 +139,8 @@ pub const fn figure_mark(figure: &BoundedFigure) -> &'static str {
 pub fn digits(number: f64) -> String {
     match number {
         n if n.abs() < 0.0005 => "0".to_owned(),
+        // Never `-0.00`.
+        n if n.abs() < 0.005 => "0.00".to_owned(),
         n if n < 0.0 => format!("-{}", digits(-n)),
         n if n < 9.995 => format!("{n:.2}"),
         n if n < 99.95 => format!("{n:.1}"),
@@ -332,6 +334,7 @@ mod tests {
             (time(-1_500.0), "-1.50s"),
             (digits(-12.34), "-12.3"),
             (digits(-0.000_1), "0"),
+            (digits(-0.004), "0.00"),
             (digits(-21_989.4), "-21,989"),
             (percent(-0.5), "-50.0%"),
         ] {

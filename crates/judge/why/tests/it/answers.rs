@@ -201,7 +201,9 @@ fn what_is_not_watched_is_asked_for() {
     assert_eq!(why.sentence, "unknown: nothing is known of provider");
     assert_eq!(why.missing, ["--watch provider=:9000, if it runs on this host"]);
     let why = Case::level(50).without("provider").without("gateway").why();
-    assert_eq!(why.missing[0], "--watch gateway=:8080, if it runs on this host");
+    // What answers may be a gateway or the provider itself.
+    assert_eq!(why.missing[0], "--watch target=:8080, if it runs on this host");
+    assert_eq!(why.sentence, "unknown: nothing is known of target and provider");
     // A gateway at its limit is an answer, whatever is not known of the provider.
     let full = Case::level(50)
         .without("provider")
@@ -234,6 +236,17 @@ fn that_nothing_is_full_at_one_level_of_users_is_no_proof() {
     assert_eq!(Case::level(1).answer(), "nothing_saturated");
     assert_eq!(Case::level(1).without("provider").answer(), "nothing_saturated");
     assert_eq!(Case::closed(16).answer(), "nothing_saturated");
+}
+
+/// A percentile of fewer values than it takes is none.
+#[test]
+fn of_few_requests_the_most_is_said_and_no_p99() {
+    let evidence = |sent| {
+        let case = Case::closed(50).with(|case| case.counters().dispatched_in_stage = sent);
+        case.finding(Suspect::Generator).evidence.join(", ")
+    };
+    assert!(evidence(999).ends_with("late by 1.00ms at most"), "{}", evidence(999));
+    assert!(evidence(1_000).ends_with("late by 300us at p99"), "{}", evidence(1_000));
 }
 
 /// The gateway always had work: a request that is sent earlier waits longer there.

@@ -2,7 +2,7 @@
 
 use plimsoll_join::{Books, Join};
 use plimsoll_metrics::{Group, TargetInfo};
-use plimsoll_why::{Why, text, why_with};
+use plimsoll_why::{State, Suspect, Why, text, why_with};
 use serde_json::{Value, json};
 
 use crate::support::{Case, SECONDS, times};
@@ -59,6 +59,15 @@ fn a_slow_provider_limits_a_closed_loop_whose_times_grow() {
     let sentence =
         "the provider limits at 100/s: it takes 81.6% of the time, and nothing watched is full";
     assert_eq!((why.answer.name(), &*why.sentence), ("provider", sentence));
+    // Nobody watches it, and the line of the provider says what the log knows.
+    let unseen = grows.without("provider");
+    let why = why_with(&unseen.0, Some(&join(|_| ())));
+    let provider = why.findings.iter().find(|found| found.suspect == Suspect::Provider).unwrap();
+    assert_eq!((provider.state, &provider.missing), (State::Saturated, &None));
+    let line = "provider SATURATED takes 81.6% of the requests' time (998 of 1,000 completed";
+    let shown = text(&why).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(line) && !shown.contains("provider unknown"), "{shown}");
+    let grows = unseen;
     // 38 of 48.9 do.
     let less = join(|join| {
         join["stages"][0]["upstream_ms"] = 380.0.into();
@@ -83,6 +92,17 @@ fn what_was_in_flight_is_split_by_the_gateways_own_log() {
                  told by: 998 of 1,000 completed requests, matched with audit.jsonl";
     assert!(shown.contains(lines), "{shown}");
     assert_eq!(why.split_refused, None);
+}
+
+/// A gateway whose clock reads a little more than ours has less than nothing outside of it.
+#[test]
+fn a_part_of_nothing_has_no_sign() {
+    let why = answer(|join| {
+        join["stages"][0]["outside_ms"] = (-0.03).into();
+        join["stages"][0]["gateway_ms"] = 89.03.into();
+    });
+    let shown = text(&why);
+    assert!(shown.contains("outside 0.00,") && !shown.contains("-0"), "{shown}");
 }
 
 #[test]

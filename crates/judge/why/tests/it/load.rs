@@ -1,5 +1,7 @@
 //! Whether a load was at its limit, and which stage decides.
 
+use plimsoll_metrics::RunEnd;
+
 use crate::support::{Case, threads};
 
 /// The answer for an open stage of 100/s with a gateway at its limit.
@@ -98,13 +100,37 @@ fn a_rate_without_good_answers_was_not_carried() {
     };
     let few = failed(160).why();
     assert_eq!(few.answer.name(), "nothing_saturated");
-    let words = "nothing saturated at 84.0/s: no queue grew, but 16.0% of the requests got no";
+    let words = "nothing saturated at 100/s sent (84.0/s answered within the stage): no queue grew, \
+                 but 16.0% of the requests got no";
     assert!(few.sentence.starts_with(words), "{}", few.sentence);
     assert!(failed(10).why().sentence.contains("the rate was carried"));
     let none = failed(1_000).why();
     assert_eq!(none.answer.name(), "cannot_be_told");
     assert_eq!(none.sentence, "unknown: no request was completed in the stage");
     assert_eq!(none.missing.len(), 1);
+}
+
+/// The screen has the rate that was sent; answers that take seconds come after the stage.
+#[test]
+fn a_rate_that_was_carried_is_the_one_that_was_sent() {
+    let slow = Case::open(100).with(|case| {
+        case.counters().completed_in_stage = 700;
+        case.stage().mean_in_flight = Some(300.0);
+    });
+    let sentence = slow.why().sentence;
+    let words = "nothing saturated at 100/s sent (70.0/s answered within the stage): the rate was";
+    assert!(sentence.starts_with(words), "{sentence}");
+    let quick = Case::open(100).why().sentence;
+    assert!(quick.starts_with("nothing saturated at 100/s: the rate was carried"), "{quick}");
+}
+
+/// A run that was killed left the rows of what had ended, and nothing else.
+#[test]
+fn of_a_run_that_did_not_finish_nothing_is_concluded() {
+    let case = Case::closed(50).with(|case| case.0.metadata.run.ended = RunEnd::Unfinished);
+    let why = case.why();
+    assert_eq!(why.answer.name(), "cannot_be_told");
+    assert!(why.sentence.starts_with("unknown: the run did not finish"), "{}", why.sentence);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{
     Counters, Group, HostLoad, InstrumentHealth, Lag, LoadModel, NetworkLoad, ProcessLoad,
-    ProcessPlace, RunMetadata, RunSummary, Snapshot, StageInfo, StageResources, TargetInfo,
-    ThreadLoad,
+    ProcessPlace, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, StageResources,
+    TargetInfo, ThreadLoad,
 };
 use plimsoll_why::{Finding, Suspect, Why, why};
 use serde_json::json;
@@ -22,7 +22,8 @@ impl Case {
             url: "http://127.0.0.1:8080".to_owned(),
             ..TargetInfo::default()
         };
-        let metadata = RunMetadata { targets: vec![target], ..RunMetadata::default() };
+        let run = RunInfo { ended: RunEnd::Complete, ..RunInfo::default() };
+        let metadata = RunMetadata { run, targets: vec![target], ..RunMetadata::default() };
         let lag = Lag { p50: 0.05, p99: 0.3, max: 1.0, mean: 0.06 };
         let health = InstrumentHealth { dispatch_lag_ms: Some(lag), ..InstrumentHealth::default() };
         let summary = RunSummary::build(metadata, health, &Snapshot::new(), &[]).unwrap();

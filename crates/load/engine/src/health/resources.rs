@@ -14,10 +14,11 @@ use super::process::WatchedProcess;
 use super::process_tree::ProcessTree;
 use super::threads::{self, Threads};
 
-/// The name of the process at the target's address, if nobody named it.
-const GATEWAY: &str = "gateway";
-/// Its name if another process was named so.
+/// The name of the process at the target's address, if nobody named it. Whether it is a gateway, it
+/// does not say.
 const TARGET: &str = "target";
+/// Its name if another process was named so.
+const OTHER_TARGET: &str = "target-2";
 
 /// The processes and the host of a run, at the borders of its stages.
 #[derive(Debug)]
@@ -77,8 +78,8 @@ impl Resources {
         let mut all: Vec<WatchedProcess> = watched.to_vec();
         let unnamed = at_target.filter(|pid| *pid != own && all.iter().all(|p| p.pid != *pid));
         if let Some(pid) = unnamed {
-            let taken = all.iter().any(|process| process.name == GATEWAY);
-            let name = if taken { TARGET } else { GATEWAY };
+            let taken = all.iter().any(|process| process.name == TARGET);
+            let name = if taken { OTHER_TARGET } else { TARGET };
             all.push(WatchedProcess { name: name.to_owned(), pid });
         }
         all.push(WatchedProcess { name: "plimsoll".to_owned(), pid: own });
@@ -267,9 +268,9 @@ mod tests {
             let observed = Resources::new(watched, at_target, std::iter::empty()).observed;
             observed.into_iter().map(|seen| seen.process.name).collect::<Vec<_>>()
         };
-        assert_eq!(unnamed(&[], Some(1)), ["gateway", "plimsoll"]);
-        let named = WatchedProcess { name: "gateway".to_owned(), pid: 2 };
-        assert_eq!(unnamed(&[named], Some(1)), ["gateway", "target", "plimsoll"]);
+        assert_eq!(unnamed(&[], Some(1)), ["target", "plimsoll"]);
+        let named = WatchedProcess { name: "target".to_owned(), pid: 2 };
+        assert_eq!(unnamed(&[named], Some(1)), ["target", "target-2", "plimsoll"]);
         assert_eq!(unnamed(&[], Some(std::process::id())), ["plimsoll"]);
     }
 
