@@ -1,7 +1,7 @@
 //! The notes of a report: facts besides the numbers that a reader must know.
 
 use plimsoll_engine::{Cause, FOLLOWED_REDIRECTS, ProbeFinding, ProbeReport, REFUSED_USAGE};
-use plimsoll_measure::Stripe;
+use plimsoll_measure::{Stripe, TargetId};
 use plimsoll_metrics::TargetInfo;
 use plimsoll_plan::{Plan, Scheme};
 
@@ -62,10 +62,11 @@ pub(crate) fn describe_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Se
 
 /// Why requests did not complete: for each kind, the count and the first message.
 pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
-    let shown = causes.iter().filter(|cause| !cause.first.is_empty()).take(MAX_CAUSES);
+    let shown = causes.iter().filter_map(|cause| Some((cause, cause.message()?)));
     shown
-        .map(|cause| {
-            let first = shorten(&secrets.redact(&cause.first));
+        .take(MAX_CAUSES)
+        .map(|(cause, first): (&Cause, &str)| {
+            let first = shorten(&secrets.redact(first));
             if cause.kind == FOLLOWED_REDIRECTS {
                 let s = if cause.count == 1 { " was" } else { "s were" };
                 return format!("{} redirect{s} followed, the first to {first}", cause.count);
@@ -80,6 +81,17 @@ pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
             format!("{} x {}; the first message: {first}", cause.count, cause.kind)
         })
         .collect()
+}
+
+/// What each target said when requests to it did not complete: the first message of the kind that
+/// is the most frequent in the run.
+pub(crate) fn messages_of_targets(targets: &mut [TargetInfo], causes: &[Cause], secrets: &Secrets) {
+    let failures =
+        causes.iter().filter(|cause| ![FOLLOWED_REDIRECTS, REFUSED_USAGE].contains(&&*cause.kind));
+    for (id, target) in (0..).map(TargetId).zip(targets) {
+        let message = failures.clone().find_map(|cause| cause.message_of(id));
+        target.failure = message.map(|message| shorten(&secrets.redact(message)));
+    }
 }
 
 /// Where the connections went, for each target whose name has several addresses.
@@ -123,7 +135,11 @@ mod tests {
         let cause = |kind: &str, first: &str| Cause {
             kind: kind.to_owned(),
             count: 3,
-            first: first.to_owned(),
+            first: if first.is_empty() {
+                Vec::new()
+            } else {
+                vec![(TargetId(0), first.to_owned())]
+            },
         };
         let causes = [cause("status 401", "bad\nkey sk-1234"), cause("reset", "")];
         let notes = for_failures(&causes, &secrets());
@@ -136,6 +152,24 @@ mod tests {
               reported"
             ]
         );
+    }
+
+    #[test]
+    fn each_target_has_its_own_message() {
+        let cause = |kind: &str, first: &[(u16, &str)]| Cause {
+            kind: kind.to_owned(),
+            count: 3,
+            first: first.iter().map(|(id, text)| (TargetId(*id), (*text).to_owned())).collect(),
+        };
+        let causes = [
+            cause(FOLLOWED_REDIRECTS, &[(0, "http://there/")]),
+            cause("reset", &[(2, "broken sk-1234")]),
+            cause("status 401", &[(1, "bad key"), (2, "no key")]),
+        ];
+        let mut targets = vec![TargetInfo::default(); 3];
+        messages_of_targets(&mut targets, &causes, &secrets());
+        let said: Vec<_> = targets.iter().map(|target| target.failure.as_deref()).collect();
+        assert_eq!(said, [None, Some("bad key"), Some("broken <redacted>")]);
     }
 
     #[test]

@@ -423,7 +423,9 @@ impl Finished {
         metadata.notes.extend(truncated);
         metadata.notes.extend(self.result.spent.clone());
         metadata.notes.extend(notes::for_addresses(&metadata.targets));
-        metadata.notes.extend(notes::for_failures(&self.result.causes, &self.secrets));
+        let (causes, secrets) = (&self.result.causes, &self.secrets);
+        metadata.notes.extend(notes::for_failures(causes, secrets));
+        notes::messages_of_targets(&mut metadata.targets, causes, secrets);
         metadata
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
                 model: target.model.clone(),
                 direct: target.direct,
                 server: None,
+                failure: None,
                 addresses: BTreeMap::new(),
                 tls: BTreeMap::new(),
             })

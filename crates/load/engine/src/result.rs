@@ -1,6 +1,6 @@
 //! The result of a run, merged from the results of its workers.
 
-use plimsoll_measure::{Moment, Nanos, StageId};
+use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
 use plimsoll_metrics::{
     Conversations, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag, ProcessTrack,
     ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
@@ -23,8 +23,20 @@ pub struct Cause {
     pub kind: String,
     /// Number of requests.
     pub count: u64,
-    /// The message of the first of them; may be empty.
-    pub first: String,
+    /// The first message of each target that gave one, in the order of their first failures.
+    pub first: Vec<(TargetId, String)>,
+}
+
+impl Cause {
+    /// The message of the first request; `None` if none gave one.
+    pub fn message(&self) -> Option<&str> {
+        self.first.first().map(|(_, message)| &**message)
+    }
+
+    /// The first message of one target.
+    pub fn message_of(&self, target: TargetId) -> Option<&str> {
+        self.first.iter().find(|(of, _)| *of == target).map(|(_, message)| &**message)
+    }
 }
 
 /// Everything that was measured in a run.
@@ -231,18 +243,16 @@ fn timer(instrument: Instrument) -> String {
 }
 
 fn merge_causes(causes: &mut Causes, more: Causes) {
-    for (kind, (count, first)) in more {
-        let cause = causes.entry(kind).or_default();
-        cause.0 += count;
-        if cause.1.is_empty() {
-            cause.1 = first;
-        }
+    for (kind, tally) in more {
+        causes.entry(kind).or_default().merge(tally);
     }
 }
 
 fn by_frequency(causes: Causes) -> Vec<Cause> {
-    let mut causes: Vec<_> =
-        causes.into_iter().map(|(kind, (count, first))| Cause { kind, count, first }).collect();
+    let mut causes: Vec<_> = causes
+        .into_iter()
+        .map(|(kind, tally)| Cause { kind, count: tally.count, first: tally.first })
+        .collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.count));
     causes
 }

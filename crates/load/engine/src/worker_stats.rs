@@ -9,8 +9,40 @@ use plimsoll_transport::ResponseHead;
 use crate::finished_turns::TurnExtras;
 use crate::in_flight::{InFlightIntegral, StageInFlight};
 
-/// Reasons why requests did not complete, each with its count and the message of the first request.
-pub(crate) type Causes = BTreeMap<String, (u64, String)>;
+/// Reasons why requests did not complete, by kind.
+pub(crate) type Causes = BTreeMap<String, CauseTally>;
+
+/// The requests that one reason kept from completing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CauseTally {
+    /// Their number.
+    pub(crate) count: u64,
+    /// The first message of each target that gave one, in the order of their first failures.
+    pub(crate) first: Vec<(TargetId, String)>,
+}
+
+impl CauseTally {
+    fn add(&mut self, target: TargetId, message: &str) {
+        self.count += 1;
+        if !message.is_empty() {
+            self.note(target, message.to_owned());
+        }
+    }
+
+    fn note(&mut self, target: TargetId, message: String) {
+        if !self.first.iter().any(|(known, _)| *known == target) {
+            self.first.push((target, message));
+        }
+    }
+
+    /// Adds those of another worker.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        for (target, message) in other.first {
+            self.note(target, message);
+        }
+    }
+}
 
 /// The kind of cause under which answers with usage that cannot be true are counted. They may have
 /// completed.
@@ -77,7 +109,7 @@ impl WorkerStats {
             self.recorder.record_parts(sample, parts);
         }
         if sample.as_expected() != Some(true) {
-            self.count_cause(sample.outcome, extras.row.error_detail.as_deref());
+            self.count_cause(sample, extras.row.error_detail.as_deref());
         }
     }
 
@@ -93,34 +125,22 @@ impl WorkerStats {
 
     /// Counts an answer with usage that cannot be true; `example` is one of its counts.
     #[cold]
-    pub(crate) fn note_refused_usage(&mut self, example: &str) {
-        let (count, first) = self.causes.entry(REFUSED_USAGE.to_owned()).or_default();
-        *count += 1;
-        if first.is_empty() {
-            example.clone_into(first);
-        }
+    pub(crate) fn note_refused_usage(&mut self, target: TargetId, example: &str) {
+        self.causes.entry(REFUSED_USAGE.to_owned()).or_default().add(target, example);
     }
 
     /// Counts a redirect that is followed, to this URL.
-    pub(crate) fn note_redirect(&mut self, to: String) {
-        let (count, first) = self.causes.entry(FOLLOWED_REDIRECTS.to_owned()).or_default();
-        *count += 1;
-        if first.is_empty() {
-            *first = to;
-        }
+    pub(crate) fn note_redirect(&mut self, target: TargetId, to: &str) {
+        self.causes.entry(FOLLOWED_REDIRECTS.to_owned()).or_default().add(target, to);
     }
 
-    fn count_cause(&mut self, outcome: Outcome, detail: Option<&str>) {
-        let cause = match outcome {
+    fn count_cause(&mut self, sample: &Sample, detail: Option<&str>) {
+        let cause = match sample.outcome {
             Outcome::Failed(class) => class.name().to_owned(),
             Outcome::Rejected(status) => format!("status {status}"),
             _ => return,
         };
-        let (count, first) = self.causes.entry(cause).or_default();
-        *count += 1;
-        if first.is_empty() {
-            detail.unwrap_or_default().clone_into(first);
-        }
+        self.causes.entry(cause).or_default().add(sample.target, detail.unwrap_or_default());
     }
 
     /// Counts since the last call, up to `at`.

@@ -24,6 +24,7 @@ pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
         let of_shards = set.shards.iter().map(|shard| shard.metadata().targets.get(index));
         let of_shards: Vec<_> = of_shards.flatten().collect();
         target.server = of_shards.iter().find_map(|target| target.server.clone());
+        target.failure = of_shards.iter().find_map(|target| target.failure.clone());
         target.addresses = sums(of_shards.iter().map(|target| &target.addresses));
         target.tls = sums(of_shards.iter().map(|target| &target.tls));
     }

@@ -112,6 +112,10 @@ pub struct TargetInfo {
     /// The target's `Server` header, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// What it said when requests to it did not complete: the first message of the most frequent
+    /// kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Connections by address, where the target's name has several addresses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, u64>,

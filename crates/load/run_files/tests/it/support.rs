@@ -122,6 +122,7 @@ pub(crate) fn metadata() -> RunMetadata {
             model: "mock-small".to_owned(),
             direct: false,
             server: Some("nginx/1.26".to_owned()),
+            failure: None,
             addresses: std::collections::BTreeMap::new(),
             tls: std::collections::BTreeMap::new(),
         }],

@@ -240,9 +240,9 @@ fn usage_is_compared_with_what_came_and_refused_where_it_cannot_be_true() {
         assert_eq!((sample.outcome, sample.usage_refused), (Outcome::Completed, true), "{tokens}");
         assert_eq!(sample.usage.completion.source, TokenSource::Estimated);
         assert_eq!(sample.usage.completion.count, 3);
-        let (count, example) = &refused.output.causes["usage"];
-        assert_eq!(*count, 10);
-        assert!(example.contains(tokens), "{example}");
+        let usage = &refused.output.causes["usage"];
+        assert_eq!(usage.count, 10);
+        assert!(usage.first[0].1.contains(tokens), "{usage:?}");
     }
 }
 
