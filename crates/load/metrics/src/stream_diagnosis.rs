@@ -4,7 +4,7 @@
 //! Each whole stream has a [`StreamShape`], found from its own reads. Here the shapes are counted,
 //! and the counts decide. `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
 
-use plimsoll_measure::{ErrorClass, GapSummary, Outcome, Sample, StreamShape};
+use plimsoll_measure::{ErrorClass, GapSummary, Nanos, Outcome, Sample, StreamShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,13 @@ const BAD_ENDS_ONE_IN: u64 = 100;
 const INTACT_BUT_ONE_IN: u64 = 10;
 /// From this share on, streams that were read late give the word: one in four.
 const READ_LATE_ONE_IN: u64 = 4;
+
+/// A stream stood still where its longest gap is at least so long, and so many times the mean of
+/// its others. Of gaps with an exponential distribution one in 20,000 is as long.
+const LEAST_PAUSE: Nanos = Nanos::from_millis(200);
+const PAUSE_TIMES: u64 = 10;
+/// Other gaps that there must be.
+const OTHER_GAPS: u64 = 3;
 
 /// What is counted of the streams of a group. All of it adds up over workers and stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +40,9 @@ pub(crate) struct StreamTally {
     /// sent, in nanoseconds.
     later_events: u64,
     later_span: u64,
+    /// Streams that stood still, and their longest gaps together, in nanoseconds.
+    paused: u64,
+    paused_for: u64,
 }
 
 impl StreamTally {
@@ -59,6 +69,10 @@ impl StreamTally {
             return;
         };
         self.shapes[shape as usize] += 1;
+        if shape != StreamShape::ReadLate && stood_still(sample) {
+            self.paused += 1;
+            self.paused_for += sample.gaps.max.as_u64();
+        }
         if shape == StreamShape::Merged {
             let line = &sample.timeline;
             let span = line.last_token.zip(line.first_token).map(|(last, first)| last.since(first));
@@ -84,6 +98,8 @@ impl StreamTally {
         self.held_reads += other.held_reads;
         self.later_events += other.later_events;
         self.later_span += other.later_span;
+        self.paused += other.paused;
+        self.paused_for += other.paused_for;
     }
 
     /// The diagnosis; `None` if no stream began.
@@ -106,6 +122,8 @@ impl StreamTally {
             finish_reasons_given: self.with_finish_reason > 0,
             events_per_read: self.events_per_read(),
             over_ms: self.over_ms(),
+            paused: self.paused,
+            pause_ms: (self.paused > 0).then(|| self.paused_for as f64 / 1e6 / self.paused as f64),
         };
         diagnosis.word = diagnosis.bad_end().unwrap_or_else(|| diagnosis.shape());
         (begun > 0).then_some(diagnosis)
@@ -126,6 +144,19 @@ impl StreamTally {
             .then(|| self.later_span as f64 / 1e6 / self.later_events as f64)?;
         Some((self.events_per_read()? - 1.0).max(0.0) * pace)
     }
+}
+
+/// Whether the longest gap of a stream is out of all proportion to its others, and not made by a
+/// late read of the generator.
+fn stood_still(sample: &Sample) -> bool {
+    let GapSummary { count, sum, max, .. } = sample.gaps;
+    let others = u64::from(count).saturating_sub(1);
+    let rest = sum.saturating_sub(max).as_u64();
+    let late = sample.read_lag.unwrap_or_default();
+    others >= OTHER_GAPS
+        && max >= LEAST_PAUSE
+        && max.as_u64().saturating_mul(others) >= rest.saturating_mul(PAUSE_TIMES)
+        && late.as_u64().saturating_mul(2) < max.as_u64()
 }
 
 /// Whether a failure of this class means that a stream broke off.
@@ -210,6 +241,12 @@ pub struct StreamDiagnosis {
     /// The time over which the events of one such read were sent, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_ms: Option<f64>,
+    /// Stood still once for at least 200 ms and ten times as long as their other gaps are.
+    #[serde(default)]
+    pub paused: u64,
+    /// The mean of these longest gaps, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_ms: Option<f64>,
 }
 
 impl StreamDiagnosis {
@@ -224,6 +261,11 @@ impl StreamDiagnosis {
         // Of equals the last.
         let (count, word) = ends.into_iter().max_by_key(|(count, _)| *count)?;
         (count > 0 && count * BAD_ENDS_ONE_IN >= self.begun).then_some(word)
+    }
+
+    /// Whether so many stood still that it is a trait of the target: at least one in four.
+    pub const fn stand_still(&self) -> bool {
+        self.paused > 0 && self.paused * 4 >= self.judged
     }
 
     /// How the events came, whatever the ends.

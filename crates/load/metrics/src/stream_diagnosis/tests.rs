@@ -160,3 +160,30 @@ fn only_streams_that_began_count() {
     assert_eq!((found.begun, found.judged, found.word), (1, 0, StreamWord::Unknown));
     assert!(!found.finish_reasons_given);
 }
+
+#[test]
+fn a_stream_that_stood_still_is_counted_with_its_pause() {
+    // 50 events: 48 gaps of 10 ms, and one.
+    let with_longest = |longest: u64, read_lag: u64| {
+        let max = Nanos::from_millis(longest);
+        let sum = max + Nanos::from_millis(480);
+        Sample {
+            gaps: GapSummary { count: 49, sum, max, ..GapSummary::default() },
+            read_lag: Some(Nanos::from_millis(read_lag)),
+            ..stream(StreamShape::Intact, 50, 50)
+        }
+    };
+    let (still, other) = (with_longest(500, 0), with_longest(700, 0));
+    let found = diagnosis([(3, &still), (1, &other), (4, &with_longest(10, 0))]);
+    assert_eq!((found.word, found.paused, found.pause_ms), (StreamWord::Intact, 4, Some(550.0)));
+    assert!(found.stand_still());
+    // Too short; late reads of the generator; one in five.
+    for (longest, lag) in [(199, 0), (500, 250)] {
+        assert_eq!(diagnosis([(1, &with_longest(longest, lag))]).paused, 0);
+    }
+    let few = diagnosis([(1, &still), (4, &with_longest(10, 0))]);
+    assert!(few.paused == 1 && !few.stand_still());
+    // Slow all the way: the other gaps are 100 ms.
+    let slow = GapSummary { sum: Nanos::from_millis(5_300), ..still.gaps };
+    assert_eq!(diagnosis([(1, &Sample { gaps: slow, ..still })]).paused, 0);
+}

@@ -9,6 +9,7 @@ pub(crate) fn sentences(streams: &StreamDiagnosis) -> String {
     let mut parts = ends(streams);
     let others = if parts.is_empty() { "" } else { "the others: " };
     parts.extend(shape(streams).map(|shape| format!("{others}{shape}")));
+    parts.extend(pauses(streams));
     if !streams.finish_reasons_given && streams.begun > streams.cut {
         parts.push(
             "none says why the model stopped (`finish_reason`), so one that was cut before a gateway \
@@ -33,6 +34,17 @@ fn ends(streams: &StreamDiagnosis) -> Vec<String> {
     ];
     let ends = ends.into_iter().filter(|(count, _)| *count > 0);
     ends.map(|(count, what)| format!("{} {of} {what}", format::count(count))).collect()
+}
+
+/// `200 of 200 stood still for 500ms, while their other gaps are a tenth of that or less`.
+fn pauses(streams: &StreamDiagnosis) -> Option<String> {
+    let pause = streams.pause_ms.filter(|_| streams.stand_still())?;
+    let [paused, judged] = [streams.paused, streams.judged].map(format::count);
+    Some(format!(
+        "{paused} of {judged} stood still for {} (mean of their longest gaps; all others are at most \
+         a tenth of that on average)",
+        format::time(pause)
+    ))
 }
 
 fn shape(streams: &StreamDiagnosis) -> Option<String> {
@@ -132,6 +144,8 @@ mod tests {
             finish_reasons_given: true,
             events_per_read: None,
             over_ms: None,
+            paused: 0,
+            pause_ms: None,
         };
         change(&mut streams);
         sentences(&streams)
@@ -157,6 +171,11 @@ mod tests {
             "Streams: merged: 2 events a read over 200ms, as TCP_CORK or a retransmission makes it \
              (by the target or a proxy), and 10 read late by Plimsoll."
         );
+        let stood =
+            |paused| streams(|s| (s.intact, s.paused, s.pause_ms) = (400, paused, Some(512.0)));
+        let expected = "Streams: intact; 100 of 400 stood still for 512ms (mean of their longest";
+        assert!(stood(100).starts_with(expected), "{}", stood(100));
+        assert_eq!(stood(99), "Streams: intact.");
         let stalled = streams(|s| s.stalled = 400);
         let expected = "Streams: stalls of 40ms in 400 of 400: Nagle's algorithm with delayed";
         assert!(stalled.starts_with(expected), "{stalled}");
