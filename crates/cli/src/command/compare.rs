@@ -11,6 +11,7 @@ use plimsoll_compare::{
 use plimsoll_report::format::utc_compact;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 
+use super::report::found::only_run_in;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{ScreenFlags, percent};
@@ -37,7 +38,7 @@ Exit codes: 0 pass, 1 a gate failed, 2 wrong usage, 3 inconclusive, or the runs 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Folders of the old runs
+    /// Folders of the old runs; a folder with a single run in it stands for that run
     #[arg(required = true, value_name = "BASE", value_hint = ValueHint::DirPath)]
     base: Vec<PathBuf>,
     /// Folders of the new runs; without any, prints what a comparison could see
@@ -183,7 +184,9 @@ fn read(folders: &[PathBuf], steps: &Steps) -> Result<Vec<StoredRun>> {
         .enumerate()
         .map(|(index, folder): (usize, &PathBuf)| {
             steps.step(&format!("reading {}/{} {}", index + 1, folders.len(), folder.display()));
-            StoredRun::read(folder).map_err(compare_error)
+            // A folder of results with one run stands for that run.
+            let run = only_run_in(folder);
+            StoredRun::read(run.as_deref().unwrap_or(folder)).map_err(compare_error)
         })
         .collect()
 }

@@ -14,6 +14,7 @@ use plimsoll_join::{
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_runner::folder::file;
 
+use super::report::found::{Found, Kind, find};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::percent;
@@ -48,7 +49,7 @@ const EVERY: Nanos = Nanos::from_secs(3);
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Folder of the run
+    /// Folder of the run, or a folder of such folders: the latest
     #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// The gateway's log: a file, or the URL of a table
@@ -121,26 +122,45 @@ enum Place {
 /// Matches run and log, prints the result and writes join.json.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let Flags { run, log, rules, output } = flags;
+    let run = &run_folder(run);
     let source = Source::parse(log, credentials).map_err(join_error)?;
     let source = source.with_patience(rules.timeout.to_duration());
     let mut options = rules.options();
     options.rows = output.rows.then(|| run.join(file::JOINED));
-    let joined = join_when_written(flags, &source, &options).map_err(join_error)?;
+    let joined = join_when_written(flags, run, &source, &options).map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
     write(&run.join(file::JOIN), &json)?;
     console::print(&if output.json { json } else { text(&joined) })?;
     Ok(exit(&joined))
 }
 
+/// The folder itself, or the latest run in it. What is neither, the join says by itself.
+fn run_folder(folder: &Path) -> PathBuf {
+    match find(folder) {
+        Ok(Found { kind: Kind::Run, folder, note }) => {
+            if let Some(note) = note {
+                console::eprint_line(&note);
+            }
+            folder
+        }
+        _ => folder.to_owned(),
+    }
+}
+
 /// Joins again until the log has every request or the time to wait is over.
 #[expect(clippy::disallowed_methods, reason = "no load is running")]
-fn join_when_written(flags: &Flags, source: &Source, options: &Options) -> Result<Join, JoinError> {
-    let wait = flags.rules.wait.unwrap_or_else(|| usual_wait(&flags.run));
+fn join_when_written(
+    flags: &Flags,
+    run: &Path,
+    source: &Source,
+    options: &Options,
+) -> Result<Join, JoinError> {
+    let wait = flags.rules.wait.unwrap_or_else(|| usual_wait(run));
     let told = RefCell::new(Told::new(!flags.output.quiet));
     let until = told.borrow().clock.now() + wait;
     loop {
         let joined = join(
-            &flags.run,
+            run,
             source,
             options,
             &mut |map: &Map| told.borrow_mut().show(map),

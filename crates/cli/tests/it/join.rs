@@ -69,6 +69,10 @@ fn a_run_is_matched_with_the_gateways_rows_and_with_the_mocks_log() {
         let stored = fs::read_to_string(run.join("join.json")).unwrap();
         assert_eq!(stored, output.stdout);
     }
+    // The folder of runs stands for the latest, as it does for `report` and `why`.
+    let args = ["join", "runs", "--log", audit.to_str().unwrap(), "-q"];
+    let output = fixture.plimsoll(&args).expect(0);
+    assert!(output.stderr.contains("the latest of 1 run"), "{}", output.stderr);
     // A row is taken away: one request is lost.
     let text = fs::read_to_string(&audit).unwrap();
     let taken = &ids[ids.len() / 2];

@@ -8,7 +8,7 @@ use plimsoll_stats::moments::variance;
 use plimsoll_stats::runs::{History as Spread, runs_needed};
 use plimsoll_stats::student_t::quantile;
 
-use crate::comparison::{Options, obstacles, spreads};
+use crate::comparison::{Options, check_distinct, obstacles, spreads};
 use crate::defaults;
 use crate::error::CompareError;
 use crate::format;
@@ -61,6 +61,7 @@ pub fn ahead(
 ) -> Result<Ahead, CompareError> {
     machine::check_names(&options.allow_different)?;
     let all: Vec<_> = base.iter().collect();
+    check_distinct(&all)?;
     let obstacles = obstacles(&all, &machine::differences(&all, &options.allow_different));
     let history = history.zip(base.first().map(fingerprint));
     let spreads = spreads(options, history.as_ref(), base);

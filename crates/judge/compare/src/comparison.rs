@@ -197,7 +197,7 @@ pub fn compare(
         return Err(CompareError::SimpleRule(base.len(), new.len()));
     }
     let (gates, usual) = match options.regress {
-        Some(_) if options.gates.is_empty() => (simple::gates(new)?, true),
+        Some(_) if options.gates.is_empty() => (simple::gates(&base[0], &new[0])?, true),
         _ => defaults::gates(&options.gates, new)?,
     };
     let differs = machine::differences(&all, &options.allow_different);
@@ -342,7 +342,7 @@ fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {
 
 /// # Errors
 /// [`CompareError::Twice`] for the first run that is given again.
-fn check_distinct(runs: &[&StoredRun]) -> Result<(), CompareError> {
+pub(crate) fn check_distinct(runs: &[&StoredRun]) -> Result<(), CompareError> {
     for (index, run) in runs.iter().enumerate() {
         if let Some(other) = runs[..index].iter().find(|other| other.id() == run.id()) {
             return Err(CompareError::Twice(other.path.clone(), run.path.clone()));

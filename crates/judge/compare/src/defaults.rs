@@ -1,6 +1,6 @@
 //! The gates of runs whose profile has none.
 
-use plimsoll_metrics::{Gate, LoadModel, Metric, MetricsError};
+use plimsoll_metrics::{DistributionSummary, Gate, LoadModel, Metric, MetricsError};
 use plimsoll_stats::samples_needed;
 
 use crate::stored_run::StoredRun;
@@ -44,10 +44,15 @@ fn usual(run: &StoredRun) -> Vec<(String, &'static str)> {
 fn times(run: &StoredRun, metric: Metric) -> Vec<(String, &'static str)> {
     let Some(times) = run.summary.results.total.distribution(metric) else { return Vec::new() };
     let name = metric.name();
-    let tails = [("p99", 0.99), ("p95", 0.95), ("p90", 0.9)];
-    let tail = tails.into_iter().find(|(_, q)| times.count >= samples_needed(*q));
-    let tail = tail.map(|(tail, _)| (format!("{name}.{tail}"), "10%"));
+    let tail = tail(times).map(|tail| (format!("{name}.{tail}"), "10%"));
     std::iter::once((format!("{name}.p50"), "3%")).chain(tail).collect()
+}
+
+/// The rarest tail of which there are enough values; `None` if there are too few for any.
+pub(crate) fn tail(times: &DistributionSummary) -> Option<&'static str> {
+    let tails = [("p99", 0.99), ("p95", 0.95), ("p90", 0.9)];
+    let found = tails.into_iter().find(|(_, q)| times.count >= samples_needed(*q));
+    found.map(|(tail, _)| tail)
 }
 
 /// The least of these margins that three runs like this one on each side would keep in 80 % of the

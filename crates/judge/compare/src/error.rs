@@ -12,8 +12,8 @@ use plimsoll_run_files::RunFileError;
 pub enum CompareError {
     /// The path is no folder of a run. Remedy: give the folder that `plimsoll run` printed.
     #[error(
-        "{} is not the folder of a run: it has no summary.json; give the folder that `plimsoll run` printed after `files:`",
-        .0.display()
+        "{} is not the folder of a run, nor of a single one: it has no summary.json; give the folders that `plimsoll run` printed after `files:`, or all runs in it as {}/*",
+        .0.display(), .0.display()
     )]
     NotARun(PathBuf),
     /// The folder is that of a suite. Remedy: `suite --against`.

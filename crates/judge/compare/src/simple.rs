@@ -1,8 +1,9 @@
 //! The simple rule: one new run may be worse than one old run by N percent. It compares two numbers
 //! and knows nothing of chance; whatever shows it says so.
 
-use plimsoll_metrics::{Gate, Judgement, Margin, Metric, MetricsError, Worse};
+use plimsoll_metrics::{Gate, Group, Judgement, Margin, Metric, MetricsError, Worse};
 
+use crate::defaults;
 use crate::gates::{GateResult, measure, simple_result};
 use crate::stored_run::StoredRun;
 
@@ -10,21 +11,19 @@ use crate::stored_run::StoredRun;
 pub(crate) const LABEL: &str = "simple rule: two numbers, one run each; unchanged code can fail it, \
                                 and changed code can pass";
 
-/// Throughput and tails of every measured stage, and errors.
-pub(crate) fn gates(runs: &[StoredRun]) -> Result<Vec<Gate>, MetricsError> {
-    let Some(run) = runs.first() else { return Ok(Vec::new()) };
+/// Throughput and times of every measured stage, and errors. Of tails only the rarest of which both
+/// runs have enough values: another one would have no figure.
+pub(crate) fn gates(base: &StoredRun, run: &StoredRun) -> Result<Vec<Gate>, MetricsError> {
     let stages = run.summary.results.by_stage.iter().filter(|stage| !stage.warmup);
-    let time = run.summary.metadata.headline_time().name();
+    let time = run.summary.metadata.headline_time();
     let mut gates = Vec::new();
     for stage in stages {
         let name = stage.stage.as_deref().unwrap_or_default();
-        let mut figures = vec![
-            ("throughput".to_owned(), "10%"),
-            (format!("{time}.p50"), "10%"),
-            (format!("{time}.p99"), "10%"),
-        ];
-        if stage.distribution(Metric::Ttft).is_some() {
-            figures.push(("ttft.p99".to_owned(), "10%"));
+        let mut figures =
+            vec![("throughput".to_owned(), "10%"), (format!("{}.p50", time.name()), "10%")];
+        for metric in [time, Metric::Ttft] {
+            let tail = rarest_of_both(base, stage, metric);
+            figures.extend(tail.map(|tail| (format!("{}.{tail}", metric.name()), "10%")));
         }
         figures.push(("error_rate".to_owned(), "0.1pp"));
         for (figure, margin) in figures {
@@ -32,6 +31,14 @@ pub(crate) fn gates(runs: &[StoredRun]) -> Result<Vec<Gate>, MetricsError> {
         }
     }
     Ok(gates)
+}
+
+/// The rarest tail that a stage has in both runs.
+fn rarest_of_both(base: &StoredRun, stage: &Group, metric: Metric) -> Option<&'static str> {
+    let same = base.summary.results.by_stage.iter().find(|other| other.stage == stage.stage);
+    let both = [Some(stage), same].map(|stage| stage?.distribution(metric));
+    let [Some(new), Some(old)] = both else { return None };
+    defaults::tail(if old.count < new.count { old } else { new })
 }
 
 /// Judges: a figure fails that is worse by more than `share`, a share of requests that is worse by

@@ -171,15 +171,23 @@ impl Comparison {
 
     /// What decides the gates that are open.
     pub(crate) fn advice(&self) -> Option<String> {
+        let open: Vec<_> = self
+            .gates
+            .iter()
+            .filter(|gate| matches!(gate.judged.judgement, Judgement::Inconclusive(_)))
+            .collect();
+        // More runs do not give a figure that each of them lacks.
+        if open.iter().all(|gate| gate.base.is_none()) {
+            let advice = "make each run longer, or gate another figure";
+            return (self.rule == Rule::Simple && !open.is_empty()).then(|| advice.to_owned());
+        }
         if self.base.len() + self.new.len() == 2
             && self.gates.iter().all(|g| g.judged.spread.is_none())
         {
             let advice = "run each side 5 times, alternating, or give --history or --run-sd";
             return Some(advice.to_owned());
         }
-        let open =
-            self.gates.iter().filter(|g| matches!(g.judged.judgement, Judgement::Inconclusive(_)));
-        let runs = open.filter_map(|gate| gate.judged.runs_needed).max()?;
+        let runs = open.iter().filter_map(|gate| gate.judged.runs_needed).max()?;
         let runs = usize::try_from(runs).unwrap_or(usize::MAX);
         let runs = runs.max(self.base.len().min(self.new.len()) + 1);
         Some(format!("run each side {runs} times, alternating"))

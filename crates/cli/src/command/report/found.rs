@@ -69,6 +69,16 @@ pub(in crate::command) fn find(folder: &Path) -> Result<Found> {
     Ok(Found { kind: latest.kind, folder: latest.folder.clone(), note: Some(note) })
 }
 
+/// The only run in a folder that is none itself; `None` for any other folder.
+pub(in crate::command) fn only_run_in(folder: &Path) -> Option<PathBuf> {
+    if Kind::in_folder(folder).is_some() {
+        return None;
+    }
+    let mut runs = stored_in(folder).into_iter().filter(|stored| stored.kind == Kind::Run);
+    let only = runs.next().filter(|_| runs.next().is_none())?;
+    Some(only.folder)
+}
+
 fn nothing_in(folder: &Path) -> UsageError {
     let cause = "is not the folder of a run: it has neither summary.json nor plan.json";
     UsageError(format!(
@@ -163,6 +173,21 @@ mod tests {
         assert!(found.note.unwrap().contains("3 runs, 1 suite, 1 comparison"));
         let own = parent.path().join("nightly");
         assert_eq!(find(&own).unwrap().note, None);
+        // Which of several runs is meant, nobody said.
+        assert_eq!(only_run_in(parent.path()), None);
+    }
+
+    #[test]
+    fn the_only_run_of_a_folder_is_found_beside_other_results() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = parent.path().join("20260102T030405Z-a");
+        for (folder, result) in [(&run, "summary.json"), (&parent.path().join("s"), "suite.json")] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join(result), "").unwrap();
+        }
+        assert_eq!(only_run_in(parent.path()), Some(run.clone()));
+        assert_eq!(only_run_in(&run), None);
+        assert_eq!(only_run_in(&parent.path().join("s")), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Bar C2, and everything else that must not be compared: each says why.
 
-use plimsoll_compare::{CompareError, Options, StoredRun, Verdict, compare};
+use plimsoll_compare::{CompareError, Options, StoredRun, Verdict, ahead, compare};
 use plimsoll_metrics::{Judgement, RunEnd, Validity};
 use serde_json::json;
 
-use crate::support::{Figures, PLAIN, THREE, options, plan, run, turns};
+use crate::support::{Figures, PLAIN, THREE, options, plan, run, run_of, turns};
 
 fn pair() -> (Vec<StoredRun>, Vec<StoredRun>) {
     turns(6, || PLAIN, || PLAIN)
@@ -158,6 +158,8 @@ fn wrong_usage_is_an_error() {
     let (base, new) = pair();
     let twice = compare(&base, &base[..1], &options(&THREE), None).unwrap_err();
     assert!(matches!(twice, CompareError::Twice(..)) && twice.is_usage(), "{twice}");
+    let ahead = ahead(&[&base[..], &base[..1]].concat(), &options(&THREE), None).unwrap_err();
+    assert!(matches!(ahead, CompareError::Twice(..)) && ahead.is_usage(), "{ahead}");
     let unknown = Options { allow_different: vec!["cpus".to_owned()], ..options(&THREE) };
     let unknown = compare(&base, &new, &unknown, None).unwrap_err().to_string();
     assert!(unknown.contains("`cpus`") && unknown.contains("plan, model, features"), "{unknown}");
@@ -166,6 +168,32 @@ fn wrong_usage_is_an_error() {
     let simple = Options { regress: Some(0.1), ..Options::default() };
     let simple = compare(&base, &new, &simple, None).unwrap_err().to_string();
     assert!(simple.contains("here are 6 + 6"), "{simple}");
+}
+
+#[test]
+fn the_simple_rule_takes_the_tail_that_both_runs_have() {
+    let simple = |gates: &[(&str, &str)]| Options { regress: Some(0.1), ..options(gates) };
+    for (old, new, tail) in
+        [(10_000, 10_000, "p99"), (10_000, 240, "p95"), (240, 10_000, "p95"), (20, 20, "")]
+    {
+        let (base, new) = ([run_of(old, 0, PLAIN)], [run_of(new, 1, PLAIN)]);
+        let found = compare(&base, &new, &simple(&[]), None).unwrap();
+        let mut tails: Vec<_> = found
+            .gates
+            .iter()
+            .filter_map(|gate| gate.name.split(['.', '{']).nth(1))
+            .filter(|tail| *tail != "p50" && tail.starts_with('p'))
+            .collect();
+        tails.dedup();
+        assert_eq!(tails.join(" "), tail, "{:?}", found.gates);
+        assert_eq!(found.verdict, Verdict::Pass);
+    }
+    // More runs do not help one that lacks a figure, and the flags of spread exclude the rule.
+    let (base, new) = (run(0, PLAIN), run(1, PLAIN));
+    let found = compare(&[base], &[new], &simple(&[("itl.p50", "3%")]), None).unwrap();
+    let text = found.text(1_000);
+    assert!(text.contains("; make each run longer, or gate another figure"), "{text}");
+    assert!(!text.contains("--run-sd"), "{text}");
 }
 
 #[test]
