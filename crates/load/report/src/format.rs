@@ -25,6 +25,12 @@ pub fn time_us(micros: f64) -> String {
     time(micros / 1e3)
 }
 
+/// [`time`] with the sign of a difference: `+850us`.
+pub fn signed_time(millis: f64) -> String {
+    let sign = if millis > 0.0 { "+" } else { "" };
+    format!("{sign}{}", time(millis))
+}
+
 /// Two times from milliseconds, in the unit that suits `millis`: `5.70, 6.20`.
 pub fn range(millis: f64, low: f64, high: f64) -> String {
     let (_, size) = unit(millis);

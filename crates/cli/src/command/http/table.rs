@@ -9,7 +9,7 @@ use plimsoll_report::{run_stands_out, run_verdict};
 
 use crate::session::{FinishedRun, NO_FILES};
 
-const HEAD: [&str; 7] = ["", "done/s", "answered", "p50", "p90", "p99", "max"];
+const HEAD: [&str; 7] = ["", "done/s", "ok", "p50", "p90", "p99", "max"];
 
 /// The most endpoints that are shown.
 const MOST: usize = 10;

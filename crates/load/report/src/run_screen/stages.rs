@@ -15,9 +15,8 @@ const P95: usize = 2;
 /// The most stages: first, worst, last.
 const MOST: usize = 10;
 
-const HEAD: [&str; 12] = [
-    "", "sent/s", "answered", "mean", "p50", "p90", "p95", "p99", "max", "TTFT", "ITL", "tokens/s",
-];
+const HEAD: [&str; 12] =
+    ["", "sent/s", "ok", "mean", "p50", "p90", "p95", "p99", "max", "TTFT", "ITL", "tokens/s"];
 
 pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let metric = summary.metadata.headline_time();

@@ -46,14 +46,13 @@ pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> O
     (!notes.is_empty()).then(|| notes.join(" "))
 }
 
-/// What the generator may have added to the groups' figures, where it is at least 1 % of them.
+/// What the generator may have added to the groups' figures: to each that is marked, and to those
+/// of the main times of which it is at least 1 %.
 pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
-    const SHOWN: [Metric; 4] =
-        [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
     let mut lines = Vec::new();
     for (label, group) in groups {
-        let metrics =
-            SHOWN.into_iter().filter_map(|metric| Some((metric, group.distribution(metric)?)));
+        let shown = super::times::SHOWN.into_iter();
+        let metrics = shown.filter_map(|metric| Some((metric, group.distribution(metric)?)));
         let parts: Vec<_> =
             metrics.filter_map(|(metric, times)| notable_bounds(metric, times)).collect();
         if !parts.is_empty() {
@@ -69,12 +68,19 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
     }
 }
 
-/// The percentiles to which the generator may have added much.
+/// The times of which a part that is too small for a mark is said, too.
+const MAIN: [Metric; 4] = [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
+
+/// The figures to which the generator may have added much, in the order of the table.
 fn notable_bounds(metric: Metric, times: &DistributionSummary) -> Option<String> {
-    let notable = QUANTILES
-        .iter()
-        .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
-        .filter(|(_, figure)| figure.has_notable_bound());
+    let quantiles = QUANTILES.iter().filter_map(|q| Some((q.label, times.figure(q)?)));
+    let all = std::iter::once(("mean", times.mean_figure()))
+        .chain(quantiles)
+        .chain([("max", times.max_figure())]);
+    let notable = all.filter(|(label, figure)| {
+        let is_main = MAIN.contains(&metric) && !["mean", "max"].contains(label);
+        figure.refused == Some(Refusal::Generator) || (is_main && figure.has_notable_bound())
+    });
     let figures: Vec<_> =
         notable.map(|(label, f)| format!("{label} {}", format::time(f.bound))).collect();
     (!figures.is_empty()).then(|| format!("{} {}", metric.title(), figures.join(", ")))

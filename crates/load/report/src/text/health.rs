@@ -1,12 +1,16 @@
 //! Instrument health: Plimsoll's measurements of itself.
 
-use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, Lag, Refusal, RunSummary};
+use plimsoll_metrics::{
+    CalibrationQuote, InstrumentHealth, Lag, Refusal, RunSummary, samples_needed,
+};
 
 use super::Page;
 use super::format;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     let health = &summary.health;
+    let has_p99 = summary.results.accounting().scheduled >= samples_needed(0.99);
+    let lag = |lag| lag_words(lag, has_p99);
     page.heading("Instrument health");
     page.list(&[
         ("arrivals in time", arrivals(health)),
@@ -46,8 +50,10 @@ fn cause(summary: &RunSummary, share: f64) -> String {
     format!("{}{effect}", format::share(share))
 }
 
-fn lag(lag: Lag) -> String {
+/// A percentile of fewer values than it takes is none.
+fn lag_words(lag: Lag, has_p99: bool) -> String {
     let [mean, p50, p99, max] = [lag.mean, lag.p50, lag.p99, lag.max].map(format::time);
+    let p99 = if has_p99 { &p99 } else { format::DASH };
     format!("mean {mean}, p50 {p50}, p99 {p99}, max {max}")
 }
 

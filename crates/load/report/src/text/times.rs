@@ -6,7 +6,7 @@ use super::table::Table;
 use super::{Labelled, Page, format};
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
-const SHOWN: [Metric; 15] = [
+pub(super) const SHOWN: [Metric; 15] = [
     Metric::ResponseTime,
     Metric::ServiceTime,
     Metric::Ttfb,

@@ -83,7 +83,10 @@ fn is_on_screen(found: &LimitedFigure, summary: &RunSummary) -> bool {
             let times = stage.distribution(summary.metadata.headline_time());
             times.is_some_and(|times| times.figure(&QUANTILES[0]).is_some())
         }),
-        _ => true,
+        "" | "p50" => true,
+        // Of the first token and of gaps the screen has medians.
+        "p99.9" => false,
+        _ => found.title == summary.metadata.headline_time().title(),
     }
 }
 
