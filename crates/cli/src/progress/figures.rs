@@ -2,31 +2,37 @@
 
 use plimsoll_engine::Progress;
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Distribution, Metric, Rates};
+use plimsoll_metrics::{Distribution, Metric, Rates, samples_needed};
 use plimsoll_report::format::{self, digits, or_dash};
 
-/// The line: throughput, requests in flight, response times, failed and rejected requests.
-pub(super) fn line(progress: &Progress<'_>) -> String {
+/// The line: throughput, requests in flight, failed and rejected requests, and the time that the
+/// report of the run has, by its name.
+pub(super) fn line(progress: &Progress<'_>, time: Metric) -> String {
     let rates =
         Rates::compute(progress.interval.counters(), progress.interval_length.as_secs_f64());
-    let times = progress.interval.distribution(Metric::ResponseTime);
+    let times = progress.interval.distribution(time);
     let so_far = progress.total.accounting();
     let rejected = match so_far.rejected {
         0 => String::new(),
         count => format!("  {count} rejected"),
     };
     format!(
-        "{} done/s  {} in flight  p50 {}  p99 {}  {} failed{rejected}",
+        "{} done/s  {} in flight  {} {}  {} failed{rejected}",
         digits(rates.throughput_per_s.unwrap_or_default()),
         progress.in_flight,
-        quantile(times, 0.5),
-        quantile(times, 0.99),
+        time.title(),
+        spread(times),
         so_far.failed + so_far.timed_out,
     )
 }
 
-fn quantile(times: Option<&Distribution>, q: f64) -> String {
-    or_dash(times.and_then(|times| times.nearest_rank(q)), time)
+/// The median, and the 99th percentile where a second has values enough for one; else the largest.
+fn spread(times: Option<&Distribution>) -> String {
+    let is_enough = times.is_some_and(|times| times.count() >= samples_needed(0.99));
+    let (name, q) = if is_enough { ("p99", 0.99) } else { ("max", 1.0) };
+    let [p50, upper] =
+        [0.5, q].map(|q| or_dash(times.and_then(|times| times.nearest_rank(q)), time));
+    format!("p50 {p50}  {name} {upper}")
 }
 
 /// A duration with three significant digits.
@@ -60,6 +66,19 @@ mod tests {
         ] {
             assert_eq!(time(Nanos::new(nanos)), text, "{nanos}");
         }
+    }
+
+    #[test]
+    fn a_second_of_few_requests_has_no_p99() {
+        let second = |count: u64| {
+            let mut times = Distribution::default();
+            (1..=count).for_each(|us| times.record(Nanos::from_micros(us)));
+            spread(Some(&times))
+        };
+        assert_eq!(second(10), "p50 5.00us  max 10.0us");
+        let many = second(1_000);
+        assert!(many.starts_with("p50 ") && many.contains("  p99 99"), "{many}");
+        assert_eq!(spread(None), "p50 -  max -");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use plimsoll_engine::{Control, ProcessStat, Progress, Run};
 use plimsoll_export::{LiveMetrics, Verdict};
 use plimsoll_live::{ProcessNow, RunFacts, SoFar, StageFacts, Update, View};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{RunMetadata, Threshold};
+use plimsoll_metrics::{Metric, RunMetadata, Threshold};
 
 use super::so_far::Judge;
 use super::{StatusOutput, figures};
@@ -53,6 +53,8 @@ pub(crate) struct ProgressView {
     status: StatusOutput,
     control: Control,
     stages: Vec<String>,
+    /// The time that heads the report.
+    time: Metric,
     /// When the next line is due.
     next_line: Nanos,
     full: Option<Full>,
@@ -89,6 +91,7 @@ impl ProgressView {
         status.begin(shown.duration());
         let watched = status.view().is_some() || live.is_some();
         let judge = watched.then(|| Judge::new(shown.metadata, shown.thresholds));
+        let time = shown.facts.time;
         let stages = shown.facts.stages.iter().map(|stage| stage.name.clone()).collect();
         let full = status.view().map(|view| {
             let (ending, told) = (control.clone(), view.clone());
@@ -96,7 +99,7 @@ impl ProgressView {
             Full { view: view.clone(), own: None }
         });
         let (status, control) = (status.clone(), control.clone());
-        Self { status, control, stages, next_line: Nanos::ZERO, full, live, judge }
+        Self { status, control, stages, time, next_line: Nanos::ZERO, full, live, judge }
     }
 
     /// Shows the current progress.
@@ -113,7 +116,7 @@ impl ProgressView {
             StatusOutput::Bar(bar) => {
                 bar.set_position(progress.elapsed.min(progress.duration).as_u64());
                 bar.set_prefix(self.stage_text(progress));
-                bar.set_message(figures::line(progress));
+                bar.set_message(figures::line(progress, self.time));
                 bar.tick();
             }
             StatusOutput::Lines if progress.elapsed >= self.next_line => {
@@ -121,7 +124,7 @@ impl ProgressView {
                 console::eprint_line(&format!(
                     "{}  {}",
                     self.stage_text(progress),
-                    figures::line(progress)
+                    figures::line(progress, self.time)
                 ));
             }
             _ => {}
@@ -220,7 +223,7 @@ impl Drop for ProgressView {
 mod tests {
     use super::*;
     use plimsoll_measure::StageId;
-    use plimsoll_metrics::{GroupStats, Metric, Snapshot, TimeSeries};
+    use plimsoll_metrics::{GroupStats, Snapshot, TimeSeries};
     use plimsoll_schedule::Load;
 
     fn stage_text(elapsed: u64, stage: u16, control: &Control) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_metrics::{Counters, Distribution, GroupStats, Metric};
+use plimsoll_metrics::{Counters, Distribution, GroupStats, Metric, samples_needed};
 
 /// Seconds that are kept.
 pub(crate) const SECONDS: usize = 120;
@@ -19,10 +19,10 @@ pub(crate) struct Point {
     pub(crate) completed: f64,
     /// Output tokens per second, of completed requests.
     pub(crate) tokens: f64,
-    /// Median and 99th percentile of the run's time, in milliseconds.
-    pub(crate) time: Option<[f64; 2]>,
-    /// The same of the time to the first token.
-    pub(crate) ttft: Option<[f64; 2]>,
+    /// The run's time.
+    pub(crate) time: Option<Spread>,
+    /// The time to the first token.
+    pub(crate) ttft: Option<Spread>,
 }
 
 /// All requests, or those of one scenario or target.
@@ -83,8 +83,8 @@ impl History {
             planned,
             completed,
             tokens,
-            time: percentiles(&interval.time),
-            ttft: percentiles(&interval.ttft),
+            time: Spread::of(&interval.time),
+            ttft: Spread::of(&interval.ttft),
         });
     }
 
@@ -94,8 +94,25 @@ impl History {
     }
 }
 
-/// Median and 99th percentile by nearest rank, in milliseconds.
-pub(crate) fn percentiles(values: &Distribution) -> Option<[f64; 2]> {
-    let (p50, p99) = (values.nearest_rank(0.5)?, values.nearest_rank(0.99)?);
-    Some([p50.as_millis_f64(), p99.as_millis_f64()])
+/// Median and upper end of the times of a second, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) p50: f64,
+    pub(crate) upper: f64,
+    /// The upper end: `p99` where there are times enough for it, else `max`.
+    pub(crate) name: &'static str,
+}
+
+impl Spread {
+    pub(crate) fn of(values: &Distribution) -> Option<Self> {
+        let is_enough = values.count() >= samples_needed(0.99);
+        let (name, q) = if is_enough { ("p99", 0.99) } else { ("max", 1.0) };
+        let (p50, upper) = (values.nearest_rank(0.5)?, values.nearest_rank(q)?);
+        Some(Self { p50: p50.as_millis_f64(), upper: upper.as_millis_f64(), name })
+    }
+}
+
+/// Median, upper end and the name of that, where they are known.
+pub(crate) fn parts(spread: Option<Spread>) -> (Option<f64>, Option<f64>, &'static str) {
+    spread.map_or((None, None, "max"), |all| (Some(all.p50), Some(all.upper), all.name))
 }

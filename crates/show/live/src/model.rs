@@ -6,7 +6,7 @@ use plimsoll_report::printable;
 use plimsoll_schedule::Load;
 
 use crate::facts::{Difference, ProcessNow, RunFacts, SoFar, StageFacts, Update};
-use crate::history::{History, Interval, percentiles};
+use crate::history::{History, Interval, Spread};
 
 /// What the user looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub struct Model {
     pub(crate) sent: f64,
     /// Everything, each scenario if there are several, each target if there are several.
     pub(crate) parts: Vec<Part>,
-    /// Median and 99th percentile of the generator's lateness in the last second, in milliseconds.
-    pub(crate) lag: Option<[f64; 2]>,
-    /// The largest 99th percentile of a second so far.
+    /// The generator's lateness in the last second.
+    pub(crate) lag: Option<Spread>,
+    /// The largest upper end of it of a second so far, in milliseconds.
     pub(crate) worst_lag: Option<f64>,
     pub(crate) own_cores: Option<f64>,
     pub(crate) processes: Vec<ProcessNow>,
@@ -142,9 +142,9 @@ impl Model {
         for (part, interval) in self.parts.iter_mut().zip(&intervals) {
             part.history.add(interval, update.elapsed, update.length);
         }
-        self.lag = percentiles(&lag);
-        self.worst_lag =
-            [self.worst_lag, self.lag.map(|[_, p99]| p99)].into_iter().flatten().reduce(f64::max);
+        self.lag = Spread::of(&lag);
+        let upper = self.lag.map(|lag| lag.upper);
+        self.worst_lag = [self.worst_lag, upper].into_iter().flatten().reduce(f64::max);
         self.in_flight = update.in_flight;
         self.own_cores = update.own_cores;
         self.taken_out = update.taken_out.to_vec();

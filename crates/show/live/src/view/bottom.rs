@@ -9,6 +9,7 @@ use ratatui::text::Line;
 
 use super::columns;
 use super::panel::{BAD, DIM, ODD, cut, figure, panel, time};
+use crate::history::parts;
 use crate::model::{Look, Model, Part};
 
 /// With the frame.
@@ -90,8 +91,9 @@ fn cores(cores: f64) -> String {
 }
 
 fn generator<'a>(model: &Model) -> Vec<Line<'a>> {
-    let [p50, p99] = model.lag.map_or([None, None], |lag| lag.map(Some));
-    let [p50, p99, worst] = [(" p50 now", p50), (" p99 now", p99), (" worst p99", model.worst_lag)]
+    let (p50, upper, name) = parts(model.lag);
+    let upper_name = if name == "p99" { " p99 now" } else { " max now" };
+    let [p50, upper, worst] = [(" p50 now", p50), (upper_name, upper), (" worst", model.worst_lag)]
         .map(|(name, late)| {
             let odd = late.is_some_and(|late| late > LATE_MS);
             figure(name, time(late), if odd { ODD } else { Style::new() })
@@ -99,7 +101,7 @@ fn generator<'a>(model: &Model) -> Vec<Line<'a>> {
     vec![
         Line::styled("how late it sends", DIM),
         p50,
-        p99,
+        upper,
         worst,
         figure("CPU", model.own_cores.map_or_else(|| "-".to_owned(), cores), Style::new()),
     ]

@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::panel::{BAD, BOLD, DIM, P50, P99, lines, time};
 use super::{bottom, head, middle, rows, verdict};
+use crate::history::parts;
 use crate::model::{Look, Model, Planned};
 
 /// Lines of the chart, at least.
@@ -36,12 +37,12 @@ fn content<'a>(model: &Model, look: Look) -> Vec<Line<'a>> {
     ];
     let Some(part) = model.part(look) else { return content };
     let now = part.history.last();
-    let [p50, p99] = now.time.map_or([None, None], |all| all.map(Some));
+    let (p50, upper, name) = parts(now.time);
     content.push(Line::from(vec![
         Span::styled("p50 ", DIM),
         Span::styled(time(p50), P50),
-        Span::styled("  p99 ", DIM),
-        Span::styled(time(p99), P99),
+        Span::styled(format!("  {name} "), DIM),
+        Span::styled(time(upper), P99),
     ]));
     let planned = match model.planned() {
         Planned::Requests => format!(" of {}", digits(now.planned)),
@@ -56,7 +57,8 @@ fn content<'a>(model: &Model, look: Look) -> Vec<Line<'a>> {
     ));
     content.push(Line::styled(why, DIM));
     if let Some(late) = model.lag {
-        content.push(Line::styled(format!("sends late by {} (p99)", time(Some(late[1]))), DIM));
+        let words = format!("sends late by {} ({})", time(Some(late.upper)), late.name);
+        content.push(Line::styled(words, DIM));
     }
     if look.part > 0 {
         content.push(Line::styled(part.title.clone(), BOLD));

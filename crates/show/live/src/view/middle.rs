@@ -11,7 +11,7 @@ use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget as _};
 use super::panel::{BOLD, DIM, P50, P99, clock, cut, figure, framed, panel, time};
 use super::{columns, rows};
 use crate::facts::StageFacts;
-use crate::history::{Point, SECONDS};
+use crate::history::{Point, SECONDS, Spread, parts};
 use crate::model::{Look, Model, Planned};
 
 /// Lines of the panel of rates, with its frame.
@@ -109,26 +109,25 @@ pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer
     super::panel::lines(&[Line::from(spans)], last, buf);
 }
 
-fn percentile_spans<'a>(name: &str, values: Option<[f64; 2]>) -> [Span<'a>; 4] {
-    let [p50, p99] = values.map_or([None, None], |values| values.map(Some));
+fn percentile_spans<'a>(name: &str, values: Option<Spread>) -> [Span<'a>; 4] {
+    let (p50, upper, upper_name) = parts(values);
     [
         Span::styled(format!("{name}p50 "), DIM),
         Span::styled(time(p50), P50),
-        Span::styled(" p99 ".to_owned(), DIM),
-        Span::styled(time(p99), P99),
+        Span::styled(format!(" {upper_name} "), DIM),
+        Span::styled(time(upper), P99),
     ]
 }
 
-/// Lines of p50 and p99 on a logarithmic axis, the last second at the right.
+/// Lines of the medians and upper ends on a logarithmic axis, the last second at the right.
 fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
-    let [p50, p99] = [0, 1].map(|which| -> Vec<(f64, f64)> {
-        points
-            .iter()
-            .filter_map(|point| Some((point.at_s - end, point.time?[which].max(1e-6).log10())))
-            .collect()
-    });
-    let values = p50.iter().chain(&p99).map(|(_, value)| *value);
+    let of_points = |of: fn(Spread) -> f64| -> Vec<(f64, f64)> {
+        let at = |point: &Point| Some((point.at_s - end, of(point.time?).max(1e-6).log10()));
+        points.iter().filter_map(at).collect()
+    };
+    let (p50, upper) = (of_points(|all| all.p50), of_points(|all| all.upper));
+    let values = p50.iter().chain(&upper).map(|(_, value)| *value);
     let Some((low, high)) = values.clone().reduce(f64::min).zip(values.reduce(f64::max)) else {
         let text = Line::styled("  no request was completed yet", DIM);
         super::panel::lines(&[text], area, buf);
@@ -138,7 +137,7 @@ fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let middle = f64::midpoint(low, high);
     let half = (f64::midpoint(high, -low) * 1.1).max(0.15);
     let (low, high) = (middle - half, middle + half);
-    let sets = [(&p99, P99), (&p50, P50)].map(|(data, style)| {
+    let sets = [(&upper, P99), (&p50, P50)].map(|(data, style)| {
         let set = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
         set.style(style).data(data)
     });

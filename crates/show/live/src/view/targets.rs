@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::panel::{BAD, BOLD, DIM, ODD, cut, panel, time};
 use crate::facts::Difference;
+use crate::history::parts;
 use crate::model::{Model, Which};
 
 /// Lines of the panel with its frame; 0 where nothing is compared.
@@ -38,11 +39,12 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
     }
     let name = |index: usize| model.facts.targets.get(index).map_or("", String::as_str);
     let figure = model.differences.first().map_or("", |first| first.figure.as_str());
+    let upper = if is_p99(model) { "p99 now" } else { "max now" };
     let against = reference(model).map_or("the reference", name);
     let mut content = vec![Line::styled(
         format!(
             "{:<16} {:>10} {:>9} {:>9} {:>8}   {figure} added to {against}",
-            "", "completed", "p50 now", "p99 now", "failed"
+            "", "completed", "p50 now", upper, "failed"
         ),
         DIM,
     )];
@@ -59,8 +61,7 @@ fn line<'a>(model: &Model, target: usize) -> Line<'a> {
     let part = model.parts.iter().find(|part| part.which == Which::Target(target));
     let history = part.map(|part| &part.history);
     let counters = history.map(|history| history.counters).unwrap_or_default();
-    let [p50, p99] =
-        history.and_then(|history| history.last().time).map_or([None, None], |all| all.map(Some));
+    let (p50, upper, _) = parts(history.and_then(|history| history.last().time));
     let failed = counters.failed + counters.timed_out;
     let found = model.differences.iter().find(|found| found.target == target);
     let found = found.filter(|found| Some(found.reference) == reference(model));
@@ -69,13 +70,19 @@ fn line<'a>(model: &Model, target: usize) -> Line<'a> {
         || (found.map_or_else(|| "-".to_owned(), added), BOLD),
         |at| (format!("taken out after {:.0} s", at.as_secs_f64()), ODD),
     );
-    let (p50, p99) = (time(p50), time(p99));
+    let (p50, upper) = (time(p50), time(upper));
     Line::from(vec![
         Span::styled(format!("{:<16} ", cut(name, 16)), BOLD),
-        Span::raw(format!("{:>10} {p50:>9} {p99:>9} ", count(counters.completed))),
+        Span::raw(format!("{:>10} {p50:>9} {upper:>9} ", count(counters.completed))),
         Span::styled(format!("{:>8}", count(failed)), if failed > 0 { BAD } else { Style::new() }),
         Span::styled(format!("   {words}"), style),
     ])
+}
+
+/// Whether every target's last second has a 99th percentile.
+fn is_p99(model: &Model) -> bool {
+    let mut targets = model.parts.iter().filter(|part| matches!(part.which, Which::Target(_)));
+    targets.all(|part| part.history.last().time.is_some_and(|time| time.name == "p99"))
 }
 
 /// The median difference with its interval.

@@ -62,7 +62,7 @@ fn figures_are_those_that_were_counted() {
     line(&text, &["in flight", " 2 "]);
     line(&text, &["tokens out", " 120/s"]);
     // Ten requests of 20 to 29 ms: the fifth and the tenth.
-    line(&text, &["p50 24.0ms", "p99 29.0ms", "TTFT p50 12.0ms p99 14.0ms"]);
+    line(&text, &["p50 24.0ms", "max 29.0ms", "TTFT p50 12.0ms max 14.0ms"]);
     // The seconds 0 and 40 had a failure each.
     line(&text, &["completed", " 748 "]);
     line(&text, &["failed", " 2 ", "0.27%"]);
@@ -71,7 +71,7 @@ fn figures_are_those_that_were_counted() {
     line(&text, &["▶ @10:2m", "1:05 of 2:00"]);
     line(&text, &["gateway", "0.41 CPU", "64.0"]);
     line(&text, &["redis", "gone"]);
-    line(&text, &["p99 now", "40.0us"]);
+    line(&text, &["max now", "40.0us"]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn parts_have_figures_of_their_own() {
     // The last two of each ten, on both targets.
     line(&part(2), &["completed", " 4.00/s"]);
     assert!(line(&part(2), &["last second"]).contains("scenario complex"));
-    line(&part(4), &["p50 29.0ms", "p99 34.0ms"]);
+    line(&part(4), &["p50 29.0ms", "max 34.0ms"]);
     assert!(line(&part(4), &["last second"]).contains("target other"));
 }
 
