@@ -3,12 +3,13 @@
 use plimsoll_engine::{ProbeAnswer, ProbeReport, Run, substrate};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
-    LoadModel, ProcessTrack, ProcessUse, RunSummary, ServerTiming, StageInfo, Validity,
+    LoadModel, ProcessTrack, ProcessUse, RunSummary, ServerTiming, StageInfo, StreamDiagnosis,
+    StreamWord, Validity,
 };
 use plimsoll_plan::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
-    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, Stated, TakenOut,
+    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, Stalls, Stated, TakenOut,
     TargetFacts, Versus,
 };
 
@@ -82,7 +83,10 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
         let mut whole_run = summary.processes.iter().filter(|used| used.stage.is_none());
         let used = whole_run.find(|used| used.name == target.name);
         target.memory_bytes = used.map(|used| used.rss_bytes);
+        target.failure =
+            summary.metadata.targets.get(index).and_then(|known| known.failure.clone());
         if let Some(group) = summary.results.by_target.get(index) {
+            target.stalls = group.streams.as_ref().and_then(stalls);
             target.stated = group.server_timing.as_ref().and_then(stated);
             // A run that ends early ends for all targets.
             let loaded_s = group.duration_s * loaded;
@@ -113,6 +117,12 @@ pub fn take_over(validity: &Validity, result: &mut Versus) {
             result.invalidate(why);
         }
     }
+}
+
+/// The streams of a target, if they stood for 40 ms again and again.
+fn stalls(streams: &StreamDiagnosis) -> Option<Stalls> {
+    let StreamDiagnosis { stalled, judged, .. } = *streams;
+    (streams.shape() == StreamWord::Stalled).then_some(Stalls { stalled, judged })
 }
 
 /// What a target states in the headers of its answers; `None` where nothing of it may be true.

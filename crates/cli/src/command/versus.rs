@@ -40,7 +40,8 @@ The run's folder contains versus.json, versus.csv and pairs.bin besides the file
 
 Exit codes:
     0  compared, whether or not there is a difference
-    1  a threshold failed, or a target is worse than the best one by more than --margin
+    1  a threshold failed, a target is worse than the best one by more than --margin, or one was
+       down: it failed half of its requests, or every one from some time on
     2  wrong usage
     3  invalid (the control differs, Plimsoll did not keep up) or inconclusive
   130  interrupted";

@@ -31,6 +31,8 @@ enum Shape {
     Whole,
     /// Writes the size of each chunk by itself, with Nagle's algorithm on.
     Nagle,
+    /// Stands still for half a second in the middle of every stream.
+    Pause,
     /// Closes the connection in the middle of every fifth stream.
     Cut,
     /// Ends every fifth stream in its middle with `[DONE]`.
@@ -62,7 +64,9 @@ fn serve(mut stream: &TcpStream, shape: Shape, count: &AtomicU32) -> Option<()> 
         let start = now() + Duration::from_millis(60);
         let mut held = HEAD.to_owned();
         for event in 0..if ends_early { EVENTS / 2 } else { EVENTS } {
-            wait((start + PACE * event).saturating_duration_since(now()));
+            let pause = if shape == Shape::Pause && event >= EVENTS / 2 { 500 } else { 0 };
+            let due = start + PACE * event + Duration::from_millis(pause);
+            wait(due.saturating_duration_since(now()));
             if shape == Shape::Nagle {
                 held.push_str(&size(WORD));
                 stream.write_all(std::mem::take(&mut held).as_bytes()).ok()?;
@@ -221,6 +225,39 @@ fn a_proxy_that_buffers_the_whole_answer_is_named() {
 fn nagles_algorithm_is_named() {
     let sentence = "Nagle's algorithm with delayed acknowledgements";
     expect(Shape::Nagle, StreamWord::Stalled, sentence, |_| true);
+}
+
+#[test]
+fn a_pause_in_every_stream_is_said() {
+    let sentence = "stood still for 5";
+    expect(Shape::Pause, StreamWord::Intact, sentence, |found| {
+        found.paused == found.judged && (490.0..600.0).contains(&found.pause_ms.unwrap())
+    });
+}
+
+/// A comparison puts the stalls on whoever makes them: here the provider, which two ways lead to. A
+/// busy host may read streams late, and then nothing is known of stalls; the run itself says so.
+#[test]
+fn in_a_comparison_nagles_algorithm_is_not_a_disturbance_by_other_targets() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("streams.yaml"), PROFILE).unwrap();
+    let ways = [(); 2].map(|()| format!("http://{}", spawn(Shape::Nagle)));
+    let target = format!("a={}", ways[1]);
+    let args = ["versus", "streams.yaml", "--direct", &ways[0], "--target", &target];
+    let load = ["--stages", "4:8s", "-q", "--allow-invalid"];
+    let output = command(folder.path(), &[&args[..], &load].concat()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let run =
+        std::fs::read_dir(folder.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let report = std::fs::read_to_string(run.join("report.txt")).unwrap();
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!report.contains("disturb each other"), "{report}");
+    let groups = summary(&run).results.by_target;
+    let stalls = |at: usize| groups[at].streams.unwrap().shape() == StreamWord::Stalled;
+    let is_said = report.contains("streams stood for 40 ms: ");
+    assert_eq!(is_said, stalls(0) || stalls(1), "{groups:?} {report}");
+    let is_behind = report.contains("set TCP_NODELAY at direct or what is behind it");
+    assert_eq!(is_behind, stalls(0), "{report}");
 }
 
 #[test]

@@ -200,6 +200,37 @@ fn ctrl_c_still_compares_what_there_is() {
 }
 
 #[test]
+fn a_gateway_that_dies_under_the_load_is_named_with_the_time_and_its_words() {
+    let fixture = Fixture::with(PROVIDER);
+    let mut gateway = gateway(&fixture, &[]);
+    let (direct, target) = (fixture.target(), format!("a=http://{}", gateway.address));
+    let load = ["--rate", "20", "--for", "8s", "--set", "versus.alone=0s", "--allow-invalid", "-q"];
+    let args = ["versus", "--direct", &direct, "--target", &target];
+    let child = command(fixture.folder.path(), &[&args[..], &load].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Those of both targets come to the mock: three seconds of warm-up, and two more.
+    fixture.wait_for_requests(200);
+    gateway.crash();
+    let output: ProcessOutput = child.wait_with_output().unwrap().into();
+    let output = output.expect(1);
+    let verdict = output.expect_screen();
+    assert!(verdict.starts_with("FAIL: a failed 1") && verdict.contains(" of 160 "), "{verdict}");
+    let versus = json(&fixture);
+    let a = &versus["targets"][1];
+    let (down, failed) = (&a["outage"], a["failed"].as_u64().unwrap());
+    let since = down["since_s"].as_f64().unwrap();
+    assert!((3.5..10.9).contains(&since), "{down}");
+    assert!(failed >= down["failed_since"].as_u64().unwrap(), "{a}");
+    assert!(a["failure"].as_str().unwrap().contains("refused"), "{a}");
+    assert!(versus["targets"][0]["outage"].is_null(), "{versus}");
+    assert!(!output.stdout.contains("no difference is proven"), "{}", output.stdout);
+    assert!(!output.stdout.contains("too short"), "{}", output.stdout);
+}
+
+#[test]
 fn wrong_usage_and_unlike_targets_are_named_before_the_load() {
     let fixture = Fixture::with(PROVIDER);
     let direct = fixture.target();

@@ -15,9 +15,10 @@ use crate::disturbance::matters;
 use crate::judge::{conclude, warnings};
 use crate::result::{
     BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Lost, OrderEffect,
-    OwnTimes, ScenarioDifference, TargetResult, Verdicts, Versus,
+    Outage, OwnTimes, ScenarioDifference, TargetResult, Verdicts, Versus,
 };
 use crate::scenarios::adjusted;
+use crate::stalls;
 use crate::stated;
 use crate::threshold::AddedThreshold;
 
@@ -265,6 +266,7 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
         planned: blocks.clone().map(|blocks| blocks.planned).sum(),
         recorded: blocks.clone().map(|blocks| blocks.recorded).sum(),
         complete: blocks.clone().map(|blocks| blocks.complete).sum(),
+        alone: blocks.clone().map(|blocks| blocks.alone).sum(),
         refused_as_expected: blocks.clone().map(|blocks| blocks.refused_as_expected).sum(),
         one_in: blocks.map(|blocks| blocks.one_in).max().unwrap_or(1),
         lost: names.into_iter().map(|name| lost_by(rounds, name)).collect(),
@@ -305,6 +307,10 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 stated: stated::combine(all.iter().filter_map(|target| target.stated.as_ref())),
                 upstream_calls_per_turn: mean(|target| target.upstream_calls_per_turn),
                 taken_out: all.iter().find_map(|target| target.taken_out.clone()),
+                stalls: stalls::combine(all.iter().filter_map(|target| target.stalls)),
+                failure: all.iter().find_map(|target| target.failure.clone()),
+                // Of which round the time is, a reader would not know.
+                outage: all.iter().any(|target| target.outage.is_some()).then(Outage::default),
                 ..last.clone()
             }
         })

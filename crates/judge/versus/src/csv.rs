@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::result::Versus;
 
-const HEAD: &str =
-    "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,pairs,p,refused,interval\n";
+const HEAD: &str = "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,at_least_ns,\
+                    at_most_ns,pairs,p,refused,interval\n";
 
 /// The differences as CSV, with a line of headings. What is refused has empty cells and its reason.
-/// `interval` is `fixed`, or `always_valid` where the run could end at any moment.
+/// `at_least_ns` and `at_most_ns` are the interval with what may be the generator's. `interval` is
+/// `fixed`, or `always_valid` where the run could end at any moment.
 pub fn csv(versus: &Versus) -> String {
     let mut out = HEAD.to_owned();
     let interval = if versus.stopping.is_some() { "always_valid" } else { "fixed" };
@@ -17,7 +18,7 @@ pub fn csv(versus: &Versus) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "{},{},{},{kind},{},{},{},{},{},{},{},{interval}",
+            "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{interval}",
             cell(&found.target),
             cell(&found.reference),
             found.figure.name(),
@@ -25,6 +26,8 @@ pub fn csv(versus: &Versus) -> String {
             number(found.value_ns),
             number(found.low_ns),
             number(found.high_ns),
+            number(found.lies_between().map(|between| between.0)),
+            number(found.lies_between().map(|between| between.1)),
             found.pairs,
             number(found.p),
             cell(found.refused.as_deref().unwrap_or_default()),

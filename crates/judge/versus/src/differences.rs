@@ -6,6 +6,7 @@ use crate::comparisons::{comparisons, control, figures, whole_time};
 use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
 use crate::generator::WithoutGenerator;
+use crate::outage;
 use crate::pairs::{Run, Two, failed};
 use crate::result::{Difference, Kind};
 
@@ -112,7 +113,15 @@ impl Row<'_> {
                 p: Difference::is_zero_for_equals(kind, quantile).then_some(estimate.p_zero),
                 ..empty
             },
-            Err(why) => Difference { refused: Some(self.run.words(why)), ..empty },
+            Err(why) => Difference { refused: Some(self.why_none(why)), ..empty },
         }
+    }
+
+    /// Why there is no interval: a target that was down explains it better than its few values.
+    fn why_none(&self, why: NoIntervalReason) -> String {
+        [self.two.target, self.two.reference]
+            .into_iter()
+            .find_map(|target| outage::too_few(self.facts.name(target), self.run, target))
+            .unwrap_or_else(|| self.run.words(why))
     }
 }

@@ -69,13 +69,16 @@ fn variance(estimate: &Estimate, looks: Looks) -> f64 {
 }
 
 /// One warning for each target that is disturbed.
-pub(crate) fn warnings(same_host: bool, found: &[Disturbance]) -> Vec<String> {
+pub(crate) fn warnings<'d>(
+    same_host: bool,
+    found: impl Iterator<Item = &'d Disturbance>,
+) -> Vec<String> {
     let remedy = if same_host {
         "on one host this is expected; --schedule turns loads each alone"
     } else {
         "--schedule turns loads each alone"
     };
-    let disturbed = found.iter().filter(|disturbance| disturbance.matters);
+    let disturbed = found.filter(|disturbance| disturbance.matters);
     disturbed
         .filter_map(|found| {
             let (value, low, high) = (found.value_ns?, found.low_ns?, found.high_ns?);

@@ -6,6 +6,7 @@ use plimsoll_stats::Looks;
 use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
+use crate::stalls::Stalls;
 use crate::stated::Stated;
 use crate::threshold::AddedThreshold;
 
@@ -129,6 +130,10 @@ pub struct TargetFacts {
     pub differs: Vec<String>,
     /// Set if it was taken out of the run.
     pub taken_out: Option<TakenOut>,
+    /// What it said when requests to it failed.
+    pub failure: Option<String>,
+    /// Its streams, where they stood for 40 ms again and again.
+    pub stalls: Option<Stalls>,
 }
 
 /// A target that was taken out of the run.

@@ -11,7 +11,7 @@ use crate::result::{BlockCounts, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
-    order_effect, policy, scenarios, targets, unlike,
+    order_effect, policy, scenarios, stalls, targets, unlike,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -99,8 +99,18 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
 
 /// What a reader must know.
 pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
-    disturbance::warnings(versus.same_host, &versus.disturbance)
+    let reference = versus.reference();
+    let targets = versus.targets.iter();
+    let stalls: Vec<_> =
+        targets.filter_map(|target| Some((&*target.name, target.stalls?))).collect();
+    // A difference that stalls explain is no disturbance by other targets.
+    let disturbed = versus
+        .disturbance
+        .iter()
+        .filter(|found| stalls.iter().all(|(name, _)| *name != found.target && *name != reference));
+    disturbance::warnings(versus.same_host, disturbed)
         .into_iter()
+        .chain(stalls::warning(&stalls, reference))
         .chain(order_effect::warnings(&versus.order_effect))
         .chain(unlike::connections(&versus.targets))
         .collect()

@@ -33,6 +33,7 @@ mod json;
 mod judge;
 mod margin;
 mod order_effect;
+mod outage;
 mod outlook;
 mod pairs;
 mod policy;
@@ -40,6 +41,7 @@ mod prometheus;
 mod result;
 mod role;
 mod scenarios;
+mod stalls;
 mod stated;
 mod targets;
 mod text;
@@ -59,10 +61,11 @@ pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
-    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference, Stopping,
-    TargetMatrix, TargetResult, Verdicts, Versus,
+    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, Outage, SCHEMA, ScenarioDifference,
+    Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
 };
 pub use role::Role;
+pub use stalls::Stalls;
 pub use stated::Stated;
 pub use text::{screen, text};
 pub use threshold::AddedThreshold;

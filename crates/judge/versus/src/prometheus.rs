@@ -8,7 +8,9 @@ use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
-/// `bound` is `value`, `low` or `high`. What is refused is left out; of an invalid comparison, all
+/// `bound` is `value`, or `low` or `high`: the ends of the interval with what may be the
+/// generator's.
+/// What is refused is left out; of an invalid comparison, all
 /// of it.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = String::new();
@@ -42,7 +44,7 @@ fn family(out: &mut String, versus: &Versus, kind: Kind, name: &str, help: &str)
     let name = format!("plimsoll_{name}_seconds");
     let mut lines = String::new();
     for found in versus.differences.iter().filter(|found| found.kind == kind) {
-        let Some((value, low, high)) = found.measured() else { continue };
+        let Some((value, low, high)) = found.limited() else { continue };
         for (bound, nanos) in [("value", value), ("low", low), ("high", high)] {
             // Writing to a string does not fail.
             let _ =

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::added_distribution::AddedDistribution;
 use crate::figure::Figure;
 use crate::role::Role;
+use crate::stalls::Stalls;
 use crate::stated::Stated;
 
 /// The layout of `versus.json`.
@@ -124,6 +125,10 @@ pub struct BlockCounts {
     pub recorded: u64,
     /// Of these, completed on every target that had not been taken out.
     pub complete: u64,
+    /// Recorded beside these, with each target loaded alone to see what they do to each other. They
+    /// are not compared.
+    #[serde(default)]
+    pub alone: u64,
     /// Not complete only because a target refused the turn as its scenario expects. They have no
     /// times to compare.
     #[serde(default)]
@@ -201,9 +206,32 @@ pub struct TargetResult {
     /// retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream_calls_per_turn: Option<f64>,
+    /// Present if its streams stood for 40 ms again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     /// Why it was taken out of the run, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_out: Option<String>,
+    /// What it, or the connection to it, said when turns failed: the first message of the most
+    /// frequent kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Present if it was down: it failed all of its turns, at least half of them, or from some time
+    /// on every one to the end. Then the comparison fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
+}
+
+/// When a target was down.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outage {
+    /// Where it failed every turn from some time on: when the first of these began, after the
+    /// run's start. Left out of several rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_s: Option<f64>,
+    /// Their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_since: Option<u64>,
 }
 
 impl TargetResult {
@@ -437,11 +465,12 @@ impl Versus {
     }
 
     /// The judgement by thresholds and margin, whether or not the comparison is invalid: a broken
-    /// one fails, and what cannot be judged is inconclusive. That targets differ is a finding, and
-    /// not a failure.
+    /// one fails, as a target that was down does, and what cannot be judged is inconclusive. That
+    /// targets differ is a finding, and not a failure.
     pub fn judgement_of_bounds(&self) -> Judgement {
         let broken = self.thresholds.iter().any(|threshold| threshold.judgement == Judgement::Fail);
-        if broken || !self.worse_than_margin.is_empty() {
+        let down = self.targets.iter().any(|target| target.outage.is_some());
+        if broken || down || !self.worse_than_margin.is_empty() {
             return Judgement::Fail;
         }
         let doubtful = self.thresholds.iter().find_map(|threshold| match &threshold.judgement {

@@ -9,6 +9,7 @@ use crate::cpu;
 use crate::facts::{Facts, TakenOut, TargetFacts};
 use crate::figure::{Figure, as_f64};
 use crate::generator;
+use crate::outage;
 use crate::pairs::{Run, failed, turn};
 use crate::result::{BlockCounts, OwnTimes, TargetResult};
 
@@ -49,6 +50,9 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
             .filter(|_| count > 0)
             .map(|calls| calls as f64 / count as f64),
         taken_out: known.taken_out.as_ref().map(taken_out),
+        failure: known.failure.clone(),
+        stalls: known.stalls,
+        outage: outage::outage(run, index),
     }
 }
 
@@ -104,8 +108,10 @@ fn share(part: usize, whole: usize) -> Option<f64> {
 /// Counts the measured blocks: all; those that every target completed which was still given them;
 /// and those that only lack turns that were refused as expected.
 pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
+    let measured = run.batching.measured(run.blocks).count();
     let mut counts = BlockCounts {
         planned: facts.planned_blocks,
+        alone: (run.blocks.len() - measured) as u64,
         one_in: facts.one_in.max(1),
         ..BlockCounts::default()
     };

@@ -9,7 +9,7 @@ mod times;
 use plimsoll_report::table::{Layout, Table};
 use plimsoll_report::{format, printable};
 
-use crate::result::{Stopping, Versus};
+use crate::result::{Difference, Stopping, Versus};
 
 pub use screen::screen;
 
@@ -97,10 +97,19 @@ fn ended(versus: &Versus, stopping: &Stopping) -> String {
     format!("{ended} Intervals are always-valid: they hold at every look, and are wider.")
 }
 
+/// From the planned blocks to the pairs of each difference, so that a reader can follow the counts.
 fn blocks(versus: &Versus) -> String {
     let blocks = &versus.blocks;
     let [recorded, complete] = [blocks.recorded, blocks.complete].map(format::count);
-    let mut parts = vec![format!("{recorded} blocks, {complete} complete")];
+    let planned = match blocks.planned.saturating_sub(blocks.recorded) {
+        0 => String::new(),
+        missing => format!(
+            "of {} planned, {} did not begin or were not kept; ",
+            format::count(blocks.planned),
+            format::count(missing)
+        ),
+    };
+    let mut parts = vec![format!("{recorded} blocks, {planned}{complete} complete")];
     parts.extend(blocks.lost.iter().map(|lost| {
         let share = format::share(lost.share);
         format!("{} lost {} ({share})", lost.target, format::count(lost.pairs))
@@ -108,6 +117,16 @@ fn blocks(versus: &Versus) -> String {
     if blocks.refused_as_expected > 0 {
         let refused = format::count(blocks.refused_as_expected);
         parts.push(format!("{refused} refused as expected"));
+    }
+    parts.extend(versus.headline_added().filter(|found| found.pairs < blocks.complete).map(
+        |found: &Difference| {
+            let figure = versus.headline.title();
+            format!("{} has a {figure} in {} pairs", found.target, format::count(found.pairs))
+        },
+    ));
+    if blocks.alone > 0 {
+        let alone = format::count(blocks.alone);
+        parts.push(format!("{alone} more with each target alone"));
     }
     if blocks.one_in > 1 {
         parts.push(format!("a sample: 1 second in {} was kept", blocks.one_in));

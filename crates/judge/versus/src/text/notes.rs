@@ -3,8 +3,9 @@
 use plimsoll_metrics::{Judgement, ThresholdResult};
 use plimsoll_report::format;
 
-use super::Page;
+use super::{Page, times};
 use crate::claims::FAILURES;
+use crate::outage;
 use crate::result::{Claim, Difference, Kind, ScenarioDifference, Versus};
 
 /// So many sentences are shown without a choice.
@@ -22,6 +23,9 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     scenarios(page, versus);
     verdicts(page, versus);
     thresholds(page, versus);
+    for sentence in times::other_signs(versus) {
+        page.paragraph(&format!("{sentence}."));
+    }
     for warning in &versus.warnings {
         page.paragraph(&format!("WARNING: {warning}"));
     }
@@ -42,7 +46,7 @@ fn claims(page: &mut Page, versus: &Versus) {
     page.paragraph(&scope(versus));
     let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
     if hold.is_empty() {
-        page.paragraph("- no difference is proven");
+        page.paragraph(&format!("- {}", none_proven(versus)));
     }
     let (shown, more) = chosen(versus, hold);
     for claim in shown {
@@ -56,6 +60,15 @@ fn claims(page: &mut Page, versus: &Versus) {
         let open: Vec<_> = shown.iter().map(|claim| &*claim.text).collect();
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         page.paragraph(&format!("Open: {}{more}.", open.join("; ")));
+    }
+}
+
+/// That no sentence holds. Of a target that was down, no test is needed.
+pub(super) fn none_proven(versus: &Versus) -> &'static str {
+    if versus.targets.iter().any(|target| target.outage.is_some()) {
+        "no difference in times is proven"
+    } else {
+        "no difference is proven"
     }
 }
 
@@ -217,7 +230,7 @@ fn thresholds(page: &mut Page, versus: &Versus) {
     for threshold in &versus.thresholds {
         page.paragraph(&threshold_line(threshold));
     }
-    for why in &versus.worse_than_margin {
+    for why in outage::sentences(versus).iter().chain(&versus.worse_than_margin) {
         page.paragraph(&format!("FAIL: {why}"));
     }
     for why in &versus.margin_unknown {

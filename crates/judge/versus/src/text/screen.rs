@@ -9,6 +9,7 @@ use plimsoll_report::table::Table;
 
 use super::{blocks, ended, notes, other, times, title};
 use crate::figure::Figure;
+use crate::outage;
 use crate::result::{Claim, TargetResult, Versus};
 use crate::role::Role;
 
@@ -99,6 +100,7 @@ fn bounds(screen: &mut Screen, versus: &Versus) {
         let (word, what) = notes::judged(threshold);
         (tone, word, what)
     }));
+    found.extend(outage::sentences(versus).into_iter().map(|why| (Tone::Bad, "FAIL", why)));
     found.extend(versus.worse_than_margin.iter().map(|why| (Tone::Bad, "FAIL", why.clone())));
     found.extend(versus.margin_unknown.iter().map(|w| (Tone::Unsure, "INCONCLUSIVE", w.clone())));
     found.sort_by_key(|(tone, ..)| std::cmp::Reverse(*tone));
@@ -122,7 +124,7 @@ fn claims(screen: &mut Screen, versus: &Versus) {
     let mut items: Vec<_> =
         hold.iter().map(|claim: &&Claim| Item::judged(Tone::Good, "", &claim.text)).collect();
     if items.is_empty() {
-        items.push(Item::judged(Tone::Unsure, "", "no difference is proven"));
+        items.push(Item::judged(Tone::Unsure, "", notes::none_proven(versus)));
     }
     screen.judged(&notes::scope(versus), "differences", items, LEAST);
     match open.len() {
@@ -146,7 +148,10 @@ fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
         items.push(Item::new(Tone::Unsure, &format!("-: {}", reasons.join("; "))));
     }
     let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
-    let sentences = unlike.chain(other::failures(versus)).chain(versus.warnings.iter().cloned());
+    let sentences = unlike
+        .chain(other::failures(versus))
+        .chain(times::other_signs(versus))
+        .chain(versus.warnings.iter().cloned());
     items.extend(sentences.map(|text| Item::new(Tone::Unsure, &text)));
     items.extend(run_notes(summary));
     items
@@ -161,7 +166,10 @@ fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
         RunJudgement::Interrupted => {
             return (Tone::Unsure, "INTERRUPTED: compared is what there was until then".to_owned());
         }
-        RunJudgement::Inconclusive(why) => return (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+        RunJudgement::Inconclusive(why) => {
+            let why = std::iter::once(why).chain(outage::short(versus)).collect::<Vec<_>>();
+            return (Tone::Unsure, format!("INCONCLUSIVE: {}", why.join("; ")));
+        }
         RunJudgement::TooManyErrors => {
             return (Tone::Bad, "FAIL: stopped, because too many requests failed".to_owned());
         }
@@ -180,7 +188,11 @@ fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
 fn broken(versus: &Versus) -> String {
     let failed = versus.thresholds.iter().filter(|found| found.judgement == Judgement::Fail);
     let failed = failed.map(|found| format!("{} {}", found.metric, found.expression));
-    versus.worse_than_margin.iter().cloned().chain(failed).collect::<Vec<_>>().join(", ")
+    let down = outage::short(versus);
+    down.chain(versus.worse_than_margin.iter().cloned())
+        .chain(failed)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn passed(versus: &Versus, summary: &RunSummary) -> String {

@@ -117,6 +117,34 @@ fn control(versus: &Versus) -> String {
     }
 }
 
+/// That a target's median request pays although its median is the lower one, or the other way
+/// round: a reader who subtracts the medians of the table would take one of them for wrong.
+pub(super) fn other_signs(versus: &Versus) -> Vec<String> {
+    let (figure, reference) = (versus.headline, versus.reference());
+    let own = |name: &str| {
+        let target = versus.targets.iter().find(|target| target.name == name)?;
+        target.own(figure)?.p50_ns
+    };
+    let Some(median) = own(reference) else { return Vec::new() };
+    let signs = versus.headline_added().filter_map(|found| {
+        let (value, low, high) = found.limited()?;
+        let apart = own(&found.target)? - median;
+        let proven = low > 0.0 || high < 0.0;
+        (proven && apart * value < 0.0).then_some((found, value, apart))
+    });
+    signs
+        .map(|(found, value, apart): (&Difference, f64, f64)| {
+            let name = &found.target;
+            let [added, apart] = [value, apart].map(|nanos| format::signed_time(nanos / 1e6));
+            format!(
+                "{name} adds {added} to the median request, although the two medians differ by \
+                 {apart}: what is added is the median of the differences of equal requests, and \
+                 requests differ by more than that from each other"
+            )
+        })
+        .collect()
+}
+
 /// Why figures of the table are refused, each reason once.
 pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
     let tail = versus.tail().unwrap_or("p99");

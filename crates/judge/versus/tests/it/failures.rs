@@ -1,8 +1,12 @@
 //! Failures, lost pairs, and targets that were taken out.
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome};
-use plimsoll_versus::{Figure, Kind, TakenOut, judge};
+use plimsoll_metrics::{Judgement, RunEnd};
+use plimsoll_report::Style;
+use plimsoll_report::screen::Rest;
+use plimsoll_versus::{Figure, Kind, TakenOut, Versus, combine, judge, screen, text};
 
+use crate::screens::summary;
 use crate::simulation::{Simulation, direct, target};
 
 fn simulation() -> Simulation {
@@ -66,4 +70,87 @@ fn a_target_that_was_taken_out_leaves_the_others_complete() {
         |name| versus.difference(name, "direct", Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
     assert_eq!((pairs("a"), pairs("b")), (6_000, 2_000));
     assert!(versus.targets[3].taken_out.as_ref().unwrap().contains("20s: 50 % of its"));
+}
+
+/// What a target that is down gets: every turn from block `from` on is refused by its host.
+fn down_from(from: usize, seconds: u64) -> Versus {
+    let simulation = Simulation { seconds, ..simulation() };
+    let mut blocks = simulation.blocks();
+    for block in &mut blocks[from..] {
+        block.turns[3].as_mut().unwrap().outcome = Outcome::Failed(ErrorClass::ConnectRefused);
+    }
+    let mut facts = simulation.facts();
+    facts.targets[3].failure = Some("127.0.0.1:8080: Connection refused".to_owned());
+    judge(&facts, &blocks)
+}
+
+#[test]
+fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
+    let versus = down_from(2_000, 60);
+    assert_eq!(versus.judgement(), Judgement::Fail);
+    let outage = versus.targets[3].outage.as_ref().unwrap();
+    assert_eq!((outage.since_s, outage.failed_since), (Some(20.0), Some(4_000)));
+    assert!(versus.targets[..3].iter().all(|target| target.outage.is_none()));
+    let said = "b failed 4,000 of 6,000 requests, all of the last 4,000 (from 20s on): \
+                connect_refused; 127.0.0.1:8080: Connection refused";
+    for shown in [text(&versus, 400), on_screen(&versus)] {
+        assert!(shown.contains(said), "{shown}");
+        // What was measured before is still said.
+        assert!(shown.contains("b is slower than direct in TTFT"), "{shown}");
+    }
+    let last = "\nFAIL: b failed 4,000 of 6,000 requests, all of the last 4,000 (from 20s on)\n";
+    assert!(on_screen(&versus).ends_with(last), "{}", on_screen(&versus));
+}
+
+#[test]
+fn a_target_that_failed_everything_is_named_and_no_short_stage_is_blamed() {
+    for (from, said) in [
+        (0, "b failed all of its 6,000 requests: connect_refused"),
+        (300, "b failed 5,700 of 6,000 requests, all of the last 5,700 (from 3s on)"),
+    ] {
+        let versus = down_from(from, 60);
+        assert_eq!(versus.judgement(), Judgement::Fail);
+        let shown = on_screen(&versus);
+        assert!(shown.contains(said), "{shown}");
+        assert!(!shown.contains("too short"), "{shown}");
+        if from > 0 {
+            let why = "b failed 5,700 of 6,000 requests: too few are left to compare";
+            assert!(shown.contains(why), "{shown}");
+        }
+    }
+    // In six seconds nothing can be proven, and all of it is known.
+    let shown = on_screen(&down_from(0, 6));
+    assert!(shown.contains("b failed all of its 600 requests"), "{shown}");
+    assert!(!shown.contains("no difference is proven"), "{shown}");
+}
+
+#[test]
+fn failures_of_a_target_that_works_do_not_fail_the_comparison() {
+    let simulation = simulation();
+    // Single ones; a burst that ends; the last nine.
+    let cases: [Vec<usize>; 3] =
+        [(0..6_000).step_by(100).collect(), (1_000..2_000).collect(), (5_991..6_000).collect()];
+    for lost in cases {
+        let mut blocks = simulation.blocks();
+        for index in lost {
+            let turn = blocks[index].turns[3].as_mut().unwrap();
+            turn.outcome = Outcome::Failed(ErrorClass::ServerError);
+        }
+        let versus = judge(&simulation.facts(), &blocks);
+        assert_eq!(versus.targets[3].outage, None);
+        assert_eq!(versus.judgement(), Judgement::Pass);
+    }
+}
+
+#[test]
+fn a_target_that_was_down_in_one_round_fails_all_rounds() {
+    let rounds = [down_from(6_000, 60), down_from(2_000, 60)];
+    let all = combine(&rounds).unwrap();
+    assert_eq!(all.judgement(), Judgement::Fail);
+    let shown = on_screen(&all);
+    assert!(shown.contains("b failed 4,000 of 12,000 requests: connect_refused"), "{shown}");
+}
+
+fn on_screen(versus: &Versus) -> String {
+    screen(versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style { width: 400, color: false })
 }

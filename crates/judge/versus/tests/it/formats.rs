@@ -161,6 +161,14 @@ fn csv_and_prometheus_have_the_differences() {
     assert_eq!(line.split(',').count(), columns);
     let value: f64 = line.split(',').nth(5).unwrap().parse().unwrap();
     assert!((value / 1e3 - 143.0).abs() < 3.0, "{line}");
+    // A generator that sends 10 us late, now and then, widens both.
+    let mut late = versus.clone();
+    let added = late.differences.iter_mut().find(|found| found.is_of("a", "direct")).unwrap();
+    (added.at_least_ns, added.at_most_ns) = (Some(133_000.0), Some(153_000.0));
+    let line = plimsoll_versus::csv(&late);
+    assert!(line.contains(",133000,153000,"), "{line}");
+    let figure = "figure=\"ttft\",quantile=\"0.5\",bound=\"high\"} 0.000153";
+    assert!(prometheus(&late).contains(figure), "{}", prometheus(&late));
     let page = prometheus(&versus);
     let start = "plimsoll_added_seconds{target=\"a\",reference=\"direct\",figure=\"ttft\",\
         quantile=\"0.5\",bound=\"value\"} 0.00014";

@@ -1,7 +1,7 @@
 //! By turns, and what targets do to each other.
 
 use plimsoll_measure::{Block, Nanos};
-use plimsoll_versus::{Figure, Kind, judge, outlook};
+use plimsoll_versus::{Figure, Kind, Stalls, judge, outlook};
 
 use crate::simulation::{Simulation, direct, microseconds, target};
 
@@ -64,6 +64,26 @@ fn targets_that_disturb_each_other_are_named() {
     assert!((microseconds(added.value_ns) - 143.0).abs() < 3.0);
     let quiet = judge(&simulation().facts(), &with_windows(0));
     assert!(!quiet.disturbance[0].matters && quiet.warnings.is_empty(), "{quiet:?}");
+}
+
+/// Nagle's algorithm waits or not, as the requests come: no other target does that.
+#[test]
+fn stalls_of_40_ms_are_not_put_on_the_other_targets() {
+    let mut facts = simulation().facts();
+    let stalls = Stalls { stalled: 4_000, judged: 5_100 };
+    facts.targets[2].stalls = Some(stalls);
+    let versus = judge(&facts, &with_windows(60));
+    let [warning] = &versus.warnings[..] else { panic!("{:?}", versus.warnings) };
+    let says = "streams stood for 40 ms: 4,000 of 5,100 of a. That is Nagle's algorithm with \
+                delayed acknowledgements; set TCP_NODELAY at these targets.";
+    assert!(warning.starts_with(says), "{warning}");
+    // What is measured stays in the file.
+    assert!(versus.disturbance[0].matters);
+    facts.targets[0].stalls = Some(stalls);
+    let behind = judge(&facts, &with_windows(60));
+    let warning = &behind.warnings[0];
+    assert!(warning.contains("4,000 of 5,100 of direct, 4,000 of 5,100 of a."), "{warning}");
+    assert!(warning.contains("TCP_NODELAY at direct or what is behind it"), "{warning}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::formats::{stored, versus};
 use crate::simulation::{Simulation, direct, target};
 
 /// What a screen needs of the run itself.
-fn summary(ended: RunEnd) -> RunSummary {
+pub(crate) fn summary(ended: RunEnd) -> RunSummary {
     let run = RunInfo { ended, ..RunInfo::default() };
     let metadata = RunMetadata { run, ..RunMetadata::default() };
     let health = InstrumentHealth::default();

@@ -73,8 +73,8 @@ impl Plan {
             |plan| plan.point_out_less(1),
             |plan| plan.drop_row(|_| 1),
             |plan| plan.point_out_less(0),
-            |plan| less(&mut plan.next, 0),
             |plan| plan.drop_row(|_| 0),
+            |plan| less(&mut plan.next, 0),
         ];
         steps.into_iter().any(|step| step(self))
     }

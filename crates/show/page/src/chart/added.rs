@@ -135,7 +135,7 @@ fn text(versus: &Versus, shown: &[&AddedDistribution]) -> String {
 /// How many pairs a target has, and its median.
 fn sentence(versus: &Versus, found: &AddedDistribution) -> String {
     let median = versus.headline_added().find(|known| known.target == found.target);
-    let median = median.and_then(Difference::measured).map_or_else(String::new, |m| {
+    let median = median.and_then(Difference::limited).map_or_else(String::new, |m| {
         format!(", median {}", format::difference(m.0 / 1e6, m.1 / 1e6, m.2 / 1e6))
     });
     format!("{}: {} pairs{median}", printable(&found.target), count(found.pairs))

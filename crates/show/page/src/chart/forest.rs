@@ -1,6 +1,6 @@
 //! What each target adds, with 95 % intervals: the differences of pairs of a comparison.
 
-use plimsoll_report::format::{DASH, count, difference, or_dash, p_value};
+use plimsoll_report::format::{DASH, count, difference, or_dash, p_value, time};
 use plimsoll_report::printable;
 use plimsoll_versus::{Difference, Figure, Kind, Role, Versus};
 
@@ -76,16 +76,18 @@ fn rows_to_reference(versus: &Versus, kind: Kind, figure: Figure, quantile: &str
 fn row(versus: &Versus, found: &Difference) -> Row {
     let is_control =
         versus.targets.iter().any(|t| t.name == found.target && t.role == Role::Control);
-    let measured = found.measured().map(|(v, low, high)| (v / NANOS, low / NANOS, high / NANOS));
+    let limited = found.limited().map(|(v, low, high)| (v / NANOS, low / NANOS, high / NANOS));
+    let sampled = found.measured().map(|(_, low, high)| (low / NANOS, high / NANOS));
     Row {
         name: found.target.clone(),
-        words: measured.map_or_else(
+        words: limited.map_or_else(
             || format!("{DASH} ({})", found.refused.as_deref().unwrap_or("not known")),
             |(value, low, high)| difference(value, low, high),
         ),
         mark: if is_control { Mark::Control } else { Mark::Disc },
-        value: measured.map(|(value, ..)| value),
-        interval: measured.map(|(_, low, high)| (low, high)),
+        value: limited.map(|(value, ..)| value),
+        interval: limited.map(|(_, low, high)| (low, high)),
+        within: sampled.filter(|_| found.generator_ns.is_some()),
         ..Row::default()
     }
 }
@@ -96,16 +98,19 @@ fn text(versus: &Versus) -> String {
         .filter_map(|found| Some(format!("{} {}", printable(&found.target), in_words(found)?)))
         .collect();
     format!(
-        "{}: {}. Against {}, request by request, with 95 % intervals; one that holds 0 shows no difference.",
+        "{}: {}. Against {}, request by request, with 95 % intervals that contain what may be the \
+         generator's; one that holds 0 shows no difference. The median of the differences is what \
+         the median request pays. It is not the difference of the two medians, and may even have \
+         the other sign where requests differ much from each other.",
         versus.headline.title(),
         shown.join(", "),
         printable(versus.reference())
     )
 }
 
-/// A difference with its interval, where it may be told.
+/// A difference with its limits, where it may be told.
 fn in_words(found: &Difference) -> Option<String> {
-    let (value, low, high) = found.measured()?;
+    let (value, low, high) = found.limited()?;
     Some(difference(value / NANOS, low / NANOS, high / NANOS))
 }
 
@@ -117,7 +122,8 @@ fn table(versus: &Versus) -> Table {
         "figure",
         "what",
         "percentile",
-        "difference [95 %]",
+        "difference [95 %, with the generator's part]",
+        "of that the generator's, at most",
         "p",
         "pairs",
     ]);
@@ -130,6 +136,7 @@ fn table(versus: &Versus) -> Table {
             of.quantile.clone(),
             in_words(of)
                 .unwrap_or_else(|| format!("{DASH} {}", of.refused.clone().unwrap_or_default())),
+            or_dash(of.generator_ns.map(|nanos| nanos / NANOS), time),
             or_dash(of.p, p_value),
             count(of.pairs),
         ]);
