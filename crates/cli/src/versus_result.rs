@@ -59,7 +59,7 @@ impl Judged<'_> {
 
     /// The comparison, and the report of its run below it.
     fn text(&self, width: usize, style: Style) -> String {
-        format!("{}\n{}", text(self.versus, width), summary_text(self.summary, style))
+        format!("{}\n{}", text(self.versus, self.summary, width), summary_text(self.summary, style))
     }
 
     /// The exit code: that of the run, and that of the comparison.

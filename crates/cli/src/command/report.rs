@@ -116,7 +116,7 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
         Output::Text | Output::Data(Format::Text) => {
             if let Some(versus) = versus {
                 let width = console::full_style(WIDTH).width;
-                console::print_line(&plimsoll_versus::text(&versus, width))?;
+                console::print_line(&plimsoll_versus::text(&versus, &summary, width))?;
             }
             console::print(&text(&summary, console::full_style(FILE_WIDTH)))?;
         }

@@ -6,59 +6,18 @@ mod screen;
 mod stated;
 mod times;
 
-use plimsoll_report::table::{Layout, Table};
-use plimsoll_report::{format, printable};
+use plimsoll_metrics::RunSummary;
+use plimsoll_report::screen::Rest;
+use plimsoll_report::{Style, format};
 
 use crate::result::{Difference, Stopping, Versus};
 
 pub use screen::screen;
 
-/// The result as text; lines are at most `width` columns wide where words can be broken.
-pub fn text(versus: &Versus, width: usize) -> String {
-    let mut page = Page { width, lines: Vec::new() };
-    head(&mut page, versus);
-    times::write(&mut page, versus);
-    other::write(&mut page, versus);
-    notes::write(&mut page, versus);
-    let text: String = page.lines.into_iter().map(|line| line + "\n").collect();
-    printable(&text).into_owned()
-}
-
-/// The page being written.
-struct Page {
-    width: usize,
-    lines: Vec<String>,
-}
-
-impl Page {
-    fn line(&mut self, line: impl Into<String>) {
-        self.lines.push(line.into());
-    }
-
-    /// A paragraph whose further lines are indented.
-    fn paragraph(&mut self, text: &str) {
-        const INDENT: usize = 2;
-        let lines = format::wrap(text, self.width.saturating_sub(INDENT));
-        for (number, line) in lines.into_iter().enumerate() {
-            let indent = if number > 0 { INDENT } else { 0 };
-            self.line(format!("{}{line}", " ".repeat(indent)));
-        }
-    }
-
-    fn table(&mut self, table: &Table) {
-        self.lines.extend(table.lines(&Layout::new(self.width)));
-    }
-}
-
-fn head(page: &mut Page, versus: &Versus) {
-    page.paragraph(&title(versus));
-    page.paragraph(&blocks(versus));
-    if let Some(stopping) = &versus.stopping {
-        page.paragraph(&ended(versus, stopping));
-    }
-    for how in &versus.unlike {
-        page.paragraph(&format!("UNLIKE: {how}"));
-    }
+/// The result as a file has it: all of its screen, with what a screen has no room for. Lines are at
+/// most `width` columns wide where words can be broken. `summary` is that of its last run.
+pub fn text(versus: &Versus, summary: &RunSummary, width: usize) -> String {
+    screen(versus, summary, Rest::Flag).body(Style { width, color: false })
 }
 
 /// What was compared, and how.

@@ -92,6 +92,8 @@ pub struct Screen {
     sections: Vec<Section>,
     stands_out: Vec<Item>,
     facts: Vec<String>,
+    /// Sentences that a file has, and no screen.
+    details: Vec<String>,
     next: Vec<String>,
     files: Vec<String>,
     verdict: Option<Item>,
@@ -109,6 +111,7 @@ impl Screen {
             sections: Vec::new(),
             stands_out: Vec::new(),
             facts: Vec::new(),
+            details: Vec::new(),
             next: Vec::new(),
             files: Vec::new(),
             verdict: None,
@@ -137,6 +140,18 @@ impl Screen {
         if !rows.table.rows.is_empty() {
             self.sections.push(Section::table(one_line(heading), rows));
         }
+    }
+
+    /// Adds a table that only a file has.
+    pub fn detail_rows(&mut self, heading: &str, rows: Rows) {
+        if !rows.table.rows.is_empty() {
+            self.sections.push(Section::table(one_line(heading), rows).detail());
+        }
+    }
+
+    /// Adds sentences that only a file has.
+    pub fn details(&mut self, sentences: impl IntoIterator<Item = String>) {
+        self.details.extend(sentences.into_iter().map(|sentence| one_line(&sentence)));
     }
 
     /// Adds what a reader should see before using the figures; the first ones are shown.
@@ -171,7 +186,7 @@ impl Screen {
 
     /// What it consists of above the things that stand out, in its order, nothing left out.
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
-        self.sections.iter().map(Section::part)
+        self.sections.iter().filter(|section| !section.is_detail).map(Section::part)
     }
 
     /// All that a reader should see before using the figures.
@@ -195,6 +210,7 @@ impl Screen {
         self.sections.extend(other.sections);
         self.stands_out.extend(other.stands_out);
         self.facts.extend(other.facts);
+        self.details.extend(other.details);
         self.next.extend(other.next);
         self.files.extend(other.files);
         self.rest = other.rest;
@@ -214,6 +230,14 @@ impl Screen {
     pub fn whole(&self, style: Style) -> String {
         let plan = Plan::whole(&self.sections, self.stands_out.len(), self.next.len());
         let lines = self.laid_out(&plan, style.width);
+        lines.iter().map(|line| line.painted(style.color) + "\n").collect()
+    }
+
+    /// [`Screen::whole`] without its last lines, for a file that goes on below it.
+    pub fn body(&self, style: Style) -> String {
+        let plan = Plan::whole(&self.sections, self.stands_out.len(), self.next.len());
+        let body = Self { files: Vec::new(), verdict: None, ..self.clone() };
+        let lines = body.laid_out(&plan, style.width);
         lines.iter().map(|line| line.painted(style.color) + "\n").collect()
     }
 
@@ -254,7 +278,8 @@ impl Screen {
 
     fn laid_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
         let mut blocks: Vec<Vec<Line>> = Vec::new();
-        for (section, shown) in self.sections.iter().zip(&plan.shown) {
+        let sections = self.sections.iter().zip(&plan.shown);
+        for (section, shown) in sections.filter(|(section, _)| plan.whole || !section.is_detail) {
             let lines = section.lines(shown.count, width, plan, &self.rest);
             match blocks.last_mut().filter(|_| !section.stands_apart()) {
                 Some(block) => block.extend(lines),
@@ -262,7 +287,8 @@ impl Screen {
             }
         }
         blocks.push(self.standing_out(plan, width));
-        for texts in [&self.facts[..], &self.next[..plan.next]] {
+        let details = if plan.whole { &self.details[..] } else { &[] };
+        for texts in [&self.facts[..], details, &self.next[..plan.next]] {
             let wrapped =
                 texts.iter().flat_map(|text| hanging(text, width, plan.at_most(FACT_LINES)));
             blocks.push(wrapped.map(Line::plain).collect());

@@ -3,9 +3,8 @@
 use plimsoll_metrics::{Judgement, ThresholdResult};
 use plimsoll_report::format;
 
-use super::{Page, times};
+use super::{stated, times};
 use crate::claims::FAILURES;
-use crate::outage;
 use crate::result::{Claim, Difference, Kind, ScenarioDifference, Versus};
 
 /// So many sentences are shown without a choice.
@@ -14,53 +13,33 @@ const ALL_SHOWN: usize = 10;
 /// Scenarios are pointed out below this adjusted p value.
 const WORTH_A_LOOK: f64 = 0.05;
 
-pub(super) fn write(page: &mut Page, versus: &Versus) {
-    page.line("");
-    claims(page, versus);
-    detectable(page, versus);
-    generator(page, versus);
-    with_failures(page, versus);
-    scenarios(page, versus);
-    verdicts(page, versus);
-    thresholds(page, versus);
-    for sentence in times::other_signs(versus) {
-        page.paragraph(&format!("{sentence}."));
-    }
-    for warning in &versus.warnings {
-        page.paragraph(&format!("WARNING: {warning}"));
-    }
-    for why in &versus.invalid {
-        page.paragraph(&format!("INVALID: {why}"));
-    }
+/// What a file says beyond the screen.
+pub(super) fn details(versus: &Versus) -> Vec<String> {
+    let control = times::control_line(versus).map(|line| format!("{line}."));
+    let mut lines: Vec<String> = control.into_iter().chain(times::other_reasons(versus)).collect();
+    lines.extend(stated::sentences(versus));
+    lines.extend(open_claims(versus));
+    lines.extend(detectable(versus));
+    lines.extend(generator(versus));
+    lines.extend(with_failures(versus));
+    lines.extend(scenarios(versus));
+    lines.extend(verdicts(versus));
+    lines
 }
 
-fn claims(page: &mut Page, versus: &Versus) {
+/// What was tested and does not hold; that nothing was, or is said.
+fn open_claims(versus: &Versus) -> Option<String> {
     if !versus.invalid.is_empty() {
-        page.paragraph("Nothing is said of the targets: the comparison is INVALID.");
-        return;
+        return Some("Nothing is said of the targets: the comparison is INVALID.".to_owned());
     }
     if versus.claims.is_empty() {
-        page.paragraph("No difference could be tested.");
-        return;
+        return Some("No difference could be tested.".to_owned());
     }
-    page.paragraph(&scope(versus));
-    let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
-    if hold.is_empty() {
-        page.paragraph(&format!("- {}", none_proven(versus)));
-    }
-    let (shown, more) = chosen(versus, hold);
-    for claim in shown {
-        page.paragraph(&format!("- {}", claim.text));
-    }
-    if more > 0 {
-        page.paragraph(&format!("- and {more} more: see versus.json, claims"));
-    }
+    let open = versus.claims.iter().filter(|claim| !claim.holds).collect();
     let (shown, more) = chosen(versus, open);
-    if !shown.is_empty() {
-        let open: Vec<_> = shown.iter().map(|claim| &*claim.text).collect();
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        page.paragraph(&format!("Open: {}{more}.", open.join("; ")));
-    }
+    let open: Vec<_> = shown.iter().map(|claim| &*claim.text).collect();
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    (!open.is_empty()).then(|| format!("Open: {}{more}.", open.join("; ")))
 }
 
 /// That no sentence holds. Of a target that was down, no test is needed.
@@ -88,7 +67,7 @@ pub(super) fn scope(versus: &Versus) -> String {
 /// With many targets there are more sentences than anyone reads: then those on the headline figure
 /// and on failures, of each target with the reference and with the next one in order of speed; and
 /// how many are left out.
-fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize) {
+pub(super) fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize) {
     if claims.len() <= ALL_SHOWN {
         return (claims, 0);
     }
@@ -122,7 +101,7 @@ fn median_added(versus: &Versus, name: &str) -> f64 {
     found.and_then(|found| found.value_ns).unwrap_or(f64::INFINITY)
 }
 
-fn detectable(page: &mut Page, versus: &Versus) {
+fn detectable(versus: &Versus) -> Option<String> {
     let (reference, figure) = (versus.reference(), versus.headline.title());
     let found = versus.detectable.iter().filter(|seen| seen.reference == reference);
     let parts: Vec<_> = found
@@ -134,40 +113,33 @@ fn detectable(page: &mut Page, versus: &Versus) {
             Some(format!("{}: {added} of {figure}{failures}", seen.target))
         })
         .collect();
-    if !parts.is_empty() {
-        page.paragraph(&format!("Could have been seen (80 %): {}.", parts.join("; ")));
-    }
+    (!parts.is_empty()).then(|| format!("Could have been seen (80 %): {}.", parts.join("; ")))
 }
 
 /// How much of the headline differences may be the generator's own.
-fn generator(page: &mut Page, versus: &Versus) {
+fn generator(versus: &Versus) -> Option<String> {
     let parts: Vec<_> = versus
         .headline_added()
         .filter_map(|found: &Difference| {
             Some(format!("{}: {}", found.target, format::time(found.generator_ns? / 1e6)))
         })
         .collect();
-    if !parts.is_empty() {
-        let figure = versus.headline.title();
-        let parts = parts.join("; ");
-        page.paragraph(&format!("Generator's own part of the added {figure}, at most: {parts}."));
-    }
+    let (figure, all) = (versus.headline.title(), parts.join("; "));
+    (!parts.is_empty())
+        .then(|| format!("Generator's own part of the added {figure}, at most: {all}."))
 }
 
 /// The tails where failures count as infinitely slow.
-fn with_failures(page: &mut Page, versus: &Versus) {
+fn with_failures(versus: &Versus) -> impl Iterator<Item = String> {
     let found = versus.differences.iter().filter(|found| {
         (found.kind, found.figure) == (Kind::ShiftWithFailures, versus.headline)
             && found.quantile == "p99"
             && found.reference == versus.reference()
     });
-    for found in found {
-        page.paragraph(&format!(
-            "With failures as infinitely slow, the p99 shift of {} is {}.",
-            found.target,
-            shift(found)
-        ));
-    }
+    found.map(|found| {
+        let (name, shift) = (&found.target, shift(found));
+        format!("With failures as infinitely slow, the p99 shift of {name} is {shift}.")
+    })
 }
 
 fn shift(found: &Difference) -> String {
@@ -178,7 +150,7 @@ fn shift(found: &Difference) -> String {
 }
 
 /// Scenarios in which a target adds more or less than in all together.
-fn scenarios(page: &mut Page, versus: &Versus) {
+fn scenarios(versus: &Versus) -> Option<String> {
     const SHOWN: usize = 5;
     let mut found: Vec<_> = versus
         .scenarios
@@ -186,7 +158,7 @@ fn scenarios(page: &mut Page, versus: &Versus) {
         .filter(|found: &&ScenarioDifference| found.q.is_some_and(|q| q < WORTH_A_LOOK))
         .collect();
     if found.is_empty() {
-        return;
+        return None;
     }
     found.sort_by(|a, b| a.q.unwrap_or(1.0).total_cmp(&b.q.unwrap_or(1.0)));
     let parts: Vec<_> = found
@@ -198,49 +170,36 @@ fn scenarios(page: &mut Page, versus: &Versus) {
             Some(format!("{} in `{}` {added}", found.target, found.scenario))
         })
         .collect();
-    page.paragraph(&format!(
+    Some(format!(
         "Worth a look: {}; {} of {} scenarios and targets differ from the whole.",
         parts.join("; "),
         found.len(),
         versus.scenarios.len()
-    ));
+    ))
 }
 
-fn verdicts(page: &mut Page, versus: &Versus) {
-    let Some(verdicts) = &versus.verdicts else { return };
-    for found in verdicts.differences.iter().filter(|f| f.only_target + f.only_reference > 0) {
-        page.paragraph(&format!(
-            "Only {} decided {} turns wrongly, only {} {} ({}).",
-            found.target,
-            format::count(found.only_target),
-            found.reference,
-            format::count(found.only_reference),
-            format::p_value(found.p)
-        ));
-    }
+fn verdicts(versus: &Versus) -> Vec<String> {
+    let Some(verdicts) = &versus.verdicts else { return Vec::new() };
+    let only = verdicts.differences.iter().filter(|f| f.only_target + f.only_reference > 0);
+    let mut lines: Vec<_> = only
+        .map(|found| {
+            format!(
+                "Only {} decided {} turns wrongly, only {} {} ({}).",
+                found.target,
+                format::count(found.only_target),
+                found.reference,
+                format::count(found.only_reference),
+                format::p_value(found.p)
+            )
+        })
+        .collect();
     if verdicts.different > 0 {
-        page.paragraph(&format!(
+        lines.push(format!(
             "Targets judged {} turns differently: see versus.json, verdicts.",
             format::count(verdicts.different)
         ));
     }
-}
-
-fn thresholds(page: &mut Page, versus: &Versus) {
-    for threshold in &versus.thresholds {
-        page.paragraph(&threshold_line(threshold));
-    }
-    for why in outage::sentences(versus).iter().chain(&versus.worse_than_margin) {
-        page.paragraph(&format!("FAIL: {why}"));
-    }
-    for why in &versus.margin_unknown {
-        page.paragraph(&format!("INCONCLUSIVE: {why}"));
-    }
-}
-
-fn threshold_line(threshold: &ThresholdResult) -> String {
-    let (word, what) = judged(threshold);
-    format!("{word}: {what}")
+    lines
 }
 
 /// The judgement of a threshold in a word, and what was judged.

@@ -3,7 +3,6 @@
 use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
-use super::{Page, stated};
 use crate::result::{TargetResult, Versus};
 
 /// A column: its heading, and its cell, if the target has it.
@@ -22,7 +21,7 @@ const COLUMNS: [Column; 9] = [
     ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
 ];
 
-pub(super) fn write(page: &mut Page, versus: &Versus) {
+pub(super) fn table(versus: &Versus) -> Table {
     let columns: Vec<&Column> = COLUMNS
         .iter()
         .filter(|column: &&Column| versus.targets.iter().any(|target| column.1(target).is_some()))
@@ -34,11 +33,7 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
         let first = target.name.clone();
         table.row([first].into_iter().chain(cells));
     }
-    page.line("");
-    page.table(&table);
-    for sentence in failures(versus).into_iter().chain(stated::sentences(versus)) {
-        page.paragraph(&sentence);
-    }
+    table
 }
 
 /// How turns of targets failed, and which targets were taken out.

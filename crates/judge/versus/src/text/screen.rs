@@ -27,6 +27,9 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     targets(&mut screen, versus);
     bounds(&mut screen, versus);
     claims(&mut screen, versus);
+    screen.detail_rows("Every figure", Rows { table: times::table(versus), ..Rows::default() });
+    screen.detail_rows("The targets", Rows { table: other::table(versus), ..Rows::default() });
+    screen.details(notes::details(versus));
     screen.stands_out(stands_out(versus, summary));
     screen.fact(&blocks(versus));
     if let Some(stopping) = &versus.stopping {
@@ -121,8 +124,13 @@ fn claims(screen: &mut Screen, versus: &Versus) {
         return;
     }
     let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
+    let (shown, more) = notes::chosen(versus, hold);
     let mut items: Vec<_> =
-        hold.iter().map(|claim: &&Claim| Item::judged(Tone::Good, "", &claim.text)).collect();
+        shown.iter().map(|claim: &&Claim| Item::judged(Tone::Good, "", &claim.text)).collect();
+    if more > 0 {
+        let text = format!("and {more} more: see versus.json, claims");
+        items.push(Item::judged(Tone::Good, "", &text));
+    }
     if items.is_empty() {
         items.push(Item::judged(Tone::Unsure, "", notes::none_proven(versus)));
     }

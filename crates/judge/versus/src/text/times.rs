@@ -4,28 +4,27 @@ use plimsoll_metrics::{BoundedFigure, Refusal};
 use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
-use super::Page;
 use crate::figure::Figure;
 use crate::result::{Difference, Kind, TargetResult, Versus};
 
-pub(super) fn write(page: &mut Page, versus: &Versus) {
-    page.line("");
+/// Each target's own times in every figure, what it adds, and the shift of its tail.
+pub(super) fn table(versus: &Versus) -> Table {
     let mut table = Table::new(head(versus));
-    let figures = shown(versus);
-    for figure in &figures {
+    for figure in shown(versus) {
         table.row([figure.title()]);
         for target in &versus.targets {
-            let [name, figures @ ..] = row(versus, target, *figure);
+            let [name, figures @ ..] = row(versus, target, figure);
             table.row([format!("  {name}")].into_iter().chain(figures));
         }
     }
-    page.table(&table);
-    if let Some(line) = control_line(versus) {
-        page.paragraph(&format!("{line}."));
-    }
-    for reason in reasons(versus, &figures) {
-        page.paragraph(&format!("-: {reason}."));
-    }
+    table
+}
+
+/// Why figures of the table have no value, but for those of the headline, which are on the screen.
+pub(super) fn other_reasons(versus: &Versus) -> impl Iterator<Item = String> {
+    let mut others = shown(versus);
+    others.retain(|figure| *figure != versus.headline);
+    reasons(versus, &others).into_iter().map(|reason| format!("-: {reason}."))
 }
 
 /// The figures of the table: the headline, and what else the targets have. Of response and service

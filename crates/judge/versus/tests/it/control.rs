@@ -2,8 +2,9 @@
 
 use plimsoll_measure::{Nanos, Seed};
 use plimsoll_metrics::Judgement;
-use plimsoll_versus::{Kind, judge, text};
+use plimsoll_versus::{Kind, judge};
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, target};
 
 fn simulation(control_us: f64, run: u64) -> Simulation {
@@ -64,7 +65,7 @@ fn a_control_whose_interval_is_wide_is_unclear() {
     assert!(!control.differs && control.refused.is_none(), "{control:?}");
     assert!(control.unclear.as_ref().unwrap().contains("as much as a adds"), "{control:?}");
     assert!(versus.warnings[0].contains("the control is unclear"), "{:?}", versus.warnings);
-    assert!(text(&versus, 80).contains("control unclear"), "{}", text(&versus, 80));
+    assert!(full(&versus, 80).contains("control unclear"), "{}", full(&versus, 80));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use plimsoll_measure::{Nanos, PairedTurn, Seed};
 use plimsoll_versus::{Figure, Kind, Versus, judge};
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, microseconds, target};
 
 fn two_gateways() -> Simulation {
@@ -188,7 +189,7 @@ fn too_short_a_run_is_refused_and_not_guessed() {
     assert!(!nothing.invalid.is_empty());
     let nobody = judge(&plimsoll_versus::Facts::default(), &simulation.blocks());
     assert!(nobody.differences.is_empty() && nobody.claims.is_empty());
-    assert!(plimsoll_versus::text(&nobody, 80).contains("No difference could be tested."));
+    assert!(full(&nobody, 80).contains("No difference could be tested."));
 }
 
 #[test]

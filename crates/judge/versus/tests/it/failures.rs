@@ -4,9 +4,9 @@ use plimsoll_measure::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
-use plimsoll_versus::{Figure, Kind, TakenOut, Versus, combine, judge, screen, text};
+use plimsoll_versus::{Figure, Kind, TakenOut, Versus, combine, judge, screen};
 
-use crate::screens::summary;
+use crate::screens::{full, summary};
 use crate::simulation::{Simulation, direct, target};
 
 fn simulation() -> Simulation {
@@ -93,7 +93,7 @@ fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
     assert!(versus.targets[..3].iter().all(|target| target.outage.is_none()));
     let said = "b failed 4,000 of 6,000 requests, all of the last 4,000 (from 20s on): \
                 connect_refused; 127.0.0.1:8080: Connection refused";
-    for shown in [text(&versus, 400), on_screen(&versus)] {
+    for shown in [full(&versus, 400), on_screen(&versus)] {
         assert!(shown.contains(said), "{shown}");
         // What was measured before is still said.
         assert!(shown.contains("b is slower than direct in TTFT"), "{shown}");

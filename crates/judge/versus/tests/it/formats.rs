@@ -4,10 +4,11 @@ use plimsoll_measure::{ErrorClass, Nanos, Outcome, PolicyDecision};
 use plimsoll_metrics::Judgement;
 use plimsoll_versus::{
     AddedThreshold, CpuReading, Facts, SCHEMA, Stated, Versus, combine, csv, json, judge,
-    prometheus, read_json, text,
+    prometheus, read_json,
 };
 use serde_json::Value;
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, target};
 
 const PAGE: &str = "# versus.json
@@ -75,9 +76,9 @@ pub(crate) fn stored(path: &str) -> String {
 #[test]
 fn the_text_has_its_stored_form_and_fits_any_width() {
     let versus = versus();
-    expect_test::expect_file![stored("tests/it/golden/versus.txt")].assert_eq(&text(&versus, 80));
+    expect_test::expect_file![stored("tests/it/golden/versus.txt")].assert_eq(&full(&versus, 80));
     for width in 60..=200 {
-        let text = text(&versus, width);
+        let text = full(&versus, width);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
     }
 }
@@ -87,12 +88,15 @@ fn a_refused_comparison_says_why() {
     let mut targets = direct(100.0);
     targets.push(target("a", 143.0));
     let short = Simulation { seconds: 7, ..Simulation::new(targets.clone()) };
-    let page = text(&judge(&short.facts(), &short.blocks()), 80);
+    let page = full(&judge(&short.facts(), &short.blocks()), 80);
     assert!(page.contains("-: a stage is too short: an interval needs 8 batches"), "{page}");
     assert!(page.contains("No difference could be tested."), "{page}");
     let off = Simulation::new(targets);
-    let page = text(&judge(&off.facts(), &off.blocks()), 80);
-    assert!(page.contains("CONTROL DIFFERS") && page.contains("INVALID: the control"), "{page}");
+    let page = full(&judge(&off.facts(), &off.blocks()), 80);
+    assert!(
+        page.contains("CONTROL DIFFERS") && page.contains("of the targets: the control"),
+        "{page}"
+    );
     assert!(page.contains("Nothing is said") && !page.contains("is slower than"), "{page}");
 }
 
@@ -179,7 +183,7 @@ fn csv_and_prometheus_have_the_differences() {
 #[test]
 fn a_result_of_rounds_is_shown_as_one() {
     let versus = combine(&[versus(), versus(), versus()]).unwrap();
-    let page = text(&versus, 80);
+    let page = full(&versus, 80);
     assert!(page.contains("mean of 3") && page.contains("over 3 rounds:"), "{page}");
     assert_eq!(versus.judgement(), Judgement::Pass);
     assert_eq!(read_json(json(&versus).unwrap().as_bytes()).unwrap(), versus);

@@ -1,8 +1,9 @@
 //! What targets add in single scenarios.
 
 use plimsoll_measure::{Block, Nanos, ScenarioId};
-use plimsoll_versus::{Facts, combine, judge, text};
+use plimsoll_versus::{Facts, combine, judge};
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, microseconds, target};
 
 /// Three scenarios by turns; in the last one, b adds so many microseconds more.
@@ -38,7 +39,7 @@ fn a_scenario_that_differs_is_pointed_out_and_no_other() {
         // of those that are pointed out may be chance, so a's are held against a lower level.
         assert_eq!(found.q.unwrap() < 0.01, found.target == "b", "{found:?}");
     }
-    let page = text(&versus, 200);
+    let page = full(&versus, 200);
     assert!(page.contains("Worth a look: b in `"), "{page}");
     assert!(page.contains(" of 6 scenarios and targets differ from the whole."), "{page}");
     let rounds = [versus, judge(&run(300, 1, 60).0, &run(300, 1, 60).1)];

@@ -5,7 +5,7 @@ use plimsoll_metrics::{
 };
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
-use plimsoll_versus::{Versus, judge, screen};
+use plimsoll_versus::{Versus, judge, screen, text};
 
 use crate::formats::{stored, versus};
 use crate::simulation::{Simulation, direct, target};
@@ -18,6 +18,11 @@ pub(crate) fn summary(ended: RunEnd) -> RunSummary {
     let mut summary = RunSummary::build(metadata, health, &Snapshot::new(), &[]).unwrap();
     summary.results.total.counters.completed = 24_000;
     summary
+}
+
+/// What report.txt has.
+pub(crate) fn full(versus: &Versus, width: usize) -> String {
+    text(versus, &summary(RunEnd::Complete), width)
 }
 
 fn shown(versus: &Versus, ended: RunEnd, width: usize) -> String {

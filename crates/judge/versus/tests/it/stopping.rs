@@ -4,9 +4,10 @@
 use plimsoll_measure::Nanos;
 use plimsoll_stats::Looks;
 use plimsoll_versus::{
-    AddedThreshold, Decider, Facts, Figure, Kind, Versus, csv, judge, prometheus, text,
+    AddedThreshold, Decider, Facts, Figure, Kind, Versus, csv, judge, prometheus,
 };
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, target};
 
 const RUNS: u64 = 100;
@@ -116,7 +117,7 @@ fn a_difference_that_is_plain_ends_the_run_after_twenty_seconds_and_some() {
     assert_eq!(stopping.decided_at_ns, Some(20_000_000_000));
     assert!((versus.duration_s - 20.0).abs() < 1e-9 && (stopping.planned_s - 60.0).abs() < 1e-9);
     assert_eq!(versus.blocks.recorded, 20 * 50);
-    let shown = text(&versus, 80);
+    let shown = full(&versus, 80);
     for part in ["Ended early: decided after 20s of 60s.", "always-valid", "a is slower than"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -141,7 +142,7 @@ fn a_difference_that_is_plain_ends_the_run_after_twenty_seconds_and_some() {
 fn what_is_not_decided_in_time_is_said_with_always_valid_intervals() {
     let versus = run(0.0, 1);
     assert!(!is_decided(&versus));
-    let shown = text(&versus, 80);
+    let shown = full(&versus, 80);
     assert!(shown.contains("Not decided within 60s. Intervals are always-valid"), "{shown}");
 }
 

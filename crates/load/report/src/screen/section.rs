@@ -22,6 +22,8 @@ pub(super) struct Section {
     pub(super) least: usize,
     /// The most rows that are shown.
     most: usize,
+    /// Whether only a file has it.
+    pub(super) is_detail: bool,
 }
 
 /// What a part consists of.
@@ -35,7 +37,7 @@ enum Body {
 
 impl Section {
     fn with_body(unit: &'static str, body: Body) -> Self {
-        Self { heading: String::new(), unit, body, least: 0, most: usize::MAX }
+        Self { heading: String::new(), unit, body, least: 0, most: usize::MAX, is_detail: false }
     }
 
     pub(super) fn items(
@@ -59,6 +61,11 @@ impl Section {
         let (unit, most) = (rows.unit, rows.most);
         let least = LEAST_ROWS.min(most);
         Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
+    }
+
+    /// The same for a file alone.
+    pub(super) fn detail(self) -> Self {
+        Self { is_detail: true, least: 0, most: 0, ..self }
     }
 
     /// The whole of it.
