@@ -12,6 +12,7 @@ mod demo;
 mod discovery;
 mod documents;
 mod failure;
+mod final_writes;
 mod first_request;
 mod fleet;
 mod full_disk;

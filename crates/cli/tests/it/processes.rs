@@ -14,7 +14,7 @@ use plimsoll_run_files::{ShardStatus, parse_row, read_shard_status};
 
 use crate::support::{FAST, Fixture, ProcessOutput, command, summary, wait_until};
 
-fn ids(run: &Path) -> BTreeSet<String> {
+pub(crate) fn ids(run: &Path) -> BTreeSet<String> {
     let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
     rows.lines().map(|row| parse_row(row.as_bytes()).unwrap().request_id).collect()
 }
@@ -23,7 +23,7 @@ fn status(shard: &Path) -> ShardStatus {
     read_shard_status(&fs::read(shard.join("shard.json")).unwrap()).unwrap()
 }
 
-fn folders(run: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(run: &Path) -> Vec<PathBuf> {
     let mut all: Vec<_> = fs::read_dir(run)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -70,7 +70,7 @@ fn children(parent: u32) -> Vec<Pid> {
     text.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect()
 }
 
-fn pid(child: &Child) -> Pid {
+pub(crate) fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap())
 }
 
@@ -162,7 +162,7 @@ fn http_without_a_folder_leaves_none_and_llm_shows_its_curve() {
 }
 
 /// Starts a shard as an engine would.
-fn shard(fixture: &Fixture, variables: &[(&str, &str)], more: &[&str]) -> Child {
+pub(crate) fn shard(fixture: &Fixture, variables: &[(&str, &str)], more: &[&str]) -> Child {
     let target = fixture.target();
     let fixed = ["run", "minimal", "--target", &target, "--key", "x", "-q", "--allow-invalid"];
     let own = ["--stages", "@60:1s", "--run-id", "both", "--shard", "auto"];

@@ -31,6 +31,7 @@ impl Part {
             .map(|uncertainty| Nanos::new(uncertainty).as_secs_f64());
         let Some(counts) = counts else { return Self { shown, started_unix_ns: None } };
         fill(&mut shown, &counts.snapshot, &shard.planned, time);
+        shown.counted_all = counts.complete;
         shown.counted_s = Some(counts.series.length().as_secs_f64());
         let origin = counts.series.origin().as_nanos();
         let started = shard.metadata().run.started_unix_ns.saturating_add(origin);

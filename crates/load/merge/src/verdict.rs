@@ -35,7 +35,8 @@ pub(crate) fn apply(summary: &mut RunSummary, spread: Spread) {
     for band in &mut summary.bands {
         band.level = BandLevel::Inconclusive(why.clone());
     }
-    let cut_off = summary.shards.iter().any(|part| part.state == ShardState::Partial);
+    let cut_off =
+        summary.shards.iter().any(|part| part.state == ShardState::Partial && !part.counted_all);
     if let Validity::Invalid(others) = &mut summary.validity {
         // What a shard had in flight when it was cut off has no outcome, and it saw no end.
         others.retain(|other| !cut_off || !OF_CUT_OFF.contains(&other.what.as_str()));
@@ -49,11 +50,16 @@ fn lost(parts: &[ShardPart]) -> Option<Reason> {
     let lost: Vec<_> = parts.iter().filter(|part| part.state != ShardState::Done).collect();
     let done = parts.len() - lost.len();
     let each = lost.iter().map(|part| describe(part)).collect::<Vec<_>>().join("; ");
+    let fix = if lost.iter().all(|part| part.counted_all && part.damaged.is_empty()) {
+        "every request was sent and counted; whether the generator kept up there is not known: run again where that matters"
+    } else {
+        "the figures are those of the shards that are known, not of the planned load; merge again if the files turn up, or run again"
+    };
     (!lost.is_empty()).then(|| Reason {
         what: "shards".to_owned(),
         measured: format!("{done} of {} ended; {each}", parts.len()),
         bound: "all of them".to_owned(),
-        fix: "the figures are those of the shards that are known, not of the planned load; merge again if the files turn up, or run again".to_owned(),
+        fix: fix.to_owned(),
         causes: Vec::new(),
         figure: None,
     })
@@ -72,6 +78,9 @@ fn describe(part: &ShardPart) -> String {
         (ShardState::Late, _) => {
             let late = part.late_by_s.map(|late| format!("{late:.1} s ")).unwrap_or_default();
             format!("shard {name} was ready {late}after the common start and sent nothing")
+        }
+        (_, Some(_)) if part.counted_all => {
+            format!("shard {name} sent its whole load, and was cut off while it wrote its files")
         }
         (_, Some(until)) => format!("shard {name} was cut off, counted for {until:.0} s"),
         (_, None) => format!("shard {name} was cut off before it counted anything"),

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum ShardState {
     /// It ended, and all of its files are there.
     Done,
-    /// It was cut off, and its counts go up to a second before that; or files of it are damaged.
+    /// It was cut off: in its load, and its counts go up to a second before that, or while it wrote
+    /// its files; or files of it are damaged.
     Partial,
     /// It was ready only after the common start, and sent nothing.
     Late,
@@ -55,6 +56,9 @@ pub struct ShardPart {
     /// How far its counts go after its start, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_s: Option<f64>,
+    /// Whether these are all of its counts: it carried its load to the end, whatever came later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counted_all: bool,
     /// Requests that its schedule asked for, outside of warm-up.
     pub scheduled: u64,
     /// Of these, the ones that completed.

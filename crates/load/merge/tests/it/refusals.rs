@@ -8,7 +8,7 @@ use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet};
 use plimsoll_metrics::{Judgement, ShardState, Threshold, Validity};
 use serde_json::{Value, json};
 
-use crate::support::{REQUESTS, shard, shards};
+use crate::support::{REQUESTS, shard, shards, write_counts};
 
 fn set(folders: &[PathBuf], expect: Option<u64>) -> Result<ShardSet, MergeError> {
     let read =
@@ -100,6 +100,12 @@ fn a_shard_that_was_cut_off_counts_up_to_there_and_makes_the_whole_invalid() {
         fs::remove_file(folders[1].join(file)).unwrap();
     }
     let merged = merge(&folders);
+    assert_eq!(
+        reason(&merged),
+        "1 of 2 ended; shard 1/2 sent its whole load, and was cut off while it wrote its files"
+    );
+    write_counts(&folders[1], Stripe::new(1, 2).unwrap(), false);
+    let merged = merge(&folders);
     assert_eq!(reason(&merged), "1 of 2 ended; shard 1/2 was cut off, counted for 9 s");
     assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS);
     fs::remove_file(folders[1].join("counts.bin")).unwrap();
@@ -124,6 +130,7 @@ fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
     }
     say(&folders[2], &json!({"state": "late", "late_by_ns": 2_300_000_000_u64}));
     fs::remove_file(folders[0].join("shard.json")).unwrap();
+    write_counts(&folders[0], Stripe::new(0, 3).unwrap(), false);
     let merged = merge(&folders);
     assert_eq!(
         reason(&merged),

@@ -145,10 +145,7 @@ pub(crate) fn shard(parent: &Path, part: Stripe) -> PathBuf {
     fs::create_dir(&folder).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
     write("plan.json", plan(part).to_string().as_bytes());
-    let (snapshot, series) = count(part);
-    let tasks = TaskTally::default();
-    let view = CountsView { complete: true, snapshot: &snapshot, series: &series, tasks: &tasks };
-    write("counts.bin", &counts_bytes(&view, VERSION).unwrap());
+    write_counts(&folder, part, true);
     write("summary.json", summary_json(&summary(part)).unwrap().as_bytes());
     let status = ShardStatus {
         shard: format!("{}/{}", part.index(), part.count()),
@@ -157,6 +154,14 @@ pub(crate) fn shard(parent: &Path, part: Stripe) -> PathBuf {
     };
     write("shard.json", shard_status_json(&status).unwrap().as_bytes());
     folder
+}
+
+/// Writes what a shard counted; not `complete` is what it had counted when it was cut off.
+pub(crate) fn write_counts(folder: &Path, part: Stripe, complete: bool) {
+    let (snapshot, series) = count(part);
+    let tasks = TaskTally::default();
+    let view = CountsView { complete, snapshot: &snapshot, series: &series, tasks: &tasks };
+    fs::write(folder.join("counts.bin"), counts_bytes(&view, VERSION).unwrap()).unwrap();
 }
 
 /// The folders of all shards of a run with so many.
