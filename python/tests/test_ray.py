@@ -46,6 +46,32 @@ def test_two_nodes_send_one_load_together(cluster: Any, tmp_path: Path) -> None:
     assert any("2 of 2 shards" in line and "in flight" in line for line in lines), lines
 
 
+def test_two_nodes_compare_targets_together(cluster: Any, tmp_path: Path) -> None:
+    lines: list[str] = []
+    with server() as mock, plimsoll.Gateway(mock, preset="proxy") as gateway:
+        compared = plimsoll.ray.versus(
+            {"gateway": gateway.url},
+            CHAT,
+            shards=2,
+            direct=mock.url,
+            rate=20,
+            duration="4s",
+            out=tmp_path,
+            run_id="pairs",
+            on_progress=lines.append,
+        )
+    assert compared.lost == [] and len({shard.node for shard in compared.shards}) == 2
+    assert [shard["state"] for shard in compared.summary["shards"]] == ["done", "done"], compared.report
+    # 20 blocks a second for 4 s: each on both targets, and all of both shards in one result.
+    assert compared.comparison["blocks"]["planned"] == 80
+    assert compared.comparison["blocks"]["recorded"] > 60, compared.comparison["blocks"]
+    assert set(compared.models) >= {"gateway", "direct"}
+    targets = [row["target"] for row in compared.rows("records")]
+    assert targets.count("gateway") == targets.count("direct") >= 80
+    assert any("2 of 2 shards" in line for line in lines), lines
+    assert isinstance(plimsoll.load(compared.folder), plimsoll.Versus)
+
+
 def test_a_node_that_is_lost_is_told_in_words_and_the_other_finishes(cluster: Any, tmp_path: Path) -> None:
     cluster, nodes = cluster
     begun = threading.Event()

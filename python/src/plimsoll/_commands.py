@@ -159,20 +159,44 @@ def versus(
     progress: bool | None = None,
 ) -> Versus:
     """Compares targets (`{"name": "http://..."}`) request by request, with `direct` as the upstream itself."""
-    flags = [
+    flags = versus_flags(
+        targets,
+        direct=direct,
+        rate=rate,
+        duration=duration,
+        schedule=schedule,
+        margin=margin,
+        model=model,
+        settings=settings,
+    )
+    flags += _flag("--rounds", rounds)
+    with _profile_file(profile) as file:
+        arguments = ["versus", *([file] if file else []), *flags]
+        return _result(Versus, arguments, out, key=key, progress=progress, total_s=_progress.seconds(duration))
+
+
+def versus_flags(
+    targets: Mapping[str, str],
+    *,
+    direct: str | None,
+    rate: float | None,
+    duration: str | None,
+    schedule: str | None,
+    margin: str | None,
+    model: str | None,
+    settings: Mapping[str, Any] | None,
+) -> list[str]:
+    """The flags of a comparison that mean the same wherever it runs."""
+    return [
         *_flag("--direct", direct),
         *(part for name, url in targets.items() for part in ("--target", f"{name}={url}")),
         *_flag("--rate", rate),
         *_flag("--for", duration),
         *_flag("--schedule", schedule),
         *_flag("--margin", margin),
-        *_flag("--rounds", rounds),
         *_flag("--model", model),
         *_settings(settings or {}),
     ]
-    with _profile_file(profile) as file:
-        arguments = ["versus", *([file] if file else []), *flags]
-        return _result(Versus, arguments, out, key=key, progress=progress, total_s=_progress.seconds(duration))
 
 
 def knee(

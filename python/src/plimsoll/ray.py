@@ -1,4 +1,4 @@
-"""One load from the nodes of a Ray cluster: `plimsoll.ray.run(profile, shards=8)`.
+"""One load from the nodes of a Ray cluster: `plimsoll.ray.run(profile, shards=8)`; `versus` compares targets from there.
 
 Each shard is an actor that runs the program on its node. The driver places them, compares their clocks with its own,
 fixes one start when all are ready, shows their progress, and collects their folders: no disk is shared. What is sent
@@ -26,14 +26,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from plimsoll import _binary, _progress
-from plimsoll._commands import Profile, profile_text, run_flags
+from plimsoll._commands import Profile, profile_text, run_flags, versus_flags
 from plimsoll._errors import Interrupted, RunError, UsageError
-from plimsoll._run import Run
+from plimsoll._run import Run, Versus
 
-__all__ = ["RayRun", "Shard", "ShardLost", "run"]
+__all__ = ["RayRun", "RayVersus", "Shard", "ShardLost", "run", "versus"]
 
 #: Between the readiness of all shards and the start.
 LEAD_S = 1.0
@@ -76,6 +76,13 @@ class RayRun(Run):
         return [shard for shard in self.shards if shard.lost is not None]
 
 
+class RayVersus(RayRun, Versus):
+    """The same of a comparison."""
+
+
+R = TypeVar("R", bound=RayRun)
+
+
 def run(
     profile: Profile,
     *,
@@ -110,8 +117,6 @@ def run(
     told as a `ShardLost` warning, the others finish, and the result is INVALID: see `RayRun.lost`. Ctrl-C ends the
     load on all nodes; `Interrupted` has what was measured. If the driver dies, Ray ends the actors, and these the load.
     """
-    if shards < 2:
-        raise ValueError("shards must be 2 or more; plimsoll.run() runs a load from this machine")
     flags = run_flags(
         target=target,
         model=model,
@@ -124,21 +129,92 @@ def run(
         overrides=overrides,
         function=run,
     )
-    run_id = run_id or f"ray-{secrets.token_hex(6)}"
-    folder = Path(out) / run_id
+    place = _Place(shards, cpus, dict(resources or {}), ready_timeout_s)
+    order = _order(["run", "--yes"], profile, flags, place, run_id, key)
+    return _together(RayRun, order, place, _Result(Path(out), rows, html, allow_invalid, progress, on_progress))
+
+
+def versus(
+    targets: Mapping[str, str],
+    profile: Profile | None = None,
+    *,
+    shards: int,
+    direct: str | None = None,
+    rate: float | None = None,
+    duration: str | None = None,
+    schedule: str | None = None,
+    margin: str | None = None,
+    key: str | None = None,
+    model: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    run_id: str | None = None,
+    out: str | Path = "runs",
+    rows: bool = True,
+    html: bool = True,
+    allow_invalid: bool = False,
+    progress: bool | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    cpus: float = 1,
+    resources: Mapping[str, float] | None = None,
+    ready_timeout_s: float = 600,
+) -> RayVersus:
+    """Compares targets from the nodes of the Ray cluster; the keywords are those of `plimsoll.versus` and `run`.
+
+    Each block, a request to every target, is sent by one shard, so that what its node adds is in all of its times
+    alike. The blocks of all shards are judged together, at `rate` per second and target in all.
+    """
+    flags = versus_flags(
+        targets,
+        direct=direct,
+        rate=rate,
+        duration=duration,
+        schedule=schedule,
+        margin=margin,
+        model=model,
+        settings=settings,
+    )
+    flags += [] if rows else ["--no-jsonl"]
+    place = _Place(shards, cpus, dict(resources or {}), ready_timeout_s)
+    order = _order(["versus"], profile, flags, place, run_id, key)
+    return _together(RayVersus, order, place, _Result(Path(out), rows, html, allow_invalid, progress, on_progress))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What the cluster is asked for."""
+
+    shards: int
+    cpus: float
+    resources: dict[str, float]
+    #: The longest wait until all shards are ready.
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Where the result goes, and what is shown meanwhile."""
+
+    out: Path
+    rows: bool
+    html: bool
+    allow_invalid: bool
+    progress: bool | None
+    on_progress: Callable[[str], None] | None
+
+
+def _together(kind: type[R], order: _Order, place: _Place, result: _Result) -> R:
+    """Has the shards carry their load out, and merges what they measured."""
+    folder = result.out / order.run_id
     if folder.exists():
         raise UsageError(f"{folder} is there already: choose another run_id or out, or remove the folder")
-    name, text = profile_text(profile)
-    order = _Order(shards, run_id, name, text, flags, key, ready_timeout_s, os.environ.get("PLIMSOLL_BIN"))
-    cluster = _Cluster(order, cpus, dict(resources or {}))
-    interrupted = False
+    cluster, interrupted = _Cluster(order, place.cpus, place.resources), False
     try:
-        cluster.get_ready(ready_timeout_s)
+        cluster.get_ready(place.timeout_s)
         cluster.start()
-        shows = on_progress is None and _progress.wanted(progress)
+        shows = result.on_progress is None and _progress.wanted(result.progress)
         with _progress.bar("ray", cluster.planned_s(), shown=shows) as line:
             try:
-                cluster.follow(on_progress or line)
+                cluster.follow(result.on_progress or line)
             except KeyboardInterrupt:
                 interrupted = True
                 cluster.interrupt()
@@ -146,34 +222,57 @@ def run(
     finally:
         cluster.end()
     for shard in cluster.lost():
-        warnings.warn(f"shard {shard.index}/{shards} on {shard.node}: {shard.lost}", ShardLost, stacklevel=2)
-    merge = ["merge", str(folder), "--expect", str(shards), "--out", str(out)]
-    merge += [flag for flag, given in (("--no-html", not html), ("--allow-invalid", allow_invalid)) if given]
+        warnings.warn(f"shard {shard.index}/{order.count} on {shard.node}: {shard.lost}", ShardLost, stacklevel=3)
     if not folder.is_dir():
-        words = "; ".join(f"shard {shard.index}/{shards}: {shard.lost}" for shard in cluster.lost())
+        words = "; ".join(f"shard {shard.index}/{order.count}: {shard.lost}" for shard in cluster.lost())
         raise RunError(f"nothing of the run could be collected: {words}")
-    finished = _binary.call([*merge, *([] if rows else ["--no-jsonl"])])
+    merge = ["merge", str(folder), "--expect", str(order.count), "--out", str(result.out)]
+    switches = {
+        "--no-html": not result.html,
+        "--allow-invalid": result.allow_invalid,
+        "--no-jsonl": not result.rows,
+    }
+    finished = _binary.call([*merge, *(flag for flag, given in switches.items() if given)])
     if finished.folder is None:
         raise RunError(finished.error)
-    result = RayRun(finished.folder, exit_code=finished.code, text=finished.stdout)
-    result.shards = cluster.shards
+    merged = kind(finished.folder, exit_code=finished.code, text=finished.stdout)
+    merged.shards = cluster.shards
     if interrupted:
-        raise Interrupted(f"interrupted; the report of the time until then is in {finished.folder}", result)
-    return result
+        raise Interrupted(f"interrupted; the report of the time until then is in {finished.folder}", merged)
+    return merged
 
 
 @dataclass(frozen=True)
 class _Order:
     """What every shard has in common."""
 
+    #: The command of the program, with the flags that a launcher needs.
+    command: Sequence[str]
     count: int
     run_id: str
-    profile: str
+    #: Its name, or that of its file; `None` for the command's own.
+    profile: str | None
     text: str | None
     flags: Sequence[str]
     key: str | None
     timeout_s: float
     binary: str | None
+
+
+def _order(
+    command: Sequence[str],
+    profile: Profile | None,
+    flags: Sequence[str],
+    place: _Place,
+    run_id: str | None,
+    key: str | None,
+) -> _Order:
+    if place.shards < 2:
+        raise ValueError(f"shards must be 2 or more; plimsoll.{command[0]}() runs a load from this machine")
+    name, text = profile_text(profile) if profile is not None else (None, None)
+    run_id = run_id or f"ray-{secrets.token_hex(6)}"
+    binary = os.environ.get("PLIMSOLL_BIN")
+    return _Order(command, place.shards, run_id, name, text, flags, key, place.timeout_s, binary)
 
 
 class _Process:
@@ -201,15 +300,15 @@ class _Process:
     def launch(self) -> None:
         """Prepares the shard, which then waits for its start."""
         profile = self.order.profile
-        if self.order.text is not None:
+        if profile is not None and self.order.text is not None:
             path = self.out / profile
             path.write_text(self.order.text, encoding="utf-8")
             path.chmod(0o600)
             profile = str(path)
         place = f"{self.index}/{self.order.count}"
-        arguments = ["run", profile, *self.order.flags, "--run-id", self.order.run_id, "--shard", place]
-        arguments += ["--start-at", "ready", "--start-timeout", f"{self.order.timeout_s}s", "--no-html", "--yes"]
-        arguments += ["--quiet", "--out", str(self.out)]
+        arguments = [*self.order.command, *([profile] if profile is not None else []), *self.order.flags]
+        arguments += ["--run-id", self.order.run_id, "--shard", place, "--no-html", "--quiet", "--out", str(self.out)]
+        arguments += ["--start-at", "ready", "--start-timeout", f"{self.order.timeout_s}s"]
         own = {k: v for k, v in os.environ.items() if not k.startswith("PLIMSOLL_") or k == "PLIMSOLL_BIN"}
         key = {"PLIMSOLL_KEY": self.order.key} if self.order.key is not None else {}
         self.process = subprocess.Popen(
@@ -403,6 +502,10 @@ class _Cluster:
 
     def planned_s(self) -> float | None:
         path, flags = self.order.profile, self.order.flags
+        if "--for" in flags:
+            return _progress.seconds(flags[flags.index("--for") + 1])
+        if path is None:
+            return None
         if self.order.text is None:
             return _progress.planned_s(path, flags)
         with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
