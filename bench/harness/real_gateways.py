@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 from .clients import PLIMSOLL, ROOT
 from .exchange import ask
@@ -48,6 +49,15 @@ def install(name):
     return version.splitlines()[-1]
 
 
+def size(name):
+    """The bytes that its installation takes on the disk; `None` where it belongs to the system."""
+    folder = Path(os.environ.get("GATEWAYS", ROOT / "target" / "gateways")) / name
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    # Downloaded packages were unpacked, and are not needed any more.
+    needed = [path for path in files if not path.is_relative_to(folder / "packages")]
+    return sum(path.stat().st_blocks * 512 for path in needed) or None
+
+
 def environment(**more):
     return {**os.environ, "PLIMSOLL": str(PLIMSOLL), **more}
 
@@ -82,13 +92,16 @@ class Process:
         return self
 
     def wait_until_ready(self):
-        deadline = time.monotonic() + START
+        started = time.monotonic()
+        deadline = started + START
         while not self.is_ready():
             if self.process.poll() is not None:
                 raise Unavailable(f"it ended with {self.process.returncode}: {last_lines(self.log.read_text())}")
             if time.monotonic() > deadline:
                 raise Unavailable(f"it did not answer within {START} s: {last_lines(self.log.read_text())}")
-            time.sleep(0.1)
+            time.sleep(0.02)
+        #: From its start to the answer to a first chat.
+        self.startup_s = time.monotonic() - started
 
     def is_ready(self):
         """Does it answer a chat?"""

@@ -18,7 +18,7 @@ use plimsoll_suite::{
 };
 
 use crate::command::suite_page;
-use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
+use crate::command::versus::target::{TargetFlag, given, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
 use crate::environment::{self, place};
 use crate::exit::{Exit, UsageError};
@@ -94,7 +94,8 @@ pub(crate) enum SuiteCommand {
 pub(crate) struct Flags {
     /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
     /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
-    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` that of its store)
+    /// (its process on this host: `:8080` by port, or `pid:4711`; `store` that of its store), and
+    /// for the report the size of its `image` and its `startup`
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
@@ -374,7 +375,7 @@ impl Flags {
             port: self.port.or_else(|| variables.port.filter(|_| self.targets.is_empty())),
             threads: self.threads,
             only: self.only.clone(),
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(given(&self.targets)?).collect(),
             machine: place::lines(),
             client_id: variables.client_id.clone(),
             folder: std::path::absolute(run_dir.path())?,

@@ -120,6 +120,12 @@ pub struct TargetFacts {
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
+    /// The size of its image in bytes, as the user says.
+    #[serde(default)]
+    pub image_bytes: Option<u64>,
+    /// How long its start takes, as the user says.
+    #[serde(default)]
+    pub startup: Option<Nanos>,
     /// What it states of its own time in the headers of its answers.
     pub stated: Option<Stated>,
     /// Turns that it completed per second while it was loaded.

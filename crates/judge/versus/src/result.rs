@@ -199,6 +199,12 @@ pub struct TargetResult {
     /// Resident memory at the end, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// The size of its image in bytes, as the user says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_bytes: Option<u64>,
+    /// How long its start takes in nanoseconds, as the user says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_ns: Option<u64>,
     /// What it states of its own time in the headers of its answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,

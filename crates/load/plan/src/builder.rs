@@ -140,6 +140,8 @@ impl PlanBuilder {
                 direct: false,
                 role: TargetRole::default(),
                 watch: None,
+                image_bytes: None,
+                startup: None,
             }],
             versus: None,
             limits: Limits::DEFAULT,

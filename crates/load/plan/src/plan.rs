@@ -66,6 +66,12 @@ pub struct Target {
     /// Its process on this host: `pid:4711`, or `:8080` by its port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<String>,
+    /// The size of its image in bytes, as the user says. It changes nothing that is sent.
+    #[serde(skip)]
+    pub image_bytes: Option<u64>,
+    /// How long its start takes, as the user says.
+    #[serde(skip)]
+    pub startup: Option<Nanos>,
 }
 
 /// Limits of the load generator.

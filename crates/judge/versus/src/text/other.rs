@@ -9,13 +9,15 @@ use crate::result::{TargetResult, Versus};
 type Column = (&'static str, fn(&TargetResult) -> Option<String>);
 
 /// A column that no target has is left out.
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 11] = [
     ("turns", |target| Some(format::count(target.turns))),
     ("per s", |target| target.throughput.map(format::digits)),
     ("failed", |target| Some(format::count(target.failed))),
     ("correct", |target| target.correct.map(format::share)),
     ("CPU/req", |target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),
     ("memory", |target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
+    ("start-up", |target| target.startup_ns.map(|nanos| format::time(nanos as f64 / 1e6))),
+    ("image", |target| target.image_bytes.map(|bytes| format::bytes(bytes as f64))),
     ("calls/req", |target| target.upstream_calls_per_turn.map(|calls| format!("{calls:.3}"))),
     ("reused", |target| target.reused.map(format::share)),
     ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::byte_size::ByteSize;
 use crate::check::{CheckedTargets, reference};
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
 use plimsoll_plan::TargetUrl;
@@ -24,6 +25,8 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
             direct: false,
             role: TargetRole::Candidate,
             watch: None,
+            image_bytes: None,
+            startup: None,
         }];
     }
     let reference = reference(file);
@@ -42,6 +45,8 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
         name: format!("{}'", all[reference].name),
         role: TargetRole::Control,
         watch: None,
+        image_bytes: None,
+        startup: None,
         ..all[reference].clone()
     });
     all.extend(twin);
@@ -80,6 +85,8 @@ impl Shared {
                 RoleFile::Gateway | RoleFile::Direct => TargetRole::Candidate,
             },
             watch: own.watch,
+            image_bytes: own.image.map(ByteSize::bytes),
+            startup: own.startup,
         }
     }
 }

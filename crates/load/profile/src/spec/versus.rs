@@ -9,6 +9,7 @@ use plimsoll_schedule::{PairMode, PairOrder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::byte_size::ByteSize;
 use plimsoll_plan::Replies;
 
 /// A target that `plimsoll versus` compares with the others.
@@ -38,6 +39,13 @@ pub struct TargetFile {
     /// the port that it listens on.
     #[serde(default)]
     pub watch: Option<String>,
+    /// The size of its container image or package, like `85MB`: it stands beside what is measured.
+    #[serde(default)]
+    pub image: Option<ByteSize>,
+    /// How long its start takes, like `1.2s`: it stands beside what is measured.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
+    pub startup: Option<Nanos>,
 }
 
 /// Shows only the name: keys and headers may contain credentials.
