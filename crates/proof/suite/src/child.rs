@@ -36,6 +36,8 @@ pub(crate) struct ChildSpec<'a> {
     pub(crate) args: &'a [String],
     /// File for its standard error.
     pub(crate) log: PathBuf,
+    /// The path by which it shows that it is ready.
+    pub(crate) ready: &'static str,
 }
 
 /// A running server process. Dropping this ends the process.
@@ -72,7 +74,7 @@ impl Child {
         let lines = process.lines();
         let mut child =
             Self { process: Some(process), address: String::new(), ready_after: Nanos::ZERO };
-        child.wait_until_ready(lines).map_err(|why| {
+        child.wait_until_ready(lines, spec.ready).map_err(|why| {
             let what = spec.what.to_owned();
             SuiteError::NotReady { what, why: format!("{why}{}", last_lines(&spec.log)) }
         })?;
@@ -80,19 +82,23 @@ impl Child {
         Ok(child)
     }
 
-    fn wait_until_ready(&mut self, lines: Option<Receiver<String>>) -> Result<(), String> {
+    fn wait_until_ready(
+        &mut self,
+        lines: Option<Receiver<String>>,
+        path: &str,
+    ) -> Result<(), String> {
         let first = lines.and_then(|lines| lines.recv_timeout(READY_TIMEOUT).ok());
         let first = first.ok_or_else(|| "it did not print its address within 5 s".to_owned())?;
         self.address = address(&first)
             .ok_or_else(|| format!("its first line is `{first}`, without an address"))?;
         let mut why = String::new();
         let ready = time::poll(READY_TIMEOUT, POLL_INTERVAL, || {
-            why = match get(&self.address, "/health", READY_TIMEOUT) {
+            why = match get(&self.address, path, READY_TIMEOUT) {
                 // A 401 because the key is missing shows that it is ready. So does status 0: the
                 // server speaks TLS, which this client cannot.
                 Ok(HttpResponse { status: ..500, .. }) => return Some(true),
-                Ok(response) => format!("GET /health answers {}", response.status),
-                Err(error) => format!("GET /health: {error}"),
+                Ok(response) => format!("GET {path} answers {}", response.status),
+                Err(error) => format!("GET {path}: {error}"),
             };
             self.has_ended().then_some(false)
         });
@@ -204,6 +210,7 @@ mod tests {
             core: None,
             args: &args,
             log: log.clone(),
+            ready: "/health",
         };
         let absent = Child::start(&spec("/no/such/binary")).unwrap_err().to_string();
         assert!(absent.starts_with("cannot start the thing"), "{absent}");

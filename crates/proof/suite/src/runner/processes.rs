@@ -19,20 +19,42 @@ pub(crate) struct GatewayCommand {
     pub(crate) ready_after: Nanos,
 }
 
+/// The path that is asked for until it is answered.
+const HEALTH: &str = "/health";
+
 impl SuiteRunner<'_> {
     /// Starts the mock provider.
     pub(crate) fn provider(&mut self, flags: &[&str]) -> Result<Provider, SuiteError> {
         let mut args: Vec<_> = ["mock", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
         args.extend(flags.iter().map(|&flag| flag.to_owned()));
-        self.start("the mock provider", self.cores.provider, &args).map(Provider::new)
+        self.start("the mock provider", self.cores.provider, &args, HEALTH).map(Provider::new)
     }
 
-    /// Starts the reference gateway; `sets` are settings beside those of its preset.
+    /// Starts the reference gateway, and asks it for its version; `sets` are settings beside those
+    /// of its preset.
     pub(crate) fn gateway(
         &mut self,
         preset: &str,
         sets: &[String],
         provider: Option<&Provider>,
+    ) -> Result<Gateway, SuiteError> {
+        let gateway = self.launch(preset, sets, provider, HEALTH)?;
+        self.ask_version(&gateway);
+        Ok(gateway)
+    }
+
+    /// Starts a gateway that was asked for nothing but `/metrics`: these tell of every route that
+    /// was.
+    pub(crate) fn fresh_gateway(&mut self, preset: &str) -> Result<Gateway, SuiteError> {
+        self.launch(preset, &[], None, "/metrics")
+    }
+
+    fn launch(
+        &mut self,
+        preset: &str,
+        sets: &[String],
+        provider: Option<&Provider>,
+        ready: &'static str,
     ) -> Result<Gateway, SuiteError> {
         let wanted = self.gateway_port()?;
         let mut args: Vec<_> = ["gateway", "--preset", preset].map(str::to_owned).into();
@@ -44,16 +66,14 @@ impl SuiteRunner<'_> {
         for set in sets {
             args.extend(["--set".to_owned(), set.clone()]);
         }
-        let (child, args) = self.start_gateway(&args, wanted)?;
+        let (child, args) = self.start_gateway(&args, wanted, ready)?;
         let port = child.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         self.port = self.port.or(port);
         let command = self.shown(&args, provider);
         if !self.commands.iter().any(|known| known.command == command) {
             self.commands.push(GatewayCommand { command, ready_after: child.ready_after() });
         }
-        let gateway = Gateway::reference(child, provider);
-        self.ask_version(&gateway);
-        Ok(gateway)
+        Ok(Gateway::reference(child, provider))
     }
 
     /// Starts a gateway at this port. The usual port of a suite may be taken by another suite after
@@ -62,13 +82,14 @@ impl SuiteRunner<'_> {
         &mut self,
         args: &[String],
         wanted: u16,
+        ready: &'static str,
     ) -> Result<(Child, Vec<String>), SuiteError> {
         let at = |port: u16| {
             let listen = ["--listen".to_owned(), format!("127.0.0.1:{port}")];
             args.iter().cloned().chain(listen).collect::<Vec<_>>()
         };
         let what = "the reference gateway";
-        let first = self.start(what, self.cores.gateway, &at(wanted));
+        let first = self.start(what, self.cores.gateway, &at(wanted), ready);
         if first.is_err()
             && wanted != 0
             && self.options.port != Some(wanted)
@@ -77,7 +98,7 @@ impl SuiteRunner<'_> {
             self.log(&format!(
                 "another program took port {wanted}, the usual one of this suite: the gateway takes a free one"
             ));
-            let any = self.start(what, self.cores.gateway, &at(0))?;
+            let any = self.start(what, self.cores.gateway, &at(0), ready)?;
             return Ok((any, at(0)));
         }
         Ok((first?, at(wanted)))
@@ -121,14 +142,15 @@ impl SuiteRunner<'_> {
         what: &str,
         core: Option<usize>,
         args: &[String],
+        ready: &'static str,
     ) -> Result<Child, SuiteError> {
         self.children += 1;
         let log = self.options.folder.join(format!("process-{}.log", self.children));
-        self.host.start(&ChildSpec { what, exe: &self.options.exe, core, args, log })
+        self.host.start(&ChildSpec { what, exe: &self.options.exe, core, args, log, ready })
     }
 
     /// Asks the gateway for its version and layers.
-    fn ask_version(&mut self, gateway: &Gateway) {
+    pub(crate) fn ask_version(&mut self, gateway: &Gateway) {
         if self.version.is_some() {
             return;
         }

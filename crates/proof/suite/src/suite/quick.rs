@@ -21,17 +21,19 @@ const PATH: &str = "/metrics";
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let gateway = match runner.target() {
         Some(target) => Gateway::external(target),
-        None => runner.gateway("proxy", &[], None)?,
+        None => runner.fresh_gateway("proxy")?,
     };
     let options = runner.options;
     let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
     let mut results = Vec::new();
+    runner.section = "GET /metrics";
     if runner.serves(&gateway.target, PATH)? {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, PATH))?;
         let measurements =
             loads.map(|(name, times, length)| measurement(runner, &gateway, (name, times), length));
         results = runner.measure(&measurements, passes(options, 1, 3));
     }
+    runner.ask_version(&gateway);
     let mut report =
         Report::begin("quick", "a closed loop on /metrics, moderate and extreme", runner);
     report.sections.push(side_by_side(&results));
