@@ -15,6 +15,7 @@
 //! The load itself is `plimsoll-engine`'s, the numbers are `plimsoll-metrics`'. Every sentence in a
 //! report is made by a rule in `finding`, from figures alone.
 
+mod absent_row;
 mod baseline_diff;
 mod beside;
 mod bound;

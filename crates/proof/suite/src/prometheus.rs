@@ -326,6 +326,7 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
+            absent: Vec::new(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The report of a suite: the contents of `suite.json`, and the text for people.
 
+mod absent;
 mod screen;
 mod text;
 
@@ -9,6 +10,7 @@ use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
+use crate::absent_row::AbsentRow;
 use crate::bound::BoundResult;
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
@@ -130,6 +132,9 @@ pub struct Report {
     /// Those of them that the user's gateway does not have, or only at a cost.
     #[serde(default)]
     pub missing: Vec<String>,
+    /// Rows of sections that are not measured, until they are in their tables.
+    #[serde(skip)]
+    pub(crate) absent: Vec<AbsentRow>,
 }
 
 impl Report {
@@ -159,6 +164,7 @@ impl Report {
             references: Vec::new(),
             skipped: runner.skipped.clone(),
             missing: runner.missing.clone(),
+            absent: runner.absent.clone(),
         }
     }
 
@@ -180,9 +186,10 @@ impl Report {
         serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))
     }
 
-    /// Adds the findings that every suite has: what was compared, errors, tails, what must not be
-    /// used and why.
+    /// Adds what every suite has: the rows that are not measured, and findings on what was
+    /// compared, errors, tails, what must not be used and why.
     pub(crate) fn conclude(mut self) -> Self {
+        absent::add(&std::mem::take(&mut self.absent), &mut self.sections);
         let compared: Vec<_> =
             self.comparisons.iter().flat_map(ComparisonResult::findings).collect();
         self.findings.extend(compared);
@@ -437,6 +444,7 @@ mod tests {
             references: Vec::new(),
             skipped: Vec::new(),
             missing: Vec::new(),
+            absent: Vec::new(),
         }
     }
 

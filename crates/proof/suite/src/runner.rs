@@ -12,6 +12,7 @@ use plimsoll_metrics::RunSummary;
 use plimsoll_plan::{Plan, redacted_path};
 use plimsoll_report::format::count;
 
+use crate::absent_row::AbsentRow;
 use crate::comparison_result::ComparisonResult;
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
@@ -34,6 +35,10 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) cores: Cores,
     /// Parts that were left out, and why.
     pub(crate) skipped: Vec<String>,
+    /// The same as rows of the sections in which a reader looks for them.
+    pub(crate) absent: Vec<AbsentRow>,
+    /// A part of the title of the sections to which what is tried next belongs.
+    pub(crate) section: &'static str,
     /// Those that the user's gateway does not have, or only at a cost.
     pub(crate) missing: Vec<String>,
     /// Every result so far, for `suite.json`.
@@ -80,6 +85,8 @@ impl<'a> SuiteRunner<'a> {
             options,
             cores,
             skipped: Vec::new(),
+            absent: Vec::new(),
+            section: "",
             missing: Vec::new(),
             results: Vec::new(),
             comparisons: Vec::new(),
@@ -102,18 +109,19 @@ impl<'a> SuiteRunner<'a> {
         (self.observe)(message);
     }
 
-    /// Records and reports that something is left out.
+    /// Records and reports that something is not measured, also as a row of its section.
     pub(crate) fn skip(&mut self, what: &str, why: &str) {
-        let line = format!("{what}: {why}");
-        (self.observe)(&format!("skipped: {line}"));
-        self.skipped.push(line);
+        let text = format!("{what}: not measured, because {why}");
+        (self.observe)(&text);
+        self.skipped.push(text.clone());
+        self.absent.push(AbsentRow { section: self.section, text });
     }
 
     /// The same for a part that the gateway under test should have: without it the suite is not
     /// whole.
     pub(crate) fn miss(&mut self, what: &str, why: &str) {
         self.skip(what, why);
-        self.missing.push(format!("{what}: {why}"));
+        self.missing.push(format!("{what}: not measured, because {why}"));
     }
 
     /// Whether the user has ended the suite.

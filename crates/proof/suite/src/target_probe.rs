@@ -47,8 +47,8 @@ impl SuiteRunner<'_> {
         if answers {
             self.found(&what, samples.first(), "answers any path");
             self.skip(
-                &target.label("a proof that the routes exist"),
-                "the target answers 200 to a path that nothing serves, so that what answers below may be one page for all paths",
+                &target.label("whether the routes exist"),
+                "the target answers 200 to a path that nothing serves: what answers below may be one page for all paths",
             );
         }
         Ok(())
@@ -92,7 +92,10 @@ impl SuiteRunner<'_> {
         }
         let refusal = samples
             .first()
-            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap))
+            .map_or_else(
+                || Some("there was no answer".to_owned()),
+                |sample| refusal(sample, must_be_cheap),
+            )
             .map(|why| with_key_in_mind(why, samples.first(), has_key));
         let conclusion = refusal.clone().map_or("answers", |_| "left out");
         self.found(what, samples.first(), conclusion);
@@ -200,7 +203,7 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         }
         Outcome::Rejected(_) => return Some(format!("the target answers {answer}")),
         Outcome::TimedOut => {
-            return Some("no answer in time to a single request: too costly to load".to_owned());
+            return Some("a single request had no answer in time: too costly to load".to_owned());
         }
         // The status alone does not say what is wrong.
         Outcome::Failed(class) if (1..400).contains(&sample.status) => {

@@ -127,7 +127,10 @@ fn of_reference(runner: &mut SuiteRunner<'_>) -> Result<Vec<Day>, SuiteError> {
     }
     match RedisServer::open(runner) {
         Ok(server) => days.push(with_store(runner, "Redis", Some(&server))?),
-        Err(why) => runner.skip("the same day with Redis", &why),
+        Err(why) => {
+            runner.section = "A mixed day, Redis";
+            runner.skip("the same day with Redis", &why);
+        }
     }
     Ok(days)
 }
@@ -161,15 +164,17 @@ fn of_target(
     runner: &mut SuiteRunner<'_>,
     target: &SuiteTarget,
 ) -> Result<Option<Day>, SuiteError> {
+    runner.section = "A mixed day";
     let kinds = answered(runner, &KINDS.iter().collect::<Vec<_>>(), target)?;
     let Some(first) = kinds.first() else { return Ok(None) };
     runner.probe_limits(&first.request("burst", target))?;
+    runner.skip("counts in the provider's log", "the suite cannot read that of a target");
+    runner.section = "What each kind adds";
     let direct = direct_of(runner, target);
     let both = match &direct {
         Some(direct) => answered(runner, &with_direct_way(&kinds), direct)?,
         None => Vec::new(),
     };
-    runner.skip("counts in the provider's log", "the suite cannot read that of a target");
     let rows = measure(runner, &kinds, None, target, PER_S_OF_TARGET);
     let ways = direct.map(|direct| [(DIRECT, direct), ("target", target.clone())]);
     let added = ways.map(|ways| compare(runner, &both, None, ways)).unwrap_or_default();

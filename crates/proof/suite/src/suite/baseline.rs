@@ -36,6 +36,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         None => runner.gateway("baseline", &off(), provider.as_ref())?,
     };
     let mut endpoints = Vec::new();
+    runner.section = "clients, no keys, no limits";
     for path in ENDPOINTS {
         if runner.serves(&gateway.target, path)? {
             endpoints.push(path);
@@ -122,6 +123,7 @@ fn chats(
         Some((gateway, provider))
     };
     let clients = runner.options.clients.unwrap_or(USUAL);
+    runner.section = "Agent-loop endpoints";
     let slow = paced.as_ref().map(|(gateway, _)| &gateway.target);
     let mut kinds = Vec::new();
     for stream in [false, true] {

@@ -70,11 +70,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
 /// Measures the parts that are wanted.
 fn measure(runner: &mut SuiteRunner<'_>) -> Result<Parts, SuiteError> {
     let wants = wanted(runner.options);
-    let checks = if wants(LayerPart::Gateway) && runner.target().is_none() {
-        functional::check(runner)?
-    } else {
-        None
-    };
+    let checks = if wants(LayerPart::Gateway) { functional::check(runner)? } else { None };
     let (gateway, stack) = if wants(LayerPart::Gateway) {
         (gateway_layers::measure(runner)?, gateway_layers::stack(runner)?)
     } else {
@@ -97,6 +93,7 @@ fn measure(runner: &mut SuiteRunner<'_>) -> Result<Parts, SuiteError> {
     } else if runner.target().is_none() {
         store_ops::measure(runner)
     } else {
+        runner.section = "Store operations, one after another";
         runner.skip(
             "store operations",
             "they would be those of this tool's own store, which says nothing about the target",

@@ -65,6 +65,7 @@ pub(super) struct ColdWarm {
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let title =
         "policy enforcement at rising rates, cold and warm, with every policy decision checked";
+    runner.section = "By rate, topology and mode";
     for target in runner.targets() {
         if !runner.decides_policy(&target)? {
             return Ok(Report::begin("policy", title, runner).conclude());
@@ -127,8 +128,11 @@ fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
         return;
     }
     if runner.options.targets.len() > 1 {
-        runner.skip("the ladder and the model", "only of the first target");
+        runner.section = "The ladder";
+        runner
+            .skip("the ladder and the model of further targets", "they are of the first one alone");
     }
+    runner.section = "Cold and warm";
     runner.skip("cold runs", "the suite cannot start the target anew; only warm runs are shown");
 }
 
@@ -343,6 +347,7 @@ const UNHEALTHY_PER_S: [f64; 4] = [WITH_LLM_PER_S, 5.0, 100.0, 400.0];
 
 /// Requests that reach a provider which answers every call with 503, at rising rates.
 fn unhealthy(runner: &mut SuiteRunner<'_>) -> Result<Vec<PolicyRow>, SuiteError> {
+    runner.section = "Provider unhealthy";
     if runner.target().is_some() {
         runner.skip("the provider-unhealthy case", "the suite cannot break the target's provider");
         return Ok(Vec::new());
@@ -386,10 +391,11 @@ fn secure(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
 ) -> Result<(Vec<ColdWarm>, Option<Ladder>), SuiteError> {
+    runner.section = "The ladder over HTTP/2";
     if runner.target().is_some() {
         runner.skip(
             "HTTP/2 with TLS 1.3 beside HTTP/1.1",
-            "give an https:// target with --http2; the whole suite then runs over it",
+            "the suite does not give the target a certificate; name an https:// target with --http2, and the whole suite runs over it",
         );
         return Ok((Vec::new(), None));
     }

@@ -125,6 +125,7 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
         return Ok(Setup { provider: Some(provider), subjects: vec![subject], direct });
     }
     let mut subjects = Vec::new();
+    runner.section = "Raw path, every tier";
     for (target, options) in targets.into_iter().zip(&runner.options.targets) {
         let plain = runner.answers_chats(&target, false)?;
         if plain {
@@ -141,6 +142,7 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
         direct = None;
     }
     if subjects.len() == 1 && runner.options.direct.is_none() {
+        runner.section = "What each tier adds";
         runner.skip(
             "what the target adds in each tier",
             "it needs the upstream to compare with: give --direct URL",

@@ -75,7 +75,8 @@ fn by_time(first: &[Sample], equal: &[Sample]) -> Result<String, String> {
 }
 
 fn no_cache() -> String {
-    "no cache: the second equal request was not faster and no header says hit".to_owned()
+    "there is no sign of a cache: the second equal request was not faster and no header says hit"
+        .to_owned()
 }
 
 fn own_times(samples: &[Sample]) -> Vec<Nanos> {

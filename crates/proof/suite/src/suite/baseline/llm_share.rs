@@ -20,6 +20,9 @@ const SMALL: f64 = 0.1;
 /// Times of providers for which the share is computed, in milliseconds.
 const PROVIDERS_MS: [f64; 3] = [100.0, 500.0, 2_000.0];
 
+/// The title of its table.
+const TITLE: &str = "The gateway's share of an LLM call";
+
 /// Compares the two ways; says what is needed where there is nothing to compare with.
 pub(super) fn measure(
     runner: &mut SuiteRunner<'_>,
@@ -27,11 +30,12 @@ pub(super) fn measure(
     gateway: &SuiteTarget,
 ) -> Option<ComparisonResult> {
     let what = "the gateway's share of an LLM call";
+    runner.section = TITLE;
     let Some(behind) = behind else {
         let why = if runner.direct().is_some() {
             "the target answers no chat"
         } else {
-            "not measured, because the upstream is not known: give it with --direct URL"
+            "the upstream is not known: give it with --direct URL"
         };
         runner.skip(what, why);
         return None;
@@ -82,7 +86,7 @@ pub(super) fn section(compared: &ComparisonResult) -> Option<Section> {
             format!("{value} [{low}, {high}]"),
         ]);
     }
-    Some(Section::new("The gateway's share of an LLM call", table).note(
+    Some(Section::new(TITLE, table).note(
         "measured: every chat goes both ways, to the provider itself and through the gateway; medians, with a 95 % interval. Computed: as if the gateway added the same to a slower provider",
     ))
 }

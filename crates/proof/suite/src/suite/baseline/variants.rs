@@ -16,6 +16,9 @@ use crate::target::{Gateway, Provider, SuiteTarget};
 /// The key that the variant with keys requires.
 const KEY: &str = "suite-key";
 
+/// The title of the first table.
+const EACH_ON: &str = "Keys and rate limits, each on";
+
 /// Requests per second and target that compare the variants.
 const PAIRS_PER_S: f64 = 200.0;
 
@@ -34,6 +37,7 @@ pub(super) fn measure(
     provider: Option<&Provider>,
     length: Length,
 ) -> Result<Variants, SuiteError> {
+    runner.section = EACH_ON;
     if runner.target().is_some() {
         runner.skip(
             "keys and rate limits on and off",
@@ -102,7 +106,7 @@ impl Variants {
         if self.results.is_empty() {
             return Vec::new();
         }
-        let each = Section::new("Keys and rate limits, each on", table(&self.results)).note(
+        let each = Section::new(EACH_ON, table(&self.results)).note(
             "the default limit of the preset, 600 requests in 60 s, is not for production; here every request is counted, with a limit that is never reached. To tune it: `rate_limits` and `auth` of the gateway's file, or --set",
         );
         vec![each, self.added_section()]

@@ -106,6 +106,7 @@ fn bounds_of_operation(row: &OperationResult) -> Vec<BoundResult> {
 }
 
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<AgentLayers, SuiteError> {
+    runner.section = "Layer 3 - agent gateway";
     if runner.target().is_some() {
         runner.skip(
             "layer 3: sessions, tools, agents, approvals",

@@ -96,11 +96,13 @@ fn features(runner: &SuiteRunner<'_>) -> Vec<(&'static str, Vec<String>)> {
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<GatewayLayers, SuiteError> {
     let clients = runner.options.clients.unwrap_or(200);
     if let Some(target) = runner.target() {
+        runner.section = "What each layer adds";
         runner.skip(
             "bare against all layers, and each layer alone",
             "the suite cannot switch the layers of a target; it measures the target as it is",
         );
         let request = get("target as it is, GET /", &target, "/");
+        runner.section = "The target as it is";
         if !runner.serves(&target, "/")? {
             return Ok(GatewayLayers::default());
         }
@@ -199,6 +201,7 @@ pub(super) const fn identity(target: &SuiteTarget) -> &'static [(&'static str, &
 /// Measures requests through the gateway to an upstream, with and without keys, with few and many
 /// connections, and the upstream itself.
 pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteError> {
+    runner.section = "Full stack (gateway -> upstream -> response)";
     if runner.target().is_some() {
         runner.skip("the full stack", "the suite does not load the target's upstream directly");
         return Ok(FullStack::default());

@@ -74,6 +74,7 @@ pub(super) const GATEWAY: &str = "gateway";
 
 /// Prompts that never repeat, so that every one goes to the provider; and the provider itself.
 fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, SuiteError> {
+    runner.section = "Layer 2 - LLM gateway, cache misses";
     if runner.target().is_some() {
         runner.skip(
             "cache misses beside the provider",
@@ -101,6 +102,7 @@ pub(super) const MISSES_PER_S: f64 = 500.0;
 
 /// As many streams at once as in the published benchmark, each with 20 events at reading speed.
 fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, SuiteError> {
+    runner.section = "Layer 2 - concurrent SSE streams through the gateway";
     if runner.target().is_some() {
         runner.skip(
             "10,000 concurrent streams",
@@ -123,7 +125,7 @@ fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, Su
     };
     if streams < wanted {
         let why = format!(
-            "measured with {}, which is what the open files of {whose} allow; raise the hard limit (`ulimit -Hn`) above {}",
+            "the open files of {whose} allow {}, with which it was measured; raise the hard limit (`ulimit -Hn`) above {}",
             count(u64::from(streams)),
             count(2 * u64::from(wanted) + 200)
         );

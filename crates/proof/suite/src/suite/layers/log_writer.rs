@@ -30,6 +30,9 @@ const SHORT: Nanos = Nanos::from_secs(1);
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The title of the table.
+pub(super) const TITLE: &str = "The log writer's own limit (no gateway, no load)";
+
 /// What the writer takes.
 #[derive(Clone, Debug)]
 pub(super) struct WriterLimit {
@@ -74,6 +77,7 @@ impl WriterLimit {
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Vec<WriterLimit> {
     let length = if runner.options.short { SHORT } else { LENGTH };
     let mut found = Vec::new();
+    runner.section = TITLE;
     runner.log("log writer, to a file");
     match to_file(&runner.options.folder.join("writer.jsonl"), length) {
         Ok(limit) => found.push(limit),

@@ -7,6 +7,7 @@ use plimsoll_runner::time;
 
 use super::super::length;
 use super::gateway_layers::{audit, bare_with};
+use super::log_writer;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::http_get::get;
@@ -51,8 +52,14 @@ impl RequestLog {
 
 /// Loads a gateway that writes a row for every request, and compares its counts with the file.
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>, SuiteError> {
+    runner.section = "Log writing";
     if runner.target().is_some() {
         runner.skip("log writing", "the suite cannot read the target's log");
+        runner.section = log_writer::TITLE;
+        runner.skip(
+            "rows to a file and to ClickHouse",
+            "they would be those of this tool's own writer, which says nothing about the target",
+        );
         return Ok(None);
     }
     if runner.is_interrupted() {

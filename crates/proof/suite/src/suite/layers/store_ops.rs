@@ -60,6 +60,7 @@ const WARM_UP_ROUNDS: usize = 500;
 /// Measures the in-memory store, and Redis if this build and this host have it.
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
     let mut ops = StoreOps::default();
+    runner.section = "Store operations, one after another";
     if runner.is_interrupted() {
         return ops;
     }

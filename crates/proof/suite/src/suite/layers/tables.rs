@@ -8,7 +8,7 @@ use plimsoll_report::table::Table;
 use super::agent_layers::{AgentLayers, OperationResult};
 use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
 use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
-use super::log_writer::WriterLimit;
+use super::log_writer::{self, WriterLimit};
 use super::request_log::RequestLog;
 use super::store_ops::{AT_ONCE, StoreOps};
 use crate::comparison_plan::slug;
@@ -307,7 +307,7 @@ pub(super) fn log_writer(limits: &[WriterLimit]) -> Section {
             "50,000+/s (estimated)".to_owned(),
         ]);
     }
-    Section::new("The log writer's own limit (no gateway, no load)", table)
+    Section::new(log_writer::TITLE, table)
         .note("two threads offer rows of chats as fast as the writer takes them, until the last one is on the disk, or confirmed by ClickHouse; there: counted in the file, or by ClickHouse itself")
 }
 

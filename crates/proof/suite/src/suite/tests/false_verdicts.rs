@@ -202,6 +202,52 @@ fn nothing_that_was_refused_when_tried_once_is_loaded() {
     }
 }
 
+/// The sections of each document, of which a target without any route has no figure.
+#[test]
+fn every_section_says_why_the_target_has_no_figure_in_it() {
+    let documents = [
+        (Suite::Agents, &["A mixed day"][..]),
+        (
+            Suite::Baseline,
+            &[
+                "clients, no keys, no limits",
+                "Keys and rate limits, each on",
+                "Agent-loop endpoints",
+                "The gateway's share of an LLM call",
+            ],
+        ),
+        (
+            Suite::Layers,
+            &[
+                "Functional checks",
+                "The target as it is",
+                "What each layer adds",
+                "Full stack",
+                "cache hits",
+                "cache misses",
+                "concurrent SSE streams",
+                "Layer 3",
+                "Log writing",
+                "The log writer's own limit",
+                "Store operations",
+            ],
+        ),
+        (Suite::Policy, &["By rate, topology and mode"]),
+        (Suite::Quick, &["GET /metrics"]),
+        (Suite::Tiers, &["Raw path, every tier", "What each tier adds", "What each feature adds"]),
+    ];
+    for (suite, titles) in documents {
+        let report = run(suite, &mut PlannedHost::with(all_404), true).unwrap();
+        for title in titles {
+            let section = report.sections.iter().find(|section| section.title.contains(title));
+            let section = section.unwrap_or_else(|| panic!("{title}:\n{}", report.text(160)));
+            let mut said = section.table.rows.iter().flatten().chain(&section.notes);
+            assert!(said.any(|text| text.contains(": not measured, because ")), "{section:?}");
+            assert!(section.table.rows.iter().all(|row| row.len() == 1), "{section:?}");
+        }
+    }
+}
+
 #[test]
 fn a_target_where_nothing_listens_is_an_error_before_any_load() {
     for suite in SUITES {
@@ -272,16 +318,11 @@ fn a_gateway_of_ours_that_refuses_everything_never_passes() {
 fn without_a_cache_there_is_not_a_word_of_hits() {
     let report = run(Suite::Layers, &mut PlannedHost::with(good), true).unwrap();
     let text = report.text(200);
-    let why = "cache hits: not measured: no cache: the second equal request was not faster and no header says hit";
+    let why = "cache hits: not measured, because there is no sign of a cache: the second equal request was not faster and no header says hit";
     assert!(text.contains(why), "{text}");
-    for sentence in [
-        "is a hit",
-        "Cache-hit",
-        "layer 2, cache hit",
-        "Layer overhead",
-        " inf",
-        "Store operations",
-    ] {
+    for sentence in
+        ["is a hit", "Cache-hit", "layer 2, cache hit", "Layer overhead", " inf", "session get"]
+    {
         let before = text.split("Reference: ").next().unwrap();
         let tables = before.split("Findings").next().unwrap();
         assert!(!tables.contains(sentence), "`{sentence}` is in\n{text}");
@@ -305,7 +346,10 @@ fn a_costly_health_is_tried_and_left_out() {
     assert!(!host.loaded.iter().any(|path| path.ends_with("/health")), "{:?}", host.loaded);
     assert!(host.loaded.iter().any(|path| path == "/team/metrics"), "{:?}", host.loaded);
     let text = report.text(200);
-    assert!(text.contains("GET /health: a single request took 1.50s: too costly"), "{text}");
+    assert!(
+        text.contains("GET /health: not measured, because a single request took 1.50s: too costly"),
+        "{text}"
+    );
     assert_never_passes(&report, "costly health");
 }
 
@@ -319,7 +363,8 @@ fn open_files_limit_the_streams_before_they_are_opened() {
     let labels: Vec<_> = report.measurements.iter().map(|result| &*result.label).collect();
     assert!(labels.contains(&"300 SSE streams at once"), "{labels:?}");
     let text = report.text(300);
-    assert!(text.contains("1,000 concurrent streams: measured with 300"), "{text}");
+    let why = "1,000 concurrent streams: not measured, because the open files of the load generator allow 300, with which it was measured";
+    assert!(text.contains(why), "{text}");
     // 500 connections do not fit, and are not tried.
     let many = report.measurements.iter().find(|result| result.label.ends_with("(500)")).unwrap();
     assert!(many.error.as_ref().unwrap().contains("open files"), "{many:?}");
@@ -418,12 +463,13 @@ fn kinds_of_a_mixed_day_that_a_target_does_not_have_are_left_out_and_named() {
     assert_eq!(labels, ["mixed day: chats", "mixed day: approvals"]);
     let text = report.text(300);
     for kind in ["POST /mcp, a call of the tool `echo`", "POST /a2a, a message to the agent"] {
-        let said = format!("{kind}: the target has no such route: it answers 404");
+        let said =
+            format!("{kind}: not measured, because the target has no such route: it answers 404");
         assert!(text.contains(&said), "{said} is not in\n{text}");
     }
     // The others keep their rates: 40 % and 10 % of 100/s.
     let rates: Vec<_> = report.measurements.iter().filter_map(|result| result.rate).collect();
     assert_eq!(rates, [40.0, 10.0]);
-    assert!(text.contains("what the target adds to each kind: it needs the upstream"), "{text}");
+    assert!(text.contains("to each kind: not measured, because it needs the upstream"), "{text}");
     assert_never_passes(&report, "no tools and no agents");
 }

@@ -33,6 +33,7 @@ pub(super) fn compare(
         .filter_map(|(_, result)| result.ceiling.shown()?.requests_per_s.map(|rate| rate.value));
     let Some(lowest) = ceilings.reduce(f64::min) else {
         let why = "the closed loop had no expected answer, and so there is no rate for it";
+        runner.section = "What each tier adds";
         runner.skip(&format!("what is added in {}", tier.name), why);
         return None;
     };

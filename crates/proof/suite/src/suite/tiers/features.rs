@@ -24,6 +24,7 @@ pub(super) fn features(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
 ) -> Result<Option<Features>, SuiteError> {
+    runner.section = "What each feature adds";
     if runner.target().is_some() {
         runner.skip(
             "what each feature adds",

@@ -49,6 +49,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
         Some(target) => Gateway::external(target),
         None => runner.gateway("layers", &bare_with(&CACHED), provider.as_ref())?,
     };
+    runner.section = "Layer 2 - LLM gateway, cache hits";
     if !runner.answers_chats(&gateway.target, false)? {
         return Ok(LlmLayers::default());
     }
@@ -56,7 +57,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
     let proof = match runner.prove_cache(&gateway.target, headers)? {
         Ok(proof) => proof,
         Err(why) => {
-            runner.miss("cache hits", &format!("not measured: {why}"));
+            runner.miss("cache hits", &why);
             return Ok(LlmLayers::default());
         }
     };
@@ -113,7 +114,7 @@ fn proven(
         let so = if is_busy { "" } else { ": every measured answer is a hit" };
         return Some(format!("{counts}{so}"));
     }
-    runner.miss("cache hits", &format!("not shown: {counts}"));
+    runner.miss("cache hits", &counts);
     runner.results.iter_mut().filter(|result| result.label == hit.label).for_each(|result| {
         "equal chats, not shown to be hits".clone_into(&mut result.label);
     });
