@@ -105,40 +105,6 @@ fn tokens_of_llama_cpp_are_those_that_it_counts_itself_in_every_dialect() {
 }
 
 #[test]
-#[ignore = "installs vLLM from the package registry"]
-fn tokens_of_vllm_are_those_that_it_counts_itself_in_every_dialect() {
-    let start = fixture();
-    let server = SdkServer::start(&start, ("vllm", "vllm_server.py"), &[]);
-    let url = format!("http://127.0.0.1:{}", server.port);
-    let (mut input, mut output) = (0, 0);
-    for protocol in ["openai-chat", "openai-responses", "anthropic-messages", "openai-completions"]
-    {
-        for stream in ["stream=true", "stream=false"] {
-            let fixture = fixture();
-            let protocol_key = format!("protocol={protocol}");
-            let own = ["minimal", "--model", "m", "--stages", "4:3s", "--set", stream];
-            let more = ["--set", &protocol_key, "--set", "max_tokens=24"];
-            let summary = load(&fixture, &[&own[..], &more].concat(), &url);
-            let case = format!("{protocol}, {stream}");
-            assert!(summary.validity.is_valid(), "{case}: {:?}", summary.validity);
-            let total = &summary.results.total;
-            assert!(total.errors.is_empty(), "{case}: {:?}", total.errors);
-            let counters = &total.counters;
-            input += counters.prompt_tokens_reported;
-            output += counters.output_tokens_reported;
-            println!(
-                "vLLM, {case}: {} requests, {} and {} tokens",
-                counters.completed,
-                counters.prompt_tokens_reported,
-                counters.output_tokens_reported
-            );
-        }
-    }
-    let counts = server.counts();
-    assert_eq!((own_count(&counts, "input"), own_count(&counts, "output")), (input, output));
-}
-
-#[test]
 #[ignore = "installs FastMCP and reference servers of MCP from the package registry"]
 fn the_built_in_profile_fits_fastmcp_and_the_reference_servers_behind_it() {
     let fixture = fixture();

@@ -25,5 +25,9 @@ pub(super) fn item(summary: &RunSummary) -> Option<Item> {
     }
     let needed = format::count(needed);
     let text = format!("{} answers: a median needs {needed}", format::count(most));
-    Some(Item::new(Tone::Unsure, &text).fix("make the stage longer, or its load higher"))
+    let fix = match summary.metadata.max_requests {
+        Some(_) => "send more requests (-n), or leave -n out",
+        None => "make the stage longer, or its load higher",
+    };
+    Some(Item::new(Tone::Unsure, &text).fix(fix))
 }

@@ -96,11 +96,11 @@ fn of_generator(found: &LimitedFigure, headline: &str) -> String {
     if label.is_empty() {
         let more = figure.bound / figure.value;
         let more = if more < 1.0 {
-            format!("{} higher", format::percent(more))
+            format!("{} higher without the generator", format::percent(more))
         } else {
-            format!("{} times as high", format::digits(more + 1.0))
+            format!("{} times as high without us", format::digits(more + 1.0))
         };
-        return format!("{title} up to {more} without the generator");
+        return format!("{title} up to {more}");
     }
     let [value, bound] = [figure.value, figure.bound].map(format::time);
     let title = if *title == headline { String::new() } else { format!("{title} ") };
