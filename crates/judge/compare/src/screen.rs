@@ -33,6 +33,7 @@ impl Comparison {
             drops_dashes: true,
             drops_columns: true,
             spare_columns: SPARE,
+            ..Rows::default()
         };
         screen.rows("", rows);
         screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));

@@ -66,6 +66,8 @@ pub struct Rows {
     pub first: Vec<usize>,
     /// The most rows that are shown, however much room there is.
     pub most: usize,
+    /// Rows that are left out only when nothing else can be; 3 if it is less.
+    pub least: usize,
     /// Whether columns that do not fit are left out, instead of following below.
     pub drops_columns: bool,
     /// Whether a column of dashes is left out, as an empty one is.

@@ -13,11 +13,14 @@ use crate::outage;
 use crate::result::{Claim, TargetResult, Versus};
 use crate::role::Role;
 
-/// Sentences that are left out last.
-const LEAST: usize = 3;
+/// Sentences that are left out last: the tables say the same of every target.
+const LEAST: usize = 1;
 
 /// The most targets that are shown.
 const MOST: usize = 10;
+
+/// Targets that are left out last: five gateways and what they are compared with.
+const LEAST_TARGETS: usize = 6;
 
 /// The screen of a comparison; `summary` is that of its last run, `rest` where the report is.
 pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
@@ -57,7 +60,8 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     let rest = ["per s", "failed", "CPU/req"].map(str::to_owned);
     let mut table = Table::new([String::new()].into_iter().chain(head).chain(rest));
     let mut differences = Table::new(["", "added, median", times::tail_title(versus)]);
-    for target in &versus.targets {
+    let on_screen = with_room(versus);
+    for target in &on_screen {
         let own = figures.iter().flat_map(|figure| times::own(target, *figure));
         table.row([target.name.clone()].into_iter().chain(own).chain(rarer(target)));
         if target.role != Role::Reference && target.name != reference {
@@ -65,14 +69,21 @@ fn targets(screen: &mut Screen, versus: &Versus) {
             differences.row([target.name.clone()].into_iter().chain(added));
         }
     }
-    let others = versus.targets.iter().filter(|target| target.name != reference).enumerate();
+    let others = on_screen.iter().filter(|target| target.name != reference).enumerate();
     let first =
         others.filter(|(_, target)| target.role == Role::Target).map(|(row, _)| row).collect();
     // The control is the first that has no room.
     let (control, other): (Vec<usize>, Vec<usize>) =
-        (0..versus.targets.len()).partition(|row| versus.targets[*row].role == Role::Control);
+        (0..on_screen.len()).partition(|row| on_screen[*row].role == Role::Control);
     let order = other.into_iter().chain(control).collect();
-    let rows = Rows { table, unit: "targets", first: order, most: MOST, ..Rows::default() };
+    let rows = Rows {
+        table,
+        unit: "targets",
+        first: order,
+        most: MOST,
+        least: LEAST_TARGETS,
+        ..Rows::default()
+    };
     let notation = if times::shows_limits(versus, &figures) {
         "; (-): so much may be the generator's"
     } else {
@@ -80,8 +91,21 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     };
     screen.rows(&format!("{}{notation}", titles.join(" and ")), rows);
     let heading = format!("{}: difference to {reference}, with 95 % intervals", headline.title());
-    let rows = Rows { table: differences, unit: "targets", first, most: MOST, ..Rows::default() };
+    let rows = Rows {
+        table: differences,
+        unit: "targets",
+        first,
+        most: MOST,
+        least: LEAST_TARGETS,
+        ..Rows::default()
+    };
     screen.rows(&heading, rows);
+}
+
+/// The targets in their order; of many, without the control, whose verdict says enough.
+fn with_room(versus: &Versus) -> Vec<&TargetResult> {
+    let many = versus.targets.len() > LEAST_TARGETS;
+    versus.targets.iter().filter(|target| !many || target.role != Role::Control).collect()
 }
 
 /// Completed turns per second, failed turns, and the CPU time of a request.

@@ -91,6 +91,20 @@ fn of_many_targets_the_others_are_counted() {
     assert!(text.contains("more targets in report.txt"), "{text}");
 }
 
+/// Who compares five gateways sees all of them.
+#[test]
+fn five_gateways_and_what_they_are_compared_with_have_room() {
+    let mut targets = direct(0.0);
+    targets.extend(
+        (1_u32..)
+            .zip(["b", "c", "d", "e", "f"])
+            .map(|(n, name)| target(name, f64::from(n) * 100.0)),
+    );
+    let five = Simulation { seconds: 20, ..Simulation::new(targets) };
+    let text = check("five", &judge(&five.facts(), &five.blocks()), RunEnd::Complete);
+    assert!(!text.contains("more targets"), "{text}");
+}
+
 /// A comparison that could compare nothing does not say that it describes the targets.
 #[test]
 fn without_any_difference_nothing_is_concluded() {

@@ -6,7 +6,7 @@ use crate::escape::one_line;
 use crate::format::wrap_at_most;
 use crate::table::{Layout, Table};
 
-/// Rows of a table that are left out only when nothing else can be.
+/// Rows of any table that are left out only when nothing else can be.
 const LEAST_ROWS: usize = 3;
 
 /// The column of names of a screen's tables is not narrower, unless its names are.
@@ -59,7 +59,7 @@ impl Section {
             rows: rows.table.rows.iter().map(|row| cells(row)).collect(),
         };
         let (unit, most) = (rows.unit, rows.most);
-        let least = LEAST_ROWS.min(most);
+        let least = LEAST_ROWS.max(rows.least).min(most);
         Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
     }
 
