@@ -139,6 +139,8 @@ impl Visitor for Message {
             Node::ArtifactUpdate => self.update = Update::Artifact,
             Node::Version => self.is_version_2 = Some(false),
             Node::Id => self.id = Some(Id::Other("no text or number".to_owned())),
+            // A member that is there twice is what it was last.
+            Node::CardName => self.card_name = None,
             _ => {}
         }
     }
@@ -160,6 +162,7 @@ impl Visitor for Message {
             (Node::IsError, Value::Bool(is_error)) => self.tool_error = is_error,
             (Node::Final, Value::Bool(is_final)) => self.is_final = is_final,
             (at, Value::Text(text, whole)) => self.take_text(at, &text, whole),
+            (Node::CardName, _) => self.card_name = None,
             _ => {}
         }
     }

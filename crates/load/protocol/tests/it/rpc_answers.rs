@@ -348,6 +348,10 @@ fn an_agents_answer_is_read_in_both_versions() {
     let card = |body: &str| read(Operation::AgentCard, 200, JSON, body).outcome;
     assert_eq!(card(r#"{"name":"a","skills":[]}"#), Outcome::Completed);
     assert_eq!(card(r#"{"skills":[{"name":"a"}]}"#), Outcome::Failed(ErrorClass::MalformedBody));
+    for last in ["[]", "{}", "null", "5"] {
+        let twice = format!(r#"{{"name":"a","name":{last}}}"#);
+        assert_eq!(card(&twice), Outcome::Failed(ErrorClass::MalformedBody), "{twice}");
+    }
 }
 
 /// A stream of version 1.0 and one of 0.3: a task, work, an artifact in two parts, the end.
