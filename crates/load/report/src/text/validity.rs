@@ -78,13 +78,13 @@ pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
 /// The mean is on the screen where no stage has a median.
 fn is_on_screen(found: &LimitedFigure, summary: &RunSummary) -> bool {
     match found.label {
-        // Of the first token and of gaps the screen has medians.
         "min" | "max" | "p99.9" => false,
         "mean" => !summary.results.by_stage.iter().any(|stage| {
             let times = stage.distribution(summary.metadata.headline_time());
             times.is_some_and(|times| times.figure(&QUANTILES[0]).is_some())
         }),
         "" | "p50" => true,
+        // Of the first token and of gaps the screen has medians.
         _ => found.title == summary.metadata.headline_time().title(),
     }
 }
