@@ -59,7 +59,11 @@ pub(crate) const PRESETS: [Preset; 6] = [
             (Field::Id, &["request_id", "x_request_id"], None),
             (Field::At, &["start_time"], Some(Unit::Iso)),
             (Field::Total, &["duration"], Some(Unit::Ms)),
-            (Field::Upstream, &["upstream_service_time"], Some(Unit::Ms)),
+            (
+                Field::Upstream,
+                &["upstream_service_time", "x_envoy_upstream_service_time"],
+                Some(Unit::Ms),
+            ),
             (Field::Status, &["response_code"], None),
         ],
         log_of: LogOf::Gateway,
@@ -106,16 +110,23 @@ pub(crate) const PRESETS: [Preset; 6] = [
 
 impl Preset {
     fn fits(&self, columns: &[String]) -> bool {
-        self.signature.iter().all(|wanted| has(columns, wanted))
+        self.signature.iter().all(|wanted| find(columns, wanted).is_some())
     }
 
     fn entries(&self, columns: &[String]) -> Vec<Entry> {
         let found = self.columns.iter().filter_map(|(field, names, unit)| {
-            let column = names.iter().find(|name| has(columns, name))?;
-            Some(Entry { field: *field, column: (*column).to_owned(), unit: *unit })
+            let column = names.iter().find_map(|name| find(columns, name))?;
+            Some(Entry { field: *field, column: column.clone(), unit: *unit })
         });
         found.collect()
     }
+}
+
+/// The column of this name. Who writes a format by hand names columns after headers, so that `-`
+/// stands for `_`: Envoy Gateway's log has `x-request-id`.
+fn find<'c>(columns: &'c [String], name: &str) -> Option<&'c String> {
+    let exact = columns.iter().find(|column| *column == name);
+    exact.or_else(|| columns.iter().find(|column| column.replace('-', "_") == name))
 }
 
 fn has(columns: &[String], name: &str) -> bool {
@@ -288,6 +299,14 @@ mod tests {
         assert_eq!(
             chosen("request_id latency_ms other", &[]).unwrap(),
             "proposed by known names; --map replaces it: id=request_id total=latency_ms:ms"
+        );
+        // The default log of Envoy Gateway.
+        let columns = "start_time method response_code response_flags duration x-request-id \
+                       x-envoy-upstream-service-time :authority";
+        assert_eq!(
+            chosen(columns, &[]).unwrap(),
+            "preset envoy, by its columns: id=x-request-id at=start_time:iso total=duration:ms \
+             upstream=x-envoy-upstream-service-time:ms status=response_code"
         );
         assert_eq!(chosen("a b", &["id=b"]).unwrap(), "--map: id=b");
         for (columns, entries, part) in [
