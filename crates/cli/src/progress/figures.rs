@@ -2,7 +2,7 @@
 
 use plimsoll_engine::Progress;
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Distribution, Metric, Rates, samples_needed};
+use plimsoll_metrics::{Distribution, Metric, Rates};
 use plimsoll_report::format::{self, digits, or_dash};
 
 /// The line: throughput, requests in flight, failed and rejected requests, and the time that the
@@ -28,11 +28,12 @@ pub(super) fn line(progress: &Progress<'_>, time: Metric) -> String {
 
 /// The median, and the 99th percentile where a second has values enough for one; else the largest.
 fn spread(times: Option<&Distribution>) -> String {
-    let is_enough = times.is_some_and(|times| times.count() >= samples_needed(0.99));
-    let (name, q) = if is_enough { ("p99", 0.99) } else { ("max", 1.0) };
-    let [p50, upper] =
-        [0.5, q].map(|q| or_dash(times.and_then(|times| times.nearest_rank(q)), time));
-    format!("p50 {p50}  {name} {upper}")
+    let p50 = times.and_then(|times| times.nearest_rank(0.5));
+    let (name, upper) = match times.and_then(|times| times.quantile(0.99)) {
+        Some(p99) => ("p99", Some(p99)),
+        None => ("max", times.and_then(Distribution::max)),
+    };
+    format!("p50 {}  {name} {}", or_dash(p50, time), or_dash(upper, time))
 }
 
 /// A duration with three significant digits.

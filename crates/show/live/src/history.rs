@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_metrics::{Counters, Distribution, GroupStats, Metric, samples_needed};
+use plimsoll_metrics::{Counters, Distribution, GroupStats, Metric};
 
 /// Seconds that are kept.
 pub(crate) const SECONDS: usize = 120;
@@ -94,25 +94,55 @@ impl History {
     }
 }
 
-/// Median and upper end of the times of a second, in milliseconds.
+/// Times of a second, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) p50: f64,
-    pub(crate) upper: f64,
-    /// The upper end: `p99` where there are times enough for it, else `max`.
-    pub(crate) name: &'static str,
+    /// `None` where there are too few times for it.
+    pub(crate) p99: Option<f64>,
+    pub(crate) max: f64,
+}
+
+/// What is shown of times above their median.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum UpperEnd {
+    P99,
+    /// The largest, which few times have, too.
+    #[default]
+    Max,
+}
+
+impl UpperEnd {
+    /// The one that all of these times have.
+    pub(crate) fn of_all(mut spreads: impl Iterator<Item = Option<Spread>>) -> Self {
+        let all = spreads.all(|spread| spread.is_some_and(|spread| spread.p99.is_some()));
+        if all { Self::P99 } else { Self::Max }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::P99 => "p99",
+            Self::Max => "max",
+        }
+    }
 }
 
 impl Spread {
     pub(crate) fn of(values: &Distribution) -> Option<Self> {
-        let is_enough = values.count() >= samples_needed(0.99);
-        let (name, q) = if is_enough { ("p99", 0.99) } else { ("max", 1.0) };
-        let (p50, upper) = (values.nearest_rank(0.5)?, values.nearest_rank(q)?);
-        Some(Self { p50: p50.as_millis_f64(), upper: upper.as_millis_f64(), name })
+        let [p50, max] = [values.nearest_rank(0.5)?, values.max()?].map(Nanos::as_millis_f64);
+        Some(Self { p50, p99: values.quantile(0.99).map(Nanos::as_millis_f64), max })
+    }
+
+    pub(crate) const fn upper(self, end: UpperEnd) -> Option<f64> {
+        match end {
+            UpperEnd::P99 => self.p99,
+            UpperEnd::Max => Some(self.max),
+        }
     }
 }
 
 /// Median, upper end and the name of that, where they are known.
 pub(crate) fn parts(spread: Option<Spread>) -> (Option<f64>, Option<f64>, &'static str) {
-    spread.map_or((None, None, "max"), |all| (Some(all.p50), Some(all.upper), all.name))
+    let end = UpperEnd::of_all(std::iter::once(spread));
+    (spread.map(|all| all.p50), spread.and_then(|all| all.upper(end)), end.name())
 }

@@ -6,7 +6,7 @@ use plimsoll_report::printable;
 use plimsoll_schedule::Load;
 
 use crate::facts::{Difference, ProcessNow, RunFacts, SoFar, StageFacts, Update};
-use crate::history::{History, Interval, Spread};
+use crate::history::{History, Interval, Spread, parts};
 
 /// What the user looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Model {
             part.history.add(interval, update.elapsed, update.length);
         }
         self.lag = Spread::of(&lag);
-        let upper = self.lag.map(|lag| lag.upper);
+        let (_, upper, _) = parts(self.lag);
         self.worst_lag = [self.worst_lag, upper].into_iter().flatten().reduce(f64::max);
         self.in_flight = update.in_flight;
         self.own_cores = update.own_cores;

@@ -56,8 +56,8 @@ fn content<'a>(model: &Model, look: Look) -> Vec<Line<'a>> {
         if failed > 0 { BAD } else { Style::new() },
     ));
     content.push(Line::styled(why, DIM));
-    if let Some(late) = model.lag {
-        let words = format!("sends late by {} ({})", time(Some(late.upper)), late.name);
+    if let (_, Some(late), name) = parts(model.lag) {
+        let words = format!("sends late by {} ({name})", time(Some(late)));
         content.push(Line::styled(words, DIM));
     }
     if look.part > 0 {

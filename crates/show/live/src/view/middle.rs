@@ -11,7 +11,7 @@ use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget as _};
 use super::panel::{BOLD, DIM, P50, P99, clock, cut, figure, framed, panel, time};
 use super::{columns, rows};
 use crate::facts::StageFacts;
-use crate::history::{Point, SECONDS, Spread, parts};
+use crate::history::{Point, SECONDS, Spread, UpperEnd, parts};
 use crate::model::{Look, Model, Planned};
 
 /// Lines of the panel of rates, with its frame.
@@ -122,11 +122,13 @@ fn percentile_spans<'a>(name: &str, values: Option<Spread>) -> [Span<'a>; 4] {
 /// Lines of the medians and upper ends on a logarithmic axis, the last second at the right.
 fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
-    let of_points = |of: fn(Spread) -> f64| -> Vec<(f64, f64)> {
-        let at = |point: &Point| Some((point.at_s - end, of(point.time?).max(1e-6).log10()));
+    let of_points = |of: &dyn Fn(Spread) -> Option<f64>| -> Vec<(f64, f64)> {
+        let at = |point: &Point| Some((point.at_s - end, of(point.time?)?.max(1e-6).log10()));
         points.iter().filter_map(at).collect()
     };
-    let (p50, upper) = (of_points(|all| all.p50), of_points(|all| all.upper));
+    // The line is of one kind: that of the figures of the last second, below it.
+    let upper_end = UpperEnd::of_all(points.last().map(|point| point.time).into_iter());
+    let (p50, upper) = (of_points(&|all| Some(all.p50)), of_points(&|all| all.upper(upper_end)));
     let values = p50.iter().chain(&upper).map(|(_, value)| *value);
     let Some((low, high)) = values.clone().reduce(f64::min).zip(values.reduce(f64::max)) else {
         let text = Line::styled("  no request was completed yet", DIM);

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::panel::{BAD, BOLD, DIM, ODD, cut, panel, time};
 use crate::facts::Difference;
-use crate::history::parts;
+use crate::history::UpperEnd;
 use crate::model::{Model, Which};
 
 /// Lines of the panel with its frame; 0 where nothing is compared.
@@ -39,16 +39,17 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
     }
     let name = |index: usize| model.facts.targets.get(index).map_or("", String::as_str);
     let figure = model.differences.first().map_or("", |first| first.figure.as_str());
-    let upper = if is_p99(model) { "p99 now" } else { "max now" };
+    let upper = upper_end(model);
+    let upper_name = format!("{} now", upper.name());
     let against = reference(model).map_or("the reference", name);
     let mut content = vec![Line::styled(
         format!(
             "{:<16} {:>10} {:>9} {:>9} {:>8}   {figure} added to {against}",
-            "", "completed", "p50 now", upper, "failed"
+            "", "completed", "p50 now", upper_name, "failed"
         ),
         DIM,
     )];
-    content.extend((0..model.facts.targets.len()).map(|target| line(model, target)));
+    content.extend((0..model.facts.targets.len()).map(|target| line(model, target, upper)));
     content.extend(between(model).map(|found| {
         let words = format!("{} against {}: ", name(found.target), name(found.reference));
         Line::from(vec![Span::styled(words, DIM), Span::styled(added(found), BOLD)])
@@ -56,12 +57,12 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
     panel("targets; intervals hold at every look, from 20 s on", &content, area, buf);
 }
 
-fn line<'a>(model: &Model, target: usize) -> Line<'a> {
+fn line<'a>(model: &Model, target: usize, upper: UpperEnd) -> Line<'a> {
     let name = model.facts.targets.get(target).map_or("", String::as_str);
     let part = model.parts.iter().find(|part| part.which == Which::Target(target));
     let history = part.map(|part| &part.history);
     let counters = history.map(|history| history.counters).unwrap_or_default();
-    let (p50, upper, _) = parts(history.and_then(|history| history.last().time));
+    let now = history.and_then(|history| history.last().time);
     let failed = counters.failed + counters.timed_out;
     let found = model.differences.iter().find(|found| found.target == target);
     let found = found.filter(|found| Some(found.reference) == reference(model));
@@ -70,7 +71,8 @@ fn line<'a>(model: &Model, target: usize) -> Line<'a> {
         || (found.map_or_else(|| "-".to_owned(), added), BOLD),
         |at| (format!("taken out after {:.0} s", at.as_secs_f64()), ODD),
     );
-    let (p50, upper) = (time(p50), time(upper));
+    let p50 = time(now.map(|now| now.p50));
+    let upper = time(now.and_then(|now| now.upper(upper)));
     Line::from(vec![
         Span::styled(format!("{:<16} ", cut(name, 16)), BOLD),
         Span::raw(format!("{:>10} {p50:>9} {upper:>9} ", count(counters.completed))),
@@ -79,10 +81,10 @@ fn line<'a>(model: &Model, target: usize) -> Line<'a> {
     ])
 }
 
-/// Whether every target's last second has a 99th percentile.
-fn is_p99(model: &Model) -> bool {
-    let mut targets = model.parts.iter().filter(|part| matches!(part.which, Which::Target(_)));
-    targets.all(|part| part.history.last().time.is_some_and(|time| time.name == "p99"))
+/// The upper end that every target's last second has: a column is of one kind.
+fn upper_end(model: &Model) -> UpperEnd {
+    let targets = model.parts.iter().filter(|part| matches!(part.which, Which::Target(_)));
+    UpperEnd::of_all(targets.map(|part| part.history.last().time))
 }
 
 /// The median difference with its interval.

@@ -92,12 +92,12 @@ fn sample(second: u64, index: u64, target: u16) -> Sample {
     }
 }
 
-/// The counts of one second.
-pub(crate) fn second(second: u64, targets: usize) -> Snapshot {
+/// The counts of one second with so many requests to each target.
+fn second(second: u64, requests: &[u64]) -> Snapshot {
     let ends = [10, 130, 150].map(|end| Moment::EPOCH + Nanos::from_secs(end));
     let mut recorder = Recorder::new(ends.into());
-    for target in 0..u16::try_from(targets).unwrap() {
-        for index in 0..RATE {
+    for (target, count) in (0..).zip(requests) {
+        for index in 0..*count {
             let sample = sample(second, index, target);
             recorder.scheduled(sample.stage, sample.scenario, sample.target);
             recorder.record(&sample, &[], &[]);
@@ -114,6 +114,11 @@ pub(crate) fn run() -> Model {
 
 /// The run after so many seconds.
 pub(crate) fn model(targets: &[&str], seconds: u64) -> Model {
+    model_of(targets, seconds, &vec![RATE; targets.len()])
+}
+
+/// The same with so many requests per second to each target.
+pub(crate) fn model_of(targets: &[&str], seconds: u64, requests: &[u64]) -> Model {
     let mut model = Model::new(facts(targets));
     for now in 0..seconds {
         let process = |name: &str, cores| ProcessNow {
@@ -125,7 +130,7 @@ pub(crate) fn model(targets: &[&str], seconds: u64) -> Model {
             elapsed: Nanos::from_secs(now + 1),
             stage: usize::from(now + 1 >= 10),
             length: Nanos::from_secs(1),
-            cells: &second(now, targets.len()),
+            cells: &second(now, requests),
             in_flight: 2,
             ending: false,
             taken_out: &vec![None; targets.len()],

@@ -4,7 +4,7 @@ use plimsoll_live::{Look, Model, SoFar};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::Judgement;
 
-use crate::support::{comparison, facts, model, run, shown, threshold};
+use crate::support::{comparison, facts, model, model_of, run, shown, threshold};
 
 const SIZES: [(u16, u16); 4] = [(120, 40), (100, 30), (60, 20), (20, 5)];
 
@@ -85,6 +85,20 @@ fn parts_have_figures_of_their_own() {
     assert!(line(&part(2), &["last second"]).contains("scenario complex"));
     line(&part(4), &["p50 29.0ms", "max 34.0ms"]);
     assert!(line(&part(4), &["last second"]).contains("target other"));
+}
+
+/// A thousand requests have a 99th percentile, ten have none: a column for both has the largest.
+#[test]
+fn a_column_of_targets_is_of_one_kind() {
+    let shown_with = |requests: &[u64]| {
+        shown(&model_of(&["gateway", "other"], 12, requests), Look::default(), 120, 40)
+    };
+    let text = shown_with(&[1_000, 10]);
+    line(&text, &["p50 now", "max now"]);
+    // 1,000 requests of 20 to 1,019 ms, and ten of 25 to 34 ms.
+    line(&text, &["gateway", " 1.02s "]);
+    line(&text, &["other", " 34.0ms "]);
+    line(&shown_with(&[1_000, 1_000]), &["p50 now", "p99 now"]);
 }
 
 #[test]
