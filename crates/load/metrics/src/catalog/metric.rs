@@ -48,6 +48,8 @@ enum Trait {
     Gap,
     /// What the generator may have added to it is not asked.
     Unbounded,
+    /// Only streams have a value.
+    Stream,
 }
 
 macro_rules! metrics {
@@ -141,19 +143,19 @@ metrics! {
     Ttfb("ttfb", "TTFB", Completed):
         "First byte of the response minus dispatched."
         => |line, _| line.ttfb();
-    Ttft("ttft", "TTFT", Completed, Interval):
+    Ttft("ttft", "TTFT", Completed, Interval, Stream):
         "First content-bearing event (text, reasoning or tool-call delta) minus dispatched."
         => |line, _| line.ttft();
-    ResponseTtft("response_ttft", "Response TTFT", Completed, Interval):
+    ResponseTtft("response_ttft", "Response TTFT", Completed, Interval, Stream):
         "First content-bearing event minus intended."
         => |line, _| line.response_ttft();
-    Ttfot("ttfot", "TTFOT", Completed):
+    Ttfot("ttfot", "TTFOT", Completed, Stream):
         "First content event that is not reasoning, minus dispatched."
         => |line, _| line.ttfot();
-    Itl("itl", "ITL", Completed, Interval, Gap):
+    Itl("itl", "ITL", Completed, Interval, Gap, Stream):
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
         => |_, _| None;
-    Tpot("tpot", "TPOT", Completed, Interval, Gap):
+    Tpot("tpot", "TPOT", Completed, Interval, Gap, Stream):
         "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
         => |line, s| s.tpot_of(line);
     Ntpot("ntpot", "NTPOT", Completed):
@@ -206,7 +208,7 @@ impl Metric {
 
     /// Whether only streams have a value.
     pub const fn is_of_streams(self) -> bool {
-        matches!(self, Self::Ttft | Self::ResponseTtft | Self::Ttfot | Self::Itl | Self::Tpot)
+        self.has(Trait::Stream)
     }
 
     /// Whether its percentiles get an interval from batches of the run.

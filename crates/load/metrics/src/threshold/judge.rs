@@ -119,7 +119,7 @@ impl Threshold {
     /// What the generator can do to the figure.
     pub(super) const fn bias(&self) -> Bias {
         match self.figure {
-            Figure::Distribution(Metric::Itl | Metric::Tpot | Metric::Transfer) => Bias::Both,
+            Figure::Distribution(metric) if metric.is_gap() => Bias::Both,
             Figure::Distribution(_) => Bias::Adds,
             _ => Bias::Takes,
         }
