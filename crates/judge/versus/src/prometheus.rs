@@ -9,9 +9,7 @@ use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
 /// `bound` is `value`, or `low` or `high`: the ends of the interval with what may be the
-/// generator's.
-/// What is refused is left out; of an invalid comparison, all
-/// of it.
+/// generator's. What is refused is left out; of an invalid comparison, all of it.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = String::new();
     if versus.invalid.is_empty() {
