@@ -122,11 +122,16 @@ impl Preset {
     }
 }
 
-/// The column of this name. Who writes a format by hand names columns after headers, so that `-`
-/// stands for `_`: Envoy Gateway's log has `x-request-id`.
+/// The column of this name, or of one that means the same.
 fn find<'c>(columns: &'c [String], name: &str) -> Option<&'c String> {
     let exact = columns.iter().find(|column| *column == name);
-    exact.or_else(|| columns.iter().find(|column| column.replace('-', "_") == name))
+    exact.or_else(|| columns.iter().find(|column| folded(column) == folded(name)))
+}
+
+/// A name without what differs between spellings of it. Who writes a format by hand names columns
+/// after headers: Envoy Gateway's log has `x-request-id`, others have `X-Request-ID`.
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 fn has(columns: &[String], name: &str) -> bool {
@@ -212,7 +217,7 @@ fn basis(choice: &MapChoice, columns: &[String]) -> Result<Basis, JoinError> {
 
 /// Names that mean the same wherever they occur.
 const KNOWN: [(Field, &[&str]); 7] = [
-    (Field::Id, &["request_id", "x_request_id", "x-request-id", "requestid", "req_id"]),
+    (Field::Id, &["request_id", "x_request_id", "requestid", "req_id"]),
     (Field::Status, &["status", "status_code", "response_code", "http_status"]),
     (Field::Total, &["latency", "duration", "latency_ms", "duration_ms", "total_ms", "took_ms"]),
     (Field::Prompt, &["prompt_tokens", "input_tokens"]),
@@ -227,7 +232,7 @@ fn proposed(columns: &[String]) -> Result<Basis, JoinError> {
     for (field, names) in KNOWN {
         let found: Vec<_> = columns
             .iter()
-            .filter(|column: &&String| names.contains(&column.to_ascii_lowercase().as_str()))
+            .filter(|column: &&String| names.contains(&folded(column).as_str()))
             .collect();
         let [column] = found.as_slice() else {
             if found.len() > 1 {
@@ -308,6 +313,15 @@ mod tests {
             "preset envoy, by its columns: id=x-request-id at=start_time:iso total=duration:ms \
              upstream=x-envoy-upstream-service-time:ms status=response_code"
         );
+        let columns = "Start-Time METHOD Response_Code response-flags Duration X-Request-ID";
+        assert_eq!(
+            chosen(columns, &[]).unwrap(),
+            "preset envoy, by its columns: id=X-Request-ID at=Start-Time:iso total=Duration:ms \
+             status=Response_Code"
+        );
+        // An exact name goes first.
+        let both = "msec request_time request-id request_id status";
+        assert!(chosen(both, &[]).unwrap().contains("id=request_id "));
         assert_eq!(chosen("a b", &["id=b"]).unwrap(), "--map: id=b");
         for (columns, entries, part) in [
             ("request_id x_request_id", &[][..], "request_id, x_request_id may each be the id"),
