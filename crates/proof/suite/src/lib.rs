@@ -33,6 +33,7 @@ mod measurement;
 mod options;
 mod process_use;
 mod prometheus;
+mod ratio;
 mod report;
 mod result;
 mod runner;

@@ -98,7 +98,7 @@ impl MeasurementResult {
     }
 
     /// A figure of each pass; `None` for passes that must not be used.
-    pub(crate) fn usable_figures(&self, of: impl Fn(&Figures) -> Option<f64>) -> Vec<Option<f64>> {
+    pub(crate) fn usable_figures<T>(&self, of: impl Fn(&Figures) -> Option<T>) -> Vec<Option<T>> {
         self.passes.iter().map(|pass| of(pass).filter(|_| self.refusal(pass).is_none())).collect()
     }
 
@@ -107,6 +107,11 @@ impl MeasurementResult {
     pub fn figures(&self) -> Option<Figures> {
         let usable = self.usable();
         (!usable.is_empty()).then(|| Figures::median(&usable))
+    }
+
+    /// The throughput with its limits, of the usable passes.
+    pub(crate) fn throughput(&self) -> Option<BoundedFigure> {
+        self.bounded(|f| f.requests_per_s).ok()
     }
 
     /// A figure that may be used, of the usable passes. Everything that concludes something asks
@@ -141,6 +146,17 @@ impl MeasurementResult {
             return Err(self.why_unusable().unwrap_or(Unusable::NoValue));
         }
         of(&Figures::median(&valid)).ok_or(Unusable::NoValue)
+    }
+
+    /// Expected answers per second, whatever else was answered; 0 where no answer was. `None` if no
+    /// pass is valid.
+    pub(crate) fn expected_per_s(&self) -> Option<BoundedFigure> {
+        let valid = self.valid();
+        valid.iter().find(|pass| pass.requests > 0)?;
+        if valid.iter().all(|pass| pass.expected() == 0) {
+            return Some(BoundedFigure::exact(0.0));
+        }
+        Figures::median(&valid).requests_per_s
     }
 
     /// Why no pass may be used; `None` if one may.
