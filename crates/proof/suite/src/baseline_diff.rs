@@ -4,12 +4,13 @@ use std::path::Path;
 
 use plimsoll_compare::gates::{Judged, Repeated, repeats};
 use plimsoll_compare::machine::{Difference, of_machines};
-use plimsoll_metrics::{BoundedFigure, Judgement, Margin, Worse};
-use plimsoll_report::format::{or_dash, percent, rate_figure};
+use plimsoll_metrics::{Bias, BoundedFigure, Judgement, Margin, Worse};
+use plimsoll_report::format::{digits, or_dash, percent, rate_figure};
 use plimsoll_report::table::Table;
 
-use crate::bound::{BoundResult, Requirement};
+use crate::bound::BoundResult;
 use crate::error::SuiteError;
+use crate::ratio::Ratio;
 use crate::report::{OLDER_SCHEMAS, Report, SCHEMA, Section};
 use crate::result::{MeasurementResult, Unusable};
 
@@ -35,7 +36,7 @@ pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
 
 /// Compares each measurement with its predecessor: a table, and a bound for each. Passes are
 /// repeats, so that from two on each side a drop must be proven; a single pass on a side leaves
-/// only the simple rule.
+/// only the simple rule. Either is asked at the limits of the rates.
 pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>) {
     let other = difference(old, new);
     // In the open model the throughput is that of the plan.
@@ -46,12 +47,11 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
             Some(Pair::new(before, now))
         })
         .collect();
-    let repeated: Vec<_> = pairs.iter().filter_map(Pair::repeated).collect();
-    let mut judged = repeats(&repeated).into_iter();
+    let mut judged = judge_repeats(&pairs).into_iter();
     let mut table = Table::new(["Measurement", "before/s", "now/s", "change [95 %]"]);
     let (mut bounds, mut simple) = (Vec::new(), false);
     for pair in &pairs {
-        let judged = pair.repeated().and_then(|_| judged.next());
+        let judged = pair.has_repeats().then(|| judged.next()).flatten();
         simple |= judged.is_none();
         table.row(pair.row(judged.as_ref()));
         bounds.push(pair.bound(&old.started, judged, other.as_deref()));
@@ -65,7 +65,71 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
             "without an interval: the simple rule, two numbers of one pass each; make more with --passes",
         );
     }
+    if pairs.iter().any(Pair::has_limits) {
+        section = section.note(
+            "where the generator may have held a rate back, the change has limits in brackets, and it fails or passes only where both do",
+        );
+    }
     (section, bounds)
+}
+
+/// What repeats say of each pair that has them: as measured, and whether the limits of the rates
+/// say the same.
+fn judge_repeats(pairs: &[Pair<'_>]) -> Vec<Judged> {
+    let repeated: Vec<_> = pairs.iter().filter(|pair| pair.has_repeats()).collect();
+    let largest = judge_at(&repeated, Limit::LargestDrop).into_iter();
+    let limits = largest.zip(judge_at(&repeated, Limit::SmallestDrop));
+    let judged = judge_at(&repeated, Limit::AsMeasured).into_iter().zip(limits);
+    judged
+        .map(|(measured, (largest, smallest))| {
+            let same = [&largest, &smallest].iter().all(|limit| {
+                std::mem::discriminant(&limit.judgement)
+                    == std::mem::discriminant(&measured.judgement)
+            });
+            if same { measured } else { Judged { judgement: limits_decide(), ..measured } }
+        })
+        .collect()
+}
+
+fn judge_at(pairs: &[&Pair<'_>], limit: Limit) -> Vec<Judged> {
+    let figures: Vec<_> = pairs.iter().map(|pair| pair.repeated(limit)).collect();
+    repeats(&figures)
+}
+
+/// One limit of the rates keeps the bound, and the other one breaks it.
+fn limits_decide() -> Judgement {
+    Judgement::Inconclusive("the generator itself may have held a rate back, which decides".into())
+}
+
+/// Which of the rates that the generator may have held back are compared.
+#[derive(Clone, Copy)]
+enum Limit {
+    AsMeasured,
+    /// The highest before, and the lowest now.
+    LargestDrop,
+    SmallestDrop,
+}
+
+impl Limit {
+    /// Values of the rates before and now.
+    fn values(self, before: &[BoundedFigure], now: &[BoundedFigure]) -> [Vec<f64>; 2] {
+        match self {
+            Self::AsMeasured => {
+                [before, now].map(|rates| rates.iter().map(|rate| rate.value).collect())
+            }
+            Self::LargestDrop => [limits_of(before, 1), limits_of(now, 0)],
+            Self::SmallestDrop => [limits_of(before, 0), limits_of(now, 1)],
+        }
+    }
+}
+
+fn limits_of(rates: &[BoundedFigure], limit: usize) -> Vec<f64> {
+    rates.iter().map(|rate| rate.limits(Bias::Takes)[limit]).collect::<Vec<_>>()
+}
+
+/// Whether a ratio to the throughput before is no regression.
+fn is_kept(ratio: f64) -> bool {
+    1.0 - ratio <= DROP
 }
 
 /// A measurement and its predecessor.
@@ -82,71 +146,113 @@ impl<'a> Pair<'a> {
         Self { before, now, rates }
     }
 
-    /// The throughput of the passes, if both sides have repeats whose rates may be used.
-    fn repeated(&self) -> Option<Repeated> {
-        let (base, new) = (number_of_passes(self.before), number_of_passes(self.now));
-        (base.len().min(new.len()) >= 2).then_some(Repeated {
+    /// Whether both sides have repeats.
+    fn has_repeats(&self) -> bool {
+        [self.before, self.now].iter().all(|result| rates_of_passes(result).len() >= 2)
+    }
+
+    /// The throughput of the passes.
+    fn repeated(&self, limit: Limit) -> Repeated {
+        let (before, now) = (rates_of_passes(self.before), rates_of_passes(self.now));
+        let [base, new] = limit.values(&before, &now);
+        Repeated {
             base,
             new,
             margin: Margin::Relative(DROP),
             worse: Worse::Lower,
             history: None,
             trials: None,
-        })
+        }
     }
 
-    /// The drop of the medians.
-    fn drop(&self) -> Option<BoundedFigure> {
+    /// The throughput now over that before.
+    fn ratio(&self) -> Option<Ratio> {
         let [Ok(before), Ok(now)] = &self.rates else { return None };
-        Some(BoundedFigure {
-            value: 1.0 - now.value / before.value,
-            bound: now.bound / before.value,
-            refused: now.refused.or(before.refused),
-        })
+        Ratio::new(*now, *before, Bias::Takes)
+    }
+
+    /// The same of the expected answers alone, where the others are too many now.
+    fn ratio_of_expected(&self) -> Option<Ratio> {
+        let [Ok(before), Err(Unusable::Errors(_))] = &self.rates else { return None };
+        Ratio::new(self.now.expected_per_s()?, *before, Bias::Takes)
+    }
+
+    fn has_limits(&self) -> bool {
+        self.ratio().is_some_and(|ratio| change(&ratio).contains('('))
     }
 
     fn row(&self, judged: Option<&Judged>) -> [String; 4] {
-        let usable = self.drop().and_then(|drop| drop.sound());
         let change = match judged {
-            Some(judged) if usable.is_some() => judged.shown(Margin::Relative(DROP)),
-            _ => or_dash(usable.map(|drop| -drop), percent),
+            Some(judged) if !self.has_limits() => judged.shown(Margin::Relative(DROP)),
+            _ => or_dash(self.ratio().or_else(|| self.ratio_of_expected()), |r| change(&r)),
         };
         let label = format!("{}{}", self.now.marker(), self.now.label);
-        [label, rate_cell(&self.rates[0]), rate_cell(&self.rates[1]), change]
+        let expected = self.now.expected_per_s().filter(|_| self.ratio_of_expected().is_some());
+        let now = expected.map_or_else(|| rate_cell(&self.rates[1]), |rate| digits(rate.value));
+        [label, rate_cell(&self.rates[0]), now, change]
     }
 
     fn bound(&self, since: &str, judged: Option<Judged>, other: Option<&str>) -> BoundResult {
-        let what = format!("drop since {since}: {}", self.now.label);
-        let drop = self.drop();
-        let refused = drop.is_some_and(|drop| drop.refused.is_some());
-        let requirement = Requirement::at_most(DROP, percent);
-        let mut bound = BoundResult::figure(&what, drop.ok_or(Unusable::NoValue), requirement);
-        if refused {
-            let why = "more than 5 % of a rate may have been held back by the generator";
-            bound.judgement = Judgement::Inconclusive(why.to_owned());
-        } else if let Some(judged) = judged {
-            bound.judgement = judged.judgement;
+        let ratio = self.ratio().or_else(|| self.ratio_of_expected());
+        let measured = or_dash(ratio, |ratio| {
+            Ratio { value: 1.0 - ratio.value, low: 1.0 - ratio.high, high: 1.0 - ratio.low }
+                .text(percent)
+        });
+        BoundResult {
+            what: format!("drop since {since}: {}", self.now.label),
+            measured,
+            bound: format!("<= {}", percent(DROP)),
+            judgement: self.judgement(judged, other),
+            decides: true,
+            timeless: false,
         }
-        if let Some(why) = other.map(str::to_owned).or_else(|| self.doubt()) {
-            bound.judgement = Judgement::Inconclusive(why);
-        }
-        bound
     }
 
-    /// Why the two measurements cannot be compared.
-    fn doubt(&self) -> Option<String> {
+    fn judgement(&self, judged: Option<Judged>, other: Option<&str>) -> Judgement {
+        if let Some(why) = other.map(str::to_owned).or_else(|| self.busy_host()) {
+            return Judgement::Inconclusive(why);
+        }
+        // Fewer expected answers are a drop, whatever came in their place; as many are no proof of
+        // the contrary.
+        if self.ratio_of_expected().and_then(|ratio| ratio.holds(is_kept)) == Some(false) {
+            return Judgement::Fail;
+        }
+        if let Some(why) = self.unusable() {
+            return Judgement::Inconclusive(why);
+        }
+        match (judged, self.ratio().map(|ratio| ratio.holds(is_kept))) {
+            (Some(judged), _) => judged.judgement,
+            (None, Some(Some(true))) => Judgement::Pass,
+            (None, Some(Some(false))) => Judgement::Fail,
+            (None, Some(None)) => limits_decide(),
+            (None, None) => Judgement::Inconclusive("nothing to compare with".to_owned()),
+        }
+    }
+
+    /// Why a rate must not be used.
+    fn unusable(&self) -> Option<String> {
         let [before, now] = &self.rates;
         let now = now.as_ref().err().map(|why| format!("now, {why}"));
-        now.or_else(|| Some(format!("then, {}", before.as_ref().err()?))).or_else(|| {
-            let busy = busy_host_of(self.now).or_else(|| busy_host_of(self.before))?;
-            Some(format!("the host was busy: {busy}"))
-        })
+        now.or_else(|| Some(format!("then, {}", before.as_ref().err()?)))
+    }
+
+    fn busy_host(&self) -> Option<String> {
+        let busy = busy_host_of(self.now).or_else(|| busy_host_of(self.before))?;
+        Some(format!("the host was busy: {busy}"))
     }
 }
 
-fn number_of_passes(result: &MeasurementResult) -> Vec<f64> {
-    let rates = result.usable_figures(|f| f.requests_per_s.and_then(|rate| rate.sound()));
-    rates.into_iter().flatten().collect::<Vec<_>>()
+/// A change with its limits.
+fn change(ratio: &Ratio) -> String {
+    Ratio { value: ratio.value - 1.0, low: ratio.low - 1.0, high: ratio.high - 1.0 }.text(percent)
+}
+
+/// The rates of the passes that may be used. Where two carry a statement alone, the others are left
+/// out, as invalid passes are.
+fn rates_of_passes(result: &MeasurementResult) -> Vec<BoundedFigure> {
+    let all: Vec<_> = result.usable_figures(|f| f.requests_per_s).into_iter().flatten().collect();
+    let sound: Vec<_> = all.iter().filter(|rate| rate.refused.is_none()).copied().collect();
+    if sound.len() >= 2 { sound } else { all }
 }
 
 fn rate_cell(rate: &Result<BoundedFigure, Unusable>) -> String {
@@ -253,24 +359,92 @@ mod tests {
         let pass = &mut now.measurements[0].passes[0];
         (pass.invalid, pass.busy_host) = (None, Some("12.0% was stolen".to_owned()));
         assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
-        // A rate that the generator kept down shows neither a drop nor that there is none.
-        for now_is_low in [true, false] {
-            let (mut then, mut now) = (report(100.0, "a"), report(10.0, "a"));
-            let low = if now_is_low { &mut now } else { &mut then };
-            let rate = &mut low.measurements[0].passes[0].requests_per_s;
-            rate.as_mut().unwrap().refused = Some(plimsoll_metrics::Refusal::Generator);
+    }
+
+    /// A rate that the generator may have held back by `bound`.
+    fn held_back(rate: f64, bound: f64) -> Report {
+        let mut report = report(rate, "a");
+        let figure = report.measurements[0].passes[0].requests_per_s.as_mut().unwrap();
+        (figure.bound, figure.refused) = (bound, Some(plimsoll_metrics::Refusal::Generator));
+        report
+    }
+
+    /// The limits by hand: a rate of `r` may have been `r + bound` without the generator.
+    #[test]
+    fn rates_that_the_generator_held_back_are_judged_at_their_limits() {
+        for (then, now, word, change) in [
+            // 10 to 10.6 of 100: all but the last percent of the drop is the gateway's.
+            (report(100.0, "a"), held_back(10.0, 0.6), "FAIL", "-90.0% (-90.0% to -89.4%)"),
+            (report(100.0, "a"), held_back(0.01, 0.000_5), "FAIL", "-100%"),
+            // 70 to 90 of 100.
+            (
+                report(100.0, "a"),
+                held_back(70.0, 20.0),
+                "inconclusive",
+                "-30.0% (-30.0% to -10.0%)",
+            ),
+            (report(100.0, "a"), held_back(85.0, 20.0), "PASS", "-15.0% (-15.0% to 5.00%)"),
+            // 79 of 100 to 130.
+            (held_back(100.0, 30.0), report(79.0, "a"), "FAIL", "-21.0% (-39.2% to -21.0%)"),
+            (
+                held_back(100.0, 30.0),
+                report(90.0, "a"),
+                "inconclusive",
+                "-10.0% (-30.8% to -10.0%)",
+            ),
+            // A rise, whatever the generator held back before or now.
+            (held_back(100.0, 30.0), report(1_000.0, "a"), "PASS", "900% (669% to 900%)"),
+            (report(100.0, "a"), held_back(1_000.0, 600.0), "PASS", "900% (900% to 1,500%)"),
+        ] {
             let (section, bounds) = compare(&then, &now);
-            assert_eq!(bounds[0].status(), "inconclusive");
             let row = &section.table.rows[0];
-            assert_eq!(row[3], "-");
-            assert!(row[if now_is_low { 2 } else { 1 }].ends_with('!'), "{row:?}");
+            assert_eq!(bounds[0].status(), word, "{row:?}: {:?}", bounds[0]);
+            assert_eq!(row[3], change, "{row:?}");
+            assert!(row[1].ends_with('!') || row[2].ends_with('!'), "{row:?}");
         }
-        // Ten times as many refusals are no gain.
-        let mut refused = report(1_000.0, "a");
-        refused.measurements[0].passes[0].errors = 10;
-        let (section, bounds) = compare(&report(100.0, "a"), &refused);
-        assert_eq!(bounds[0].status(), "inconclusive");
-        assert_eq!(section.table.rows[0][0], "[ERRORS] live");
+    }
+
+    /// The same of repeats, whose spread is far below the limits.
+    #[test]
+    fn repeats_that_the_generator_held_back_are_judged_at_their_limits() {
+        for (now, bound, word) in
+            [(10.0, 0.6, "FAIL"), (70.0, 20.0, "inconclusive"), (95.0, 20.0, "PASS")]
+        {
+            let mut new = passes(&[now * 0.99, now, now * 1.01]);
+            for pass in &mut new.measurements[0].passes {
+                let rate = pass.requests_per_s.as_mut().unwrap();
+                (rate.bound, rate.refused) = (bound, Some(plimsoll_metrics::Refusal::Generator));
+            }
+            let (section, bounds) = compare(&passes(&[99.0, 100.0, 101.0]), &new);
+            assert_eq!(bounds[0].status(), word, "{now}: {:?}", bounds[0]);
+            assert!(!section.notes.iter().any(|note| note.contains("simple rule")));
+        }
+    }
+
+    /// The rate counts expected answers. Errors in their place are a drop, and no reason to leave
+    /// it open: a bisection would pass over the very commit that broke the gateway.
+    #[test]
+    fn errors_in_place_of_answers_are_a_drop_and_never_a_gain() {
+        for (requests, errors, rate, word) in [
+            (1_000, 1_000, None, "FAIL"),
+            (1_000, 500, Some(50.0), "FAIL"),
+            // As many good answers, and refusals besides.
+            (1_000, 500, Some(100.0), "inconclusive"),
+            (10_000, 9_000, Some(1_000.0), "inconclusive"),
+            (1_000, 5, Some(100.0), "PASS"),
+        ] {
+            let mut now = report(1.0, "a");
+            let pass = &mut now.measurements[0].passes[0];
+            (pass.requests, pass.errors) = (requests, errors);
+            pass.requests_per_s = rate.map(BoundedFigure::exact);
+            let (section, bounds) = compare(&report(100.0, "a"), &now);
+            let row = &section.table.rows[0];
+            assert_eq!(bounds[0].status(), word, "{errors} of {requests}: {row:?}");
+            assert_eq!(row[0].starts_with("[ERRORS] "), errors > 5, "{row:?}");
+            now.measurements[0].passes[0].busy_host = Some("12.0% was stolen".to_owned());
+            let (_, bounds) = compare(&report(100.0, "a"), &now);
+            assert_eq!(bounds[0].status(), "inconclusive", "the host was busy");
+        }
     }
 
     #[test]
