@@ -32,6 +32,13 @@ pub struct BusyShares {
     pub shared: bool,
     /// Cores that the gateway may use, if known.
     pub gateway_cores: Option<f64>,
+    /// How full a gateway of the user's was: of the cores that it may use, or its busiest thread
+    /// of one, whichever is more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway_full: Option<f64>,
+    /// The same of the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_full: Option<f64>,
 }
 
 /// The figures of a pass, or the medians of several. `None` is unknown, or a percentile of too few

@@ -84,6 +84,7 @@ mod fixtures {
             waited: None,
             shared: true,
             gateway_cores: Some(1.0),
+            ..BusyShares::default()
         }
     }
 }

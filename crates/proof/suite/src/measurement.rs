@@ -25,13 +25,26 @@ impl Length {
 
     /// Stages of one load shape, in the notation of profiles.
     fn stages(self, shape: &str) -> String {
-        let measured = format!("{shape}:{}", self.measured);
+        self.stages_in_parts(shape, 1)
+    }
+
+    /// The same with the measured part in equal stages, to the millisecond.
+    fn stages_in_parts(self, shape: &str, parts: u64) -> String {
+        let all = self.measured.as_u64();
+        let part = if parts > 1 { all / parts / MILLISECOND * MILLISECOND } else { all };
+        let stages = (1..=parts).map(|number| {
+            let length = if number == parts { all - part * (parts - 1) } else { part };
+            format!("{shape}:{}", Nanos::new(length))
+        });
+        let measured = stages.collect::<Vec<_>>().join(",");
         match self.warmup {
             Nanos::ZERO => measured,
             warmup => format!("w{shape}:{warmup},{measured}"),
         }
     }
 }
+
+const MILLISECOND: u64 = 1_000_000;
 
 /// The load: virtual users, or arrivals per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -207,11 +220,20 @@ impl Measurement {
     }
 
     /// With a number of threads of the load.
-    pub(crate) fn threads(self, threads: Option<u16>) -> Self {
-        match threads {
-            Some(threads) => self.with("workers", threads),
-            None => self,
-        }
+    pub(crate) fn threads(mut self, threads: Option<u16>) -> Self {
+        self.overrides.sets.extend(threads.map(|threads| format!("{THREADS}{threads}")));
+        self
+    }
+
+    /// Whether it has one.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.overrides.sets.iter().any(|set| set.starts_with(THREADS))
+    }
+
+    /// With a number of clients, for a length of time whose equal parts are stages of their own.
+    pub(crate) fn clients_in_parts(self, clients: u32, length: Length, parts: u64) -> Self {
+        let shape = LoadShape::Clients(clients);
+        self.stages(shape, &length.stages_in_parts(&shape.notation(), parts))
     }
 
     /// With a number of clients, for a length of time.
@@ -317,6 +339,7 @@ const fn has_key(target: &SuiteTarget) -> bool {
     target.key.is_some() || !target.external
 }
 
+const THREADS: &str = "workers=";
 const HTTP2: &str = "http_version=http2";
 
 /// The key of LLM requests. The suite's own gateways that check keys accept this one, and all get
@@ -362,11 +385,32 @@ mod tests {
     }
 
     #[test]
+    fn the_load_has_as_many_threads_as_asked_for_whatever_it_is() {
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
+        for measurement in [
+            Measurement::get("a", &target(), "/health"),
+            Measurement::builtin("b", &target(), "perf-128-stream", &[]),
+            Measurement::policy("c", &target(), "policy", &[]),
+        ] {
+            assert!(!measurement.has_threads());
+            let measurement = measurement.threads(Some(3)).clients(8, length);
+            assert!(measurement.has_threads());
+            assert_eq!(
+                measurement.plan(0).unwrap().limits.workers,
+                Some(3),
+                "{}",
+                measurement.label
+            );
+        }
+    }
+
+    #[test]
     fn no_warm_up_is_no_stage() {
         let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
         assert_eq!(length.stages("@50"), "@50:1s");
         let length = Length::new(Nanos::from_millis(250), Nanos::from_secs(1));
         assert_eq!(length.stages("8"), "w8:250ms,8:1s");
+        assert_eq!(length.stages_in_parts("8", 3), "w8:250ms,8:333ms,8:333ms,8:334ms");
     }
 
     #[test]

@@ -105,9 +105,37 @@ pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
     }))
 }
 
+/// The room that a process has: the cores that it may use, and how full they or its busiest thread
+/// were, whichever is more.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Room {
+    pub(crate) cores: Option<f64>,
+    pub(crate) full: Option<f64>,
+}
+
+/// The room of a process over the measured stages, by what the kernel tells of it.
+pub(crate) fn room(stages: &[StageResources], name: &str) -> Room {
+    let (mut wall, mut full, mut cores) = (0.0, 0.0, None);
+    for stage in stages {
+        let Some(process) = stage.processes.iter().find(|process| process.name == name) else {
+            return Room::default();
+        };
+        let quota = process.quota.as_ref().map(|quota| quota.cpus);
+        let Some(allowed) = process.cpus.map(f64::from).into_iter().chain(quota).reduce(f64::min)
+        else {
+            return Room::default();
+        };
+        let thread = process.threads.first().map_or(0.0, |thread| thread.cores);
+        full += (process.cores / allowed).max(thread) * stage.wall_s;
+        wall += stage.wall_s;
+        cores = Some(allowed);
+    }
+    Room { cores, full: (wall > 0.0).then(|| full / wall) }
+}
+
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{HostLoad, ProcessLoad};
+    use plimsoll_metrics::{HostLoad, ProcessLoad, QuotaLoad, ThreadLoad};
 
     use super::*;
 
@@ -160,6 +188,36 @@ mod tests {
         assert_eq!(crowded(&[StageResources::default()]), None, "the kernel does not tell");
         let text = busy_host(&InstrumentHealth::default(), &BusyShares::default(), Some(0.75));
         assert_eq!(text.unwrap(), "other processes had 75.0% of the time of its CPUs");
+    }
+
+    #[test]
+    fn a_process_is_full_by_its_cores_its_quota_or_a_thread() {
+        let of = |cores, quota: Option<f64>, thread| {
+            let threads = vec![ThreadLoad { cores: thread, ..ThreadLoad::default() }];
+            let quota = quota.map(|cpus| QuotaLoad { cpus, ..QuotaLoad::default() });
+            let name = GATEWAY.to_owned();
+            let process = ProcessLoad {
+                name,
+                cores,
+                cpus: Some(8),
+                quota,
+                threads,
+                ..ProcessLoad::default()
+            };
+            let stage =
+                StageResources { wall_s: 2.0, processes: vec![process], ..Default::default() };
+            room(&[stage.clone(), stage], GATEWAY)
+        };
+        for (cores, quota, thread, expected) in [
+            (1.5, None, 0.5, Room { cores: Some(8.0), full: Some(0.5) }),
+            (4.0, None, 0.3, Room { cores: Some(8.0), full: Some(0.5) }),
+            (1.5, Some(2.0), 0.5, Room { cores: Some(2.0), full: Some(0.75) }),
+            (1.0, None, 0.99, Room { cores: Some(8.0), full: Some(0.99) }),
+        ] {
+            assert_eq!(of(cores, quota, thread), expected, "{cores} {quota:?} {thread}");
+        }
+        assert_eq!(room(&[StageResources::default()], GATEWAY), Room::default());
+        assert_eq!(room(&[], GATEWAY), Room::default());
     }
 
     #[test]

@@ -27,6 +27,8 @@ impl Figures {
             waited: middle(|f| f.busy.waited),
             shared: passes.iter().any(|f| f.busy.shared),
             gateway_cores: middle(|f| f.busy.gateway_cores),
+            gateway_full: middle(|f| f.busy.gateway_full),
+            provider_full: middle(|f| f.busy.provider_full),
         };
         Self {
             requests: passes.iter().map(|f| f.requests).sum(),

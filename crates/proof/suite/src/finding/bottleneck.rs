@@ -40,22 +40,35 @@ pub(crate) enum Bottleneck {
 pub(crate) fn bottleneck(busy: &BusyShares) -> Bottleneck {
     let provider = busy.provider.unwrap_or(0.0);
     let client = load(busy).is_some_and(|load| load >= SATURATED);
-    let cores = busy.gateway_cores.unwrap_or(1.0);
-    let gateway = busy.gateway.map(|gateway| gateway / cores >= SATURATED);
+    let gateway = gateway_full(busy).map(|full| full >= SATURATED);
     match (gateway, client) {
         (Some(true), true) => Bottleneck::Both,
         (Some(true), false) => Bottleneck::Gateway,
         (_, true) => Bottleneck::Load,
-        _ if !busy.shared && provider >= SATURATED => Bottleneck::Provider,
+        _ if !busy.shared && busy.provider_full.unwrap_or(provider) >= SATURATED => {
+            Bottleneck::Provider
+        }
         _ if busy.store.is_some_and(|store| store >= SATURATED) => Bottleneck::Store,
         (Some(false), false) => Bottleneck::NoCore,
         (None, false) => Bottleneck::Unknown,
     }
 }
 
+/// How full the gateway was: of its cores, or where it is the user's, of its busiest thread.
+fn gateway_full(busy: &BusyShares) -> Option<f64> {
+    let of_cores = busy.gateway.map(|gateway| gateway / busy.gateway_cores.unwrap_or(1.0));
+    busy.gateway_full.or(of_cores)
+}
+
 /// CPU use of the load's cores, including the provider if they share one.
 fn load(busy: &BusyShares) -> Option<f64> {
     Some(busy.generator? + provider_on_core(busy))
+}
+
+/// The cores that a gateway with several used, in words.
+fn several_cores(busy: &BusyShares) -> Option<String> {
+    let cores = busy.gateway_cores.filter(|cores| *cores > 1.0)?;
+    Some(format!("{} of its {} cores", digits(busy.gateway?), digits(cores)))
 }
 
 fn provider_on_core(busy: &BusyShares) -> f64 {
@@ -74,18 +87,22 @@ fn has_headroom(busy: &BusyShares) -> bool {
 pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     let (last, lower) = levels.split_last()?;
     let figures = last.figures().filter(|figures| figures.busy_host.is_none())?;
-    let rate = last.figure(|f| f.requests_per_s).ok()?;
+    // What a full gateway carries it carries, though the generator may have held some of it back.
+    last.throughput()?;
     let busy = figures.busy;
     if let Bottleneck::Gateway | Bottleneck::Both = bottleneck(&busy) {
-        let share = busy.gateway.unwrap_or(0.0) / busy.gateway_cores.unwrap_or(1.0);
-        return Some(format!(
-            "limited by the gateway's own CPU, which was {} busy",
-            percent(share)
-        ));
+        let full = percent(gateway_full(&busy).unwrap_or(0.0));
+        return Some(match several_cores(&busy) {
+            None => format!("limited by the gateway's own CPU, which was {full} busy"),
+            Some(used) => format!(
+                "limited by the gateway's own CPU: it used {used}, and they or its busiest thread were {full} busy"
+            ),
+        });
     }
     if figures.limited || !has_headroom(&busy) {
         return None;
     }
+    let rate = last.figure(|f| f.requests_per_s).ok()?;
     let load = or_dash(load(&busy), percent);
     if let Some(planned) = last.rate.filter(|planned| rate < planned * (1.0 - FLAT)) {
         return Some(format!(
@@ -136,7 +153,13 @@ impl Bottleneck {
             }
             None => or_dash(busy.generator, percent),
         };
-        let cores = format!("the gateway's core is {gateway} busy, the load's {client}");
+        let cores = match several_cores(busy) {
+            None => format!("the gateway's core is {gateway} busy, the load's {client}"),
+            Some(used) => format!(
+                "the gateway used {used} and is {} full, by them or by its busiest thread; the load's cores are {client} busy",
+                or_dash(gateway_full(busy), percent)
+            ),
+        };
         match self {
             Self::Gateway => format!("{cores}: the gateway is the bottleneck"),
             Self::Load => format!(
@@ -144,8 +167,8 @@ impl Bottleneck {
             ),
             Self::Provider => {
                 format!(
-                    "the provider's core is {} busy: it is the bottleneck",
-                    or_dash(busy.provider, percent)
+                    "the provider is {} busy: it is the bottleneck",
+                    or_dash(busy.provider_full.or(busy.provider), percent)
                 )
             }
             Self::Store => format!(
@@ -182,6 +205,7 @@ mod tests {
             waited: None,
             shared,
             gateway_cores: gateway.map(|_| 1.0),
+            ..BusyShares::default()
         };
         for (busy, expected) in [
             (of(Some(0.99), Some(0.5), None, false), Bottleneck::Gateway),
@@ -207,6 +231,34 @@ mod tests {
         assert_eq!(bottleneck(&two), Bottleneck::NoCore);
     }
 
+    /// A gateway of the user's on eight cores: 1.5 of them are no limit, a full thread is one.
+    #[test]
+    fn a_gateway_of_several_cores_is_full_by_them_or_by_a_thread() {
+        let of = |used, full| BusyShares {
+            gateway: Some(used),
+            gateway_cores: Some(8.0),
+            gateway_full: Some(full),
+            generator: Some(0.3),
+            ..BusyShares::default()
+        };
+        for (busy, expected) in [
+            (of(1.5, 0.5), Bottleneck::NoCore),
+            (of(1.5, 0.99), Bottleneck::Gateway),
+            (of(7.8, 0.975), Bottleneck::Gateway),
+        ] {
+            assert_eq!(bottleneck(&busy), expected, "{busy:?}");
+        }
+        let busy = of(1.5, 0.5);
+        let text = "the gateway used 1.50 of its 8.00 cores and is 50.0% full, by them or by its busiest thread; the load's cores are 30.0% busy";
+        assert!(Bottleneck::NoCore.sentence(&busy).starts_with(text));
+        let upstream = BusyShares { provider: Some(1.5), provider_full: Some(0.4), ..busy };
+        assert_eq!(bottleneck(&upstream), Bottleneck::NoCore, "it has cores left");
+        let mut full = result("x", 8, figures(500.0, 1.0));
+        full.passes[0].busy = of(7.8, 0.975);
+        let text = limiter(&[&full]).unwrap();
+        assert!(text.starts_with("limited by the gateway's own CPU: it used 7.80 of"), "{text}");
+    }
+
     #[test]
     fn sentences_name_the_shares_that_they_rest_on() {
         let busy = BusyShares {
@@ -218,6 +270,7 @@ mod tests {
             waited: None,
             shared: true,
             gateway_cores: Some(1.0),
+            ..BusyShares::default()
         };
         let both =
             "the gateway's core is 50.0% busy, the load's 37.5% with the provider's part of 12.5%";

@@ -11,7 +11,7 @@ use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::measurement::Measurement;
 use crate::process_use::{
-    CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, crowded, watched,
+    CpuTime, GATEWAY, PROVIDER, Room, STORE, busy_host, cpu_time, crowded, room, watched,
 };
 use crate::result::{BusyShares, Figures};
 
@@ -39,7 +39,12 @@ impl SuiteRunner<'_> {
         pass: u32,
         responses: TimedResponses,
     ) -> Result<(Pass, String), SuiteError> {
-        let plan = measurement.plan(pass)?;
+        let plan = match self.options.threads {
+            Some(threads) if !measurement.has_threads() => {
+                measurement.clone().threads(Some(threads)).plan(pass)?
+            }
+            _ => measurement.plan(pass)?,
+        };
         let bands = plan.bands.iter().flat_map(|(metric, bounds)| {
             bounds.iter().map(move |bound| Band::parse(metric, bound))
         });
@@ -65,6 +70,9 @@ impl SuiteRunner<'_> {
         let workers = &summary.health.worker_cpu_shares;
         figures.threads = u64::try_from(workers.len()).ok().filter(|threads| *threads > 0);
         let generator = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
+        let own_core = self.cores.gateway.map(|_| 1.0);
+        let (gateway_room, provider_room) =
+            (self.room_of(summary, GATEWAY), self.room_of(summary, PROVIDER));
         figures.busy = BusyShares {
             gateway: share_of_wall(gateway),
             provider: share_of_wall(provider),
@@ -73,13 +81,21 @@ impl SuiteRunner<'_> {
             busiest_worker: workers.iter().copied().reduce(f64::max),
             waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
             shared: self.cores.shared(),
-            gateway_cores: gateway.and(self.cores.gateway).map(|_| 1.0),
+            gateway_cores: gateway.and_then(|_| own_core.or(gateway_room.cores)),
+            gateway_full: gateway.and(gateway_room.full),
+            provider_full: provider.and(provider_room.full),
         };
         let counters = &summary.results.total.counters;
         let answered = counters.completed + counters.rejected;
         figures.gateway_cpu_us =
             gateway.filter(|_| answered > 0).map(|time| time.cpu_s * 1e6 / answered as f64);
         figures.gateway_memory = gateway.map(|time| time.memory).filter(|memory| *memory > 0.0);
+    }
+
+    /// The room of a process that is not the suite's: its own ones have a core each, unless there
+    /// is but one for all.
+    fn room_of(&self, summary: &RunSummary, name: &str) -> Room {
+        self.cores.gateway.map_or_else(|| room(&summary.resources, name), |_| Room::default())
     }
 
     fn keep(
