@@ -1,9 +1,11 @@
 //! Reports of the same suite from several environments, side by side.
 
-use plimsoll_report::format::{DASH, or_dash};
+use plimsoll_metrics::Bias;
+use plimsoll_report::format::{DASH, digits, or_dash};
 use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
+use crate::ratio::Ratio;
 use crate::report::{Report, Section};
 use crate::result::MeasurementResult;
 use crate::suite::columns;
@@ -70,15 +72,33 @@ fn figures(reports: &[(String, Report)]) -> Section {
             labels.push(&result.label);
         }
     }
-    let mut table = Table::new(head("Measurement: requests/s, p50, p99", reports));
+    let mut head = head("Measurement: requests/s, p50, p99", reports);
+    if let [(one, _), (other, _)] = reports {
+        head.push(format!("rate of {one} / {other}"));
+    }
+    let mut table = Table::new(head);
     for label in labels {
-        let cells = reports.iter().map(|(_, report)| {
-            or_dash(report.measurements.iter().find(|result| result.label == label), cell)
-        });
-        table.row(std::iter::once(label.to_owned()).chain(cells));
+        let own = reports
+            .iter()
+            .map(|(_, report)| report.measurements.iter().find(|result| result.label == label));
+        let own: Vec<_> = own.collect();
+        let cells = own.iter().map(|result| or_dash(*result, cell));
+        let row = std::iter::once(label.to_owned()).chain(cells);
+        match *own {
+            [one, other] => table.row(row.chain([or_dash(times(one, other), |times| times)])),
+            _ => table.row(row),
+        }
     }
     Section::new("Figures", table)
         .note("each has the mark of its own measurement; no difference is judged: the environments differ in more than one thing")
+}
+
+/// How many times as high the rate of one is as that of the other; nothing of planned rates.
+fn times(one: Option<&MeasurementResult>, other: Option<&MeasurementResult>) -> Option<String> {
+    let closed = [one, other].map(|result| result.filter(|result| result.rate.is_none()));
+    let [Some(one), Some(other)] = closed else { return None };
+    let ratio = Ratio::new(one.throughput()?, other.throughput()?, Bias::Takes)?;
+    Some(ratio.text(|times| format!("{}x", digits(times))))
 }
 
 fn cell(result: &MeasurementResult) -> String {
@@ -96,7 +116,29 @@ fn head(first: &str, reports: &[(String, Report)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::{BoundedFigure, Refusal};
+
     use super::*;
+    use crate::result::Figures;
+
+    /// The published rates: 46,665/s on the server and 479/s on the laptop, 97 times as many.
+    #[test]
+    fn two_environments_have_the_factor_between_their_rates() {
+        let with = |per_s: f64, bound: f64| {
+            let refused = (bound > 0.0).then_some(Refusal::Generator);
+            let figure = Some(BoundedFigure { value: per_s, bound, refused });
+            let figures = Figures { requests: 9, requests_per_s: figure, ..Figures::default() };
+            MeasurementResult { passes: vec![figures], ..MeasurementResult::default() }
+        };
+        let laptop = with(479.0, 0.0);
+        assert_eq!(times(Some(&with(46_665.0, 0.0)), Some(&laptop)).unwrap(), "97.4x");
+        // The generator may have held back a tenth more.
+        let server = with(46_665.0, 4_666.5);
+        assert_eq!(times(Some(&server), Some(&laptop)).unwrap(), "97.4x (97.4x to 107x)");
+        assert_eq!(times(Some(&server), None), None);
+        let planned = MeasurementResult { rate: Some(100.0), ..laptop.clone() };
+        assert_eq!(times(Some(&planned), Some(&laptop)), None, "its rate is the plan's");
+    }
 
     fn report(suite: &str, region: &str, labels: &[&str]) -> Report {
         let measurements: Vec<_> = labels

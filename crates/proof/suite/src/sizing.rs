@@ -1,6 +1,7 @@
 //! The number of instances for a rate, from the measured capacity.
 
-use plimsoll_report::format::{DASH, bytes, count, digits, or_dash, percent};
+use plimsoll_metrics::{Bias, BoundedFigure};
+use plimsoll_report::format::{bytes, count, digits, limited_rate, or_dash, percent};
 use plimsoll_report::table::Table;
 
 use crate::finding;
@@ -17,8 +18,8 @@ const USUAL: [f64; 4] = [1_000.0, 10_000.0, 50_000.0, 100_000.0];
 pub(crate) struct Capacity {
     /// The service and its load.
     pub(crate) what: String,
-    /// Requests per second of one instance on this machine.
-    pub(crate) per_s: f64,
+    /// Requests per second of one instance; the generator may have held back more.
+    pub(crate) per_s: BoundedFigure,
     /// CPU use, in cores.
     pub(crate) cores: Option<f64>,
     /// Resident memory of the process under this load, in bytes.
@@ -38,7 +39,7 @@ pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capa
 
 fn measured_capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
     let last = levels.last().ok_or("not measured")?;
-    let per_s = last.figure(|f| f.requests_per_s).map_err(|why| why.to_string())?;
+    let per_s = last.bounded(|f| f.requests_per_s).map_err(|why| why.to_string())?;
     let figures = last.figures().unwrap_or_default();
     if let Some(why) = &figures.busy_host {
         return Err(format!("the host was busy: {why}"));
@@ -78,7 +79,7 @@ pub(crate) fn sizes(
 }
 
 /// Instances that carry a rate with headroom; at least one.
-pub(crate) fn instances(wanted: f64, per_s: f64) -> Option<u64> {
+fn instances(wanted: f64, per_s: f64) -> Option<u64> {
     let exact = wanted / (per_s * HEADROOM);
     #[expect(
         clippy::cast_possible_truncation,
@@ -86,6 +87,15 @@ pub(crate) fn instances(wanted: f64, per_s: f64) -> Option<u64> {
         reason = "checked to be a number within range"
     )]
     (exact.is_finite() && exact < 1e15).then(|| (exact.ceil() as u64).max(1))
+}
+
+/// Instances for a rate, at the limits of the capacity: `3`, or `2 to 3`.
+pub(crate) fn instances_text(wanted: f64, per_s: BoundedFigure) -> String {
+    let [low, high] = per_s.limits(Bias::Takes);
+    match (instances(wanted, high), instances(wanted, low)) {
+        (Some(few), Some(many)) if few < many => format!("{} to {}", count(few), count(many)),
+        (_, many) => or_dash(many, count),
+    }
 }
 
 /// The sizing table, and its assumptions.
@@ -97,12 +107,10 @@ fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec<String>) {
     let head = ["service", "measured/s", "cores", "memory"].map(str::to_owned);
     let mut table = Table::new(head.into_iter().chain(names));
     for capacity in capacities {
-        let counts = rates.iter().map(|wanted| {
-            instances(*wanted, capacity.per_s).map_or_else(|| DASH.to_owned(), count)
-        });
+        let counts = rates.iter().map(|wanted| instances_text(*wanted, capacity.per_s));
         let fixed = [
             capacity.what.clone(),
-            digits(capacity.per_s),
+            limited_rate(Some(capacity.per_s)),
             or_dash(capacity.cores, digits),
             or_dash(capacity.memory, bytes),
         ];
@@ -115,7 +123,7 @@ fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec<String>) {
         format!(
             "instances = rate / (measured x {HEADROOM}), rounded up; add one to tolerate the loss of an instance"
         ),
-        "an extrapolation from one instance on the machine named above: it assumes that instances do not slow each other down, which was not measured, and payloads like these".to_owned(),
+        "an extrapolation from one instance as it was measured: it assumes that instances do not slow each other down, which was not measured, and payloads like these".to_owned(),
     ]);
     (table, notes)
 }
@@ -142,11 +150,32 @@ mod tests {
         }
     }
 
+    /// 51,250/s that may have been 55,000: 10,000/s need 0.28 instances of 70 %, 100,000/s 2.6 to
+    /// 2.8, and 75,000/s 1.9 to 2.1.
+    #[test]
+    fn a_capacity_with_limits_gives_as_many_instances_as_each_of_them() {
+        let refused = Some(plimsoll_metrics::Refusal::Generator);
+        let per_s = BoundedFigure { value: 51_250.0, bound: 3_750.0, refused };
+        let of = |wanted| instances_text(wanted, per_s);
+        assert_eq!([10_000.0, 75_000.0, 100_000.0].map(of), ["1", "2 to 3", "3"]);
+        assert_eq!(instances_text(1.0, BoundedFigure::exact(0.0)), "-");
+        let busy = BusyShares { gateway: Some(0.97), generator: Some(0.9), ..Default::default() };
+        let figures = Figures {
+            requests: 9,
+            requests_per_s: Some(per_s),
+            limited: true,
+            busy,
+            ..Default::default()
+        };
+        let result = MeasurementResult { passes: vec![figures], ..Default::default() };
+        assert_eq!(capacity("x", &[&result]).unwrap().per_s, per_s);
+    }
+
     #[test]
     fn the_users_own_rate_is_a_column_in_its_place() {
         let capacity = Capacity {
             what: "x".to_owned(),
-            per_s: 1_000.0,
+            per_s: BoundedFigure::exact(1_000.0),
             cores: Some(1.0),
             memory: None,
             limiter: "limited by the gateway's own CPU".to_owned(),
@@ -164,7 +193,7 @@ mod tests {
         let busy = BusyShares { gateway: Some(0.97), generator: Some(0.3), ..Default::default() };
         let good = Figures {
             requests: 1_000,
-            requests_per_s: Some(plimsoll_metrics::BoundedFigure::exact(500.0)),
+            requests_per_s: Some(BoundedFigure::exact(500.0)),
             gateway_memory: Some(3e6),
             busy,
             ..Figures::default()
@@ -175,7 +204,7 @@ mod tests {
             capacity("x", &[&result])
         };
         let found = of(good.clone()).unwrap();
-        assert_eq!((found.per_s, found.memory), (500.0, Some(3e6)));
+        assert_eq!((found.per_s.value, found.memory), (500.0, Some(3e6)));
         assert_eq!(found.limiter, "limited by the gateway's own CPU, which was 97.0% busy");
         let invalid = Some("late".to_owned());
         let busy_host = Some("12.0% was stolen".to_owned());

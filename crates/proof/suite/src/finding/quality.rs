@@ -1,7 +1,7 @@
 //! Tails, errors, and the validity of the figures.
 
-use plimsoll_metrics::{BoundedFigure, Refusal};
-use plimsoll_report::format::{count, percent, time};
+use plimsoll_metrics::{Bias, BoundedFigure, Refusal};
+use plimsoll_report::format::{count, limited_time, percent, time};
 
 use super::Finding;
 use crate::result::{Figures, MeasurementResult, Unusable};
@@ -10,24 +10,32 @@ fn measured(results: &[MeasurementResult]) -> impl Iterator<Item = (&Measurement
     results.iter().filter_map(|result| Some((result, result.figures()?)))
 }
 
-/// The longest tail of all; nothing where a tail that must not be used might be longer.
+/// The longest tail of all. What the generator added to one makes it "at most"; nothing is said
+/// where requests had no end, and one of them might be longer.
 pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
-    let by = |of: fn(&Figures) -> Option<BoundedFigure>| {
-        let all = measured(results).filter_map(|(result, figures)| Some((result, of(&figures)?)));
-        let usable = all.map(|(result, figure)| Some((result, figure.sound()?)));
-        let usable: Option<Vec<_>> = usable.collect();
-        usable?.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let (p99, max) = (by(|f| f.p99_ms), by(|f| f.max_ms));
-    let p99 =
-        p99.map(|(result, p99)| format!("the highest p99 is {} ({})", time(p99), result.label));
-    let max = max.map(|(result, max)| {
-        format!("the longest of all requests took {} ({})", time(max), result.label)
-    });
-    let parts: Vec<_> = p99.into_iter().chain(max).collect();
+    let (p99, max) = (longest(results, |f| f.p99_ms), longest(results, |f| f.max_ms));
+    let parts = [p99.map(|p99| format!("the highest p99 is {p99}"))]
+        .into_iter()
+        .chain([max.map(|max| format!("the longest of all requests took {max}"))]);
+    let parts: Vec<_> = parts.flatten().collect();
     let left_out = results.iter().any(|result| result.figures().is_none());
     let of = if left_out { "of what may be used, " } else { "" };
     (!parts.is_empty()).then(|| Finding::note(format!("tails: {of}{}", parts.join(", and "))))
+}
+
+/// The longest of a time, and whose it is.
+fn longest(
+    results: &[MeasurementResult],
+    of: fn(&Figures) -> Option<BoundedFigure>,
+) -> Option<String> {
+    let all: Vec<_> =
+        measured(results).filter_map(|(result, figures)| Some((result, of(&figures)?))).collect();
+    if all.iter().any(|(_, figure)| figure.refused == Some(Refusal::Censored)) {
+        return None;
+    }
+    let (result, figure) = all.into_iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
+    let most = if figure.refused.is_some() { "at most " } else { "" };
+    Some(format!("{most}{} ({})", time(figure.value), result.label))
 }
 
 /// The most that the gateway's store used; nothing where it was not watched.
@@ -48,20 +56,22 @@ pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
         format!("99 % of the requests took less than a millisecond (p99 {})", time(p99))
     } else {
         let p50 = is_below(figures.p50_ms)?;
-        let p99 = match result.figure(|f| f.p99_ms) {
-            Ok(p99) => {
-                format!("p99 is {}, so it is not sub-millisecond as a whole", time(p99))
+        let p99 = match figures.p99_ms {
+            Some(p99) if p99.limits(Bias::Adds)[0] >= 1.0 => {
+                format!("p99 is {}, so it is not sub-millisecond as a whole", time(p99.value))
             }
-            Err(Unusable::Refused(why)) => format!("the p99 must not be used: {}", why.words()),
-            Err(_) => "there are too few requests for a p99".to_owned(),
+            Some(p99) => format!("the p99 of {} leaves the rest open", limited_time(Some(p99))),
+            None => "there are too few requests for a p99".to_owned(),
         };
         format!("half of the requests took less than a millisecond (p50 {}); {p99}", time(p50))
     };
     Some(Finding::note(format!("{}: {text}", result.label)))
 }
 
+/// The generator can only have added to a time; a request without an end may be longer.
 fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
-    figure.and_then(|figure| figure.sound()).filter(|value| *value < 1.0)
+    let ended = figure.filter(|figure| figure.refused != Some(Refusal::Censored))?;
+    (ended.value < 1.0).then_some(ended.value)
 }
 
 /// The figures whose value alone proves nothing: one sentence for each reason.
@@ -232,12 +242,16 @@ mod tests {
         refuse(&mut bad.p99_ms, Refusal::Generator);
         refuse(&mut bad.max_ms, Refusal::Censored);
         let bad = result("bad", 1, bad);
-        // Its p99 or its longest might be longer than the other's.
-        assert_eq!(tails(&[good.clone(), bad.clone()]), None);
+        let text = tails(&[good.clone(), bad.clone()]).unwrap().text;
+        // Its longest might be longer than the other's.
+        assert_eq!(text, "tails: the highest p99 is at most 500us (bad)");
         assert!(tails(std::slice::from_ref(&good)).unwrap().text.contains("p99 is 400us (good)"));
         let text = sub_millisecond(&bad).unwrap().text;
-        let half = "bad: half of the requests took less than a millisecond (p50 250us)";
-        assert!(text.starts_with(half) && text.contains("the p99 must not be used"), "{text}");
+        assert_eq!(text, "bad: 99 % of the requests took less than a millisecond (p99 500us)");
+        let p99 = BoundedFigure { value: 1.2, bound: 0.5, refused: Some(Refusal::Generator) };
+        let open = Figures { p99_ms: Some(p99), ..figures(1.0, 0.4) };
+        let text = sub_millisecond(&result("open", 1, open)).unwrap().text;
+        assert!(text.ends_with("; the p99 of 1.20ms (-500us) leaves the rest open"), "{text}");
         let texts = refused(&[good, bad]).into_iter().map(|finding| finding.text);
         assert_eq!(
             texts.collect::<Vec<_>>(),

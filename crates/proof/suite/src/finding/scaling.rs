@@ -1,8 +1,10 @@
 //! How throughput and response times scale with the number of clients.
 
-use plimsoll_report::format::{digits, percent, time};
+use plimsoll_metrics::{Bias, BoundedFigure};
+use plimsoll_report::format::{limited_rate, limited_time, percent};
 
 use super::{Bottleneck, Finding, bottleneck};
+use crate::ratio::Ratio;
 use crate::result::MeasurementResult;
 
 /// Throughput is flat if it changes by at most this share, or by at most the spread of the passes.
@@ -32,14 +34,13 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
     if factor < MIN_FACTOR {
         return None;
     }
-    let (low, high) = (few.spread(|f| f.requests_per_s)?, many.spread(|f| f.requests_per_s)?);
-    let change = high.median / low.median - 1.0;
-    let noise = low.relative().max(high.relative());
+    let (before, after) = (few.throughput()?, many.throughput()?);
+    let times = Ratio::new(after, before, Bias::Takes)?;
     let rates = format!(
         "{what}: {}/s with {} clients and {}/s with {} ({factor:.0} times as many)",
-        digits(low.median),
+        limited_rate(Some(before)),
         few.clients?,
-        digits(high.median),
+        limited_rate(Some(after)),
         many.clients?
     );
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
@@ -49,21 +50,32 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
     let limit = bottleneck(&busy).sentence(&busy);
     let saturated =
         matches!(bottleneck(&busy), Bottleneck::Gateway | Bottleneck::Load | Bottleneck::Both);
-    Some(if change.abs() <= FLAT_CHANGE.max(noise) {
+    let flat = FLAT_CHANGE.max(noise(few)).max(noise(many));
+    Some(if times.holds(|times| (times - 1.0).abs() <= flat) == Some(true) {
         let so = if saturated { ", with a core saturated" } else { "" };
         Finding::note(format!("{rates}: throughput is flat{so}; {limit}"))
-    } else if change > 0.0 {
+    } else if times.holds(|times| times - 1.0 > flat) == Some(true) {
         Finding::note(format!(
             "{rates}: throughput still rises by {}, so {} clients are not its limit",
-            percent(change),
+            percent(times.low - 1.0),
             few.clients?
         ))
-    } else {
+    } else if times.holds(|times| 1.0 - times > flat) == Some(true) {
         Finding::warning(format!(
             "{rates}: throughput falls by {} under contention; {limit}",
-            percent(-change)
+            percent(1.0 - times.high)
         ))
+    } else {
+        Finding::note(format!("{rates}: {OPEN}"))
     })
+}
+
+/// A statement that holds at one limit of a figure, and not at the other one.
+const OPEN: &str = "no conclusion, because what the generator itself did to the figures decides";
+
+/// Half the range of the passes over their median.
+fn noise(result: &MeasurementResult) -> f64 {
+    result.spread(|f| f.requests_per_s).map_or(0.0, |spread| spread.relative())
 }
 
 /// Of figures that were measured while others used the host.
@@ -74,30 +86,32 @@ pub(crate) fn no_conclusion(text: &str, why: &str) -> Finding {
 /// Whether times grow no faster than the number of clients, without errors.
 pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
     let (few, many, factor) = ends(sweep)?;
-    let (before, after) = (usable_p99(few)?, usable_p99(many)?);
-    let growth = after / before;
+    let (before, after) = (p99(few)?, p99(many)?);
+    let growth = Ratio::new(after, before, Bias::Adds)?;
     let errors = few.figures()?.errors + many.figures()?.errors;
     let text = format!(
-        "{what}: p99 {} with {} clients and {} with {}: {growth:.1} times as long with {factor:.0} times as many",
-        time(before),
+        "{what}: p99 {} with {} clients and {} with {}: {} times as long with {factor:.0} times as many",
+        limited_time(Some(before)),
         few.clients?,
-        time(after),
-        many.clients?
+        limited_time(Some(after)),
+        many.clients?,
+        growth.text(|times| format!("{times:.1}"))
     );
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
         return Some(no_conclusion(&text, &why));
     }
-    Some(if errors > 0 {
-        Finding::warning(format!("{text}, and {errors} errors"))
-    } else if growth > factor * GRACEFUL_GROWTH {
-        Finding::warning(format!("{text}; no errors, but the tail grows faster than the load"))
-    } else {
-        Finding::good(format!("{text}; no errors: it degrades gracefully"))
+    Some(match growth.holds(|growth| growth > factor * GRACEFUL_GROWTH) {
+        _ if errors > 0 => Finding::warning(format!("{text}, and {errors} errors")),
+        Some(true) => {
+            Finding::warning(format!("{text}; no errors, but the tail grows faster than the load"))
+        }
+        Some(false) => Finding::good(format!("{text}; no errors: it degrades gracefully")),
+        None => Finding::note(format!("{text}; no errors; {OPEN}")),
     })
 }
 
-fn usable_p99(result: &MeasurementResult) -> Option<f64> {
-    result.figure(|f| f.p99_ms).ok()
+fn p99(result: &MeasurementResult) -> Option<BoundedFigure> {
+    result.bounded(|f| f.p99_ms).ok()
 }
 
 #[cfg(test)]
@@ -155,13 +169,58 @@ mod tests {
         many.passes[0].invalid = Some("late".to_owned());
         assert_eq!(saturation("x", &[few.clone(), many]), None);
         let refused = Figures { p99_ms: None, ..figures(1.0, 1.0) };
-        assert_eq!(degradation("x", &[few.clone(), result("b", 256, refused)]), None);
-        let (mut kept_down, mut unknown) = (figures(1.0, 1.0), figures(1.0, 1.0));
-        kept_down.requests_per_s.as_mut().unwrap().refused = Some(Refusal::Generator);
-        unknown.p99_ms.as_mut().unwrap().refused = Some(Refusal::Censored);
-        assert_eq!(saturation("x", &[few.clone(), result("b", 256, kept_down)]), None);
-        assert_eq!(degradation("x", &[few, result("b", 256, unknown)]), None);
+        assert_eq!(degradation("x", &[few, result("b", 256, refused)]), None);
         assert_eq!(saturation("x", &[]), None);
+    }
+
+    /// Value and bound of the rate, and of the p99.
+    fn limited(rate: [f64; 2], p99: [f64; 2]) -> Figures {
+        let [requests_per_s, p99_ms] = [rate, p99].map(|[value, bound]| {
+            Some(BoundedFigure { value, bound, refused: Some(Refusal::Generator) })
+        });
+        Figures { busy: busy(0.99, 0.4), requests_per_s, p99_ms, ..figures(1.0, 1.0) }
+    }
+
+    /// A rate can only have been higher, and a p99 only lower, than with the generator's part: the
+    /// limits by hand.
+    #[test]
+    fn figures_with_limits_are_judged_at_both() {
+        for (few, many, throughput, tail) in [
+            // 100 to 110, then 98 to 105: at most 10.9 % less and 5 % more.
+            (
+                limited([100.0, 10.0], [1.0, 0.2]),
+                limited([98.0, 7.0], [8.0, 1.0]),
+                "is flat, with",
+                "grac",
+            ),
+            // Then 60 to 105: it may have fallen by 45 %.
+            (
+                limited([100.0, 10.0], [1.0, 0.2]),
+                limited([60.0, 45.0], [8.0, 1.0]),
+                OPEN,
+                "gracefully",
+            ),
+            // 150 at least, of 110 at most.
+            (
+                limited([100.0, 10.0], [1.0, 0.2]),
+                limited([150.0, 7.0], [20.0, 1.0]),
+                "still rises by 36.4%",
+                "grows faster",
+            ),
+            // A p99 of 0.1 to 1 ms, and then of 8: 8 to 80 times, of which 16 are graceful.
+            (
+                limited([100.0, 0.0], [1.0, 0.9]),
+                limited([50.0, 7.0], [8.0, 0.0]),
+                "falls by 43.0%",
+                OPEN,
+            ),
+        ] {
+            let sweep = [result("a", 32, few), result("b", 256, many)];
+            let text = saturation("x", &sweep).unwrap().text;
+            assert!(text.contains(throughput), "{throughput}: {text}");
+            let text = degradation("x", &sweep).unwrap().text;
+            assert!(text.contains(tail), "{tail}: {text}");
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ mod knee;
 mod ladder;
 
 use plimsoll_measure::Nanos;
-use plimsoll_report::format::{DASH, digits, figure, or_dash};
+use plimsoll_metrics::BoundedFigure;
+use plimsoll_report::format::{DASH, digits, figure, limited_rate, or_dash};
 use plimsoll_report::table::Table;
 
 use super::columns;
@@ -103,7 +104,8 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let title = "three sizes of chat, streamed and not: what each adds, and its knee; then what each feature adds";
     let mut report = Report::begin("tiers", title, runner);
     if !tiers.is_empty() {
-        report.sections.push(overview(&tiers, runner.knee_budget()));
+        let several = setup.subjects.len() > 1;
+        report.sections.push(overview(&tiers, runner.knee_budget(), several));
     }
     report.sections.extend(super::added::section("tier", &compared));
     report.sections.extend(tiers.iter().map(steps));
@@ -154,8 +156,7 @@ fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
 fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
     let own =
         if runner.options.short { Nanos::from_millis(1_200) } else { Nanos::from_secs(usual) };
-    let warmup = if runner.options.short { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
-    Length::new(warmup, runner.options.duration.unwrap_or(own))
+    Length::new(super::warmup(runner.options), runner.options.duration.unwrap_or(own))
 }
 
 /// The closed loop finds a first rate; the open loop measures rates below it, and above it until
@@ -168,7 +169,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
     let measurements = [closed.clients(clients, length(runner, 10))];
     let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
     // To choose loads by, a lower bound is good enough.
-    let highest = ceiling.bounded(|f| f.requests_per_s).ok().map(|rate| rate.value);
+    let highest = ceiling.throughput().map(|rate| rate.value);
     let shares: &[f64] = if runner.options.short { &STEPS_SHORT } else { &STEPS };
     let mut steps = Vec::new();
     for share in shares {
@@ -195,7 +196,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
 /// The bounds that a step must keep.
 const BOUNDS: Bounds = Bounds { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
 
-fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
+fn overview(tiers: &[TierResult], budget: Option<Nanos>, several: bool) -> Section {
     let heads = [
         "Tier (in/out tokens)",
         "closed loop/s",
@@ -229,15 +230,18 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>) -> Section {
         || "the knee was not searched: --knee-budget 150s does, and a quick suite does not".to_owned(),
         |budget| format!("the knee is the highest rate at which requests keep {objective}, as a search of at most {budget} finds it (`plimsoll knee`): a rate with its 95 % interval; `..` between a rate that kept it and one that missed it; >= where nothing higher could be told. With more time (--knee-budget) it is known better; every probe is in knees/"),
     );
-    Section::new("Raw path, every tier: what it carries and where it breaks", table)
+    let section = Section::new("Raw path, every tier: what it carries and where it breaks", table)
         .note("the closed loop carries clients / response time, which is the most that the gateway carries only if something limits it; half is the usable step nearest to half of the closed loop's rate")
-        .note(knee)
-        .note("several targets are swept one after another, and searched in turns, probe by probe; no difference between them is taken from this table")
+        .note(knee);
+    if !several {
+        return section;
+    }
+    section.note("several targets are swept one after another, and searched in turns, probe by probe; no difference between them is taken from this table")
 }
 
 /// The figures of the usable step nearest to half of the closed loop's rate, if one is near.
 fn half(tier: &TierResult) -> Option<Figures> {
-    let half = tier.ceiling.bounded(|f| f.requests_per_s).ok()?.value / 2.0;
+    let half = tier.ceiling.throughput()?.value / 2.0;
     let distance = |result: &MeasurementResult| (result.rate.unwrap_or(0.0) - half).abs();
     let near = tier.steps.iter().filter(|step| distance(step) <= half * 0.3);
     let usable = near.filter(|step| step.why_unusable().is_none());
@@ -295,12 +299,12 @@ fn of_tier(tier: &TierResult) -> Vec<Finding> {
 
 fn closed_loop(tier: &TierResult) -> Option<Finding> {
     let figures = tier.ceiling.figures()?;
-    let rate = digits(tier.ceiling.figure(|f| f.requests_per_s).ok()?);
+    let rate = limited_rate(Some(tier.ceiling.throughput()?));
     let clients = tier.ceiling.clients?;
     let text = match finding::limiter(&[&tier.ceiling]) {
         Some(limit) => format!("{limit}: its ceiling"),
         None => format!(
-            "{}; this is what {clients} clients ask for, not the most that it carries",
+            "{}; this is what {clients} clients ask for, and does not show whether more would be carried",
             finding::bottleneck(&figures.busy).sentence(&figures.busy)
         ),
     };
@@ -324,10 +328,12 @@ fn capacity_of_tier(tier: &TierResult) -> Result<Capacity, String> {
         closed.or_else(|why| last.map_or(Err(why), |step| sizing::capacity(&what, &[step])));
     let is_busy = tier.ceiling.figures().is_none_or(|figures| figures.busy_host.is_some());
     match shown {
-        Ok(capacity) => Ok(Capacity { per_s: per_s.min(capacity.per_s), ..capacity }),
+        Ok(capacity) if capacity.per_s.value <= per_s => Ok(capacity),
+        Ok(capacity) => Ok(Capacity { per_s: BoundedFigure::exact(per_s), ..capacity }),
         Err(why) if is_busy => Err(why),
         Err(_) => {
             let limiter = format!("{}; what breaks it was not seen", knee.sentence());
+            let per_s = BoundedFigure::exact(per_s);
             Ok(Capacity { what: what.clone(), per_s, cores: None, memory: None, limiter })
         }
     }
