@@ -2,17 +2,19 @@
 
 mod readiness;
 
-use plimsoll_metrics::BoundedFigure;
+use plimsoll_metrics::{Bias, BoundedFigure};
 use plimsoll_report::format::{count, digits, or_dash, time};
 use plimsoll_report::table::Table;
 
 use super::{columns, length, passes};
 use crate::error::SuiteError;
+use crate::figures::TimedResponses;
 use crate::finding;
 use crate::measurement::{Length, Measurement};
+use crate::ratio::Ratio;
 use crate::report::{Report, Section};
 use crate::result::{Figures, MeasurementResult};
-use crate::runner::SuiteRunner;
+use crate::runner::{Pass, SuiteRunner};
 use crate::sizing;
 use crate::target::Gateway;
 
@@ -26,18 +28,22 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let options = runner.options;
     let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
     let mut results = Vec::new();
+    let mut thirds = vec![Vec::new(); loads.len()];
     runner.section = "GET /metrics";
     if runner.serves(&gateway.target, PATH)? {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, PATH))?;
         let measurements =
             loads.map(|(name, times, length)| measurement(runner, &gateway, (name, times), length));
-        results = runner.measure(&measurements, passes(options, 1, 3));
+        let mut keep =
+            |load: usize, pass: &Pass| thirds[load].push(readiness::thirds(&pass.summary));
+        let passes = passes(options, 1, 3);
+        results = runner.measure_by(&measurements, passes, TimedResponses::Completed, &mut keep);
     }
     runner.ask_version(&gateway);
     let mut report =
         Report::begin("quick", "a closed loop on /metrics, moderate and extreme", runner);
-    report.sections.push(side_by_side(&results));
-    report.sections.extend(readiness::section(&results));
+    report.sections.push(side_by_side(&results, runner.target().is_none()));
+    report.sections.extend(readiness::section(&results, &thirds));
     report.findings.extend(finding::saturation(PATH, &results));
     report.findings.extend(steps(&results));
     report.findings.extend(finding::degradation(PATH, &results));
@@ -61,10 +67,14 @@ fn measurement(
     let clients = runner.options.clients.unwrap_or(100) * u32::from(load.1);
     let threads = runner.options.threads.map(|threads| threads.saturating_mul(load.1));
     let label = format!("{}, {clients} connections", load.0);
-    Measurement::get(&label, &gateway.target, PATH).threads(threads).clients(clients, length)
+    Measurement::get(&label, &gateway.target, PATH).threads(threads).clients_in_parts(
+        clients,
+        length,
+        readiness::PARTS,
+    )
 }
 
-fn side_by_side(results: &[MeasurementResult]) -> Section {
+fn side_by_side(results: &[MeasurementResult], over_loopback: bool) -> Section {
     let heads = [
         "Load",
         "Threads",
@@ -100,22 +110,24 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
             columns::load_busy(result),
         ]);
     }
+    let none = if over_loopback { "; over loopback there is none" } else { "" };
     Section::new("GET /metrics, as many requests as the connections carry", table)
-        .note("times are service times of completed requests; CPU is of one core each. MB are 10^6 bytes, heads included: bytes is the size of one answer, and Gbit/s what its network must carry; over loopback there is none")
+        .note(format!("times are service times of completed requests; CPU is of one core each. MB are 10^6 bytes, heads included: bytes is the size of one answer, and Gbit/s what its network must carry{none}"))
         .note("threads: those of the load, one for each of its cores unless --threads says otherwise. More threads than cores only take time from each other")
 }
 
 /// The effect of more connections on throughput and times.
 fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
     let [few, many] = results else { return None };
-    let ratio = |of: fn(&Figures) -> Option<BoundedFigure>| {
-        Some(many.figure(of).ok()? / few.figure(of).ok()?)
+    let ratio = |of: fn(&Figures) -> Option<BoundedFigure>, bias| {
+        Ratio::new(many.bounded(of).ok()?, few.bounded(of).ok()?, bias)
     };
-    let rates = (ratio(|f| f.requests_per_s)? - 1.0) * 100.0;
-    let times = ratio(|f| f.mean_ms)?;
+    let rates = ratio(|f| f.requests_per_s, Bias::Takes)?;
+    let rates = rates.text(|rates| format!("{:+.1}%", (rates - 1.0) * 100.0));
+    let times = ratio(|f| f.mean_ms, Bias::Adds)?.text(|times| format!("{times:.2}"));
     let clients = f64::from(many.clients?) / f64::from(few.clients?);
     let text = format!(
-        "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long"
+        "{clients:.1} times the connections changed throughput by {rates} and made the average response {times} times as long"
     );
     if let Some(why) = many.busy_host().or_else(|| few.busy_host()) {
         return Some(finding::no_conclusion(&text, &why));
