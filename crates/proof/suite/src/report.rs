@@ -16,6 +16,7 @@ use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding, Tone};
 use crate::knee_result::KneeResult;
+use crate::options::SuiteOptions;
 use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
@@ -371,7 +372,9 @@ fn settings(suite: &str) -> String {
         }
         _ => "",
     };
-    format!("the loads above are set by --duration, --concurrency, --passes and --port{variables}")
+    format!(
+        "the loads above are set by --duration, --concurrency, --passes, --warmup, --threads and --port{variables}"
+    )
 }
 
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
@@ -394,7 +397,7 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
             runner.cores.text()
         )
     } else {
-        "load on all cores of this machine; where the target runs is not known here".to_owned()
+        placement_of_targets(runner.options)
     };
     line("placement", placement);
     line("load", loads(runner));
@@ -407,6 +410,21 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
         line(&format!("gateway {}", index + 1), text);
     }
     lines
+}
+
+/// Where the load and the user's gateways run, as far as that is known.
+fn placement_of_targets(options: &SuiteOptions) -> String {
+    let load = options.threads.map_or_else(
+        || "load on all cores of this machine".to_owned(),
+        |threads| format!("load in {threads} threads on this machine"),
+    );
+    let is_here = options.targets.iter().all(|target| target.pid.is_some());
+    let place = if is_here {
+        "the target runs here, too: its process is watched"
+    } else {
+        "where the target runs is not known here"
+    };
+    format!("{load}; {place}")
 }
 
 fn reference() -> String {

@@ -36,7 +36,10 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         None => runner.gateway("baseline", &off(), provider.as_ref())?,
     };
     let mut endpoints = Vec::new();
-    runner.section = "clients, no keys, no limits";
+    let is_ours = runner.target().is_none();
+    // Whether a target of the user's has keys and limits is not known.
+    let how = if is_ours { OFF } else { "clients, as the target is set" };
+    runner.section = how;
     for path in ENDPOINTS {
         if runner.serves(&gateway.target, path)? {
             endpoints.push(path);
@@ -51,7 +54,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let mut report =
         Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);
     let base = sweep.iter().find(|result| result.label.starts_with("GET /health/live,"));
-    report.sections.extend(sections(&sweep));
+    report.sections.extend(sections(&sweep, how, is_ours));
     report.sections.extend(variants.sections());
     if !chats.is_empty() {
         report.sections.push(chats_section(&chats, runner, runs));
@@ -152,7 +155,10 @@ fn chats(
     Ok(Chats { results, share, runs: agent.runs })
 }
 
-fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
+/// How the reference gateway is loaded in the sweep.
+const OFF: &str = "clients, no keys, no limits";
+
+fn sections(sweep: &[MeasurementResult], how: &str, is_ours: bool) -> Vec<Section> {
     let mut clients: Vec<_> = sweep.iter().filter_map(|result| result.clients).collect();
     clients.sort_unstable();
     clients.dedup();
@@ -162,23 +168,25 @@ fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
             let results: Vec<_> =
                 sweep.iter().filter(|result| result.clients == Some(clients)).cloned().collect();
             Section::new(
-                format!("{clients} concurrent clients, no keys, no limits"),
+                format!("{clients} concurrent {how}"),
                 table(&results),
             )
             .note("Reqs, Secs and RPS are of one window, of several passes the middle one, ± half their range; errors are those of all. Times are service times: the clients have no schedule. bytes: of an answer with its head")
         })
         .enumerate()
-        .map(|(number, section)| if number == 0 { section.note(why_these(sweep)) } else { section })
+        .map(|(number, section)| if number == 0 { section.note(why_these(sweep, is_ours)) } else { section })
         .collect()
 }
 
 /// Why these endpoints, as the published benchmark chose them; of those that were loaded.
-fn why_these(sweep: &[MeasurementResult]) -> String {
+fn why_these(sweep: &[MeasurementResult], is_ours: bool) -> String {
     let loaded =
         WHY_THESE.iter().filter(|why| sweep.iter().any(|one| one.label.starts_with(why.0)));
     let whys: Vec<_> = loaded.map(|why| why.1).collect();
     let whys = whys.join("; ");
-    format!("why these: {whys}. None calls a model, whose time would hide the gateway's")
+    let none =
+        if is_ours { ". None calls a model, whose time would hide the gateway's" } else { "" };
+    format!("why these: {whys}{none}")
 }
 
 const WHY_THESE: [(&str, &str); 3] = [

@@ -31,7 +31,8 @@ impl SuiteRunner<'_> {
         headers: &[(&str, &str)],
     ) -> Result<Result<String, String>, SuiteError> {
         let prompt = format!("Name three uses of a message queue. {}", self.options.started);
-        if let Some(header) = header_of_a_hit(target, headers, &prompt) {
+        let read = header_of_a_hit(target, headers, &prompt);
+        if let Headers::Hit(header) = &read {
             let proof = format!("the second equal request has the header `{header}`");
             self.found("the same chat twice", None, &format!("a cache: {proof}"));
             return Ok(Ok(proof));
@@ -48,7 +49,7 @@ impl SuiteRunner<'_> {
         let per_s = (0.5 / slowest.as_secs_f64().max(0.05)).max(0.2);
         let equal = self.send(equal, TRIES, per_s)?;
         self.found("different chats", first.last(), "for comparison");
-        let found = by_time(&first, &equal);
+        let found = by_time(&first, &equal, &read);
         let conclusion = found.clone().map_or_else(|why| why, |proof| format!("a cache: {proof}"));
         self.found("the same chat again", equal.last(), &conclusion);
         Ok(found)
@@ -56,16 +57,16 @@ impl SuiteRunner<'_> {
 }
 
 /// Whether the repeats of an equal request were so much faster that something kept the answer.
-fn by_time(first: &[Sample], equal: &[Sample]) -> Result<String, String> {
+fn by_time(first: &[Sample], equal: &[Sample], read: &Headers) -> Result<String, String> {
     let all_completed = first.iter().chain(equal).all(|s| s.outcome == Outcome::Completed);
     let (misses, repeats) = (own_times(first), own_times(equal.get(1..).unwrap_or_default()));
     let (Some(fastest), Some(slowest)) = (misses.iter().min(), repeats.iter().max()) else {
-        return Err(no_cache());
+        return Err(no_cache(read));
     };
     let much = slowest.as_secs_f64() <= fastest.as_secs_f64() * FASTER
         && slowest.as_u64() + AT_LEAST.as_u64() <= fastest.as_u64();
     if !(all_completed && much) {
-        return Err(no_cache());
+        return Err(no_cache(read));
     }
     Ok(format!(
         "equal requests took at most {}, different ones at least {}",
@@ -74,18 +75,42 @@ fn by_time(first: &[Sample], equal: &[Sample]) -> Result<String, String> {
     ))
 }
 
-fn no_cache() -> String {
-    "there is no sign of a cache: the second equal request was not faster and no header says hit"
-        .to_owned()
+/// What was looked at, and no more.
+fn no_cache(read: &Headers) -> String {
+    let headers = match read {
+        Headers::Unread => "; its headers were not read, which takes plain HTTP/1.1",
+        Headers::NoHit | Headers::Hit(_) => " and no header says hit",
+    };
+    format!("there is no sign of a cache: the second equal request was not faster{headers}")
 }
 
 fn own_times(samples: &[Sample]) -> Vec<Nanos> {
     samples.iter().filter_map(own_time).collect::<Vec<_>>()
 }
 
-/// The header by which the second of two equal chats is called a hit. It is read over plain
-/// HTTP/1.1 alone.
-fn header_of_a_hit(target: &SuiteTarget, headers: &[(&str, &str)], prompt: &str) -> Option<String> {
+/// What the headers of the second of two equal chats say.
+enum Headers {
+    /// None was read: they are over plain HTTP/1.1 alone, if there was an answer.
+    Unread,
+    NoHit,
+    /// The header that calls it a hit.
+    Hit(String),
+}
+
+fn header_of_a_hit(target: &SuiteTarget, headers: &[(&str, &str)], prompt: &str) -> Headers {
+    let repeated = repeated_answer(target, headers, prompt);
+    repeated.map_or(Headers::Unread, |repeated| {
+        let header = hit(&repeated).filter(|_| repeated.status == 200);
+        header.map_or(Headers::NoHit, Headers::Hit)
+    })
+}
+
+/// The answer to the second of two equal chats.
+fn repeated_answer(
+    target: &SuiteTarget,
+    headers: &[(&str, &str)],
+    prompt: &str,
+) -> Option<HttpResponse> {
     let rest = target.base.strip_prefix("http://").filter(|_| !target.http2)?;
     let address = rest.split(['/', '?']).next()?;
     let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
@@ -101,8 +126,7 @@ fn header_of_a_hit(target: &SuiteTarget, headers: &[(&str, &str)], prompt: &str)
     all.extend(target.key.iter().map(|key| format!("authorization: Bearer {key}")));
     let body = body.to_string();
     post(&address, &path, &all, &body, TIMEOUT).ok()?;
-    let repeated = post(&address, &path, &all, &body, TIMEOUT).ok()?;
-    if repeated.status == 200 { hit(&repeated) } else { None }
+    post(&address, &path, &all, &body, TIMEOUT).ok()
 }
 
 /// A base URL may end with the version, as those of clients do.
@@ -144,15 +168,18 @@ mod tests {
             (&[300, 400], &[300, 100, 100], false),
             (&[20_000], &[20_000, 20_000, 20_000], false),
         ] {
-            let found = by_time(&samples_of(first), &samples_of(equal));
+            let found = by_time(&samples_of(first), &samples_of(equal), &Headers::NoHit);
             assert_eq!(found.is_ok(), is_cache, "{first:?} {equal:?}: {found:?}");
         }
         let mut refused = samples_of(&[20_000, 400, 400]);
         refused[2].outcome = Outcome::Rejected(429);
         assert!(
-            by_time(&samples_of(&[20_000]), &refused).is_err(),
+            by_time(&samples_of(&[20_000]), &refused, &Headers::NoHit).is_err(),
             "a refusal is fast, and no hit"
         );
+        let (first, equal) = (samples_of(&[300]), samples_of(&[300, 300]));
+        let unread = by_time(&first, &equal, &Headers::Unread).unwrap_err();
+        assert!(unread.ends_with("its headers were not read, which takes plain HTTP/1.1"));
     }
 
     fn samples_of(times: &[u64]) -> Vec<Sample> {

@@ -55,6 +55,8 @@ fn options(folder: &Path, target: bool) -> SuiteOptions {
         direct: None,
         short: true,
         duration: None,
+        warmup: None,
+        just_started: false,
         clients: None,
         passes: None,
         threads: None,
@@ -210,7 +212,7 @@ fn every_section_says_why_the_target_has_no_figure_in_it() {
         (
             Suite::Baseline,
             &[
-                "clients, no keys, no limits",
+                "clients, as the target is set",
                 "Keys and rate limits, each on",
                 "Agent-loop endpoints",
                 "The gateway's share of an LLM call",
@@ -318,7 +320,8 @@ fn a_gateway_of_ours_that_refuses_everything_never_passes() {
 fn without_a_cache_there_is_not_a_word_of_hits() {
     let report = run(Suite::Layers, &mut PlannedHost::with(good), true).unwrap();
     let text = report.text(200);
-    let why = "cache hits: not measured, because there is no sign of a cache: the second equal request was not faster and no header says hit";
+    // Nothing answers at the planned host's address, so that no header was read.
+    let why = "cache hits: not measured, because there is no sign of a cache: the second equal request was not faster; its headers were not read";
     assert!(text.contains(why), "{text}");
     for sentence in
         ["is a hit", "Cache-hit", "layer 2, cache hit", "Layer overhead", " inf", "session get"]
@@ -328,6 +331,30 @@ fn without_a_cache_there_is_not_a_word_of_hits() {
         assert!(!tables.contains(sentence), "`{sentence}` is in\n{text}");
     }
     assert_never_passes(&report, "no cache");
+}
+
+/// Sentences about what only the suite's own gateway is known to have, or about targets that are
+/// not there.
+#[test]
+fn nothing_is_said_of_what_was_not_looked_at() {
+    for suite in SUITES {
+        let text = run(suite, &mut PlannedHost::with(good), true).unwrap().text(200);
+        let own = text.split("Reference: ").next().unwrap();
+        for sentence in [
+            "no keys, no limits",
+            "None calls a model",
+            "budget check on every request",
+            "several targets are swept",
+            "extra time compared with a request sent directly",
+            "over loopback there is none",
+            "on this host",
+            "no header says hit",
+            "one worker and core for each",
+            "the machine named above",
+        ] {
+            assert!(!own.contains(sentence), "{}: `{sentence}` is in\n{own}", suite.name());
+        }
+    }
 }
 
 #[test]
@@ -393,7 +420,7 @@ fn figures_that_are_the_generators_are_marked_and_nothing_follows_from_them() {
             "{case}: {late:?}\n{text}"
         );
         for sentence in [
-            "tails: ",
+            "tails: the highest p99 is 4",
             "degrades gracefully",
             "grows faster",
             "every request took",
