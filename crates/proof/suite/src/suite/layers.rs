@@ -3,7 +3,9 @@
 //!
 //! It follows the published three-layer benchmark.
 
+mod agent_checks;
 mod agent_layers;
+mod agent_settings;
 mod functional;
 mod gateway_layers;
 mod llm_layers;
@@ -13,7 +15,7 @@ mod store_ops;
 mod tables;
 
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{count, digits, or_dash, percent, time};
+use plimsoll_report::format::{digits, limited_rate, percent, time};
 
 use crate::bound::{BoundResult, Requirement};
 use crate::comparison_plan::slug;
@@ -39,6 +41,8 @@ const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 
 /// What was measured.
 struct Parts {
+    /// Whether the gateway is the suite's own, whose layers are known.
+    is_ours: bool,
     checks: Option<FunctionalChecks>,
     gateway: GatewayLayers,
     stack: FullStack,
@@ -58,9 +62,11 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let Parts { gateway, stack, llm, agents, .. } = &parts;
     report.findings.extend(limits(gateway));
     report.findings.extend(stack_findings(stack));
+    report.findings.extend(gateway_layers::of_upstream(stack));
     let capacities = capacities(gateway, llm, agents);
-    if gateway.alone.last().is_some() {
-        report.findings.extend(capacities.first().map(to_reach));
+    if gateway.alone.last().or(gateway.as_it_is.as_ref()).is_some() {
+        let to_reach = capacities.first().map(|capacity| to_reach(capacity, parts.is_ours));
+        report.findings.extend(to_reach);
     }
     report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
     report.references = tables::references();
@@ -100,7 +106,8 @@ fn measure(runner: &mut SuiteRunner<'_>) -> Result<Parts, SuiteError> {
         );
         StoreOps::default()
     };
-    Ok(Parts { checks, gateway, stack, llm, agents, log, writer, ops })
+    let is_ours = runner.target().is_none();
+    Ok(Parts { is_ours, checks, gateway, stack, llm, agents, log, writer, ops })
 }
 
 impl Parts {
@@ -112,8 +119,9 @@ impl Parts {
             sections.extend(tables::stack_added(&self.stack));
             sections.push(tables::stack(&self.stack));
         }
-        sections.extend(tables::llm(&self.llm));
-        if !self.agents.0.is_empty() {
+        sections.extend(tables::llm(&self.llm, self.is_ours));
+        sections.extend(self.agents.checks.iter().map(FunctionalChecks::section));
+        if !self.agents.rows.is_empty() {
             sections.push(tables::agents(&self.agents, clients));
         }
         sections.extend(self.log.iter().map(tables::log));
@@ -144,18 +152,24 @@ fn wanted(options: &SuiteOptions) -> impl Fn(LayerPart) -> bool + use<> {
 }
 
 /// What it takes to reach the published goal for the rate of layer 1, or why that is not known.
-fn to_reach(capacity: &Result<Capacity, String>) -> finding::Finding {
+fn to_reach(capacity: &Result<Capacity, String>, is_ours: bool) -> finding::Finding {
     let goal = digits(GOAL_PER_S);
     match capacity {
         Err(why) => {
             finding::Finding::note(format!("what to buy to reach {goal}/s: unknown, because {why}"))
         }
         Ok(capacity) => {
-            let needed = sizing::instances(GOAL_PER_S, capacity.per_s);
-            let needed = or_dash(needed, count);
+            let needed = sizing::instances_text(GOAL_PER_S, capacity.per_s);
+            let per_s = limited_rate(Some(capacity.per_s));
+            let what = if is_ours {
+                format!(
+                    "with all layers, one worker and core for each {per_s}/s: {needed} cores or"
+                )
+            } else {
+                format!("with {per_s}/s of one instance: {needed}")
+            };
             finding::Finding::note(format!(
-                "to reach {goal}/s with all layers, one worker and core for each {}/s: {needed} cores or instances like this one at 70 % of their capacity, as far as they do not slow each other down, which was not measured",
-                digits(capacity.per_s)
+                "to reach {goal}/s {what} instances like this one at 70 % of their capacity, as far as they do not slow each other down, which was not measured"
             ))
         }
     }
@@ -177,7 +191,7 @@ fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
     through
         .iter()
         .filter_map(|result| {
-            result.figure(|f| f.requests_per_s).ok()?;
+            result.throughput()?;
             let figures = result.figures()?;
             let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
             Some(finding::Finding::note(format!("{}: {limit}", result.label)))
@@ -246,7 +260,7 @@ fn capacities(
     agents: &AgentLayers,
 ) -> Vec<Result<Capacity, String>> {
     // The first is the creation of sessions in memory.
-    let sessions = agents.0.first().and_then(|row| row.many.as_ref());
+    let sessions = agents.rows.first().and_then(|row| row.many.as_ref());
     let results = [
         ("layer 1, all layers", gateway.alone.last()),
         ("the target as it is", gateway.as_it_is.as_ref()),

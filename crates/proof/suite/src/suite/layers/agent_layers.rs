@@ -4,6 +4,9 @@ use plimsoll_report::format::{percent, time};
 use serde_json::{Value, json};
 
 use super::super::length;
+use super::agent_checks;
+use super::agent_settings::{AGENT, layer};
+use super::functional::FunctionalChecks;
 use super::gateway_layers::{AUTH, bare_with, with_identity};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
@@ -59,8 +62,6 @@ const OPERATIONS: [Operation; 5] = [
     },
 ];
 
-/// The name of the agent behind the gateway.
-const AGENT: &str = "helper";
 /// Clients of the closed loops: few, and many or as many as the user says.
 pub(super) fn clients(options: &SuiteOptions) -> (u32, u32) {
     let many = options.clients.unwrap_or(50);
@@ -82,12 +83,30 @@ pub(super) struct OperationResult {
 
 /// Layer 3, measured.
 #[derive(Debug, Default)]
-pub(super) struct AgentLayers(pub(super) Vec<OperationResult>);
+pub(super) struct AgentLayers {
+    /// Whether it does what it should, for each kind of store.
+    pub(super) checks: Vec<FunctionalChecks>,
+    pub(super) rows: Vec<OperationResult>,
+}
 
 impl AgentLayers {
+    /// Checks and measures the layer with a kind of store.
+    fn measure(
+        &mut self,
+        runner: &mut SuiteRunner<'_>,
+        provider: &Provider,
+        store: &'static str,
+        redis: Option<&RedisServer>,
+    ) -> Result<(), SuiteError> {
+        self.checks.extend(agent_checks::check(runner, provider, store, redis)?);
+        self.rows.extend(with_store(runner, provider, store, redis)?);
+        Ok(())
+    }
+
     /// The published bounds, which decide, and its goals, which do not.
     pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        self.0.iter().flat_map(bounds_of_operation).collect()
+        let checks = self.checks.iter().map(FunctionalChecks::bound);
+        checks.chain(self.rows.iter().flat_map(bounds_of_operation)).collect()
     }
 }
 
@@ -118,31 +137,13 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<AgentLayers, Suite
         return Ok(AgentLayers::default());
     }
     let provider = runner.provider(&[])?;
-    let mut rows = with_store(runner, &provider, "memory", None)?;
+    let mut layers = AgentLayers::default();
+    layers.measure(runner, &provider, "memory", None)?;
     match RedisServer::open(runner) {
-        Ok(server) => {
-            rows.extend(with_store(runner, &provider, "Redis", Some(&server))?);
-        }
+        Ok(server) => layers.measure(runner, &provider, "Redis", Some(&server))?,
         Err(why) => runner.skip("layer 3 with Redis", &why),
     }
-    Ok(AgentLayers(rows))
-}
-
-/// The settings of the layer: one tool of the gateway's own, those of the mock, and its agent.
-fn layer(provider: &Provider) -> [String; 2] {
-    let at = provider.address();
-    let tools = json!({
-        "local": ["add"],
-        "servers": {"mock": {"url": format!("http://{at}/mcp")}},
-        "allow": {super::TENANT.1: ["local/*", "mock/*"]},
-    });
-    let agents = json!({
-        "agents": {
-            "known": {AGENT: {"url": format!("http://{at}/a2a")}},
-            "allow": {super::TENANT.1: [AGENT]},
-        },
-    });
-    [format!("tools={tools}"), format!("agents={agents}")]
+    Ok(layers)
 }
 
 fn with_store(

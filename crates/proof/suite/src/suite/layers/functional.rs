@@ -17,7 +17,7 @@ use crate::report::Section;
 use crate::runner::SuiteRunner;
 
 /// What is answered is asked for, not when: a busy host may take its time.
-const TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 /// The log is written in batches.
 const LOG_TIMEOUT: Duration = Duration::from_secs(15);
 const LOG_POLL: Duration = Duration::from_millis(50);
@@ -30,21 +30,41 @@ const CHAT: &str = r#"{"model":"mock-fast","temperature":0,"messages":[{"role":"
 
 /// The checks, in the order in which they were made.
 #[derive(Debug, Default)]
-pub(super) struct FunctionalChecks(Vec<Check>);
+pub(super) struct FunctionalChecks {
+    /// What they are of, behind the title; empty for the gateway.
+    pub(super) of: String,
+    /// The gateway that was asked.
+    pub(super) asked: &'static str,
+    pub(super) checks: Vec<Check>,
+}
 
 /// What a layer should do, and whether it did.
 #[derive(Debug)]
-struct Check {
+pub(super) struct Check {
     layer: &'static str,
     should: &'static str,
     /// What came instead; `None` if it did what it should.
     instead: Option<String>,
 }
 
+impl Check {
+    pub(super) fn new(
+        layer: &'static str,
+        should: &'static str,
+        did: bool,
+        instead: String,
+    ) -> Self {
+        Self { layer, should, instead: (!did).then_some(instead) }
+    }
+}
+
+/// The title of their tables.
+pub(super) const TITLE: &str = "Functional checks before the load";
+
 /// Sends single requests to a gateway with all layers on; `None` for the user's gateway, and if it
 /// cannot be reached.
 pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<Option<FunctionalChecks>, SuiteError> {
-    runner.section = "Functional checks before the load";
+    runner.section = TITLE;
     if runner.target().is_some() {
         let why =
             "the suite cannot switch the layers of a target, and does not know its keys and limits";
@@ -73,7 +93,8 @@ pub(super) fn check(runner: &mut SuiteRunner<'_>) -> Result<Option<FunctionalChe
     let found = Checks { address, sent: 1, found: Vec::new() }.make(&log);
     // It has a row for each of a few requests.
     let _ = std::fs::remove_file(&log);
-    Ok(Some(FunctionalChecks(found)))
+    let asked = "a gateway with every layer on";
+    Ok(Some(FunctionalChecks { of: String::new(), asked, checks: found }))
 }
 
 /// The checks while they are made.
@@ -141,21 +162,21 @@ impl Checks {
     }
 
     fn note(&mut self, layer: &'static str, should: &'static str, did: bool, instead: String) {
-        self.found.push(Check { layer, should, instead: (!did).then_some(instead) });
+        self.found.push(Check::new(layer, should, did, instead));
     }
 }
 
-fn lines(headers: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn lines(headers: &[(&str, &str)]) -> Vec<String> {
     headers.iter().map(|(name, value): &(&str, &str)| format!("{name}: {value}")).collect()
 }
 
 /// The answer, or one without a status whose body says why there is none.
-fn or_why_not(answer: io::Result<HttpResponse>) -> HttpResponse {
+pub(super) fn or_why_not(answer: io::Result<HttpResponse>) -> HttpResponse {
     answer
         .unwrap_or_else(|error| HttpResponse { body: error.to_string(), ..HttpResponse::default() })
 }
 
-fn status(response: &HttpResponse) -> String {
+pub(super) fn status(response: &HttpResponse) -> String {
     match response.status {
         0 => format!("no answer: {}", response.body),
         status => format!("the answer is {status}"),
@@ -182,28 +203,28 @@ fn rows_of(log: &std::path::Path) -> usize {
 
 impl FunctionalChecks {
     fn passed(&self) -> usize {
-        self.0.iter().filter(|check| check.instead.is_none()).count()
+        self.checks.iter().filter(|check| check.instead.is_none()).count()
     }
 
     pub(super) fn section(&self) -> Section {
         let mut table = Table::new(["Layer", "should", "did"]);
-        for Check { layer, should, instead } in &self.0 {
+        for Check { layer, should, instead } in &self.checks {
             let did = instead
                 .clone()
                 .map_or_else(|| "yes".to_owned(), |instead| format!("NO: {instead}"));
             table.row([(*layer).to_owned(), (*should).to_owned(), did]);
         }
-        let title =
-            format!("Functional checks before the load: {} of {}", self.passed(), self.0.len());
+        let Self { of, asked, checks } = self;
+        let title = format!("{TITLE}{of}: {} of {}", self.passed(), checks.len());
         Section::new(&title, table)
-            .note("single requests to a gateway with every layer on, started for them alone")
+            .note(format!("single requests to {asked}, started for them alone"))
     }
 
     /// The cost of a layer that does not do its work is no cost of it.
     pub(super) fn bound(&self) -> BoundResult {
-        let failed = (self.0.len() - self.passed()) as f64;
+        let failed = (self.checks.len() - self.passed()) as f64;
         BoundResult::timeless(
-            "functional checks that a layer did not pass",
+            &format!("functional checks{} that were not passed", self.of),
             Some(failed),
             Requirement::at_most(0.0, digits),
         )

@@ -2,12 +2,18 @@
 //!
 //! What a layer adds comes from the same requests to the gateway with it and without.
 
+use plimsoll_metrics::Bias;
+use plimsoll_report::format::{limited_rate, percent};
+
 use super::super::{CPU_SHORT, PAIRS_PER_S, TIMES_SHORT, comparison_length, length, passes};
 use super::{KEY, TENANT};
 use crate::comparison_plan::{ComparisonPlan, slug};
 use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
+use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
+use crate::options::SuiteOptions;
+use crate::ratio::Ratio;
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::target::{DIRECT, Gateway, SuiteTarget};
@@ -198,13 +204,22 @@ pub(super) const fn identity(target: &SuiteTarget) -> &'static [(&'static str, &
     if target.external { &[] } else { &[KEY, TENANT] }
 }
 
+/// The path through the gateway, and what it asks the upstream for.
+const SMOKE: &str = "/smoke/get";
+const UPSTREAM: &str = "/get";
+
+/// Few and many connections of the full stack.
+fn connections(options: &SuiteOptions) -> (u32, u32) {
+    let few = options.clients.unwrap_or(200);
+    (few, few.saturating_mul(5) / 2)
+}
+
 /// Measures requests through the gateway to an upstream, with and without keys, with few and many
 /// connections, and the upstream itself.
 pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteError> {
     runner.section = "Full stack (gateway -> upstream -> response)";
-    if runner.target().is_some() {
-        runner.skip("the full stack", "the suite does not load the target's upstream directly");
-        return Ok(FullStack::default());
+    if let Some(target) = runner.target() {
+        return stack_of_target(runner, &target);
     }
     if runner.is_interrupted() {
         return Ok(FullStack::default());
@@ -215,23 +230,88 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
     let scrub = bare_with(&["metrics={}", "scrub={}"]);
     let scrub = runner.gateway("layers", &scrub, Some(&provider))?;
     let length: Length = length(runner.options, 30);
-    let (plain_target, keys_target, direct) = (&plain.target, &keys.target, provider.target());
-    let measurements = [
-        get("gateway -> upstream (200)", plain_target, "/smoke/get").clients(200, length),
-        get("gateway -> upstream + key auth (200)", keys_target, "/smoke/get").clients(200, length),
-        get("gateway -> upstream (500)", plain_target, "/smoke/get").clients(500, length),
-        get("upstream direct, no gateway (200)", &direct, "/get").clients(200, length),
-    ];
+    let (few, many) = connections(runner.options);
+    let key_auth = format!("gateway -> upstream + key auth ({few})");
+    let [through, crowded, direct] = ways(&plain.target, &provider.target(), (few, many), length);
+    let measurements =
+        [through, get(&key_auth, &keys.target, SMOKE).clients(few, length), crowded, direct];
     let results = runner.measure(&measurements, passes(runner.options, 3, 2));
     let targets = vec![
-        (DIRECT.to_owned(), provider.target().below("/get")),
-        ("gateway".to_owned(), plain.target.below("/smoke/get")),
-        ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/get")),
-        ("gateway-with-pii-scrub".to_owned(), scrub.target.below("/smoke/get")),
+        (DIRECT.to_owned(), provider.target().below(UPSTREAM)),
+        ("gateway".to_owned(), plain.target.below(SMOKE)),
+        ("gateway-with-key-auth".to_owned(), keys.target.below(SMOKE)),
+        ("gateway-with-pii-scrub".to_owned(), scrub.target.below(SMOKE)),
     ];
+    Ok(FullStack { results, added: Some(added_by(runner, targets)) })
+}
+
+/// The same of the user's gateway and of what is behind it, if the suite may load that, too.
+fn stack_of_target(
+    runner: &mut SuiteRunner<'_>,
+    target: &SuiteTarget,
+) -> Result<FullStack, SuiteError> {
+    let Some(direct) = runner.direct() else {
+        runner.skip("the full stack", "the upstream is not known: give it with --direct URL");
+        return Ok(FullStack::default());
+    };
+    let serve = [runner.serves(target, SMOKE)?, runner.serves(&direct, UPSTREAM)?];
+    if serve != [true; 2] || runner.is_interrupted() {
+        return Ok(FullStack::default());
+    }
+    let (target, direct) = behind(target, &direct);
+    let length: Length = length(runner.options, 30);
+    let measurements = ways(&target, &direct, connections(runner.options), length);
+    let results = runner.measure(&measurements, passes(runner.options, 3, 2));
+    let targets = vec![
+        (DIRECT.to_owned(), direct.below(UPSTREAM)),
+        ("gateway".to_owned(), target.below(SMOKE)),
+    ];
+    Ok(FullStack { results, added: Some(added_by(runner, targets)) })
+}
+
+/// A gateway of the user's and its upstream, whose process is the provider's of both.
+pub(super) fn behind(target: &SuiteTarget, direct: &SuiteTarget) -> (SuiteTarget, SuiteTarget) {
+    let provider_pid = direct.gateway_pid;
+    let target = SuiteTarget { provider_pid, ..target.clone() };
+    (target, SuiteTarget { provider_pid, gateway_pid: None, name: String::new(), ..direct.clone() })
+}
+
+/// Through the gateway with few and with many connections, and the upstream itself.
+fn ways(
+    gateway: &SuiteTarget,
+    upstream: &SuiteTarget,
+    connections: (u32, u32),
+    length: Length,
+) -> [Measurement; 3] {
+    let (few, many) = connections;
+    [
+        (format!("gateway -> upstream ({few})"), gateway, SMOKE, few),
+        (format!("gateway -> upstream ({many})"), gateway, SMOKE, many),
+        (format!("upstream direct, no gateway ({few})"), upstream, UPSTREAM, few),
+    ]
+    .map(|row: (String, &SuiteTarget, &str, u32)| get(&row.0, row.1, row.2).clients(row.3, length))
+}
+
+/// What each target adds to the first, the upstream.
+fn added_by(runner: &mut SuiteRunner<'_>, targets: Vec<(String, SuiteTarget)>) -> ComparisonResult {
     let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
         .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
     let comparison = ComparisonPlan::new("full stack", request, targets);
-    let added = runner.compare(&comparison.short(runner.options.short));
-    Ok(FullStack { results, added: Some(added) })
+    runner.compare(&comparison.short(runner.options.short))
+}
+
+/// What the gateway passes on of the upstream's own rate, with the same connections.
+pub(super) fn of_upstream(stack: &FullStack) -> Option<Finding> {
+    let (through, upstream) = (stack.results.first()?, stack.results.last()?);
+    let (through_per_s, upstream_per_s) = (through.throughput()?, upstream.throughput()?);
+    let share = Ratio::new(through_per_s, upstream_per_s, Bias::Takes)?;
+    let text = format!(
+        "full stack: {}/s through the gateway are {} of the {}/s that the upstream answers by itself, with {} connections each",
+        limited_rate(Some(through_per_s)),
+        share.text(percent),
+        limited_rate(Some(upstream_per_s)),
+        through.clients?
+    );
+    let busy = through.busy_host().or_else(|| upstream.busy_host());
+    Some(busy.map_or_else(|| Finding::note(&*text), |why| finding::no_conclusion(&text, &why)))
 }

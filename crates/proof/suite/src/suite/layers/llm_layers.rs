@@ -5,8 +5,8 @@ mod cache_hits;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, percent, time};
 
-use super::super::{TIMES_SHORT, comparison_length};
-use super::gateway_layers::{bare_with, with_identity};
+use super::super::{PAIRS_PER_S, TIMES_SHORT, comparison_length};
+use super::gateway_layers::{bare_with, behind, with_identity};
 use crate::bound::{BoundResult, Requirement};
 use crate::comparison_plan::ComparisonPlan;
 use crate::comparison_result::ComparisonResult;
@@ -14,10 +14,13 @@ use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
+use crate::target::SuiteTarget;
 
 /// Layer 2, measured.
 #[derive(Default)]
 pub(super) struct LlmLayers {
+    /// Whether the gateway answers chats.
+    answers: bool,
     /// Cache hits, if they are shown to be hits.
     pub(super) hit: Option<MeasurementResult>,
     /// What shows it.
@@ -25,7 +28,7 @@ pub(super) struct LlmLayers {
     /// The gateway's own cheapest endpoint in the same minutes.
     pub(super) live: Option<MeasurementResult>,
     /// What a cache miss adds to the provider, at a rate that saturates neither.
-    pub(super) misses: Option<ComparisonResult>,
+    pub(super) misses: Option<Misses>,
     /// Many streams at once.
     pub(super) streams: Option<MeasurementResult>,
 }
@@ -36,7 +39,7 @@ impl LlmLayers {
         if let Some(misses) = &self.misses {
             let bound = BoundResult::interval(
                 "layer 2, cache miss: added to the provider, median",
-                misses.added(GATEWAY),
+                misses.added.added(GATEWAY),
                 Requirement::below(20.0, time),
             );
             bounds.push(bound.into_goal());
@@ -56,7 +59,7 @@ impl LlmLayers {
 
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
     let hits = cache_hits::measure(runner)?;
-    let misses = misses(runner)?;
+    let misses = misses(runner, hits.answers)?;
     Ok(LlmLayers { misses, streams: streams(runner)?, ..hits })
 }
 
@@ -72,15 +75,20 @@ const CACHED: [&str; 5] = [
 /// The name of the gateway beside its provider.
 pub(super) const GATEWAY: &str = "gateway";
 
+/// What a cache miss adds, and how it was measured.
+#[derive(Debug)]
+pub(super) struct Misses {
+    pub(super) added: ComparisonResult,
+    pub(super) per_s: f64,
+    /// Whether the provider is the suite's own.
+    pub(super) is_ours: bool,
+}
+
 /// Prompts that never repeat, so that every one goes to the provider; and the provider itself.
-fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, SuiteError> {
+fn misses(runner: &mut SuiteRunner<'_>, answers: bool) -> Result<Option<Misses>, SuiteError> {
     runner.section = "Layer 2 - LLM gateway, cache misses";
-    if runner.target().is_some() {
-        runner.skip(
-            "cache misses beside the provider",
-            "the suite does not load the target's provider directly",
-        );
-        return Ok(None);
+    if let Some(target) = runner.target() {
+        return misses_of_target(runner, &target, answers);
     }
     if runner.is_interrupted() {
         return Ok(None);
@@ -88,17 +96,50 @@ fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, Suit
     // A provider with a delay, as real ones have, short enough to see what the gateway adds.
     let provider = runner.provider(&["--ttft", "20ms"])?;
     let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
-    let targets =
-        vec![("provider".to_owned(), provider.target()), (GATEWAY.to_owned(), gateway.target)];
-    let chat = Measurement::chat("cache miss", &targets[0].1, false, (128, 64));
-    let request =
-        with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30, TIMES_SHORT));
-    let comparison = ComparisonPlan::new("cache miss", request, targets);
-    Ok(Some(runner.compare(&comparison.short(runner.options.short))))
+    let added = added_by(runner, provider.target(), gateway.target, MISSES_PER_S);
+    Ok(Some(Misses { added, per_s: MISSES_PER_S, is_ours: true }))
 }
 
-/// Cache misses per second.
-pub(super) const MISSES_PER_S: f64 = 500.0;
+/// The same of the user's gateway and its provider, if the suite may ask that, too.
+fn misses_of_target(
+    runner: &mut SuiteRunner<'_>,
+    target: &SuiteTarget,
+    answers: bool,
+) -> Result<Option<Misses>, SuiteError> {
+    let what = "cache misses beside the provider";
+    let Some(direct) = runner.direct().filter(|_| answers) else {
+        let why = if answers {
+            "the provider is not known: give it with --direct URL"
+        } else {
+            "the target answers no chat"
+        };
+        runner.skip(what, why);
+        return Ok(None);
+    };
+    if !runner.answers_chats(&direct, false)? || runner.is_interrupted() {
+        return Ok(None);
+    }
+    let (target, direct) = behind(target, &direct);
+    let added = added_by(runner, direct, target, PAIRS_PER_S);
+    Ok(Some(Misses { added, per_s: PAIRS_PER_S, is_ours: false }))
+}
+
+fn added_by(
+    runner: &mut SuiteRunner<'_>,
+    provider: SuiteTarget,
+    gateway: SuiteTarget,
+    per_s: f64,
+) -> ComparisonResult {
+    let chat = Measurement::chat("cache miss", &provider, false, (128, 64));
+    let targets = vec![("provider".to_owned(), provider), (GATEWAY.to_owned(), gateway)];
+    let request =
+        with_identity(chat).rate(per_s, comparison_length(runner.options, 30, TIMES_SHORT));
+    let comparison = ComparisonPlan::new("cache miss", request, targets);
+    runner.compare(&comparison.short(runner.options.short))
+}
+
+/// Cache misses per second of the suite's own gateway.
+const MISSES_PER_S: f64 = 500.0;
 
 /// As many streams at once as in the published benchmark, each with 20 events at reading speed.
 fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, SuiteError> {

@@ -1,19 +1,19 @@
 //! The tables of the layers suite.
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::BoundedFigure;
+use plimsoll_metrics::{Bias, BoundedFigure};
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_us};
 use plimsoll_report::table::Table;
 
 use super::agent_layers::{AgentLayers, OperationResult};
 use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
-use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
+use super::llm_layers::{GATEWAY, LlmLayers, Misses};
 use super::log_writer::{self, WriterLimit};
 use super::request_log::RequestLog;
 use super::store_ops::{AT_ONCE, StoreOps};
 use crate::comparison_plan::slug;
-use crate::comparison_result::ComparisonResult;
 use crate::finding;
+use crate::ratio::Ratio;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
 use crate::suite::columns;
@@ -28,18 +28,21 @@ fn metrics(rows: &[(&str, String, &str)]) -> Table {
 }
 
 /// The same with the share of a least target that is reached, where a row has a rate.
-fn metrics_of_target(rows: &[(&str, String, &str)], shares: &[Option<f64>]) -> Table {
+fn metrics_of_target(rows: &[(&str, String, &str)], shares: &[Option<String>]) -> Table {
     let mut table = Table::new(["Metric", "Result", "Target", "of target"]);
     for ((metric, result, target), share) in rows.iter().zip(shares) {
-        let share = or_dash(*share, percent);
+        let share = or_dash(share.clone(), |share| share);
         table.row([(*metric).to_owned(), result.clone(), (*target).to_owned(), share]);
     }
     table
 }
 
-/// A usable rate as a share of its target.
-fn of_target(result: Option<&MeasurementResult>, least: f64) -> Option<f64> {
-    usable_rate(result?).map(|rate| rate / least)
+/// A rate as a share of its target, which it reaches at least: the generator can only have held it
+/// back.
+fn of_target(result: Option<&MeasurementResult>, least: f64) -> Option<String> {
+    let rate = result?.throughput()?;
+    let at_least = if rate.refused.is_some() { ">= " } else { "" };
+    Some(format!("{at_least}{}", percent(rate.value / least)))
 }
 
 /// A time of a result, behind the mark of the result: these tables have no row for each result.
@@ -168,18 +171,19 @@ pub(super) fn stack(stack: &FullStack) -> Section {
         .note("times are service times; Bottleneck: whose core was at least 90 % busy by measured CPU time")
 }
 
-pub(super) fn llm(layers: &LlmLayers) -> Vec<Section> {
+pub(super) fn llm(layers: &LlmLayers, is_ours: bool) -> Vec<Section> {
     let mut sections = Vec::new();
     if let (Some(hit), Some(proof)) = (&layers.hit, &layers.proof) {
-        sections.push(hits(hit, layers.live.as_ref()).note(proof));
+        sections.push(hits(hit, layers.live.as_ref(), is_ours).note(proof));
     }
     sections.extend(layers.misses.as_ref().map(misses));
     sections.extend(layers.streams.as_ref().map(streams));
     sections
 }
 
-fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
-    let of_live = usable_rate(hit).zip(live.and_then(usable_rate)).map(|(hit, live)| hit / live);
+fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>, is_ours: bool) -> Section {
+    let rates = hit.throughput().zip(live.and_then(MeasurementResult::throughput));
+    let of_live = rates.and_then(|(hit, live)| Ratio::new(hit, live, Bias::Takes));
     let result = Some(hit);
     let rows = [
         ("Cache-hit throughput", throughput(result), ">= 2,000/s"),
@@ -188,28 +192,26 @@ fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
         ("Cache-hit error rate", number(result, |f| f.error_share, percent), "< 0.01%"),
         (
             "Cache-hit rate over /health/live of the same gateway",
-            or_dash(of_live, percent),
+            or_dash(of_live, |share| share.text(percent)),
             ">= 50%",
         ),
     ];
     let shares = [of_target(result, 2_000.0), None, None, None, None];
-    Section::new(
-        "Layer 2 - LLM gateway, cache hits (tenant, cache and budget check on every request)",
-        metrics_of_target(&rows, &shares),
-    )
+    // What else a target does for a hit is not known.
+    let with = if is_ours { " (tenant, cache and budget check on every request)" } else { "" };
+    let title = format!("Layer 2 - LLM gateway, cache hits{with}");
+    Section::new(title, metrics_of_target(&rows, &shares))
 }
 
-fn usable_rate(result: &MeasurementResult) -> Option<f64> {
-    result.figure(|f| f.requests_per_s).ok()
-}
-
-fn misses(added: &ComparisonResult) -> Section {
+fn misses(misses: &Misses) -> Section {
+    let Misses { added, per_s, is_ours } = misses;
     let rows = [
         ("Cache miss: added to the provider, median", added.marked_added(GATEWAY), "< 20ms"),
         ("Cache miss: CPU of the gateway per request", added.marked_own_cpu(GATEWAY), ""),
     ];
+    let delay = if *is_ours { " (20 ms to the first token)" } else { "" };
     Section::new("Layer 2 - LLM gateway, cache misses", metrics(&rows)).note(format!(
-        "the same prompts go to the gateway and to the provider itself (20 ms to the first token), close together, {MISSES_PER_S} a second to each"
+        "the same prompts, which never repeat, go to the gateway and to the provider itself{delay}, close together, {per_s} a second to each"
     ))
 }
 
@@ -253,7 +255,7 @@ pub(super) fn agents(layers: &AgentLayers, clients: (u32, u32)) -> Section {
         "gw memory",
         "Target",
     ]);
-    for OperationResult { operation, store, few, many, half } in &layers.0 {
+    for OperationResult { operation, store, few, many, half } in &layers.rows {
         table.row([
             operation.name.to_owned(),
             (*store).to_owned(),
@@ -307,8 +309,13 @@ pub(super) fn log_writer(limits: &[WriterLimit]) -> Section {
             "50,000+/s (estimated)".to_owned(),
         ]);
     }
+    let (until, there) = if limits.len() > 1 {
+        ("on the disk, or confirmed by ClickHouse", "in the file, or by ClickHouse itself")
+    } else {
+        ("on the disk", "in the file")
+    };
     Section::new(log_writer::TITLE, table)
-        .note("two threads offer rows of chats as fast as the writer takes them, until the last one is on the disk, or confirmed by ClickHouse; there: counted in the file, or by ClickHouse itself")
+        .note(format!("two threads offer rows of chats as fast as the writer takes them, until the last one is {until}; there: counted {there}"))
 }
 
 pub(super) fn store_ops(ops: &StoreOps) -> Section {
@@ -325,9 +332,11 @@ pub(super) fn store_ops(ops: &StoreOps) -> Section {
             digits(op.per_s),
         ]);
     }
+    let has_redis = ops.rows.iter().any(|op| op.store == "Redis");
+    let redis = if has_redis { "; Redis on this machine over loopback" } else { "" };
     Section::new("Store operations, one after another (target: each < 1 ms)", table)
         .note(format!("ops/s: {AT_ONCE} at once over one connection of one thread, each repeated as soon as it ends"))
-        .note("the gateway's own store library, called from this process; Redis on this machine over loopback")
+        .note(format!("the gateway's own store library, called from this process{redis}"))
 }
 
 fn micros_cell(value: Option<Nanos>) -> String {

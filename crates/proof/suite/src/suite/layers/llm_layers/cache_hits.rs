@@ -58,7 +58,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
         Ok(proof) => proof,
         Err(why) => {
             runner.miss("cache hits", &why);
-            return Ok(LlmLayers::default());
+            return Ok(LlmLayers { answers: true, ..LlmLayers::default() });
         }
     };
     let clients = runner.options.clients.unwrap_or(30);
@@ -80,7 +80,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
     let counted = before.zip(after).map(|(before, after)| after.since(before));
     let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, &proof));
     let hit = hit.filter(|_| proof.is_some());
-    Ok(LlmLayers { hit, proof, live, ..LlmLayers::default() })
+    Ok(LlmLayers { answers: true, hit, proof, live, ..LlmLayers::default() })
 }
 
 const LIVE: &str = "/health/live";
