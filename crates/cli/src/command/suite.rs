@@ -99,27 +99,27 @@ pub(crate) struct Flags {
     #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
     #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
     targets: Vec<TargetFlag>,
-    /// With `agents`, `baseline` and `tiers`: the upstream itself, which the targets are measured
-    /// against; options as for --target
+    /// With `agents`, `baseline`, `layers` and `tiers`: the upstream itself, which the targets are
+    /// measured against; options as for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
-    #[arg(help_heading = "Target", requires = "targets")]
+    #[arg(help_heading = "Target")]
     direct: Option<TargetFlag>,
     /// API key for the target; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the
     /// process list
-    #[arg(long, value_name = "KEY", help_heading = "Target", requires = "targets")]
+    #[arg(long, value_name = "KEY", help_heading = "Target")]
     key: Option<String>,
     /// Add a header to every request to the target (repeatable)
-    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'", requires = "targets")]
+    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
     #[arg(help_heading = "Target")]
     headers: Vec<String>,
     /// Model to request from the target
-    #[arg(long, value_name = "NAME", help_heading = "Target", requires = "targets")]
+    #[arg(long, value_name = "NAME", help_heading = "Target")]
     model: Option<String>,
     /// Do not verify the target's certificate
-    #[arg(long, help_heading = "Target", requires = "targets")]
+    #[arg(long, help_heading = "Target")]
     insecure: bool,
     /// Speak HTTP/2 with the target: by ALPN over TLS, by prior knowledge over plain TCP
-    #[arg(long, help_heading = "Target", requires = "targets")]
+    #[arg(long, help_heading = "Target")]
     http2: bool,
     /// Port of the reference gateway, 0 for a free one [default: 18800 with `baseline`, 8094 with
     /// `quick`, if it is free; else a free one]. Further gateways of a suite take free ones
@@ -131,6 +131,14 @@ pub(crate) struct Flags {
     /// Duration of each measurement, like 30s; a bare number is in seconds [default: the suite's]
     #[arg(long, short, value_name = "TIME", value_parser = parse_duration, help_heading = "Load")]
     duration: Option<Nanos>,
+    /// Warm-up before each measurement, like 60s; 0s for none. `policy` has cold runs in its place
+    /// [default: 2s, with --short 300ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Load")]
+    warmup: Option<Nanos>,
+    /// With `policy`: your gateway was started just now, so that its first run of each profile is a
+    /// cold one, and is shown beside the second
+    #[arg(long, help_heading = "Load")]
+    just_started: bool,
     /// Number of clients of each measurement [default: the suite's]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
@@ -176,7 +184,7 @@ pub(crate) struct Flags {
     allow_invalid: bool,
     /// Do not exit with code 3 when the target lacks a part of the suite, like a route or a cache;
     /// the report still says so
-    #[arg(long, help_heading = "Output", requires = "targets")]
+    #[arg(long, help_heading = "Output")]
     allow_missing: bool,
     #[command(flatten)]
     serve: ServeFlags,
@@ -369,6 +377,8 @@ impl Flags {
             direct: self.direct.as_ref().map(|direct| self.target(direct)).transpose()?,
             short: self.short,
             duration: self.duration.or(variables.duration),
+            warmup: self.warmup,
+            just_started: self.just_started,
             clients: self.concurrency.or(variables.clients),
             passes: self.passes,
             // The user's gateway has a port of its own.
@@ -398,7 +408,27 @@ impl Flags {
             })
         });
         let own = parsed.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.targets.iter().cloned().chain(own).collect())
+        let targets: Vec<_> = self.targets.iter().cloned().chain(own).collect();
+        let about_it = self.about_the_target().filter(|_| targets.is_empty());
+        about_it.map_or(Ok(targets), |flag| {
+            let why = format!("{flag} is about your gateway, and none is named: add --target URL");
+            Err(UsageError(why).into())
+        })
+    }
+
+    /// The first flag that says something of the user's gateway, if one does.
+    fn about_the_target(&self) -> Option<&'static str> {
+        [
+            ("--direct", self.direct.is_some()),
+            ("--key", self.key.is_some()),
+            ("--header", !self.headers.is_empty()),
+            ("--model", self.model.is_some()),
+            ("--insecure", self.insecure),
+            ("--http2", self.http2),
+            ("--allow-missing", self.allow_missing),
+        ]
+        .into_iter()
+        .find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
     /// A target with what the flags say of all.

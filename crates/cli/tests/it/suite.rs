@@ -139,7 +139,7 @@ fn a_mixed_day_has_every_kind_and_its_counts_are_those_of_the_mock() {
     for part in [
         "A mixed day, memory: 400/s in all",
         "What each kind adds: each target against the upstream",
-        "approvals are the gateway's own work",
+        "approvals have no direct way",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{}", output.stdout);
     }
@@ -375,6 +375,9 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
         (&["--size-for", "0"], 2, "--size-for"),
         (&["--key", "x"], 2, "--target"),
         (&["--direct", "http://127.0.0.1:1"], 2, "--target"),
+        (&["--http2"], 2, "--http2 is about your gateway, and none is named: add --target URL"),
+        (&["--just-started"], 2, "`suite quick` has no cold runs"),
+        (&["--warmup", "soon"], 2, "--warmup"),
         (&["--target", "http://127.0.0.1:1,protocol=http"], 2, "leave `protocol=` out"),
         (&["--target", "a=http://127.0.0.1:1,key=NO_SUCH_KEY"], 2, "NO_SUCH_KEY is not set"),
         (
@@ -389,10 +392,16 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
         let output = format!("{}{}", output.stdout, output.stderr);
         assert!(output.contains(part), "{args:?}: {output}");
     }
-    let mut command = command(fixture.folder.path(), &["suite", "baseline", "--short"]);
-    command.env("AZ_LOAD_CONCURRENCY", "many");
-    let output = ProcessOutput::from(command.output().unwrap()).expect(2);
+    let mut baseline = command(fixture.folder.path(), &["suite", "baseline", "--short"]);
+    baseline.env("AZ_LOAD_CONCURRENCY", "many");
+    let output = ProcessOutput::from(baseline.output().unwrap()).expect(2);
     assert!(output.stderr.contains("AZ_LOAD_CONCURRENCY"), "{}", output.stderr);
+    // A target that a variable names is one as any other: it may have a key.
+    let args = ["suite", "policy", "--short", "--key", "x"];
+    let mut policy = command(fixture.folder.path(), &args);
+    policy.env("AXONFLOW_ENDPOINT", "http://127.0.0.1:1");
+    let output = ProcessOutput::from(policy.output().unwrap()).expect(3);
+    assert!(output.stderr.contains("nothing listens on that address"), "{}", output.stderr);
 }
 
 /// Each row that the writer says it has written is counted by the server itself.

@@ -94,6 +94,8 @@ pub struct SuiteOptions {
     pub short: bool,
     /// Length of each measurement, in place of the suite's own.
     pub duration: Option<Nanos>,
+    /// Warm-up before each measurement that has one, in place of the suite's own.
+    pub warmup: Option<Nanos>,
     /// Clients of each measurement, in place of the suite's own.
     pub clients: Option<u32>,
     /// Passes of each measurement, in place of the suite's own.
@@ -108,6 +110,8 @@ pub struct SuiteOptions {
     pub notes: Vec<(String, String)>,
     /// What else is known of the machine: name and value.
     pub machine: Vec<(String, String)>,
+    /// Whether the user's gateways were started just now, so that `policy` may show a cold run.
+    pub just_started: bool,
     /// The client that policy requests name.
     pub client_id: Option<String>,
     /// Folder for the files of the suite; it exists.

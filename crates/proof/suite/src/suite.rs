@@ -122,10 +122,9 @@ impl Suite {
 }
 
 impl Suite {
-    /// Whether the suite can have these targets.
+    /// Whether the suite can have these targets and settings.
     fn check_targets(self, options: &SuiteOptions) -> Result<(), SuiteError> {
         let SuiteOptions { targets, direct, .. } = options;
-        let refuse = |why: String| Err(SuiteError::Targets(why));
         let name = self.name();
         if !matches!(self, Self::Policy | Self::Tiers) && targets.len() > 1 {
             let given = targets.len();
@@ -133,10 +132,31 @@ impl Suite {
                 "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
             ));
         }
-        if !matches!(self, Self::Agents | Self::Baseline | Self::Tiers) && direct.is_some() {
+        if matches!(self, Self::Policy | Self::Quick) && direct.is_some() {
             return refuse(format!(
-                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers`, `suite agents`, `suite baseline` or `versus`"
+                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers`, `suite layers`, `suite agents`, `suite baseline` or `versus`"
             ));
+        }
+        self.check_settings(options)?;
+        if direct.is_some() && targets.is_empty() {
+            return refuse("--direct needs a --target that is measured against it".to_owned());
+        }
+        check_names(options)
+    }
+
+    /// Whether the suite has what its settings are about.
+    fn check_settings(self, options: &SuiteOptions) -> Result<(), SuiteError> {
+        let name = self.name();
+        if self != Self::Policy && options.just_started {
+            return refuse(format!(
+                "`suite {name}` has no cold runs: leave --just-started out, or take `suite policy`"
+            ));
+        }
+        if options.just_started && options.targets.is_empty() {
+            return refuse(
+                "--just-started is about your gateway: name it with --target; without one the suite starts its own anew for each cold run"
+                    .to_owned(),
+            );
         }
         if self != Self::Tiers && options.knee_budget.is_some() {
             return refuse(format!(
@@ -148,27 +168,33 @@ impl Suite {
                 "`suite {name}` has no parts: leave --only out, or take `suite layers`"
             ));
         }
-        if direct.is_some() && targets.is_empty() {
-            return refuse("--direct needs a --target that is measured against it".to_owned());
-        }
-        let names: Vec<_> = targets.iter().map(|target| &*target.name).collect();
-        for (index, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
-            if name.is_empty() {
-                return refuse(
-                    "several targets need names: write --target NAME=URL for each".to_owned(),
-                );
-            }
-            if !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-                return refuse(format!(
-                    "`{name}` cannot be the name of a target: write letters, digits, `-`, `_` and `.`"
-                ));
-            }
-            if names[..index].contains(name) || (*name == DIRECT && direct.is_some()) {
-                return refuse(format!("two targets have the name `{name}`: give each its own"));
-            }
-        }
         Ok(())
     }
+}
+
+fn refuse(why: String) -> Result<(), SuiteError> {
+    Err(SuiteError::Targets(why))
+}
+
+/// Whether several targets can be told apart.
+fn check_names(options: &SuiteOptions) -> Result<(), SuiteError> {
+    let names: Vec<_> = options.targets.iter().map(|target| &*target.name).collect();
+    for (index, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
+        if name.is_empty() {
+            return refuse(
+                "several targets need names: write --target NAME=URL for each".to_owned(),
+            );
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+            return refuse(format!(
+                "`{name}` cannot be the name of a target: write letters, digits, `-`, `_` and `.`"
+            ));
+        }
+        if names[..index].contains(name) || (*name == DIRECT && options.direct.is_some()) {
+            return refuse(format!("two targets have the name `{name}`: give each its own"));
+        }
+    }
+    Ok(())
 }
 
 /// Removes the request logs of gateways: they were counted, and are gigabytes.
@@ -186,9 +212,13 @@ fn remove_rows(folder: &Path) {
 /// seconds.
 fn length(options: &SuiteOptions, usual: u64) -> Length {
     let own = if options.short { Nanos::from_millis(1_000) } else { Nanos::from_secs(usual) };
-    let measured = options.duration.unwrap_or(own);
-    let warmup = if options.short { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
-    Length::new(warmup, measured)
+    Length::new(warmup(options), options.duration.unwrap_or(own))
+}
+
+/// The warm-up before a measurement: the user's, or the suite's.
+fn warmup(options: &SuiteOptions) -> Nanos {
+    let own = if options.short { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
+    options.warmup.unwrap_or(own)
 }
 
 /// Requests per second and target of a comparison, as `plimsoll versus` sends where that costs

@@ -3,10 +3,12 @@
 
 mod ladder;
 mod tables;
+mod trends;
+mod unhealthy;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary};
-use plimsoll_report::format::{digits, or_dash, percent, time};
+use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
 
 use self::ladder::Ladder;
 use super::certificate;
@@ -78,19 +80,14 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         Some(_) => None,
         None => Some(runner.provider(&[])?),
     };
-    let mut pairs = Vec::new();
-    for profile in &PROFILES {
-        if !runner.is_interrupted() {
-            pairs.push(pair(runner, provider.as_ref(), profile)?);
-        }
-    }
+    let pairs = pairs_of(runner, provider.as_ref())?;
     let others = other_topologies(runner);
     let gateway = start(runner, provider.as_ref(), &[])?;
     let ladder = Ladder::climb(runner, &gateway.target, "", &[]);
     let full = full(runner, &gateway.target);
     let mode = if runner.target().is_some() { "LLM on" } else { "LLM on, healthy provider" };
     let model = with_llm(runner, &gateway.target, mode);
-    let unhealthy = unhealthy(runner)?;
+    let unhealthy = unhealthy::measure(runner)?;
     let (secure, secure_ladder) = secure(runner, provider.as_ref())?;
     let all = pairs.iter().chain(&secure);
     let mut report = Report::begin("policy", title, runner);
@@ -102,8 +99,10 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         .sections
         .extend([Some(&ladder), secure_ladder.as_ref()].into_iter().flatten().map(Ladder::section));
     if all.clone().any(|pair| pair.cold.is_some()) {
-        report.sections.push(tables::cold_and_warm(all));
+        report.sections.push(tables::cold_and_warm(all.clone(), runner.target().is_none()));
     }
+    report.findings.extend(trends::findings(&rows));
+    report.findings.extend(all.filter_map(trends::cold_start));
     if let Some(capacity) = pairs.last().map(|pair| &pair.warm) {
         report.sections.extend(tables::decisions(capacity));
         report.bounds.extend(bands(capacity));
@@ -114,12 +113,27 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         report.sections.push(tables::unhealthy_rates(&unhealthy));
     }
     report.findings.extend(of_full(&full));
-    report.findings.extend(unhealthy.first().and_then(of_unhealthy));
+    report.findings.extend(unhealthy::findings(&unhealthy));
     report.bounds.extend(bounds(&full, &ladder.whole));
     let capacity = sizing::capacity("policy node, skip_llm=true", &[&full.result]);
     report.size("Nodes for a rate", vec![capacity], runner.options.size_for);
     report.references = tables::references();
     Ok(report.conclude())
+}
+
+/// Every profile, as far as the user lets it come.
+fn pairs_of(
+    runner: &mut SuiteRunner<'_>,
+    provider: Option<&Provider>,
+) -> Result<Vec<ColdWarm>, SuiteError> {
+    let mut first_runs = first_runs(runner).into_iter();
+    let mut pairs = Vec::new();
+    for profile in &PROFILES {
+        if !runner.is_interrupted() {
+            pairs.push(pair(runner, provider, profile, first_runs.next())?);
+        }
+    }
+    Ok(pairs)
 }
 
 /// Says what is not measured of the user's gateways.
@@ -132,9 +146,35 @@ fn skip_for_targets(runner: &mut SuiteRunner<'_>) {
         runner
             .skip("the ladder and the model of further targets", "they are of the first one alone");
     }
-    runner.section = "Cold and warm";
-    runner.skip("cold runs", "the suite cannot start the target anew; only warm runs are shown");
+    if !runner.options.just_started {
+        runner.section = "Cold and warm";
+        let why = "the suite cannot start the target anew: start it just before, and say so with --just-started";
+        runner.skip("cold runs", why);
+    }
 }
+
+/// The first run of each profile on the user's gateway that was started just now: all of them come
+/// before the second ones, as whatever is cold is cold once.
+fn first_runs(runner: &mut SuiteRunner<'_>) -> Vec<MeasurementResult> {
+    let Some(target) = runner.target().filter(|_| runner.options.just_started) else {
+        return Vec::new();
+    };
+    let way = Way { name: "", topology: String::new(), sets: &[], cold: Cold::Not };
+    let mut results = Vec::new();
+    for profile in &PROFILES {
+        if runner.is_interrupted() {
+            break;
+        }
+        let request = request(runner, profile, &target, &way, FIRST_RUN);
+        let length = length_of(runner, profile);
+        results.push(measure(runner, request.rate(profile.rate, length)).0);
+    }
+    results
+}
+
+/// What the runs of a pair are called.
+const FIRST_RUN: &str = "first run (cold)";
+const SECOND_RUN: &str = "second run (warm)";
 
 /// Starts a gateway, or returns the user's.
 fn start(
@@ -170,12 +210,17 @@ fn pair(
     runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
     profile: &Profile,
+    first_run: Option<MeasurementResult>,
 ) -> Result<ColdWarm, SuiteError> {
     let length = length_of(runner, profile);
     // In a new process caches, pools and the branch predictor are as cold as after a deployment.
     let gateway = start(runner, provider, &[])?;
-    let (topology, cold) = (topology(runner), runner.target().is_none());
-    let way = Way { name: "", topology, sets: &[], cold };
+    let cold = match first_run {
+        Some(first) => Cold::Measured(first),
+        None if runner.target().is_none() => Cold::First,
+        None => Cold::Not,
+    };
+    let way = Way { name: "", topology: topology(runner), sets: &[], cold };
     Ok(twice(runner, profile, &gateway.target, way, length))
 }
 
@@ -184,30 +229,56 @@ struct Way<'a> {
     name: &'static str,
     topology: String,
     sets: &'a [&'a str],
-    /// Whether the gateway was just started, so that the first run is a cold one.
-    cold: bool,
+    cold: Cold,
+}
+
+/// The first run of a pair.
+enum Cold {
+    /// The gateway was just started: it comes now.
+    First,
+    /// It came already.
+    Measured(MeasurementResult),
+    /// The gateway may have run for long: there is none.
+    Not,
+}
+
+/// The request of one run of a pair.
+fn request(
+    runner: &SuiteRunner<'_>,
+    profile: &Profile,
+    target: &SuiteTarget,
+    way: &Way<'_>,
+    pass: &str,
+) -> Measurement {
+    let Profile { name, rate, .. } = *profile;
+    let comma = if way.name.is_empty() { "" } else { ", " };
+    let label = target.label(&format!("{name}{comma}{}, {rate}/s, {pass}", way.name));
+    policy(runner, &label, target, way.sets)
 }
 
 fn twice(
     runner: &mut SuiteRunner<'_>,
     profile: &Profile,
     target: &SuiteTarget,
-    way: Way<'_>,
+    mut way: Way<'_>,
     length: Length,
 ) -> ColdWarm {
     let Profile { name, rate, .. } = *profile;
-    let request = |runner: &SuiteRunner<'_>, pass: &str| {
-        let comma = if way.name.is_empty() { "" } else { ", " };
-        let label = target.label(&format!("{name}{comma}{}, {rate}/s, {pass}", way.name));
-        policy(runner, &label, target, way.sets).rate(rate, length)
+    let cold = match std::mem::replace(&mut way.cold, Cold::Not) {
+        Cold::First => {
+            let first = request(runner, profile, target, &way, FIRST_RUN);
+            Some(measure(runner, first.rate(rate, length)).0)
+        }
+        Cold::Measured(first) => Some(first),
+        Cold::Not => None,
     };
-    let cold = way.cold.then(|| {
-        let request = request(runner, "first run (cold)");
-        measure(runner, request).0
-    });
-    let request = request(runner, if way.cold { "second run (warm)" } else { "as it is" });
-    let (warm, summary) = measure(runner, request);
-    let warm = row(warm, summary, format!("{rate}"), way.topology, "skip_llm=true, warm");
+    let (pass, mode) = match cold {
+        Some(_) => (SECOND_RUN, "skip_llm=true, warm"),
+        None => ("as it is", "skip_llm=true, as it is"),
+    };
+    let second = request(runner, profile, target, &way, pass);
+    let (warm, summary) = measure(runner, second.rate(rate, length));
+    let warm = row(warm, summary, format!("{rate}"), way.topology, mode);
     ColdWarm { name, rate, way: way.name, cold, warm }
 }
 
@@ -220,7 +291,7 @@ fn other_topologies(runner: &mut SuiteRunner<'_>) -> Vec<PolicyRow> {
                 return rows;
             }
             let topology = topology_of(&target);
-            let way = Way { name: "", topology, sets: &[], cold: false };
+            let way = Way { name: "", topology, sets: &[], cold: Cold::Not };
             let length = length_of(runner, profile);
             rows.push(twice(runner, profile, &target, way, length).warm);
         }
@@ -310,6 +381,7 @@ fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
     let measurement = policy(runner, &label, target, &[]).clients(clients, length);
     let (result, summary) = measure(runner, measurement);
     let rate = columns::per_s(result.shown().and_then(|figures| figures.requests_per_s));
+    // The loads before have warmed it.
     row(result, summary, format!("max ({rate})"), topology(runner), "skip_llm=true, warm")
 }
 
@@ -341,51 +413,6 @@ fn with_llm_at(
     row(result, summary, rate.to_string(), topology(runner), mode)
 }
 
-/// Rates at which requests reach the unhealthy provider: the first as the document has it, the
-/// others up to where the gateway saturates.
-const UNHEALTHY_PER_S: [f64; 4] = [WITH_LLM_PER_S, 5.0, 100.0, 400.0];
-
-/// Requests that reach a provider which answers every call with 503, at rising rates.
-fn unhealthy(runner: &mut SuiteRunner<'_>) -> Result<Vec<PolicyRow>, SuiteError> {
-    runner.section = "Provider unhealthy";
-    if runner.target().is_some() {
-        runner.skip("the provider-unhealthy case", "the suite cannot break the target's provider");
-        return Ok(Vec::new());
-    }
-    let path = runner.options.folder.join("provider-unhealthy.yaml");
-    let config = "other_models: {faults: [{share: 1.0, fault: '503'}]}\n";
-    std::fs::write(&path, config)
-        .map_err(|source| SuiteError::Write { path: path.clone(), source })?;
-    let provider = runner.provider(&["--config", &path.to_string_lossy()])?;
-    let gateway = start(runner, Some(&provider), &[])?;
-    let mut rows = Vec::new();
-    for rate in UNHEALTHY_PER_S {
-        if runner.is_interrupted() {
-            break;
-        }
-        let mut row = with_llm_at(runner, &gateway.target, "LLM on, unhealthy provider", rate);
-        row.result.errors_expected = true;
-        // The runner keeps a copy of the result.
-        runner.results.iter_mut().rev().take(1).for_each(|result| result.errors_expected = true);
-        rows.push(row);
-    }
-    if !runner.is_interrupted() {
-        rows.push(unhealthy_as_fast_as_it_goes(runner, &gateway.target));
-    }
-    Ok(rows)
-}
-
-fn unhealthy_as_fast_as_it_goes(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
-    let clients = runner.options.clients.unwrap_or(64);
-    let (mode, length) = ("LLM on, unhealthy provider", super::length(runner.options, 20));
-    let label = format!("as fast as it goes, {clients} clients, {mode}");
-    let measurement = Measurement::policy(&label, target, "policy-llm", &[&llm_body(runner)]);
-    let (mut result, summary) = measure(runner, measurement.clients(clients, length));
-    result.errors_expected = true;
-    runner.results.iter_mut().rev().take(1).for_each(|result| result.errors_expected = true);
-    row(result, summary, "max".to_owned(), topology(runner), mode)
-}
-
 /// Every profile over HTTP/2 and TLS, cold and warm, and the ladder.
 fn secure(
     runner: &mut SuiteRunner<'_>,
@@ -408,7 +435,7 @@ fn secure(
         }
         let gateway = start(runner, provider, std::slice::from_ref(&tls))?;
         let topology = "loopback, HTTP/2".to_owned();
-        let way = Way { name: "HTTP/2 and TLS", topology, sets: &sets, cold: true };
+        let way = Way { name: "HTTP/2 and TLS", topology, sets: &sets, cold: Cold::First };
         let length = length_of(runner, profile);
         pairs.push(twice(runner, profile, &gateway.https(), way, length));
     }
@@ -513,26 +540,13 @@ fn of_full(row: &PolicyRow) -> Option<Finding> {
     let figures = row.result.figures()?;
     let correct = figures.policy_correctness?;
     let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
-    let rate =
-        row.result.figure(|f| f.requests_per_s).map(|rate| format!("{}/s with ", digits(rate)));
-    let rate = rate.unwrap_or_default();
-    let text =
-        format!("as fast as it goes: {rate}{} policy correctness; {limit}", percent(correct));
+    let rate = limited_rate(row.result.throughput());
+    let text = format!(
+        "as fast as it goes: {rate}/s with {} policy correctness; {limit}",
+        percent(correct)
+    );
     if let Some(why) = row.result.busy_host() {
         return Some(finding::no_conclusion(&text, &why));
     }
     Some(if correct >= 1.0 { Finding::good(text) } else { Finding::warning(text) })
-}
-
-/// With a broken provider only requests that are blocked before it get a useful response.
-fn of_unhealthy(row: &PolicyRow) -> Option<Finding> {
-    row.result.figures()?;
-    let total = &row.summary.as_ref()?.results.total;
-    let (blocked, all) = (total.counters.blocked, total.counters.scheduled.max(1));
-    let useful = total.counters.completed + blocked;
-    Some(Finding::note(format!(
-        "with an unhealthy provider {} of the requests get a useful response ({} are blocked before the provider); the rest are errors. Capacity with a model is the provider's, and is measured separately",
-        percent(useful as f64 / all as f64),
-        percent(blocked as f64 / all as f64)
-    )))
 }

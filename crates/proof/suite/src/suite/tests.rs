@@ -14,6 +14,8 @@ fn options(short: bool, duration: Option<Nanos>) -> SuiteOptions {
         direct: None,
         short,
         duration,
+        warmup: None,
+        just_started: false,
         clients: None,
         passes: None,
         port: None,
@@ -44,6 +46,12 @@ fn the_users_duration_wins_over_short_and_short_over_the_suites_own() {
         let options = options(short, duration.map(Nanos::from_millis));
         let expected = Length::new(Nanos::from_millis(warmup), Nanos::from_millis(measured));
         assert_eq!(length(&options, 30), expected, "{short} {duration:?}");
+    }
+    let warmup = Some(Nanos::from_secs(60));
+    for short in [true, false] {
+        let own = SuiteOptions { warmup, ..options(short, None) };
+        assert_eq!(length(&own, 30).warmup, Nanos::from_secs(60), "{short}");
+        assert_eq!(comparison_length(&own, 30, 9).warmup, Nanos::from_secs(60), "{short}");
     }
     assert_eq!(passes(&options(false, None), 3, 2), 3);
     assert_eq!(passes(&options(true, None), 3, 2), 2);

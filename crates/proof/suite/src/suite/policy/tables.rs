@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_metrics::{BoundedFigure, Group, RunSummary};
+use plimsoll_metrics::{Bias, BoundedFigure, Group, RunSummary};
 use plimsoll_report::format::{DASH, count, figure, or_dash, percent, time};
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
 use crate::figures::{TimedResponses, share_up_to};
+use crate::ratio::Ratio;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
 use crate::suite::columns;
@@ -43,6 +44,9 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
         "<= 10ms",
         "HTTP success",
         "Policy correctness",
+        "gw CPU/req",
+        "gw core",
+        "gw memory",
     ];
     let mut table = Table::new(heads);
     for row in rows {
@@ -58,6 +62,9 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
             or_dash(row.summary.as_ref().and_then(within_10ms), percent),
             total.map_or_else(|| DASH.to_owned(), success),
             total.map_or_else(|| DASH.to_owned(), correctness),
+            columns::cpu(&row.result),
+            columns::gateway_busy(&row.result),
+            columns::memory(&row.result),
         ]);
     }
     Section::new("By rate, topology and mode (headline: warm)", table)
@@ -65,8 +72,18 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
         .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
 }
 
-pub(super) fn cold_and_warm<'a>(pairs: impl Iterator<Item = &'a ColdWarm>) -> Section {
-    type Of = fn(&Figures) -> Option<BoundedFigure>;
+/// A figure of a measurement.
+pub(super) type Of = fn(&Figures) -> Option<BoundedFigure>;
+
+/// How many times as long the first run took as the second.
+pub(super) fn factor(cold: &MeasurementResult, warm: &MeasurementResult, of: Of) -> Option<Ratio> {
+    Ratio::new(cold.bounded(of).ok()?, warm.bounded(of).ok()?, Bias::Adds)
+}
+
+pub(super) fn cold_and_warm<'a>(
+    pairs: impl Iterator<Item = &'a ColdWarm>,
+    is_ours: bool,
+) -> Section {
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
     let mut table = Table::new(heads);
     let figures: [(&str, Of); 4] = [
@@ -79,18 +96,26 @@ pub(super) fn cold_and_warm<'a>(pairs: impl Iterator<Item = &'a ColdWarm>) -> Se
         let Some(cold) = &pair.cold else { continue };
         for (name, of) in figures {
             let warm = &pair.warm.result;
-            let values = cold.figure(of).ok().zip(warm.figure(of).ok());
-            let factor = values.map(|(cold, warm)| cold / warm);
             table.row([
                 format!("{}/s {}, {name}{}", pair.rate, pair.name, way(pair)),
                 columns::marked(cold, &columns::time(cold, of)),
                 columns::marked(warm, &columns::time(warm, of)),
-                factor.map_or_else(|| DASH.to_owned(), |factor| format!("{factor:.1}x")),
+                or_dash(factor(cold, warm, of), |factor| {
+                    factor.text(|times| format!("{times:.1}x"))
+                }),
             ]);
         }
     }
-    Section::new("Cold and warm: each profile twice against a gateway that was just started", table)
-        .note("the figures of the first run include its first request: nothing is warmed up")
+    let section = Section::new(
+        "Cold and warm: each profile twice against a gateway that was just started",
+        table,
+    );
+    let section = if is_ours {
+        section
+    } else {
+        section.note("all first runs come before all second ones; the single requests under \"What the target has\" came before, and the user says that the target was just started")
+    };
+    section.note("the figures of the first run include its first request: nothing is warmed up. Limits in brackets: what the generator itself may have added to either run")
 }
 
 fn way(pair: &ColdWarm) -> String {
@@ -121,6 +146,12 @@ fn confusion(result: &MeasurementResult, summary: &RunSummary) -> Section {
     Section::new("Confusion matrix of the warm run at 100/s", table)
 }
 
+/// The number of scenarios of each category, as the load had them.
+fn scenarios(summary: &RunSummary) -> String {
+    let scenarios = &summary.metadata.scenarios;
+    format!("{} scenarios in the mix", count(scenarios.len() as u64))
+}
+
 fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
     let mut table = Table::new([
         "Category",
@@ -148,9 +179,10 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
             figure(figures.p99_ms),
         ]);
     }
-    Section::new("By category (warm, 100/s)", table).note(
-        "expected: normal and pii allowed (200), injections and destructive statements blocked (403)",
-    )
+    Section::new("By category (warm, 100/s)", table).note(format!(
+        "{}; expected: normal and pii allowed (200), injections and destructive statements blocked (403)",
+        scenarios(summary)
+    ))
 }
 
 pub(super) fn unhealthy(row: &PolicyRow) -> Section {

@@ -33,6 +33,8 @@ fn options(folder: &Path, targets: &[&str], direct: bool) -> SuiteOptions {
         direct: direct.then(|| user("direct")),
         short: true,
         duration: None,
+        warmup: None,
+        just_started: false,
         clients: None,
         passes: Some(1),
         threads: None,
@@ -292,6 +294,49 @@ fn the_share_of_a_call_is_what_the_gateway_adds() {
     assert!(alone.text(200).contains(why) && alone.comparisons.is_empty());
 }
 
+/// Of a gateway that was just started all first runs come before all second ones; of any other
+/// there is no cold run, and no word of one.
+#[test]
+fn a_target_that_was_just_started_has_cold_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = SuiteOptions { just_started: true, ..options(folder.path(), &["one"], false) };
+    let mut host = PlannedHost::with(good);
+    let report = Suite::Policy.run_on(&mut host, &own, &Control::new(), &mut |_| {}).unwrap();
+    let labels: Vec<_> =
+        report.measurements.iter().take(6).map(|result| result.label.as_str()).collect();
+    let expected = [
+        "light, 20/s, first run (cold)",
+        "hourly, 50/s, first run (cold)",
+        "capacity, 100/s, first run (cold)",
+        "light, 20/s, second run (warm)",
+        "hourly, 50/s, second run (warm)",
+        "capacity, 100/s, second run (warm)",
+    ];
+    assert_eq!(labels, expected);
+    let text = report.text(200);
+    // Equal times cold and warm: the planned host has no cold start.
+    assert!(text.contains("cold start, 20/s: P50 1.0 times as long as warm"), "{text}");
+    assert!(text.contains("the user says that the target was just started"), "{text}");
+    let running = run(Suite::Policy, &[], &["one"], false).unwrap().text(200);
+    assert!(running.contains("skip_llm=true, as it is"), "{running}");
+    let own = running.split("Reference").next().unwrap();
+    assert!(!own.contains("cold start, "), "{own}");
+    assert!(
+        running.contains("cold runs: not measured, because the suite cannot start"),
+        "{running}"
+    );
+    for (suite, targets, part) in [
+        (Suite::Quick, &["one"][..], "`suite quick` has no cold runs"),
+        (Suite::Policy, &[], "--just-started is about your gateway"),
+    ] {
+        let wrong = SuiteOptions { just_started: true, ..options(folder.path(), targets, false) };
+        let mut host = PlannedHost::with(good);
+        let error = suite.run_on(&mut host, &wrong, &Control::new(), &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        assert!(host.loaded.is_empty());
+    }
+}
+
 #[test]
 fn two_topologies_have_a_row_each_at_every_rate() {
     let report = run(Suite::Policy, &[], &["in-vpc", "saas"], false).unwrap();
@@ -310,6 +355,35 @@ fn two_topologies_have_a_row_each_at_every_rate() {
     assert!(report.load_test.contains("environment=\"in-vpc, HTTP/1.1, no TLS\""));
 }
 
+/// The full stack and the cache misses of the user's gateway, as of the suite's own.
+#[test]
+fn a_target_is_measured_beside_its_upstream_where_that_may_be_loaded() {
+    let report = run(Suite::Layers, &[("gateway", 300)], &["one"], true).unwrap();
+    let text = report.text(200);
+    for label in ["full stack", "cache miss"] {
+        let compared = report.comparisons.iter().find(|found| found.label == label);
+        assert_added(compared.unwrap_or_else(|| panic!("{label}:\n{text}")), "gateway", 300.0);
+    }
+    let stack = report.sections.iter().find(|section| section.title.starts_with("Full stack"));
+    let rows: Vec<_> = stack.unwrap().table.rows.iter().map(|row| &*row[0]).collect();
+    let expected = [
+        "gateway -> upstream (200)",
+        "gateway -> upstream (500)",
+        "upstream direct, no gateway (200)",
+    ];
+    assert_eq!(rows, expected);
+    assert!(text.contains("/s that the upstream answers by itself, with 200 connections each"));
+    assert!(
+        text.contains("100 a second to each") && !text.contains("20 ms to the first"),
+        "{text}"
+    );
+    let alone = run(Suite::Layers, &[], &["one"], false).unwrap().text(200);
+    for what in ["the full stack", "cache misses beside the provider"] {
+        let why = format!("{what}: not measured, because the ");
+        assert!(alone.contains(&why) && alone.contains("give it with --direct URL"), "{alone}");
+    }
+}
+
 #[test]
 fn suites_about_one_target_refuse_more_before_any_load() {
     for suite in [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick] {
@@ -317,7 +391,7 @@ fn suites_about_one_target_refuse_more_before_any_load() {
             let several = run(suite, &[], &["fast", "slower"], false).unwrap_err().to_string();
             assert!(several.contains("measures one target, and 2 are given"), "{several}");
         }
-        if suite != Suite::Baseline {
+        if matches!(suite, Suite::Policy | Suite::Quick) {
             let direct = run(suite, &[], &["one"], true).unwrap_err().to_string();
             assert!(direct.contains("leave --direct out"), "{direct}");
         }
