@@ -304,7 +304,7 @@ impl Search {
             if self.lower.is_none() && state == State::Unclear {
                 let Counts { missed, all, .. } = counts;
                 let why = format!(
-                    "at the lowest load {missed} of {all} requests missed the objective, which is too near what it allows to tell; try a lower --from, a looser --slo, or a longer --budget, whose probes are longer"
+                    "at the lowest load {missed} of {all} requests missed the objective, too close to the share that it allows to tell; try a lower --from, a looser --slo, or a longer --budget, which makes probes longer"
                 );
                 self.found = Some(Found { why: Some(why), ..Found::unknown() });
                 return;

@@ -43,8 +43,8 @@ pub(crate) fn warning(found: &[(&str, Stalls)], reference: &str) -> Option<Strin
         .collect();
     Some(format!(
         "streams stood for 40 ms: {}. That is Nagle's algorithm with delayed acknowledgements; set \
-         TCP_NODELAY {at}. Such stalls come and go with the pace of the requests, so that \
-         differences are also those of the schedule",
+         TCP_NODELAY {at}. Whether a stream stalls depends on when its request is sent, so \
+         the differences would be others at another rate",
         parts.join(", ")
     ))
 }

@@ -51,7 +51,7 @@ fn lost(parts: &[ShardPart]) -> Option<Reason> {
     let done = parts.len() - lost.len();
     let each = lost.iter().map(|part| describe(part)).collect::<Vec<_>>().join("; ");
     let fix = if lost.iter().all(|part| part.counted_all && part.damaged.is_empty()) {
-        "every request was sent and counted; whether the generator kept up there is not known: run again where that matters"
+        "every request was sent and counted; whether these shards kept up with their load is not known: run again if that matters"
     } else {
         "the figures are those of the shards that are known, not of the planned load; merge again if the files turn up, or run again"
     };

@@ -100,7 +100,7 @@ fn verdict(summary: &RunSummary) -> (Tone, String) {
         summary.metadata.scenarios.iter().filter(|name| !was_tried(name)).cloned().collect();
     if !untried.is_empty() {
         let names = untried.join(", ");
-        return (Tone::Unsure, format!("INCONCLUSIVE: no request was one of {names}"));
+        return (Tone::Unsure, format!("INCONCLUSIVE: no request was sent for {names}"));
     }
     let (all, scenarios) = (summary.results.total.counters.scheduled, groups.len());
     let of = if scenarios == 1 { "the scenario" } else { "each scenario" };

@@ -65,7 +65,7 @@ fn streams(streams: &StreamDiagnosis) -> Option<Item> {
         StreamWord::Stalled => "set TCP_NODELAY at the target or the proxy",
         StreamWord::ReadLate => "give the generator more or idler cores: do not trust ITL",
         _ if streams.stand_still() => {
-            "look what the target or its provider waits for within an answer"
+            "find out what the target or its provider waits for in the middle of an answer"
         }
         _ => return None,
     };
