@@ -58,8 +58,8 @@ pub(crate) struct Flags {
 /// Runs the gateway until a signal stops it.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let text = flags.text()?;
-    let spec = flags.spec(&text).map_err(usage_error)?;
-    spec.check().map_err(|error| usage_error(error.located(&text)))?;
+    let spec = flags.spec(&text).map_err(|error| flags.usage_error(error))?;
+    spec.check().map_err(|error| flags.usage_error(error.located(&text)))?;
     if flags.print {
         console::print(&text)?;
         return Ok(Exit::Pass);
@@ -71,7 +71,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Some(file) if flags.is_plain() => Gateway::spawn_from(&spec, file),
         _ => Gateway::spawn(&spec),
     };
-    let mut gateway = started.map_err(usage_error)?;
+    let mut gateway = started.map_err(|error| flags.usage_error(error))?;
     let (sender, signals) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
     signal::on_server_signal(move |signal| {
@@ -104,18 +104,6 @@ fn lost_message(lost: LostRows) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}; {fix}", parts.join(", ")))
 }
 
-/// An invalid configuration is wrong usage; an error of the system is not.
-fn usage_error(error: GatewayError) -> anyhow::Error {
-    match error {
-        GatewayError::Syntax { .. } | GatewayError::Empty | GatewayError::Config(_) => {
-            UsageError(error.to_string()).into()
-        }
-        // A build without the Redis client can use no Redis store at all.
-        GatewayError::Store(cause) if !cfg!(feature = "redis") => UsageError(cause).into(),
-        error => error.into(),
-    }
-}
-
 impl Flags {
     fn text(&self) -> Result<String> {
         match &self.config {
@@ -123,6 +111,19 @@ impl Flags {
                 .map(|preset| preset.text.to_owned())
                 .context("the preset is unknown"),
             Some(path) => Ok(read_config(path)?),
+        }
+    }
+
+    /// An invalid configuration is wrong usage, told with its file; an error of the system is not.
+    fn usage_error(&self, error: GatewayError) -> anyhow::Error {
+        match error {
+            GatewayError::Syntax { .. } | GatewayError::Empty | GatewayError::Config(_) => {
+                let file = self.config.as_ref().map(|path| format!("{}: ", path.display()));
+                UsageError(format!("{}{error}", file.unwrap_or_default())).into()
+            }
+            // A build without the Redis client can use no Redis store at all.
+            GatewayError::Store(cause) if !cfg!(feature = "redis") => UsageError(cause).into(),
+            error => error.into(),
         }
     }
 
