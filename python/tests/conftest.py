@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 
 import plimsoll
+
+# Of `scripts/test --all` alone.
+takes_minutes = pytest.mark.skipif("PLIMSOLL_TEST_ALL" not in os.environ, reason="takes minutes: scripts/test --all")
 
 CHAT = {
     "name": "chat",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CHAT, ray_cluster
+from conftest import CHAT, ray_cluster, takes_minutes
 
 import plimsoll
 import plimsoll.ray
@@ -46,6 +46,7 @@ def test_two_nodes_send_one_load_together(cluster: Any, tmp_path: Path) -> None:
     assert any("2 of 2 shards" in line and "in flight" in line for line in lines), lines
 
 
+@takes_minutes
 def test_two_nodes_compare_targets_together(cluster: Any, tmp_path: Path) -> None:
     lines: list[str] = []
     with server() as mock, plimsoll.Gateway(mock, preset="proxy") as gateway:
@@ -72,6 +73,7 @@ def test_two_nodes_compare_targets_together(cluster: Any, tmp_path: Path) -> Non
     assert isinstance(plimsoll.load(compared.folder), plimsoll.Versus)
 
 
+@takes_minutes
 def test_a_node_that_is_lost_is_told_in_words_and_the_other_finishes(cluster: Any, tmp_path: Path) -> None:
     cluster, nodes = cluster
     begun = threading.Event()
@@ -113,6 +115,7 @@ def test_a_cluster_without_room_or_a_bad_profile_sends_nothing(cluster: Any, tmp
     assert not any(tmp_path.iterdir())
 
 
+@takes_minutes
 def test_ctrl_c_ends_the_load_on_all_nodes(cluster: Any, tmp_path: Path) -> None:
     def told(line: str) -> None:
         if "in flight" in line and not ended:

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 import ray
 import ray.cluster_utils
-from conftest import CHAT, ray_cluster
+from conftest import CHAT, ray_cluster, takes_minutes
 
 import plimsoll
 import plimsoll.ray
 
-pytestmark = pytest.mark.skipif("PLIMSOLL_TEST_ALL" not in os.environ, reason="takes minutes: scripts/test --all")
+pytestmark = takes_minutes
 
 
 @pytest.fixture
