@@ -127,7 +127,7 @@ fn failures(errors: &ErrorDifference) -> Option<Tested> {
         beyond_generator: true,
         holds: format!("{more} fails more often than {less} ({counts})"),
         open: format!(
-            "it is not proven that {more} fails more often than {less} ({counts}, {})",
+            "{more} does not fail significantly more often than {less} ({counts}, {})",
             format::p_value(errors.p)
         ),
     })

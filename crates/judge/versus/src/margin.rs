@@ -24,7 +24,7 @@ pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) 
             }
             Some((_, high)) if high <= least * margin => {}
             Some(_) => unknown.push(format!(
-                "it is not proven whether {name} is worse {than} by more than {limit}"
+                "these data do not show whether {name} is worse {than} by more than {limit}"
             )),
             None => unknown.push(format!("{name} and {best} cannot be compared")),
         }

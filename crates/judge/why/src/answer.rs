@@ -359,7 +359,7 @@ impl Case {
             self.findings.iter().filter_map(|finding| finding.missing.clone()).collect();
         if !missing.is_empty() {
             let unknown_ones: Vec<_> = self.unknown().map(Suspect::name).collect();
-            let words = format!("nothing is known of {}", unknown_ones.join(" and "));
+            let words = format!("nothing was measured of {}", unknown_ones.join(" and "));
             return unknown(&words, missing);
         }
         self.nothing_full(closed)

@@ -25,7 +25,7 @@ fn single_failures_are_proven_and_a_burst_is_not() {
             block.turns[3].as_mut().unwrap().outcome = Outcome::Failed(ErrorClass::Reset);
         }
         let versus = judge(&simulation.facts(), &blocks);
-        let claim = versus.claims.iter().find(|claim| claim.text.contains("b fails more")).unwrap();
+        let claim = versus.claims.iter().find(|claim| claim.about == "failures").unwrap();
         assert_eq!(claim.holds, proven, "{claim:?}");
         assert!(claim.text.contains("40 to 0 pairs"), "{claim:?}");
         assert_eq!(versus.blocks.lost[0].pairs, 40);
