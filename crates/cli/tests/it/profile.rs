@@ -70,9 +70,10 @@ fn a_created_profile_runs_with_a_key_and_without_and_is_never_overwritten() {
     let run = ["run", "mine.yaml", "--target", &target, "--stages", "1:200ms", "-q"];
     fixture.plimsoll(&[&run[..], &["--allow-invalid"]].concat()).expect(0);
     fixture.plimsoll(&[&run[..], &["--key", "any", "--allow-invalid"]].concat()).expect(0);
-    // Profiles of version 0.1.0 had a placeholder, which is never sent.
-    let old = ["run", "mine.yaml", "--set", "key=REPLACE_WITH_VK", "--target", &target, "-q"];
-    let unset = fixture.plimsoll(&old).expect(2);
+    // A placeholder is never sent.
+    let placeholder =
+        ["run", "mine.yaml", "--set", "key=REPLACE_WITH_VK", "--target", &target, "-q"];
+    let unset = fixture.plimsoll(&placeholder).expect(2);
     assert!(unset.stderr.contains("key: is still the placeholder"), "{}", unset.stderr);
     let again = fixture.plimsoll(&["profile", "init", "mine.yaml"]).expect(2);
     assert!(again.stderr.contains("exists already"), "{}", again.stderr);

@@ -12,9 +12,6 @@ use crate::usl::Usl;
 /// The name and version of the format.
 pub const FORMAT: &str = "plimsoll.knee/2";
 
-/// The format before: a single target, whose members stood at the top.
-const FORMAT_1: &str = "plimsoll.knee/1";
-
 /// The knees of one or several targets, and all that was measured to find them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KneeReport {
@@ -143,31 +140,16 @@ pub enum ReadError {
 }
 
 impl KneeReport {
-    /// Reads a `knee.json`, also one of the format before, which had a single target.
+    /// Reads a `knee.json`.
     ///
     /// # Errors
     /// [`ReadError`] if it is damaged or has another format.
     pub fn read_json(bytes: &[u8]) -> Result<Self, ReadError> {
-        let mut json: Value = serde_json::from_slice(bytes)?;
-        let format = json["format"].as_str().unwrap_or_default().to_owned();
-        match format.as_str() {
-            FORMAT => {}
-            FORMAT_1 => {
-                // What is of the whole and of the target stood beside each other.
-                let target = json.clone();
-                json["knees"] = Value::Array(vec![target]);
-            }
-            _ => return Err(ReadError::Format(format)),
+        let json: Value = serde_json::from_slice(bytes)?;
+        match json["format"].as_str().unwrap_or_default() {
+            FORMAT => Ok(serde_json::from_value(json)?),
+            other => Err(ReadError::Format(other.to_owned())),
         }
-        let mut report: Self = serde_json::from_value(json)?;
-        if format == FORMAT_1 {
-            FORMAT.clone_into(&mut report.format);
-            for knee in &mut report.knees {
-                knee.goodput = goodput(&knee.knee, &knee.probes);
-                knee.curve = curve(&knee.probes);
-            }
-        }
-        Ok(report)
     }
 
     /// Seconds that all probes took.

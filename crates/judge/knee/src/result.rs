@@ -78,7 +78,6 @@ pub struct ProbeFigures {
     #[serde(default)]
     pub throughput_per_s: Option<f64>,
     /// Requests that kept the objective, per second.
-    #[serde(alias = "goodput")]
     pub goodput_per_s: Option<f64>,
     /// Mean number of requests in flight.
     pub in_flight: Option<f64>,

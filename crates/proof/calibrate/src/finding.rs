@@ -118,7 +118,6 @@ pub struct Finding {
     /// Its subject.
     pub title: String,
     /// Its outcome.
-    #[serde(alias = "verdict")]
     pub result: ExperimentResult,
     /// The figures.
     pub checks: Vec<Check>,

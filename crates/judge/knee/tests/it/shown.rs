@@ -134,17 +134,8 @@ fn the_schema_of_knee_json_equals_its_type_and_reports_keep_it() {
     }
 }
 
-/// A file of the first format, which had one target, as it was written then.
 #[test]
-fn a_file_of_the_first_format_is_read() {
-    let text = include_bytes!("../golden/knee-1.json");
-    let report = KneeReport::read_json(text).unwrap();
-    assert_eq!((report.format.as_str(), report.profile.as_str()), (FORMAT, "own"));
-    let [knee] = report.knees.as_slice() else { panic!("{report:?}") };
-    assert_eq!((knee.name.as_str(), knee.target.as_str()), ("", "http://127.0.0.1:8080"));
-    // The first probe ended early and is no point of the curve.
-    assert_eq!((knee.probes.len(), knee.curve.len(), knee.curve[0].probe), (2, 1, 1));
-    assert_eq!(knee.goodput, Some(Goodput { load: 20.0, per_s: 19.75 }));
+fn another_format_is_named() {
     let error = KneeReport::read_json(br#"{"format": "plimsoll.knee/9"}"#).unwrap_err();
     assert!(error.to_string().contains("`plimsoll.knee/9`"), "{error}");
 }

@@ -21,7 +21,6 @@ pub struct ParsedRow {
     pub conversation: String,
     pub request_id: String,
     pub scenario: String,
-    #[serde(alias = "lane")]
     pub target: String,
     pub stage: String,
     pub pair: Option<u64>,
@@ -104,7 +103,6 @@ pub struct ParsedRow {
     pub notifications: u32,
     #[serde(default, deserialize_with = "finish_reason")]
     pub finish_reason: Option<FinishReason>,
-    #[serde(alias = "verdict")]
     pub policy_decision: Option<PolicyDecision>,
     pub expected: Option<PolicyDecision>,
     pub category: Option<String>,

@@ -1,6 +1,6 @@
 //! The calibration record: stored, read back, and whether it counts as passed.
 
-use plimsoll_calibrate::{Experiment, ExperimentResult, Progress, Record, SCHEMA, calibrate};
+use plimsoll_calibrate::{Experiment, Progress, Record, SCHEMA, calibrate};
 
 use crate::support::{exclusive, runner};
 
@@ -58,29 +58,4 @@ fn a_calibration_with_nothing_run_or_something_not_run_does_not_pass() {
         assert!(!record.passed(), "{experiments:?}");
         assert_eq!(record.failed_tests(), failed);
     }
-}
-
-#[test]
-fn a_record_of_version_0_1_0_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("calibration.json");
-    let host = serde_json::to_value(plimsoll_calibrate::Host::read()).unwrap();
-    let record = serde_json::json!({
-        "schema": "plimsoll.calibration/1", "tool_version": "0.1.0", "taken_unix_s": 1,
-        "host": host, "separate_cores": true, "debug_build": false,
-        "floor": {"response_time_p50_us": 20.0, "response_time_p99_us": 40.0, "highest_rate": 9e4},
-        "findings": [{
-            "test": "T1", "title": "floor of this host", "verdict": {"state": "pass"},
-            "checks": [{"what": "x", "measured": 1.0, "unit": "us", "bound": {"at_most": 5.0}}],
-            "notes": [], "seconds": 2.0,
-        }],
-    });
-    std::fs::write(&path, record.to_string()).unwrap();
-    let record = Record::load_from(&path).unwrap().unwrap();
-    assert_eq!(record.findings[0].result, ExperimentResult::Pass);
-    assert_eq!(record.counts(), (1, 0));
-    assert_eq!(
-        record.quote(),
-        "1 test passed; floor p50 20 us, at most 90000 requests/s per worker"
-    );
 }
