@@ -13,6 +13,7 @@ use plimsoll_stats::student_t::critical_95;
 use crate::added_distribution;
 use crate::disturbance::matters;
 use crate::judge::{conclude, warnings};
+use crate::own_times::{self, mean};
 use crate::result::{
     BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Lost, OrderEffect,
     Outage, OwnTimes, ScenarioDifference, TargetResult, Verdicts, Versus,
@@ -327,25 +328,7 @@ fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {
 
 fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
     let times: Vec<&OwnTimes> = all.iter().filter_map(|target| target.own(like.figure)).collect();
-    let mean = |of: fn(&OwnTimes) -> Option<f64>| mean(times.iter().map(|times| of(times)));
-    OwnTimes {
-        figure: like.figure,
-        count: times.iter().map(|times| times.count).sum(),
-        p50_ns: mean(|times| times.p50_ns),
-        p50_between_ns: mean(|times| Some(times.p50_between_ns?.0))
-            .zip(mean(|times| Some(times.p50_between_ns?.1))),
-        p90_ns: mean(|times| times.p90_ns),
-        p95_ns: mean(|times| times.p95_ns),
-        p95_between_ns: mean(|times| Some(times.p95_between_ns?.0))
-            .zip(mean(|times| Some(times.p95_between_ns?.1))),
-        p99_ns: mean(|times| times.p99_ns),
-    }
-}
-
-/// `None` if a round has none.
-fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let values = values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
-    Some(plimsoll_stats::moments::mean(&values))
+    own_times::over_rounds(&times, like.figure)
 }
 
 fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {

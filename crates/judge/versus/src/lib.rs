@@ -35,6 +35,7 @@ mod margin;
 mod order_effect;
 mod outage;
 mod outlook;
+mod own_times;
 mod pairs;
 mod policy;
 mod prometheus;

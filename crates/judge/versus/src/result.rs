@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::added_distribution::AddedDistribution;
 use crate::figure::Figure;
+use crate::own_times::FewValues;
 use crate::role::Role;
 use crate::stalls::Stalls;
 use crate::stated::Stated;
@@ -270,6 +271,9 @@ pub struct OwnTimes {
     pub p95_between_ns: Option<(f64, f64)>,
     /// 99th percentile.
     pub p99_ns: Option<f64>,
+    /// All values, where they are too few for some percentile.
+    #[serde(skip)]
+    pub(crate) few: Option<FewValues>,
 }
 
 /// What a difference is.

@@ -8,10 +8,10 @@ use plimsoll_stats::{nearest_rank, samples_needed};
 use crate::cpu;
 use crate::facts::{Facts, TakenOut, TargetFacts};
 use crate::figure::{Figure, as_f64};
-use crate::generator;
 use crate::outage;
+use crate::own_times;
 use crate::pairs::{Run, failed, turn};
-use crate::result::{BlockCounts, OwnTimes, TargetResult};
+use crate::result::{BlockCounts, TargetResult};
 
 /// One result for each target, in their order.
 pub(crate) fn targets(facts: &Facts, run: Run<'_>) -> Vec<TargetResult> {
@@ -36,7 +36,10 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         throughput: known.throughput,
         failed: turns().filter(|turn| failed(turn)).count() as u64,
         failures: failures(turns()),
-        times: Figure::ALL.into_iter().filter_map(|figure| own(run, index, figure)).collect(),
+        times: Figure::ALL
+            .into_iter()
+            .filter_map(|figure| own_times::of_round(run, index, figure))
+            .collect(),
         correct: share(decided.iter().filter(|right| **right).count(), decided.len()),
         reused: share(turns().filter(|turn| turn.reused).count(), turns().count()),
         dispatch_lag_p99_ns: dispatch_lag(run, index),
@@ -73,26 +76,6 @@ fn failures<'a>(turns: impl Iterator<Item = &'a PairedTurn>) -> BTreeMap<String,
 
 fn taken_out(taken: &TakenOut) -> String {
     format!("after {}: {}", plimsoll_report::format::seconds(taken.at.as_secs_f64()), taken.why)
-}
-
-fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
-    let values = run.own(target, figure);
-    let without = generator::own_times(run, target, figure);
-    let count = values.count() as u64;
-    let [p50_between_ns, p95_between_ns] = [0.5, 0.95].map(|q| {
-        let (measured, without) = (values.value(q)?, without.value(q)?);
-        Some((measured.min(without).round(), measured.max(without).round()))
-    });
-    (count > 0).then(|| OwnTimes {
-        figure,
-        count,
-        p50_ns: values.value(0.5),
-        p50_between_ns,
-        p90_ns: values.value(0.9),
-        p95_ns: values.value(0.95),
-        p95_between_ns,
-        p99_ns: values.value(0.99),
-    })
 }
 
 fn dispatch_lag(run: Run<'_>, target: usize) -> Option<f64> {
