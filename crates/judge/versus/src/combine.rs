@@ -229,9 +229,11 @@ fn order_effect(rounds: &[Versus], like: &OrderEffect) -> OrderEffect {
         .filter_map(|round| round.order_effect.iter().find(|found| found.target == like.target))
         .collect();
     let over = over(found.iter().filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
-    let shares: f64 = found.iter().map(|found| found.after_share).sum();
+    let blocks = found.iter().map(|found| found.blocks).sum();
+    let after: f64 = found.iter().map(|found| found.after_share * found.blocks as f64).sum();
     OrderEffect {
-        after_share: shares / found.len().max(1) as f64,
+        after_share: after / u64::max(blocks, 1) as f64,
+        blocks,
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),

@@ -119,9 +119,9 @@ impl<'a> Run<'a> {
 
     /// What is added where the target came after the reference in the block, and where it came
     /// before.
-    pub(crate) fn by_order(self, two: Two, figure: Figure) -> (Shift, f64) {
+    pub(crate) fn by_order(self, two: Two, figure: Figure) -> ByOrder {
         let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
-        let (mut after, mut all) = (0_u64, 0_u64);
+        let (mut after, mut blocks) = (0, 0);
         for (stage, batch, turns) in self.both(two) {
             let Some(added) = added(turns, figure) else { continue };
             let is_after = turns.0.position > turns.1.position;
@@ -131,9 +131,9 @@ impl<'a> Run<'a> {
             } else {
                 batch.reference.push(added);
             }
-            (after, all) = (after + u64::from(is_after), all + 1);
+            (after, blocks) = (after + u64::from(is_after), blocks + 1);
         }
-        (Shift::new(batches).looked_at(self.batching.looks), after as f64 / all.max(1) as f64)
+        ByOrder { added: Shift::new(batches).looked_at(self.batching.looks), after, blocks }
     }
 
     /// All values of one target.
@@ -162,6 +162,16 @@ impl<'a> Run<'a> {
     pub(crate) fn turns(self, target: usize) -> impl Iterator<Item = &'a PairedTurn> {
         self.batching.measured(self.blocks).filter_map(move |block| turn(block, target))
     }
+}
+
+/// What is added by the place of the target in the block.
+pub(crate) struct ByOrder {
+    /// Where it came after the reference, less where it came before.
+    pub(crate) added: Shift,
+    /// Blocks in which it came after.
+    pub(crate) after: u64,
+    /// Blocks that both completed.
+    pub(crate) blocks: u64,
 }
 
 pub(crate) fn turn(block: &Block, target: usize) -> Option<&PairedTurn> {

@@ -563,6 +563,9 @@ pub struct OrderEffect {
     pub target: String,
     /// Share of the blocks in which it came after the reference.
     pub after_share: f64,
+    /// Blocks that both completed.
+    #[serde(default)]
+    pub blocks: u64,
     /// The difference; `null` if it is not known.
     pub value_ns: Option<f64>,
     /// Lower end of its 95 % interval.

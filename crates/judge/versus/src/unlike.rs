@@ -10,6 +10,8 @@ use crate::result::TargetResult;
 const TOKENS_DIFFER: f64 = 0.01;
 /// Shares of used connections that differ by less are not named.
 const REUSED_DIFFER: f64 = 0.01;
+/// Nor are those that differ by fewer standard errors of two shares: chance does that.
+const STANDARD_ERRORS: f64 = 3.0;
 
 /// Sentences on targets that were not given, or did not do, the same work.
 pub(crate) fn unlike(facts: &Facts, run: Run<'_>) -> Vec<String> {
@@ -50,16 +52,60 @@ fn differing(
 
 /// A warning where targets used their connections again in different shares.
 pub(crate) fn connections(targets: &[TargetResult]) -> Option<String> {
-    let reused = targets.iter().filter_map(|target| target.reused);
-    let (least, most) = (reused.clone().reduce(f64::min)?, reused.reduce(f64::max)?);
-    let shares: Vec<_> = targets
+    let reused: Vec<_> = targets.iter().filter(|target| target.reused.is_some()).collect();
+    let by_share = |a: &&&TargetResult, b: &&&TargetResult| {
+        a.reused.unwrap_or_default().total_cmp(&b.reused.unwrap_or_default())
+    };
+    let (least, most) = (reused.iter().min_by(by_share)?, reused.iter().max_by(by_share)?);
+    let shares: Vec<_> = reused
         .iter()
         .filter_map(|target| Some(format!("{} {}", target.name, format::share(target.reused?))))
         .collect();
-    (most - least > REUSED_DIFFER).then(|| {
+    differ(least, most).then(|| {
         format!(
             "connections were used again in different shares ({}): new ones take longer",
             shares.join(", ")
         )
     })
+}
+
+/// Whether two shares of turns over used connections differ, by more than chance.
+fn differ(least: &TargetResult, most: &TargetResult) -> bool {
+    let (Some(low), Some(high)) = (least.reused, most.reused) else { return false };
+    let error = (variance(low, least.turns) + variance(high, most.turns)).sqrt();
+    high - low > REUSED_DIFFER.max(STANDARD_ERRORS * error)
+}
+
+/// The variance of a share of so many turns, with a success and a failure more, so that a share of
+/// one turn is not certain (Agresti and Caffo, 2000).
+fn variance(share: f64, turns: u64) -> f64 {
+    let turns = turns as f64;
+    let share = (share * turns + 1.0) / (turns + 2.0);
+    share * (1.0 - share) / (turns + 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, turns: u64, reused: f64) -> TargetResult {
+        TargetResult {
+            name: name.to_owned(),
+            turns,
+            reused: Some(reused),
+            ..TargetResult::default()
+        }
+    }
+
+    #[test]
+    fn shares_that_chance_explains_are_not_named() {
+        // 17 of 21 and 16 of 20: one connection more or less.
+        assert_eq!(connections(&[target("a", 21, 0.809), target("b", 20, 0.8)]), None);
+        assert_eq!(connections(&[target("a", 1, 1.0), target("b", 1, 0.0)]), None);
+        assert_eq!(connections(&[target("a", 60, 0.9), target("b", 60, 0.8)]), None);
+        // 100 of 1,000 less: the standard error is 1.6 %.
+        let said = connections(&[target("a", 1_000, 0.9), target("b", 1_000, 0.8)]).unwrap();
+        assert!(said.contains("(a 90.00%, b 80.00%)"), "{said}");
+        assert!(connections(&[target("a", 1_000, 1.0), target("b", 1_000, 0.0)]).is_some());
+    }
 }
