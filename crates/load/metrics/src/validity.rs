@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounting::Accounting;
+use crate::catalog::Metric;
 use crate::health::InstrumentHealth;
 use crate::results::Results;
 use crate::run_metadata::RunEnd;
@@ -37,6 +38,14 @@ pub struct Reason {
     /// wrong with it need not be wrong with a difference of two targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<String>,
+}
+
+impl Reason {
+    /// Whether it is about a time alone: the load itself was the planned one, and its other figures
+    /// can be used.
+    pub fn is_of_a_time(&self) -> bool {
+        self.figure.as_ref().is_some_and(|name| Metric::ALL.iter().any(|time| time.name() == name))
+    }
 }
 
 /// The validity of a run, and the limits of its measurement.

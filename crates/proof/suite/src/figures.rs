@@ -230,10 +230,14 @@ fn mean(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
+/// Why the load was not the planned one. A figure that the generator falsified is refused by
+/// itself, so that what is known beside it, as the rate of a closed loop, can be used.
 fn invalid(validity: &Validity) -> Option<String> {
     let Validity::Invalid(reasons) = validity else { return None };
-    let texts = reasons.iter().map(|reason| format!("{} ({})", reason.what, reason.measured));
-    Some(texts.collect::<Vec<_>>().join("; "))
+    let of_load = reasons.iter().filter(|reason| !reason.is_of_a_time());
+    let texts: Vec<_> =
+        of_load.map(|reason| format!("{} ({})", reason.what, reason.measured)).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// The two most frequent kinds of answers that are no success, by status, and of failures without
@@ -316,6 +320,25 @@ mod tests {
         assert!(!is_limited(&total));
         total.refused_rates.insert("throughput_per_s".to_owned(), Refusal::Generator);
         assert!(is_limited(&total));
+    }
+
+    #[test]
+    fn a_time_that_the_generator_falsified_leaves_the_load_valid() {
+        let reason = |figure: Option<&str>| plimsoll_metrics::Reason {
+            what: "w".to_owned(),
+            measured: "m".to_owned(),
+            bound: String::new(),
+            fix: String::new(),
+            causes: Vec::new(),
+            figure: figure.map(str::to_owned),
+        };
+        let of = |figures: &[Option<&str>]| {
+            invalid(&Validity::Invalid(figures.iter().map(|figure| reason(*figure)).collect()))
+        };
+        assert_eq!(of(&[Some("ttft"), Some("service_time")]), None);
+        for load in [Some("achieved_rate"), None] {
+            assert_eq!(of(&[Some("ttft"), load]).as_deref(), Some("w (m)"), "{load:?}");
+        }
     }
 
     #[test]
