@@ -73,6 +73,8 @@ pub(crate) struct Measurement {
     pub(crate) shape: LoadShape,
     /// The highest share of requests without an expected answer with which figures may be used.
     pub(crate) error_gate: f64,
+    /// Whether it looks for the highest load.
+    pub(crate) explores: bool,
     /// Whether requests carry the target's key.
     with_key: bool,
     profile: Map<String, Value>,
@@ -109,6 +111,7 @@ impl Measurement {
             target,
             shape: LoadShape::Clients(1),
             error_gate: ERROR_GATE,
+            explores: false,
             with_key,
             profile,
             builtin: None,
@@ -217,6 +220,11 @@ impl Measurement {
     /// The same without the target's key.
     pub(crate) fn without_key(self) -> Self {
         Self { with_key: false, ..self }
+    }
+
+    /// A step of a search for the highest load: one that the generator cannot send ends it.
+    pub(crate) fn explores(self) -> Self {
+        Self { explores: true, ..self }
     }
 
     /// With a number of threads of the load.

@@ -246,7 +246,7 @@ impl Report {
         } else if !measured
             || self.measurements.iter().any(|result| {
                 let tolerated = accepted.invalid && result.is_only_invalid();
-                result.why_unusable().is_some() && !tolerated
+                result.why_lacking().is_some() && !tolerated
             })
             || self.comparisons.iter().any(|result| {
                 let tolerated = accepted.invalid && result.is_only_invalid();
@@ -272,7 +272,7 @@ impl Report {
         let whys: Vec<_> = self
             .measurements
             .iter()
-            .filter_map(|result| Some((&result.label, result.why_unusable()?.to_string())))
+            .filter_map(|result| Some((&result.label, result.why_lacking()?.to_string())))
             .chain(
                 self.comparisons
                     .iter()

@@ -52,6 +52,9 @@ pub struct MeasurementResult {
     /// Whether errors are expected, and not a fault of the gateway.
     #[serde(default, alias = "errors_wanted")]
     pub errors_expected: bool,
+    /// Whether it is a step of a search for the highest load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub explores: bool,
     /// Why a pass could not be carried out.
     #[serde(alias = "fault")]
     pub error: Option<String>,
@@ -71,6 +74,7 @@ impl Default for MeasurementResult {
             files: Vec::new(),
             error_gate: ERROR_GATE,
             errors_expected: false,
+            explores: false,
             error: None,
         }
     }
@@ -173,6 +177,17 @@ impl MeasurementResult {
                 self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
             )
         }))
+    }
+
+    /// Whether a step of a search was more than the generator can send on this host: that ends the
+    /// search, and nothing is missing.
+    pub(crate) fn is_past_the_generator(&self) -> bool {
+        self.explores && matches!(self.why_unusable(), Some(Unusable::Invalid(_)))
+    }
+
+    /// Why the suite lacks it: as [`Self::why_unusable`], but for what only ended a search.
+    pub(crate) fn why_lacking(&self) -> Option<Unusable> {
+        self.why_unusable().filter(|_| !self.is_past_the_generator())
     }
 
     /// What other processes and machines took from the host in a usable pass: what was measured
@@ -303,6 +318,19 @@ mod tests {
         let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };
         assert_eq!(why_unusable(&failed), "not measured: no port");
         assert_eq!(result(&[pass(1.0, false)]).why_unusable(), None);
+    }
+
+    #[test]
+    fn a_search_that_the_generator_ends_lacks_nothing() {
+        let mut step = result(&[pass(1.0, true)]);
+        assert!(step.why_lacking().is_some(), "of any other measurement it is a lack");
+        step.explores = true;
+        assert!(step.is_past_the_generator() && step.why_lacking().is_none());
+        assert_eq!(step.marker(), "[INVALID] ", "its figures are not used all the same");
+        // Answers that were not the expected ones are no end of a search.
+        step.passes[0].requests = 0;
+        step.passes[0].invalid = None;
+        assert!(step.why_lacking().is_some());
     }
 
     fn why_unusable(result: &MeasurementResult) -> String {

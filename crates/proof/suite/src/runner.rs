@@ -287,6 +287,7 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
         clients,
         rate,
         error_gate: measurement.error_gate,
+        explores: measurement.explores,
         ..MeasurementResult::default()
     }
 }

@@ -128,7 +128,7 @@ pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
     let requests: u64 = valid.clone().map(|result| shown_figures(result).requests).sum();
     let errors: u64 = valid.clone().map(|result| shown_figures(result).errors).sum();
     let worst = valid.max_by_key(|result| shown_figures(result).errors)?;
-    let all_usable = judged.clone().all(|result| result.why_unusable().is_none());
+    let all_usable = judged.clone().all(|result| result.why_lacking().is_none());
     Some(match errors {
         0 if requests == 0 => return None,
         0 if judged.any(|result| result.busy_host().is_some()) => return None,
@@ -154,6 +154,11 @@ pub(crate) fn unusable(results: &[MeasurementResult]) -> Vec<Finding> {
 }
 
 fn busy_finding(result: &MeasurementResult) -> Option<Finding> {
+    if let Some(why) = result.why_unusable().filter(|_| result.is_past_the_generator()) {
+        let text =
+            format!("{}: more than the generator can send on this host; {why}", result.label);
+        return Some(Finding::note(text));
+    }
     if let Some(why) = result.why_unusable() {
         let text = match why {
             Unusable::NotMeasured(why) => format!("could not be measured{why}"),

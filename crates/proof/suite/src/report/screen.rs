@@ -145,6 +145,10 @@ fn accounting(report: &Report) -> String {
         shown_count(usable.count()),
         shown_count(all)
     )];
+    let past = report.measurements.iter().filter(|result| result.is_past_the_generator()).count();
+    if past > 0 {
+        parts.push(format!("{} more than the generator can send here", shown_count(past)));
+    }
     let compared = report.comparisons.len();
     if compared > 0 {
         let usable = report.comparisons.iter().filter(|result| result.why_unusable().is_none());

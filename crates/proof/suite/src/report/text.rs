@@ -90,7 +90,7 @@ const MAX_DOUBTS: usize = 5;
 
 fn inconclusive(report: &Report) -> String {
     let all = report.measurements.len();
-    let unusable = report.measurements.iter().filter(|result| result.why_unusable().is_some());
+    let unusable = report.measurements.iter().filter(|result| result.why_lacking().is_some());
     let busy = report.measurements.iter().filter(|result| result.busy_host().is_some());
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
     let compared = report.comparisons.len();

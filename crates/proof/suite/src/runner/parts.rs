@@ -71,6 +71,7 @@ fn empty(measurement: &Measurement, part: &Part) -> MeasurementResult {
         label: part.label.clone(),
         rate: Some(part.rate),
         error_gate: measurement.error_gate,
+        explores: measurement.explores,
         ..MeasurementResult::default()
     }
 }

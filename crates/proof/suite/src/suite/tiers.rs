@@ -178,7 +178,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         // Named by its share, not its rate: labels must be the same from run to run.
         let label = format!("{name}, {:.0} % of the closed loop", share * 100.0);
         let step = Measurement::builtin(&label, target, tier.profile, &[]);
-        let step = step.rate(rate, length(runner, 30));
+        let step = step.rate(rate, length(runner, 30)).explores();
         let results = runner.measure(&[step], 1);
         let kept = results.first().and_then(|result| BOUNDS.kept_by(result));
         steps.extend(results);
@@ -283,7 +283,7 @@ fn steps(tier: &TierResult) -> Section {
     let Bounds { achieved, p99_ms, errors } = BOUNDS;
     Section::new(format!("Sweep of {}", tier.name), table)
         .note(format!(
-            "it ends with the first rate that breaks its bounds: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%",
+            "it ends with the first rate that breaks its bounds: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%, or that the generator cannot send",
             achieved * 100.0,
             errors * 100.0
         ))
