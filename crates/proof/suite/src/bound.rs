@@ -5,6 +5,7 @@ use plimsoll_report::format::{figure_mark, or_dash};
 use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
 
+use crate::finding;
 use crate::result::{Figures, MeasurementResult, Unusable};
 
 /// A bound, the figure that it was applied to, and the judgement.
@@ -95,7 +96,8 @@ impl Requirement {
 }
 
 impl BoundResult {
-    /// Judges a figure of a measurement. One that must not be used neither passes nor fails.
+    /// Judges a figure of a measurement. One that must not be used neither passes nor fails; nor
+    /// does one fail while the load's own core was full: what waited there is in it.
     pub(crate) fn of_figure(
         what: &str,
         result: &MeasurementResult,
@@ -103,7 +105,13 @@ impl BoundResult {
         requirement: Requirement,
     ) -> Self {
         let figure = result.bounded(figure).and_then(|figure| undisturbed(result, figure));
-        Self::figure(what, figure, requirement)
+        let judged = Self::figure(what, figure, requirement);
+        match result.figures().and_then(|figures| finding::full_load_core(&figures.busy)) {
+            Some(why) if judged.judgement == Judgement::Fail => {
+                Self { judgement: Judgement::Inconclusive(why), ..judged }
+            }
+            _ => judged,
+        }
     }
 
     /// Judges a count of errors: it is broken by many errors, where other bounds are inconclusive.
@@ -229,6 +237,26 @@ mod tests {
             let bound = BoundResult::of_figure("p99", &result, |f| f.p99_ms, requirement);
             assert_eq!(bound.status(), status, "{result:?}");
             assert_eq!(bound.bound, "< 100ms");
+        }
+    }
+
+    #[test]
+    fn nothing_is_broken_by_what_waited_for_a_full_core_of_the_load() {
+        let requirement = Requirement::below(100.0, time);
+        for (p99, generator, provider, shared, status) in [
+            (200.0, 0.53, 0.38, true, "inconclusive"),
+            (200.0, 0.53, 0.38, false, "FAIL"),
+            (200.0, 0.53, 0.3, true, "FAIL"),
+            (200.0, 0.95, 0.0, false, "inconclusive"),
+            // What waited can only have made it longer.
+            (50.0, 0.53, 0.38, true, "PASS"),
+        ] {
+            let mut result = result(Some(p99), false);
+            let busy = &mut result.passes[0].busy;
+            (busy.generator, busy.provider, busy.shared) =
+                (Some(generator), Some(provider), shared);
+            let bound = BoundResult::of_figure("p99", &result, |f| f.p99_ms, requirement);
+            assert_eq!(bound.status(), status, "{p99} {generator} {provider} {shared}");
         }
     }
 

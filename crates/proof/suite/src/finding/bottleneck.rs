@@ -60,6 +60,19 @@ fn gateway_full(busy: &BusyShares) -> Option<f64> {
     busy.gateway_full.or(of_cores)
 }
 
+/// Says of the load's cores, with the provider if it shares them, that they were saturated: a
+/// request that waits there is late, and the gateway is not why.
+pub(crate) fn full_load_core(busy: &BusyShares) -> Option<String> {
+    let share = load(busy).filter(|share| *share >= SATURATED)?;
+    let provider = provider_on_core(busy);
+    let with = if provider > 0.0 {
+        format!(", {} of it by the provider", percent(provider))
+    } else {
+        String::new()
+    };
+    Some(format!("the load's core was {} busy{with}: what waited there is in it", percent(share)))
+}
+
 /// CPU use of the load's cores, including the provider if they share one.
 fn load(busy: &BusyShares) -> Option<f64> {
     Some(busy.generator? + provider_on_core(busy))
