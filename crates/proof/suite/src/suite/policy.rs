@@ -7,7 +7,7 @@ mod trends;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary};
+use plimsoll_metrics::{BandLevel, BandResult, Judgement, Metric, RunSummary};
 use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
 
 use self::ladder::Ladder;
@@ -470,7 +470,7 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                 _ => digits(value),
             });
             BoundResult {
-                what: format!("warm, 100/s: {}", band.metric),
+                what: format!("warm, 100/s: {}", banded(&band.metric)),
                 measured: or_dash(measured, |measured| format!("{measured} {level}")),
                 bound: band.expression.clone(),
                 judgement: match &unusable {
@@ -482,6 +482,11 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
             }
         })
         .collect()
+}
+
+/// What a band is about: a time is that of completed requests, where tables show all responses.
+fn banded(metric: &str) -> &str {
+    if metric == Metric::ResponseTime.name() { "response time of the allowed" } else { metric }
 }
 
 fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
