@@ -19,7 +19,8 @@ pub struct ComparisonResult {
     pub error: Option<String>,
 }
 
-/// A difference with its 95 % interval: value, low, high.
+/// A difference with its 95 % interval and, of times, what the generator may have added: value, low,
+/// high.
 pub(crate) type Interval = [f64; 3];
 
 impl ComparisonResult {
@@ -102,7 +103,7 @@ impl ComparisonResult {
         }
         let found = self.difference(target, Kind::Added, "p50");
         let found = found.ok_or_else(|| "it has no complete pair".to_owned())?;
-        in_millis(found.measured()).ok_or_else(|| found.refused.clone().unwrap_or_default())
+        in_millis(found.limited()).ok_or_else(|| found.refused.clone().unwrap_or_default())
     }
 
     /// CPU time per request that a variant adds, as a share of the reference's.
@@ -134,12 +135,12 @@ impl ComparisonResult {
 
     /// What a target adds, for a row that has the mark of this comparison.
     pub(crate) fn added_cell(&self, target: &str) -> String {
-        cell(self.difference(target, Kind::Added, "p50").and_then(Difference::measured))
+        cell(self.difference(target, Kind::Added, "p50").and_then(Difference::limited))
     }
 
     /// The shift of the p99, for such a row.
     pub(crate) fn tail_cell(&self, target: &str) -> String {
-        cell(self.difference(target, Kind::Shift, "p99").and_then(Difference::measured))
+        cell(self.difference(target, Kind::Shift, "p99").and_then(Difference::limited))
     }
 
     /// What a variant adds, behind the mark of this comparison: for a row about something else.

@@ -194,7 +194,7 @@ impl<'r> Page<'r> {
     /// What targets add to a request, with its interval.
     fn added(&mut self) {
         let name = "plimsoll_suite_added_seconds";
-        let help = "Median of what a target adds to a request, and its 95 % interval.";
+        let help = "Median of what a target adds to a request, and its 95 % interval with what the generator may have added.";
         self.out.head(name, Kind::Gauge, help);
         for result in &self.report.comparisons {
             self.added_of(name, result);

@@ -12,7 +12,7 @@ use crate::finding;
 use crate::result::{Figures, MeasurementResult};
 
 /// What the columns of what a variant adds show.
-pub(super) const ADDED_BY_VARIANTS: &str = "added: every request goes to the gateway with it and without, close together and in a random order; the median of the differences request by request, and the difference in CPU time, each with its 95 % interval. What is said of it is under Findings, tested at 5 % over all of these sentences";
+pub(super) const ADDED_BY_VARIANTS: &str = "added: every request goes to the gateway with it and without, close together and in a random order; the median of the differences request by request, and the difference in CPU time, each with its 95 % interval, of times with what the generator may have added. What is said of it is under Findings, tested at 5 % over all of these sentences";
 
 /// The table of what variants add, and of what each carries by itself.
 pub(super) fn variants(what: &str) -> Table {

@@ -140,7 +140,7 @@ pub(super) fn stack_added(stack: &FullStack) -> Option<Section> {
     }
     Some(
         Section::new("What the gateway adds to the upstream", table)
-            .note("every request goes to the upstream itself and through each gateway, close together; differences request by request, with their 95 % intervals"),
+            .note("every request goes to the upstream itself and through each gateway, close together; differences request by request, with their 95 % intervals and what the generator may have added"),
     )
 }
 
