@@ -6,17 +6,7 @@ use plimsoll_stats::woodruff::Batched;
 use crate::figure::Figure;
 use crate::generator;
 use crate::pairs::Run;
-use crate::result::OwnTimes;
-
-/// The values of a round that has too few for some percentile: with those of other rounds they may
-/// be enough.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FewValues {
-    /// As they were measured.
-    measured: Vec<f64>,
-    /// Without what the generator may have added.
-    without: Vec<f64>,
-}
+use crate::result::{FewValues, OwnTimes};
 
 /// The times of a target in a round; `None` without any.
 pub(crate) fn of_round(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::added_distribution::AddedDistribution;
 use crate::figure::Figure;
-use crate::own_times::FewValues;
 use crate::role::Role;
 use crate::stalls::Stalls;
 use crate::stated::Stated;
@@ -274,6 +273,16 @@ pub struct OwnTimes {
     /// All values, where they are too few for some percentile.
     #[serde(skip)]
     pub(crate) few: Option<FewValues>,
+}
+
+/// The values of a round that has too few for some percentile: with those of other rounds they may
+/// be enough.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FewValues {
+    /// As they were measured.
+    pub(crate) measured: Vec<f64>,
+    /// Without what the generator may have added.
+    pub(crate) without: Vec<f64>,
 }
 
 /// What a difference is.

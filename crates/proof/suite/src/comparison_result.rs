@@ -19,8 +19,8 @@ pub struct ComparisonResult {
     pub error: Option<String>,
 }
 
-/// A difference with its 95 % interval and, of times, what the generator may have added: value, low,
-/// high.
+/// A difference with its 95 % interval and, of times, what the generator may have added: value,
+/// low, high.
 pub(crate) type Interval = [f64; 3];
 
 impl ComparisonResult {
