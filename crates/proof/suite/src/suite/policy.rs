@@ -19,7 +19,7 @@ use crate::figures::TimedResponses;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
 use crate::report::Report;
-use crate::result::MeasurementResult;
+use crate::result::{MeasurementResult, Unusable};
 use crate::runner::SuiteRunner;
 use crate::sizing;
 use crate::target::{Gateway, Provider, SuiteTarget};
@@ -451,7 +451,8 @@ fn secure(
 /// fails. Where too many answers are not the expected ones nothing can be on target.
 fn bands(row: &PolicyRow) -> Vec<BoundResult> {
     let Some(summary) = &row.summary else { return Vec::new() };
-    let unusable = row.result.why_unusable();
+    let busy = row.result.busy_host().map(Unusable::BusyHost);
+    let unusable = row.result.why_unusable().or(busy);
     summary
         .bands
         .iter()

@@ -305,6 +305,24 @@ fn a_host_that_others_use_never_passes_though_the_generator_was_in_time() {
     }
 }
 
+/// Beyond every band and bound of a p99.
+fn slow(_: &str, _: bool) -> (Outcome, u16, Nanos) {
+    (Outcome::Completed, 200, Nanos::from_millis(200))
+}
+
+/// Times on a host that others use are not the gateway's: they break no bound, either.
+#[test]
+fn a_host_that_others_use_fails_nothing() {
+    for (steal, fails) in [(0.3, false), (0.0, true)] {
+        let mut host = PlannedHost::with(slow);
+        host.steal = steal;
+        let report = run(Suite::Policy, &mut host, true).unwrap();
+        let broken: Vec<_> =
+            report.bounds.iter().filter(|bound| bound.status() == "FAIL").collect();
+        assert_eq!(!broken.is_empty(), fails, "{steal}: {broken:?}");
+    }
+}
+
 #[test]
 fn a_gateway_of_ours_that_refuses_everything_never_passes() {
     for suite in SUITES {
