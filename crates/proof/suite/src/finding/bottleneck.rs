@@ -81,7 +81,7 @@ fn load(busy: &BusyShares) -> Option<f64> {
 /// The cores that a gateway with several used, in words.
 fn several_cores(busy: &BusyShares) -> Option<String> {
     let cores = busy.gateway_cores.filter(|cores| *cores > 1.0)?;
-    Some(format!("{} of its {} cores", digits(busy.gateway?), digits(cores)))
+    Some(format!("{} of its {cores} cores", digits(busy.gateway?)))
 }
 
 fn provider_on_core(busy: &BusyShares) -> f64 {
@@ -262,7 +262,7 @@ mod tests {
             assert_eq!(bottleneck(&busy), expected, "{busy:?}");
         }
         let busy = of(1.5, 0.5);
-        let text = "the gateway used 1.50 of its 8.00 cores and is 50.0% full, by them or by its busiest thread; the load's cores are 30.0% busy";
+        let text = "the gateway used 1.50 of its 8 cores and is 50.0% full, by them or by its busiest thread; the load's cores are 30.0% busy";
         assert!(Bottleneck::NoCore.sentence(&busy).starts_with(text));
         let upstream = BusyShares { provider: Some(1.5), provider_full: Some(0.4), ..busy };
         assert_eq!(bottleneck(&upstream), Bottleneck::NoCore, "it has cores left");

@@ -156,6 +156,8 @@ fn to_reach(capacity: &Result<Capacity, String>, is_ours: bool) -> finding::Find
     let goal = digits(GOAL_PER_S);
     match capacity {
         Err(why) => {
+            // Without the name of what is not sized.
+            let why = why.split_once(": ").map_or(&**why, |(_, why)| why);
             finding::Finding::note(format!("what to buy to reach {goal}/s: unknown, because {why}"))
         }
         Ok(capacity) => {
