@@ -26,9 +26,6 @@ use crate::target_routes::{self, TriedRoute};
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
 
-/// Older layouts, of which the keys are still read.
-pub(crate) const OLDER_SCHEMAS: [&str; 1] = ["plimsoll.suite/1"];
-
 /// A table under its title.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
@@ -62,7 +59,6 @@ pub enum SuiteOutcome {
     /// One was broken.
     Fail,
     /// A measurement must not be used or is missing, or a bound could not be judged.
-    #[serde(alias = "invalid")]
     Inconclusive,
     /// The user ended it early.
     Interrupted,
@@ -104,12 +100,10 @@ pub struct Report {
     /// Whether the user ended it early.
     pub interrupted: bool,
     /// The gateway under test, and where everything ran.
-    #[serde(alias = "subject")]
     pub setup: Vec<(String, String)>,
     /// The machine.
     pub environment: Environment,
     /// Every measurement.
-    #[serde(alias = "cells")]
     pub measurements: Vec<MeasurementResult>,
     /// Every comparison of targets by pairs of requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -122,7 +116,6 @@ pub struct Report {
     /// Sentences that follow from the figures.
     pub findings: Vec<Finding>,
     /// The judged bounds.
-    #[serde(alias = "gates")]
     pub bounds: Vec<BoundResult>,
     /// The number of instances for some rates.
     pub sizing: Option<Section>,
@@ -169,7 +162,7 @@ impl Report {
         }
     }
 
-    /// Reads a `suite.json`, also one of an older version.
+    /// Reads a `suite.json`.
     ///
     /// # Errors
     /// [`SuiteError::Read`] if it is damaged or has another layout.
@@ -180,7 +173,7 @@ impl Report {
         }
         let Layout { schema } =
             serde_json::from_slice(bytes).map_err(|error| unreadable_report(&error))?;
-        if schema != SCHEMA && !OLDER_SCHEMAS.contains(&schema.as_str()) {
+        if schema != SCHEMA {
             let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
             return Err(SuiteError::Read(why));
         }

@@ -50,13 +50,12 @@ pub struct MeasurementResult {
     #[serde(default = "error_gate")]
     pub error_gate: f64,
     /// Whether errors are expected, and not a fault of the gateway.
-    #[serde(default, alias = "errors_wanted")]
+    #[serde(default)]
     pub errors_expected: bool,
     /// Whether it is a step of a search for the highest load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub explores: bool,
     /// Why a pass could not be carried out.
-    #[serde(alias = "fault")]
     pub error: Option<String>,
 }
 
