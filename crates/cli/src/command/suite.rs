@@ -9,8 +9,7 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{redacted_path, redacted_urls};
 use plimsoll_report::format::utc_compact;
-use plimsoll_report::screen::Rest;
-use plimsoll_report::table::Layout;
+use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
 use plimsoll_suite::{
     Accepted, ExternalTarget, LayerPart, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome,
@@ -277,15 +276,11 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
 fn print_beside(flags: &BesideFlags) -> Result<Exit> {
     let reports = flags.results.iter().map(|text| read_result(text)).collect::<Result<Vec<_>>>()?;
     let sections = beside(&reports).map_err(suite_error)?;
-    let layout = Layout::new(console::full_style(WIDTH).width);
-    let mut out = String::new();
-    for section in sections {
-        let table = section.table.text(&layout);
-        out.extend([&*section.title, "\n", &*table]);
-        out.extend(section.notes.iter().flat_map(|note| ["  ", note, "\n"]));
-        out.push('\n');
+    let mut screen = Screen::new(Rest::Flag);
+    for section in &sections {
+        screen.chapter(section.into());
     }
-    console::print(&out)?;
+    console::print(&screen.whole(console::full_style(WIDTH)))?;
     Ok(Exit::Pass)
 }
 

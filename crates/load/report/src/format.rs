@@ -116,11 +116,15 @@ pub fn limited_time(figure: Option<BoundedFigure>) -> String {
 }
 
 /// A rate with its limit, or `-` where there is none: `1,200 (+60)` where the generator may have
-/// held back at least 1 % more.
+/// held back at least 1 % more, `>= 1,200` where that is as much as the rate itself.
 pub fn limited_rate(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| {
         let [value, bound] = [figure.value, figure.bound].map(digits);
-        if figure.has_notable_bound() { format!("{value} (+{bound})") } else { value }
+        match figure {
+            figure if figure.bound >= figure.value && figure.bound > 0.0 => format!(">= {value}"),
+            figure if figure.has_notable_bound() => format!("{value} (+{bound})"),
+            _ => value,
+        }
     })
 }
 
@@ -263,8 +267,12 @@ pub fn cut(text: &str, width: usize) -> String {
 }
 
 /// At most `most` lines of at most `width` characters, broken at spaces. Of a longer text the last
-/// words are left out, and [`CUT`] stands for them. Only a word that is wider than the page is cut.
+/// words are left out, and [`CUT`] stands for them. Only a word that is wider than the page is cut;
+/// without a limit, as in a file, nothing is.
 pub fn wrap_at_most(text: &str, width: usize, most: usize) -> Vec<String> {
+    if most == usize::MAX {
+        return wrap(text, width);
+    }
     let mut lines: Vec<_> = wrap(text, width).iter().map(|line| cut(line, width)).collect();
     if lines.len() <= most {
         return lines;
@@ -442,6 +450,8 @@ mod tests {
     fn what_does_not_fit_is_left_out_by_whole_words() {
         let text = "INVALID: the rate of stage `a`: 5.00/s";
         assert_eq!(wrap_at_most(text, 80, 1), [text]);
+        assert_eq!(wrap_at_most("unbreakable", 4, 1), ["unb…"]);
+        assert_eq!(wrap_at_most("unbreakable", 4, usize::MAX), ["unbreakable"]);
         assert_eq!(wrap_at_most(text, 30, 1), ["INVALID: the rate of stage …"]);
         assert_eq!(wrap_at_most(text, 18, 2), ["INVALID: the rate", "of stage `a` …"]);
         assert_eq!((cut("unbreakable", 4).as_str(), cut("four", 4).as_str()), ("unb…", "four"));

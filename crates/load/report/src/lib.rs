@@ -1,6 +1,7 @@
 //! Reports: renders summaries.
 //!
-//! - [`text`]: for people, everything; [`run_screen`]: the same on a [`screen`] of 80 x 24
+//! - [`screen`]: the document of a result, whose renderings are the end of a command on 80 x 24, a
+//!   file, a page and Markdown; [`run_screen`]: that of a run, [`text`]: its file
 //! - [`csv`], [`prometheus`]: for machines, from the one catalog of metrics
 //! - [`exposition`]: a page in Prometheus' text format
 //! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
@@ -18,9 +19,8 @@ mod prometheus;
 mod run_screen;
 pub mod screen;
 mod shards;
-mod stage_label;
+mod shown_summary;
 pub mod table;
-mod text;
 
 pub use csv::{csv, stages_csv};
 pub use error::ReportError;
@@ -28,6 +28,8 @@ pub use escape::{escape_label, printable};
 pub use prometheus::prometheus;
 pub use run_screen::{
     run_bounds, run_failures, run_notes, run_requests, run_screen, run_stands_out, run_verdict,
+    text,
 };
+pub use screen::Style;
 pub use shards::{odd_shards, shard_table};
-pub use text::{Style, text};
+pub use shown_summary::{StageName, shown_summary};

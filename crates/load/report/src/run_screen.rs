@@ -1,31 +1,55 @@
-//! The end of a run on a screen: thresholds, a line for each stage, what stands out, the
-//! accounting, the files, and the verdict.
+//! The result of a run: thresholds, a line for each stage, what stands out, the accounting and the
+//! verdict, which a screen shows; and the chapters of its file.
 
 mod causes;
+mod chapters;
+mod headline;
+mod limits;
 mod missing;
 mod stages;
 mod stands_out;
+mod streams;
 mod thresholds;
 mod verdict;
 
-use plimsoll_metrics::{Bottleneck, QUANTILES, RunSummary, TaskGroup, TaskTime};
+use plimsoll_metrics::{QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime};
 
 pub use causes::items as run_failures;
 pub use stands_out::items as run_stands_out;
 pub use thresholds::run_bounds;
 pub use verdict::run_verdict;
 
-use crate::format;
-use crate::screen::{Item, Rest, Screen, debug_build};
-use crate::text::{goodput, load_time, policy_sentence, requests, task_ends, task_label};
+use crate::screen::{Chapter, Item, Rest, Screen, Style, debug_build};
+use crate::shown_summary::shown_summary;
+use crate::{format, load_levels};
+use chapters::{policy_sentence, task_ends, task_label};
+use headline::{goodput, requests};
 
-/// The screen of a run; `rest` is where its report is.
+/// The result of a run; `rest` is where its report is.
 pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
+    let summary = &*shown_summary(summary);
     let mut screen = Screen::new(rest);
     screen.title(&title(summary));
     thresholds::add(&mut screen, summary);
     stages::add(&mut screen, summary);
     screen.stands_out(stands_out::items(summary));
+    facts(&mut screen, summary);
+    screen.details(details(summary));
+    let mut notes = Chapter::new("Notes");
+    notes.texts(stands_out::other_notes(summary));
+    screen.chapter(notes);
+    chapters::add(&mut screen, summary);
+    let (tone, text) = run_verdict(summary);
+    screen.verdict(tone, &text);
+    screen
+}
+
+/// The report of a run, `report.txt`: all of its screen, and what only a file has.
+pub fn text(summary: &RunSummary, style: Style) -> String {
+    run_screen(summary, Rest::Flag).report(style)
+}
+
+fn facts(screen: &mut Screen, summary: &RunSummary) {
     let total = &summary.results.total;
     if total.counters.scheduled > 0 {
         screen.fact(&requests(total));
@@ -37,17 +61,28 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
         screen.fact(&policy_sentence(total));
     }
     summary.agent_tasks.iter().for_each(|group| screen.fact(&task_fact(group)));
-    if let Some(bottleneck) = known_bottleneck(summary) {
-        screen.fact(&format!("why: {}", bottleneck.text));
+    if let Some(limit) = bottleneck(summary, true) {
+        screen.fact(&limit);
     }
-    let (tone, text) = run_verdict(summary);
-    screen.verdict(tone, &text);
-    screen
 }
 
-/// What limited the load, where it can be told.
-fn known_bottleneck(summary: &RunSummary) -> Option<&Bottleneck> {
-    summary.bottleneck.as_ref().filter(|bottleneck| bottleneck.answer != "cannot_be_told")
+/// What a file says below the facts: the figures of the whole run, and what needs no attention.
+fn details(summary: &RunSummary) -> Vec<String> {
+    let streams = summary.results.total.streams.as_ref();
+    let unremarkable = streams.filter(|streams| stands_out::odd_streams(streams).is_none());
+    let mut details = vec![headline::figures(summary)];
+    details.extend(unremarkable.map(streams::sentences));
+    details.extend(load_levels::sentence(summary));
+    details.extend(stands_out::healthy(summary).cloned());
+    details.extend(bottleneck(summary, false));
+    details
+}
+
+/// What limited the load: where that is known, or where it is not.
+fn bottleneck(summary: &RunSummary, is_known: bool) -> Option<String> {
+    let found = summary.bottleneck.as_ref();
+    let found = found.filter(|found| (found.answer != "cannot_be_told") == is_known)?;
+    Some(format!("why: {}", found.text))
 }
 
 /// The tasks of an agent: their ends, and the median and 95th percentile of their loop time.
@@ -86,4 +121,17 @@ fn title(summary: &RunSummary) -> String {
     };
     let build = debug_build(&metadata.environment);
     format!("{}:{target}, {}{build}", metadata.run.name, load_time(metadata))
+}
+
+/// How long the load was that is measured, or how much it was where it had no length.
+fn load_time(metadata: &RunMetadata) -> String {
+    match (load_seconds(metadata, false), metadata.max_requests) {
+        (seconds, Some(most)) if seconds <= 0.0 => format!("{} requests", format::count(most)),
+        (seconds, _) => format!("{} of load", format::seconds(seconds)),
+    }
+}
+
+fn load_seconds(metadata: &RunMetadata, warmup: bool) -> f64 {
+    let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
+    stages.map(|stage| stage.duration_s).sum()
 }

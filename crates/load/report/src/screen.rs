@@ -3,20 +3,23 @@
 //! Each kind of result says what belongs on its screen, the most important first; how much of it
 //! is shown is decided here, for all of them. What is left out is counted: `3 more in report.txt`.
 //! Texts may come from targets: control characters are written out, and colours are our own alone.
+//!
+//! It is the one document of a result: its file, its page and its Markdown are made from it, too.
 
+mod chapter;
 mod item;
 mod markdown;
 mod part;
 mod plan;
 mod section;
 
-use crate::text::Style;
 use plimsoll_metrics::Environment;
 
 use crate::color::Color;
 use crate::escape::one_line;
-use crate::format::wrap_at_most;
+use crate::format::{wrap, wrap_at_most};
 use crate::table::Table;
+pub use chapter::{Chapter, ChapterPart};
 pub use item::{Item, Tone};
 pub use part::Part;
 use plan::Plan;
@@ -36,6 +39,21 @@ const FILES: &str = "files: ";
 
 /// The most things that are pointed out.
 const STANDS_OUT: usize = 3;
+
+/// How a text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns; tables need about 100.
+    pub width: usize,
+    /// Whether to use ANSI colours.
+    pub color: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { width: 120, color: false }
+    }
+}
 
 /// Where a reader finds what the screen leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +75,7 @@ impl Rest {
 
 /// Rows of a table, of which only some may be shown.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "what gives way, independent of each other")]
 pub struct Rows {
     /// The table.
     pub table: Table,
@@ -74,6 +93,10 @@ pub struct Rows {
     pub drops_dashes: bool,
     /// So many columns at the end are left out where there is no room for all.
     pub spare_columns: usize,
+    /// Whether a terminal has a dash for a figure that ends with a mark: one that must not be used.
+    pub hides_marked: bool,
+    /// Sentences below the table, for which a terminal has no room.
+    pub notes: Vec<String>,
 }
 
 /// Its figures are many times too slow; the notes and reports say more.
@@ -87,7 +110,8 @@ pub fn debug_build(environment: &Environment) -> &'static str {
     }
 }
 
-/// What the end of a command shows.
+/// A result: what the end of a command shows of it, and what its file, its page and its Markdown
+/// have.
 #[derive(Clone, Debug)]
 pub struct Screen {
     rest: Rest,
@@ -97,6 +121,10 @@ pub struct Screen {
     /// Sentences that a file has, and no screen.
     details: Vec<String>,
     next: Vec<String>,
+    /// Chapters that a file has, and no screen.
+    chapters: Vec<Chapter>,
+    /// What of these a screen counts, and what they are in the plural.
+    more: Option<(usize, &'static str)>,
     files: Vec<String>,
     verdict: Option<Item>,
 }
@@ -115,6 +143,8 @@ impl Screen {
             facts: Vec::new(),
             details: Vec::new(),
             next: Vec::new(),
+            chapters: Vec::new(),
+            more: None,
             files: Vec::new(),
             verdict: None,
         };
@@ -144,16 +174,21 @@ impl Screen {
         }
     }
 
-    /// Adds a table that only a file has.
-    pub fn detail_rows(&mut self, heading: &str, rows: Rows) {
-        if !rows.table.rows.is_empty() {
-            self.sections.push(Section::table(one_line(heading), rows).detail());
-        }
-    }
-
     /// Adds sentences that only a file has.
     pub fn details(&mut self, sentences: impl IntoIterator<Item = String>) {
         self.details.extend(sentences.into_iter().map(|sentence| one_line(&sentence)));
+    }
+
+    /// Adds a chapter to what only a file has, if there is anything in it.
+    pub fn chapter(&mut self, chapter: Chapter) {
+        if !chapter.parts().is_empty() {
+            self.chapters.push(chapter);
+        }
+    }
+
+    /// Says on a screen how many of the chapters are what its reader may look for: `4 more tables`.
+    pub fn more(&mut self, count: usize, unit: &'static str) {
+        self.more = (count > 0).then_some((count, unit));
     }
 
     /// Adds what a reader should see before using the figures; the first ones are shown.
@@ -188,7 +223,7 @@ impl Screen {
 
     /// What it consists of above the things that stand out, in its order, nothing left out.
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
-        self.sections.iter().filter(|section| !section.is_detail).map(Section::part)
+        self.sections.iter().map(Section::part)
     }
 
     /// All that a reader should see before using the figures.
@@ -199,6 +234,11 @@ impl Screen {
     /// The lines of facts.
     pub fn facts(&self) -> &[String] {
         &self.facts
+    }
+
+    /// What only a file has, by chapter.
+    pub fn chapters(&self) -> &[Chapter] {
+        &self.chapters
     }
 
     /// The last line, if there is one.
@@ -214,6 +254,8 @@ impl Screen {
         self.facts.extend(other.facts);
         self.details.extend(other.details);
         self.next.extend(other.next);
+        self.chapters.extend(other.chapters);
+        self.more = self.more.or(other.more);
         self.files.extend(other.files);
         self.rest = other.rest;
         let (mine, others) = (&self.verdict, &other.verdict);
@@ -228,19 +270,22 @@ impl Screen {
         self.lines(style).into_iter().map(|line| line + "\n").collect()
     }
 
-    /// Everything, as a file holds it: nothing is left out, and nothing is cut.
+    /// Everything: nothing is left out, and nothing is cut. The verdict is the last line.
     pub fn whole(&self, style: Style) -> String {
         let plan = Plan::whole(&self.sections, self.stands_out.len(), self.next.len());
         let lines = self.laid_out(&plan, style.width);
         lines.iter().map(|line| line.painted(style.color) + "\n").collect()
     }
 
-    /// [`Screen::whole`] without its last lines, for a file that goes on below it.
-    pub fn body(&self, style: Style) -> String {
-        let plan = Plan::whole(&self.sections, self.stands_out.len(), self.next.len());
-        let body = Self { files: Vec::new(), verdict: None, ..self.clone() };
-        let lines = body.laid_out(&plan, style.width);
-        lines.iter().map(|line| line.painted(style.color) + "\n").collect()
+    /// [`Screen::whole`] for a file, which is read from its top: the verdict follows the title, and
+    /// nothing is said of files.
+    pub fn report(&self, style: Style) -> String {
+        let mut file = Self { files: Vec::new(), verdict: None, ..self.clone() };
+        if let Some(verdict) = self.verdict.clone() {
+            let after = file.sections.iter().take_while(|section| section.is_title()).count();
+            file.sections.insert(after, Section::verdict(verdict));
+        }
+        file.whole(style)
     }
 
     /// Its last lines alone, for below a full report: the files and the verdict.
@@ -280,20 +325,24 @@ impl Screen {
 
     fn laid_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
         let mut blocks: Vec<Vec<Line>> = Vec::new();
-        let sections = self.sections.iter().zip(&plan.shown);
-        for (section, shown) in sections.filter(|(section, _)| plan.whole || !section.is_detail) {
+        for (section, shown) in self.sections.iter().zip(&plan.shown) {
             let lines = section.lines(shown.count, width, plan, &self.rest);
-            match blocks.last_mut().filter(|_| !section.stands_apart()) {
+            match blocks.last_mut().filter(|_| !section.stands_apart(plan.whole)) {
                 Some(block) => block.extend(lines),
                 None => blocks.push(lines),
             }
         }
         blocks.push(self.standing_out(plan, width));
         let details = if plan.whole { &self.details[..] } else { &[] };
-        for texts in [&self.facts[..], details, &self.next[..plan.next]] {
+        let more: Vec<String> = self.left_out().filter(|_| !plan.whole).into_iter().collect();
+        let facts = [more, self.facts.clone()].concat();
+        for texts in [&facts[..], details, &self.next[..plan.next]] {
             let wrapped =
                 texts.iter().flat_map(|text| hanging(text, width, plan.at_most(FACT_LINES)));
             blocks.push(wrapped.map(Line::plain).collect());
+        }
+        if plan.whole {
+            blocks.extend(self.chapters.iter().map(|chapter| chapter.lines(width)));
         }
         blocks.push(self.end_lines(width, plan.at_most(1)));
         blocks.retain(|block| !block.is_empty());
@@ -305,6 +354,13 @@ impl Screen {
             lines.extend(block);
         }
         lines
+    }
+
+    /// `4 more tables in report.txt`: what of its chapters a reader may look for.
+    fn left_out(&self) -> Option<String> {
+        let (count, unit) = self.more?;
+        let unit = if count == 1 { unit.trim_end_matches('s') } else { unit };
+        Some(format!("{count} more {unit} {}", self.rest.words()))
     }
 
     fn standing_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
@@ -334,6 +390,20 @@ fn hanging(text: &str, width: usize, most: usize) -> Vec<String> {
         .map(|(number, line)| match number {
             0 => line,
             _ => format!("  {line}"),
+        })
+        .collect()
+}
+
+/// Before each line below a heading.
+const INDENT: &str = "  ";
+
+/// A sentence below a heading or a table; its further lines show that they go on. Nothing is cut.
+fn indented(text: &str, width: usize) -> Vec<Line> {
+    let lines = wrap(text, width.saturating_sub(2 * INDENT.len())).into_iter().enumerate();
+    lines
+        .map(|(number, line)| match number {
+            0 => Line::plain(format!("{INDENT}{line}")),
+            _ => Line::plain(format!("{INDENT}{INDENT}{line}")),
         })
         .collect()
 }

@@ -1,10 +1,12 @@
-//! The report of a suite: the contents of `suite.json`, and the text for people.
+//! The report of a suite: the contents of `suite.json`, and what people read.
 
 mod absent;
+mod conclusion;
+mod environment;
 mod screen;
-mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::Style;
 use plimsoll_report::format::{seconds, time};
 use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
@@ -285,29 +287,24 @@ impl Report {
         nothing.into_iter().chain(missing).chain(busy).chain(unusable).chain(open).collect()
     }
 
-    /// What the end of the command shows; `rest` is where the whole report is.
+    /// The result; `rest` is where a reader finds all of it.
     pub fn screen(&self, rest: Rest) -> Screen {
         screen::from_report(self, rest)
     }
 
-    /// The outcome in a sentence, its word first, as in the text.
+    /// The outcome in a sentence, its word first.
     pub fn conclusion(&self) -> String {
-        text::conclusion(self)
-    }
-
-    /// What the marks before and behind figures mean.
-    pub const fn marks() -> &'static str {
-        text::MARKS
+        conclusion::conclusion(self)
     }
 
     /// The machine and what was measured on it: name and value.
     pub fn environment_lines(&self) -> Vec<(String, String)> {
-        text::environment(self)
+        environment::environment(self)
     }
 
-    /// The report as text, wrapped at `width` columns.
+    /// The whole result as text, wrapped at `width` columns.
     pub fn text(&self, width: usize) -> String {
-        text::render(self, width)
+        self.screen(Rest::Flag).report(Style { width, color: false })
     }
 }
 
@@ -533,21 +530,21 @@ mod tests {
         late.label = "live".to_owned();
         let report = report(vec![late], vec![bound]);
         let text = report.text(100);
-        let lines: Vec<_> = text.lines().skip(1).take(3).collect();
-        assert_eq!(
-            lines,
-            [
-                "INCONCLUSIVE: 1 of 1 measurements must not be used, 1 of 1 deciding bounds could not be judged",
-                "  - live: the measurement is invalid: late",
-                "  - the bound on p99: too few samples, or not measured"
-            ]
-        );
+        let at = |line: &str| text.lines().position(|found| found == line);
+        let verdict = "INCONCLUSIVE: 1 of 1 measurements must not be used, 1 of 1 deciding bounds could not be judged";
+        assert_eq!(at(verdict), Some(1), "{text}");
+        let whys = [
+            "! live: the measurement is invalid: late",
+            "! the bound on p99: too few samples, or not measured",
+        ];
+        let [measurement, bound] = whys.map(|line| at(line).unwrap_or(usize::MAX));
+        assert!(measurement < bound && bound < text.lines().count(), "{text}");
     }
 
     #[test]
     fn a_debug_build_is_said_first_and_a_report_reads_back() {
         let report = Report { debug_build: true, ..report(vec![result(false)], vec![]) };
-        assert!(report.text(100).lines().nth(1).unwrap().contains("DEBUG BUILD"));
+        assert!(report.text(100).lines().next().unwrap().contains("DEBUG BUILD"));
         let json = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
     }

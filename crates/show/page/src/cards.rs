@@ -19,7 +19,10 @@ pub(crate) fn facts(metadata: &RunMetadata) -> Markup {
                 dt { "targets" }
                 dd { @for target in &metadata.targets { div { (printable(&target_words(target))) } } }
             }
-            dt { "load" } dd { (printable(&load.join(", "))) ", " (seconds(length)) " measured" }
+            dt { "load" } dd {
+                (printable(&load.join(", ")))
+                @if length > 0.0 { ", " (seconds(length)) " measured" }
+            }
             dt { "machine" } dd { (printable(&machine(&metadata.environment))) }
             dt { "started" } dd { (utc(metadata.run.started_unix_ns)) }
         }

@@ -4,9 +4,10 @@ use maud::{Markup, html};
 use plimsoll_compare::{Comparison, RunRef};
 use plimsoll_report::format::utc;
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::document::{self, document};
-use crate::table::Table;
+use crate::table::render_table;
 use crate::{chart, outcome};
 
 /// The page of a comparison, as a whole HTML document.
@@ -44,10 +45,10 @@ fn sides(comparison: &Comparison) -> Markup {
 }
 
 fn side(name: &str, runs: &[RunRef]) -> Markup {
-    let mut table = Table::new(&["run", "name", "started", "folder"]);
+    let mut table = Table::new(["run", "name", "started", "folder"]);
     for (nth, run) in runs.iter().enumerate() {
         let started = utc(run.started_unix_ns);
         table.rows.push(vec![(nth + 1).to_string(), run.name.clone(), started, run.path.clone()]);
     }
-    html! { div { h2 { (name) ": " (runs.len()) @if runs.len() == 1 { " run" } @else { " runs" } } (table.render()) } }
+    html! { div { h2 { (name) ": " (runs.len()) @if runs.len() == 1 { " run" } @else { " runs" } } (render_table(&table)) } }
 }

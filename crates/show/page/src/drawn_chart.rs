@@ -1,9 +1,10 @@
 //! One chart: words, drawing and numbers.
 
 use maud::{Markup, html};
+use plimsoll_report::table::Table;
 
 use crate::plot::{HEIGHT, WIDTH, place};
-use crate::table::Table;
+use crate::table::render_table;
 
 /// A chart: what it shows in words, in a drawing and in numbers.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Chart {
                     }
                     (self.legend)
                 }
-                details { summary { "the numbers" } (self.table.render()) }
+                details { summary { "the numbers" } (render_table(&self.table)) }
             }
         }
     }

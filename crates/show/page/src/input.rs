@@ -1,7 +1,7 @@
 //! What a page is made from.
 
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
-use plimsoll_report::table::Table;
+use plimsoll_report::screen::Screen;
 use plimsoll_versus::Versus;
 
 /// What the page of a run is about.
@@ -33,59 +33,14 @@ pub struct ServerParts {
     pub upstream_ms: Option<f64>,
 }
 
-/// How a sentence or a verdict is to be taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
-    /// As expected.
-    Good,
-    /// For information.
-    #[default]
-    Note,
-    /// To look into, or a limit to what the figures show.
-    Warning,
-    /// Broken.
-    Bad,
-}
-
-/// A table under its title.
-#[derive(Clone, Copy, Debug)]
-pub struct Section<'a> {
-    /// Title.
-    pub title: &'a str,
-    /// The table; it may be empty.
-    pub table: &'a Table,
-    /// Notes below the table.
-    pub notes: &'a [String],
-}
-
-/// What the page of a suite is about: the parts of its report, in the report's own words. The crate
-/// that makes them carries a load, which a page need not know.
-#[derive(Clone, Debug, Default)]
+/// What the page of a suite is about. The crate that makes it carries a load, which a page need not
+/// know.
+#[derive(Clone, Debug)]
 pub struct Suite<'a> {
     /// Name of the suite.
     pub name: &'a str,
-    /// Its subject, in a line.
-    pub title: &'a str,
-    /// The verdict: how it is to be taken, and its sentence, which begins with its word.
-    pub verdict: (Tone, String),
-    /// Why it neither passes nor fails.
-    pub doubts: Vec<String>,
-    /// What stands above all figures, like that the build is a debug build.
-    pub remarks: Vec<String>,
-    /// Sentences that follow from the figures.
-    pub findings: Vec<(Tone, &'a str)>,
-    /// The judged bounds: title, table and why some could not be judged.
-    pub bounds: Option<(String, Table, Vec<String>)>,
+    /// Its result.
+    pub screen: &'a Screen,
     /// Targets that were compared by pairs of requests, each with its name.
     pub comparisons: Vec<(&'a str, &'a Versus)>,
-    /// The tables.
-    pub sections: Vec<Section<'a>>,
-    /// Parts that were left out, and why.
-    pub left_out: &'a [String],
-    /// The machine, and what was measured on it.
-    pub environment: Vec<(String, String)>,
-    /// What the marks in tables mean.
-    pub marks: &'a str,
-    /// The command line that repeats it.
-    pub command: &'a str,
 }

@@ -24,29 +24,32 @@ mod head;
 mod input;
 mod knee;
 mod mark;
+mod named;
 mod outcome;
 mod over_time;
 mod plot;
-mod shards;
 mod style;
 mod suite;
 mod table;
 
 pub use comparison::comparison_page;
-pub use input::{Input, Section, ServerParts, Suite, Tone};
+pub use input::{Input, ServerParts, Suite};
 pub use knee::knee_page;
 use maud::{Markup, html};
+use named::Named;
 use plimsoll_report::printable;
 pub use suite::suite_page;
 
 /// The page of a run, as a whole HTML document.
 pub fn page(input: &Input<'_>) -> String {
-    let charts = chart::all(input);
+    let named = Named::new(input);
+    let input = &named.input(input);
+    let (charts, screen) = (chart::all(input), head::screen(input));
     let body = html! {
-        (head::render(input))
+        (head::render(input, &screen))
         main {
-            (shards::section(input.summary))
             @for chart in &charts { (chart.render()) }
+            (outcome::folded(&screen))
         }
         (footer(input))
     };

@@ -2,10 +2,13 @@
 
 use maud::{Markup, html};
 use plimsoll_report::printable;
-use plimsoll_report::screen::{Item, Part, Screen, Tone};
+use plimsoll_report::screen::{Chapter, ChapterPart, Item, Part, Screen, Tone};
 
 use crate::document::with_code;
-use crate::table::Table;
+use crate::table::render_table;
+
+/// Of what was judged, the rest is folded: what is broken comes first.
+const JUDGED: usize = 12;
 
 /// Of what stands out, the rest is folded.
 const UNFOLDED: usize = 5;
@@ -15,33 +18,137 @@ const UNFOLDED: usize = 5;
 pub(crate) fn header(name: &str, screen: &Screen, between: &Markup) -> Markup {
     html! {
         header {
-            h1 { (printable(name)) }
-            @for part in screen.parts() {
-                @if let Part::Title(title) = part { p.soft { (with_code(title)) } }
-            }
-            @if let Some(verdict) = screen.last() { p.verdict { (marked(verdict)) } }
+            (opening(name, screen))
             (between)
             @for part in screen.parts() {
                 @match part {
                     Part::Title(_) => {},
                     Part::Judged { heading, items } => (judged(heading, items)),
-                    Part::Table { heading, table } => {
+                    Part::Table { heading, table, notes } => {
                         @if !heading.is_empty() { p.soft { (with_code(heading)) } }
-                        (Table::from(table).render())
+                        (render_table(&table))
+                        (lines(notes))
                     },
                 }
             }
-            (stands_out(screen.pointed_out()))
-            @for fact in screen.facts() { p { (with_code(fact)) } }
+            (closing(screen))
         }
     }
+}
+
+/// The head of a page whose tables are many: they stand below it, see [`cards`].
+pub(crate) fn header_without_tables(name: &str, screen: &Screen) -> Markup {
+    html! {
+        header {
+            (opening(name, screen))
+            @for part in screen.parts() {
+                @if let Part::Judged { heading, items } = part { (judged(heading, items)) }
+            }
+            (closing(screen))
+        }
+    }
+}
+
+/// Each table of the screen, and each chapter that only a file has.
+pub(crate) fn cards(screen: &Screen) -> Markup {
+    html! {
+        @for part in screen.parts() {
+            @if let Part::Table { heading, table, notes } = part {
+                section.wide[table.head.len() > NARROW] {
+                    h2 { (with_code(heading)) }
+                    div.fine { (render_table(&table)) }
+                    (lines(notes))
+                }
+            }
+        }
+        @for chapter in screen.chapters() { (card(chapter)) }
+    }
+}
+
+/// A table with more columns takes the whole width.
+const NARROW: usize = 5;
+
+fn card(chapter: &Chapter) -> Markup {
+    html! {
+        section.wide[chapter.parts().iter().any(is_wide)] {
+            h2 { (with_code(chapter.heading())) }
+            (parts(chapter))
+        }
+    }
+}
+
+/// What only a file has: each chapter is opened by a click or a key.
+pub(crate) fn folded(screen: &Screen) -> Markup {
+    html! {
+        @if !screen.chapters().is_empty() {
+            section.wide id="more" {
+                h2 { "More figures" }
+                @for chapter in screen.chapters() {
+                    details { summary { (printable(chapter.heading())) } (parts(chapter)) }
+                }
+            }
+        }
+    }
+}
+
+fn parts(chapter: &Chapter) -> Markup {
+    html! {
+        @for part in chapter.parts() {
+            @match part {
+                ChapterPart::Table(table) => div.fine { (render_table(table)) },
+                ChapterPart::List(items) => dl.facts {
+                    @for (name, value) in items { dt { (printable(name)) } dd { (printable(value)) } }
+                },
+                ChapterPart::Text(text) => p { (with_code(text)) },
+            }
+        }
+    }
+}
+
+fn is_wide(part: &ChapterPart) -> bool {
+    match part {
+        ChapterPart::Table(table) => table.head.len() > NARROW,
+        ChapterPart::List(_) => true,
+        ChapterPart::Text(_) => false,
+    }
+}
+
+/// Its name, what was measured, and the verdict.
+fn opening(name: &str, screen: &Screen) -> Markup {
+    html! {
+        h1 { (printable(name)) }
+        @for part in screen.parts() {
+            @if let Part::Title(title) = part { p.soft { (with_code(title)) } }
+        }
+        @if let Some(verdict) = screen.last() { p.verdict { (marked(verdict)) } }
+    }
+}
+
+/// What stands out, and the facts.
+fn closing(screen: &Screen) -> Markup {
+    html! {
+        (stands_out(screen.pointed_out()))
+        @for fact in screen.facts() { p { (with_code(fact)) } }
+    }
+}
+
+fn lines(notes: &[String]) -> Markup {
+    html! { @for note in notes { p.soft { (with_code(note)) } } }
 }
 
 fn judged(heading: &str, items: &[Item]) -> Markup {
     html! {
         @if !heading.is_empty() { p { (with_code(heading)) } }
-        ul { @for item in items { li { (marked(item)) } } }
+        @let (shown, folded) = items.split_at(items.len().min(JUDGED));
+        (list(shown))
+        @if !folded.is_empty() {
+            details { summary { (folded.len()) " more" } (list(folded)) }
+        }
     }
+}
+
+fn list(items: &[Item]) -> Markup {
+    html! { ul { @for item in items { li { (marked(item)) } } } }
 }
 
 fn stands_out(items: &[Item]) -> Markup {

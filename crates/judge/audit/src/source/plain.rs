@@ -32,10 +32,13 @@ pub(super) fn read(text: &str) -> Document {
     }
     document.pairs(None, pairs);
     // Our own report says how each of its tables was measured.
-    if text.starts_with("plimsoll ") {
+    if text.contains(OWN) {
         for grid in &mut document.grids {
             grid.tool = Some(Tool::Plimsoll);
         }
     }
     document
 }
+
+/// A heading that our own reports have, of any version.
+const OWN: &str = "\nInstrument health\n";

@@ -4,7 +4,7 @@
 use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
 use plimsoll_report::format;
 use plimsoll_report::run_notes;
-use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
+use plimsoll_report::screen::{Chapter, Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
 
 use super::{blocks, ended, notes, other, times, title};
@@ -30,8 +30,13 @@ pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     targets(&mut screen, versus);
     bounds(&mut screen, versus);
     claims(&mut screen, versus);
-    screen.detail_rows("Every figure", Rows { table: times::table(versus), ..Rows::default() });
-    screen.detail_rows("The targets", Rows { table: other::table(versus), ..Rows::default() });
+    for (heading, table) in
+        [("Every figure", times::table(versus)), ("The targets", other::table(versus))]
+    {
+        let mut chapter = Chapter::new(heading);
+        chapter.table(&table);
+        screen.chapter(chapter);
+    }
     screen.details(notes::details(versus));
     screen.stands_out(stands_out(versus, summary));
     screen.fact(&blocks(versus));

@@ -2,12 +2,11 @@
 
 use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, RunSummary};
 
+use super::chapters::tokens;
 use super::missing::{P99, measured_stages};
 use crate::format;
 use crate::screen::{Rows, Screen};
-use crate::stage_label::stage_label;
 use crate::table::Table;
-use crate::text::tokens;
 
 /// The place of the 95th percentile in `QUANTILES`.
 const P95: usize = 2;
@@ -24,7 +23,7 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     let known = Known { median: has(&stages, metric, 0), p95: has(&stages, metric, P95) };
     let mut table = Table::new(HEAD);
     for stage in &stages {
-        table.row(row(stage, stage_label(summary, stage), metric, known));
+        table.row(row(stage, metric, known));
     }
     let first = by_importance(&stages, metric);
     let drops_dashes = true;
@@ -77,7 +76,7 @@ fn shows_limits(summary: &RunSummary, metric: Metric) -> bool {
 
 /// Mean and maximum stand for the percentiles where no stage has requests enough for a median, and
 /// the 90th percentile for the 95th: all of them do not fit into a line of 80 columns.
-fn row(stage: &Group, label: String, metric: Metric, known: Known) -> [String; HEAD.len()] {
+fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
     let time = |metric: Metric, quantile: usize| {
         let times = stage.distribution(metric);
         times.map_or_else(String::new, |times| {
@@ -89,7 +88,7 @@ fn row(stage: &Group, label: String, metric: Metric, known: Known) -> [String; H
         times.map_or_else(String::new, |times| format::limited_time(Some(of(times))))
     };
     [
-        label,
+        stage.stage.clone().unwrap_or_default(),
         format::limited_rate(stage.named_rate("achieved_rate")),
         format::share_of(stage.rates.success_rate),
         whole(DistributionSummary::mean_figure),

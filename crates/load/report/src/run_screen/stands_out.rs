@@ -2,11 +2,10 @@
 
 use plimsoll_metrics::{Reason, RunSummary, StreamDiagnosis, StreamWord, Validity};
 
-use super::{causes, missing};
+use super::{causes, missing, streams};
 use crate::format::count;
 use crate::screen::{Item, Tone};
 use crate::shards::odd_shards;
-use crate::text::stream_sentences;
 
 /// What a reader of a run should see before using its figures, the most important first.
 pub fn items(summary: &RunSummary) -> Vec<Item> {
@@ -15,7 +14,7 @@ pub fn items(summary: &RunSummary) -> Vec<Item> {
     items.extend(causes::items(summary));
     items.extend(odd_shards(summary).iter().map(|text| Item::new(Tone::Unsure, text)));
     items.extend(tool_errors(summary));
-    items.extend(summary.results.total.streams.as_ref().and_then(streams));
+    items.extend(summary.results.total.streams.as_ref().and_then(odd_streams));
     items.extend(summary.interpretation.iter().filter_map(|sentence| interpretation(sentence)));
     items.extend(summary.warnings.iter().map(|reason| {
         let Reason { what, measured, bound, fix, .. } = reason;
@@ -54,7 +53,7 @@ fn tool_errors(summary: &RunSummary) -> Option<Item> {
 }
 
 /// Streams that did not come as they should.
-fn streams(streams: &StreamDiagnosis) -> Option<Item> {
+pub(super) fn odd_streams(streams: &StreamDiagnosis) -> Option<Item> {
     let ended_badly =
         streams.cut + streams.no_end + streams.no_finish_reason + streams.fewer_tokens > 0;
     let fix = match streams.shape() {
@@ -69,26 +68,39 @@ fn streams(streams: &StreamDiagnosis) -> Option<Item> {
         }
         _ => return None,
     };
-    Some(Item::new(Tone::Unsure, &stream_sentences(streams)).fix(fix))
+    Some(Item::new(Tone::Unsure, &streams::sentences(streams)).fix(fix))
 }
 
 /// A warning sign; that there is none does not stand out.
 fn interpretation(sentence: &str) -> Option<Item> {
-    let healthy = ["Healthy", "No warning sign"].iter().any(|start| sentence.starts_with(start));
-    (!healthy).then(|| Item::new(Tone::Unsure, sentence))
+    (!is_healthy(sentence)).then(|| Item::new(Tone::Unsure, sentence))
+}
+
+/// That there is no warning sign.
+pub(super) fn healthy(summary: &RunSummary) -> impl Iterator<Item = &String> {
+    summary.interpretation.iter().filter(|sentence| is_healthy(sentence))
+}
+
+fn is_healthy(sentence: &str) -> bool {
+    ["Healthy", "No warning sign"].iter().any(|start| sentence.starts_with(start))
 }
 
 /// Notes that change what the figures mean.
 pub(super) fn notes(summary: &RunSummary) -> impl Iterator<Item = Item> {
-    summary.metadata.notes.iter().filter_map(|note| of_note(note))
+    let notes = summary.metadata.notes.iter().filter(|note| !is_said(note));
+    notes.map(|note| Item::new(Tone::Unsure, note))
 }
 
-/// That a probe was sent does not; what it found, why
-/// requests failed and that this is a debug build is said elsewhere on the screen.
-fn of_note(note: &str) -> Option<Item> {
-    let is_said = note.contains("before the load, not counted")
+/// The other notes.
+pub(super) fn other_notes(summary: &RunSummary) -> impl Iterator<Item = &String> {
+    summary.metadata.notes.iter().filter(|note| is_said(note))
+}
+
+/// That a probe was sent does not stand out; what it found, why requests failed and that this is a
+/// debug build is said elsewhere on the screen.
+fn is_said(note: &str) -> bool {
+    note.contains("before the load, not counted")
         || note.starts_with("DEBUG BUILD")
         || note.contains("; the first message: ")
-        || note.starts_with("no probe request was sent");
-    (!is_said).then(|| Item::new(Tone::Unsure, note))
+        || note.starts_with("no probe request was sent")
 }

@@ -1,9 +1,9 @@
 //! The thresholds and bands, those that are broken first.
 
-use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary, ThresholdResult};
+use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary, ThresholdResult, Unit};
 
+use crate::format;
 use crate::screen::{Item, Screen, Tone};
-use crate::text::{band_measured, threshold_measured};
 
 /// Broken ones that are left out last.
 const LEAST: usize = 3;
@@ -42,4 +42,37 @@ fn band(found: &BandResult) -> Item {
     };
     let text = format!("{} {}: {}", found.metric, found.expression, band_measured(found));
     Item::judged(tone, word, &text)
+}
+
+fn threshold_measured(threshold: &ThresholdResult) -> String {
+    match (&threshold.judgement, threshold.measured) {
+        (Judgement::Inconclusive(why), _) => why.clone(),
+        (_, Some(value)) => {
+            let ours = threshold.generator.map(|bound| value_in(threshold.unit, bound));
+            let ours = match threshold.unit {
+                Unit::Time => ours.map(|bound| format!(" (up to {bound} ours)")),
+                _ => ours.map(|bound| format!(" (up to {bound} more without the generator)")),
+            };
+            let value = value_in(threshold.unit, value);
+            format!("measured {value}{}", ours.unwrap_or_default())
+        }
+        (_, None) => threshold.of_every_value().unwrap_or_default().to_owned(),
+    }
+}
+
+fn value_in(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Time => format::time(value),
+        Unit::Share => format::share(value),
+        Unit::RequestsPerSecond | Unit::TokensPerSecond => format!("{}/s", format::digits(value)),
+        _ => format::digits(value),
+    }
+}
+
+fn band_measured(band: &BandResult) -> String {
+    match (&band.level, band.measured) {
+        (BandLevel::Inconclusive(why), _) => why.clone(),
+        (_, Some(value)) => format!("measured {}", value_in(band.unit, value)),
+        (_, None) => String::new(),
+    }
 }

@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{BandLevel, Reason, RunJudgement, RunSummary, Validity};
 
+use super::limits::valid_words;
 use crate::screen::Tone;
-use crate::text::valid_words;
 
 /// The verdict of a run. That it is invalid is said however it ended.
 pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {

@@ -22,13 +22,14 @@ impl Screen {
             match part {
                 Part::Title(title) => blocks.push(escape(title)),
                 Part::Judged { heading, items } => blocks.extend([escape(heading), list(items)]),
-                Part::Table { heading, table: rows } => {
+                Part::Table { heading, table: rows, notes } => {
                     blocks.extend([escape(heading), table(&rows)]);
+                    blocks.extend(notes.iter().map(|note| escape(note)));
                 }
             }
         }
         blocks.push(list(&self.stands_out));
-        blocks.extend(self.facts.iter().map(|fact| escape(fact)));
+        blocks.extend(self.left_out().iter().chain(&self.facts).map(|fact| escape(fact)));
         blocks.push(below.to_owned());
         blocks.retain(|block| !block.is_empty());
         shorten(blocks.join("\n\n") + "\n")

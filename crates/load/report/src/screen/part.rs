@@ -21,5 +21,7 @@ pub enum Part<'s> {
         heading: &'s str,
         /// The table without columns in which nothing stands.
         table: Table,
+        /// Sentences below it.
+        notes: &'s [String],
     },
 }

@@ -1,9 +1,9 @@
 //! A part of a screen, of whose rows some may be left out.
 
 use super::plan::Plan;
-use super::{Item, Line, Part, Rest, Rows};
+use super::{Item, Line, Part, Rest, Rows, indented};
 use crate::escape::one_line;
-use crate::format::wrap_at_most;
+use crate::format::{DASH, wrap_at_most};
 use crate::table::{Layout, Table};
 
 /// Rows of any table that are left out only when nothing else can be.
@@ -22,8 +22,6 @@ pub(super) struct Section {
     pub(super) least: usize,
     /// The most rows that are shown.
     most: usize,
-    /// Whether only a file has it.
-    pub(super) is_detail: bool,
 }
 
 /// What a part consists of.
@@ -31,13 +29,15 @@ pub(super) struct Section {
 enum Body {
     /// Nothing but its heading.
     Title,
+    /// The sentence that stands last on a screen, and first in a file.
+    Verdict(Item),
     Items(Vec<Item>),
     Table(Rows),
 }
 
 impl Section {
     fn with_body(unit: &'static str, body: Body) -> Self {
-        Self { heading: String::new(), unit, body, least: 0, most: usize::MAX, is_detail: false }
+        Self { heading: String::new(), unit, body, least: 0, most: usize::MAX }
     }
 
     pub(super) fn items(
@@ -53,19 +53,16 @@ impl Section {
         Self { heading, ..Self::with_body("", Body::Title) }
     }
 
+    pub(super) fn verdict(verdict: Item) -> Self {
+        Self::with_body("", Body::Verdict(verdict))
+    }
+
     pub(super) fn table(heading: String, mut rows: Rows) -> Self {
-        rows.table = Table {
-            head: cells(&rows.table.head),
-            rows: rows.table.rows.iter().map(|row| cells(row)).collect(),
-        };
+        rows.table = escaped(&rows.table);
+        rows.notes = cells(&rows.notes);
         let (unit, most) = (rows.unit, rows.most);
         let least = LEAST_ROWS.max(rows.least).min(most);
         Self { heading, least, most, ..Self::with_body(unit, Body::Table(rows)) }
-    }
-
-    /// The same for a file alone.
-    pub(super) fn detail(self) -> Self {
-        Self { is_detail: true, least: 0, most: 0, ..self }
     }
 
     /// The whole of it.
@@ -73,22 +70,34 @@ impl Section {
         let heading = &*self.heading;
         match &self.body {
             Body::Title => Part::Title(heading),
+            Body::Verdict(item) => Part::Judged { heading, items: std::slice::from_ref(item) },
             Body::Items(items) => Part::Judged { heading, items },
-            Body::Table(rows) => {
-                Part::Table { heading, table: rows.table.with_content(rows.drops_dashes) }
-            }
+            Body::Table(rows) => Part::Table {
+                heading,
+                table: rows.table.with_content(rows.drops_dashes),
+                notes: &rows.notes,
+            },
         }
     }
 
-    /// Whether an empty line stands before it, where there is room.
-    pub(super) const fn stands_apart(&self) -> bool {
-        !(matches!(self.body, Body::Items(_)) && self.heading.is_empty())
+    /// Whether it says what was measured.
+    pub(super) const fn is_title(&self) -> bool {
+        matches!(self.body, Body::Title)
+    }
+
+    /// Whether an empty line stands before it, where there is room; a file has room.
+    pub(super) const fn stands_apart(&self, in_file: bool) -> bool {
+        match self.body {
+            Body::Verdict(_) => false,
+            Body::Items(_) => in_file || !self.heading.is_empty(),
+            Body::Title | Body::Table(_) => true,
+        }
     }
 
     /// The number of its rows.
     pub(super) fn all(&self) -> usize {
         match &self.body {
-            Body::Title => 0,
+            Body::Title | Body::Verdict(_) => 0,
             Body::Items(items) => items.len(),
             Body::Table(rows) => rows.table.rows.len(),
         }
@@ -114,11 +123,17 @@ impl Section {
                     items.iter().flat_map(|item| item.beside(column, width, plan.item_lines)),
                 );
             }
+            Body::Verdict(item) => lines = item.last(width, usize::MAX),
             Body::Table(rows) if count > 0 => {
-                let table = rows.table_of(count);
+                let mut table = rows.table_of(count);
+                if rows.hides_marked && !plan.whole {
+                    hide_marked(&mut table);
+                }
                 lines.extend(
                     table.lines(&rows.layout(width, plan.whole)).into_iter().map(Line::plain),
                 );
+                let notes = if plan.whole { &rows.notes[..] } else { &[] };
+                lines.extend(notes.iter().flat_map(|note| indented(note, width)));
             }
             Body::Title | Body::Table(_) => {}
         }
@@ -130,6 +145,19 @@ impl Section {
             lines.push(Line::plain(format!("{left_out} {more}{unit} {rest}")));
         }
         lines
+    }
+}
+
+/// A table whose texts may come from others.
+pub(super) fn escaped(table: &Table) -> Table {
+    Table { head: cells(&table.head), rows: table.rows.iter().map(|row| cells(row)).collect() }
+}
+
+/// Figures that must not be used end with a mark.
+fn hide_marked(table: &mut Table) {
+    let figures = table.rows.iter_mut().flat_map(|row| row.iter_mut().skip(1));
+    for cell in figures.filter(|cell| cell.ends_with(['!', '?'])) {
+        DASH.clone_into(cell);
     }
 }
 
@@ -154,7 +182,7 @@ impl Rows {
             indent: 0,
             narrowest: NARROWEST,
             drops_columns: self.drops_columns && !whole,
-            drops_dashes: self.drops_dashes,
+            drops_dashes: self.drops_dashes && !whole,
             spare_columns: if whole { 0 } else { self.spare_columns },
             ..Layout::new(width)
         }

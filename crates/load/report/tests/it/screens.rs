@@ -5,9 +5,9 @@ use plimsoll_metrics::{
     Band, InstrumentHealth, LoadModel, Recorder, RunEnd, RunMetadata, RunSummary, StageInfo,
     Threshold,
 };
-use plimsoll_report::screen::{Item, LINES, Rest, Rows, Screen, Tone};
+use plimsoll_report::screen::{Chapter, Item, LINES, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
-use plimsoll_report::{Style, run_screen};
+use plimsoll_report::{Style, run_screen, text};
 
 use crate::support::{
     ended, health, late_samples, metadata, path, sample, samples, summary, summary_of,
@@ -117,6 +117,18 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     let stage = summary.results.by_stage.iter_mut().find(|stage| !stage.warmup).unwrap();
     stage.stage = Some("8:1h".to_owned());
     assert!(shown(&summary, 80).contains("\n8, -n 4000 "), "{}", shown(&summary, 80));
+    let report = text(&summary, PLAIN);
+    assert!(report.matches("8, -n 4000 ").count() > 3 && !report.contains("1h"), "{report}");
+    // All were sent at once: there is no time to divide by.
+    let mut burst = summary.clone();
+    let stages = &mut burst.results.by_stage;
+    for group in stages.iter_mut().chain([&mut burst.results.total]) {
+        group.duration_s = 1e-9;
+        group.rates.achieved_rate_per_s = Some(0.0);
+    }
+    let text = shown(&burst, 80);
+    assert!(text.contains("\n4,000 requests: 4,000 ok") && !text.contains("sent/s"), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("/health, 4,000 requests"), "{text}");
     // Time ended it, or Ctrl-C.
     summary.metadata.max_requests = Some(4_001);
     assert!(shown(&summary, 80).contains("\n8:1h "), "{}", shown(&summary, 80));
@@ -269,6 +281,64 @@ fn long_screen(verdict: (Tone, &str)) -> Screen {
     );
     screen.verdict(verdict.0, verdict.1);
     screen
+}
+
+/// By hand: a file is read from its top, and has what a terminal has no room for.
+#[test]
+fn a_file_begins_with_the_verdict_and_ends_with_its_chapters() {
+    let mut screen = Screen::new(rest());
+    screen.title("what was measured");
+    screen.judged("", "bounds", vec![Item::judged(Tone::Bad, "FAIL", "p99: 12ms")], 1);
+    let mut table = Table::new(["", "p50"]);
+    table.row(["row", "12ms!"]);
+    let notes = vec!["a note".to_owned()];
+    screen.rows("", Rows { table, notes, most: 9, hides_marked: true, ..Rows::default() });
+    screen.fact("a fact");
+    screen.details(["a detail".to_owned()]);
+    screen.chapter(Chapter::new("empty"));
+    let mut chapter = Chapter::new("Machine");
+    chapter.list([("CPU", Some("a \x1b[2Jchip".to_owned())), ("steal", None)]);
+    chapter.text("a sentence");
+    screen.chapter(chapter);
+    screen.more(1, "tables");
+    screen.verdict(Tone::Bad, "FAIL: late");
+    assert_eq!(
+        screen.report(PLAIN),
+        "\
+what was measured
+FAIL: late
+
+FAIL  p99: 12ms
+
+       p50
+row  12ms!
+  a note
+
+a fact
+
+a detail
+
+Machine
+  CPU  a \\u{1b}[2Jchip
+  a sentence
+"
+    );
+    assert_eq!(
+        screen.text(PLAIN),
+        "\
+what was measured
+FAIL  p99: 12ms
+
+     p50
+row    -
+
+1 more table in report.txt
+a fact
+
+files: runs/20251121T012345Z-realistic
+FAIL: late
+"
+    );
 }
 
 #[test]

@@ -46,8 +46,10 @@ fn an_invalid_run_is_marked_before_any_figure() {
         ..health()
     };
     let report = plain(&summary_of(late_samples(), metadata, health));
-    let (validity, headline) = (report.find("INVALID"), report.find("requests in"));
-    assert!(validity.unwrap() < headline.unwrap(), "{report}");
+    assert!(report.lines().nth(1).unwrap().starts_with("INVALID: "), "{report}");
+    for figure in ["requests in", "sent/s"] {
+        assert!(report.find("INVALID").unwrap() < report.find(figure).unwrap(), "{report}");
+    }
     golden("report-invalid.txt", &report);
 }
 
@@ -79,7 +81,8 @@ fn words(report: &str) -> std::collections::BTreeSet<String> {
 fn colour_adds_only_escape_sequences() {
     let summary = summary(metadata(), health());
     let coloured = text(&summary, Style { width: 120, color: true });
-    assert!(coloured.contains("\x1b[1;32mVALID\x1b[0m"));
+    assert!(coloured.contains("\n\x1b[1;31mFAIL\x1b[0m: 1 of 4 thresholds broken"), "{coloured}");
+    assert!(coloured.contains("\n\x1b[1mAccounting"), "{coloured}");
     let mut stripped = coloured;
     for code in ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"] {
         stripped = stripped.replace(code, "");
@@ -147,7 +150,7 @@ fn operations_of_tool_servers_are_shown_with_their_codes() {
         "\n  ping ".to_owned(),
         "\n  tools/call ".to_owned(),
         format!("JSON-RPC errors: -32050 x {codes}"),
-        format!("{tool_errors} completed requests came back with a tool's"),
+        format!("{tool_errors} of 2,000 answers say that a tool or a task failed"),
     ] {
         assert!(report.contains(&part), "{part}: {report}");
     }
@@ -163,8 +166,8 @@ fn figures_are_printed_with_their_limits_wherever_they_are() {
     let summary = summary_of(late_samples(), metadata(), health());
     let report = plain(&summary);
     for part in [
-        "1.02s (up to 873ms ours)",
-        "max at\nleast 150ms",
+        "p99 1.02s (-873ms), max >= 150ms",
+        "total: Response time p90 1.70ms, p95 1.84ms, p99 873ms",
         "!: more than 5 % of it may be ours",
         "?: requests without an end may make it longer.",
     ] {

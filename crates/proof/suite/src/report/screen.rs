@@ -1,11 +1,12 @@
-//! The end of a suite on a screen: its main tables, the bounds, what stands out, and the verdict.
+//! The result of a suite: its main tables, the bounds, what stands out, and the verdict; and in its
+//! file all tables, the environment, and how to repeat it.
 
 use plimsoll_metrics::Judgement;
-use plimsoll_report::format::{DASH, count};
-use plimsoll_report::screen::{DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
-use plimsoll_report::table::Table;
+use plimsoll_report::format::count;
+use plimsoll_report::screen::{Chapter, DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
 
-use super::text::conclusion;
+use super::conclusion::conclusion;
+use super::environment::environment;
 use super::{Accepted, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::Tone as FindingTone;
@@ -26,15 +27,23 @@ const LEAST_BOUNDS: usize = 2;
 /// What to do about measurements that must not be used.
 const REPEAT: &str = "repeat the suite on an idle host, or with --duration and --passes";
 
+/// What the marks before and behind figures mean, and the words of bounds.
+const MARKS: [&str; 3] = [
+    "[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound",
+    "do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN], figures with ! (the generator's own part may be too large) or ? (too many requests had no end)",
+    "Bounds: PASS and FAIL decide the exit code, met and missed are goals. Findings: the sentences behind a !, and those that are good",
+];
+
 pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
     let build = if report.debug_build { DEBUG_BUILD } else { "" };
     let quick = if report.quick { " (--short: rough figures)" } else { "" };
     screen.title(&format!("suite {}: {}{quick}{build}", report.suite, report.title));
     bounds(&mut screen, &report.bounds);
-    tables(&mut screen, &report.sections);
     screen.stands_out(stands_out(report));
     screen.fact(&accounting(report));
+    tables(&mut screen, report);
+    chapters(&mut screen, report);
     let tone = match report.outcome(Accepted::default()) {
         SuiteOutcome::Pass | SuiteOutcome::Complete => Tone::Good,
         SuiteOutcome::Fail => Tone::Bad,
@@ -74,45 +83,74 @@ fn tone_of_bound(bound: &BoundResult) -> Tone {
     }
 }
 
-/// As many tables as there is room for; the titles of the others are counted.
-fn tables(screen: &mut Screen, sections: &[Section]) {
-    let with_rows: Vec<_> = sections.iter().filter(|s| !s.table.rows.is_empty()).collect();
+/// As many tables as there is room for; the others are counted, and chapters of the file.
+fn tables(screen: &mut Screen, report: &Report) {
+    let (with_rows, without): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|section| !section.table.rows.is_empty());
     let shown = (TABLE_LINES / (HEAD_LINES + LEAST_ROWS)).min(with_rows.len());
-    for section in &with_rows[..shown] {
+    let (shown, others) = with_rows.split_at(shown);
+    for section in shown {
         let rows = Rows {
-            table: usable(&section.table),
+            table: section.table.clone(),
+            notes: section.notes.clone(),
             unit: "rows",
             most: MOST_ROWS,
             drops_columns: true,
             drops_dashes: true,
+            hides_marked: true,
             ..Rows::default()
         };
         screen.rows(&section.title, rows);
     }
-    if with_rows.len() > shown {
-        screen.fact(&format!("{} more tables in report.txt", with_rows.len() - shown));
+    screen.more(others.len(), "tables");
+    others.iter().chain(&without).for_each(|section| screen.chapter((*section).into()));
+}
+
+impl From<&Section> for Chapter {
+    fn from(section: &Section) -> Self {
+        let mut chapter = Self::new(&section.title);
+        chapter.table(&section.table);
+        chapter.texts(&section.notes);
+        chapter
     }
 }
 
-/// A table without the figures that must not be used, which end with a mark.
-fn usable(table: &Table) -> Table {
-    Table {
-        head: table.head.clone(),
-        rows: table
-            .rows
-            .iter()
-            .map(|row| {
-                row.iter()
-                    .enumerate()
-                    .map(|(column, cell)| match column {
-                        0 => cell.clone(),
-                        _ if cell.ends_with(['!', '?']) => DASH.to_owned(),
-                        _ => cell.clone(),
-                    })
-                    .collect()
-            })
-            .collect(),
+/// What a file has below the tables.
+fn chapters(screen: &mut Screen, report: &Report) {
+    let good = report.findings.iter().filter(|found| found.tone == FindingTone::Good);
+    sentences(screen, "Good findings", good.map(|found| &found.text));
+    sentences(screen, "Bounds that could not be judged", open_bounds(&report.bounds));
+    let other_tables = report.sizing.iter().chain(&report.references);
+    other_tables.for_each(|section| screen.chapter(section.into()));
+    sentences(screen, "Left out", &report.skipped);
+    sentences(screen, "Marks and words", MARKS);
+    sentences(screen, "To repeat it", [&report.command, &report.settings]);
+    let mut chapter = Chapter::new("Environment");
+    chapter.list(environment(report).into_iter().map(|(name, value)| (name, Some(value))));
+    screen.chapter(chapter);
+}
+
+fn sentences(
+    screen: &mut Screen,
+    heading: &str,
+    sentences: impl IntoIterator<Item = impl AsRef<str>>,
+) {
+    let mut chapter = Chapter::new(heading);
+    chapter.texts(sentences);
+    screen.chapter(chapter);
+}
+
+/// One sentence for each reason: an invalid measurement leaves several bounds open.
+fn open_bounds(bounds: &[BoundResult]) -> Vec<String> {
+    let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
+    for bound in bounds {
+        let Judgement::Inconclusive(why) = &bound.judgement else { continue };
+        match open.iter_mut().find(|(known, _)| known == why) {
+            Some((_, bounds)) => bounds.push(&bound.what),
+            None => open.push((why, vec![&bound.what])),
+        }
     }
+    open.into_iter().map(|(why, bounds)| format!("{}: {why}", bounds.join("; "))).collect()
 }
 
 /// Why it neither passes nor fails, and what limits its figures.
@@ -133,7 +171,9 @@ fn stands_out(report: &Report) -> Vec<Item> {
     let notes = report.findings.iter().filter(|found| found.tone == FindingTone::Note);
     let notes = notes.map(|found| Item::new(Tone::Good, &found.text));
     let doubts = doubts.iter().map(|doubt| Item::new(Tone::Unsure, doubt).fix(fix));
-    doubts.chain(warnings).chain(notes).collect()
+    let debug = "every figure is many times too slow: this is a debug build";
+    let debug = report.debug_build.then(|| Item::new(Tone::Bad, debug).fix("build with --release"));
+    debug.into_iter().chain(doubts).chain(warnings).chain(notes).collect()
 }
 
 /// How much was measured, and how much of it may be used.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_metrics::Judgement;
 use plimsoll_report::Style;
-use plimsoll_report::screen::Rest;
+use plimsoll_report::screen::{Item, Rest};
 use plimsoll_suite::Report;
 
 fn path(relative: &str) -> PathBuf {
@@ -78,9 +78,33 @@ fn a_broken_bound_comes_first_and_an_interruption_last() {
     let text = shown(&report, 80);
     let line = "FAIL  p99 of \\u{1b}[2Jchats: 12.0ms, must be < 10.0ms";
     assert_eq!(text.lines().find(|line| line.starts_with("FAIL")), Some(line), "{text}");
-    assert!(text.ends_with("FAIL: a deciding bound is broken, see Bounds\n"), "{text}");
+    let last = "FAIL: 1 of 30 deciding bounds broken: p99 of \\u{1b}[2Jchats\n";
+    assert!(text.ends_with(last), "{text}");
     report.interrupted = true;
     check("interrupted", &report);
+}
+
+/// One sentence is in every rendering, whatever leaves it out for room.
+#[test]
+fn file_and_markdown_have_every_sentence_of_the_screen() {
+    for name in ["quick", "baseline"] {
+        let report = stored(name);
+        let screen = report.screen(Rest::Flag);
+        let (file, markdown) = (report.text(100_000), screen.markdown(""));
+        let pointed_out = screen.pointed_out().iter().map(Item::text);
+        let sentences: Vec<_> =
+            pointed_out.chain(screen.facts().iter().map(String::as_str)).collect();
+        assert!(sentences.len() > 3);
+        for sentence in sentences.iter().chain(&[screen.last().unwrap().text()]) {
+            assert!(file.contains(sentence), "{sentence}\n{file}");
+            let words = sentence.split(|c: char| !c.is_alphanumeric() && c != ' ');
+            words.for_each(|part| assert!(markdown.contains(part), "{part}\n{markdown}"));
+        }
+        for section in report.sections.iter().chain(&report.sizing).chain(&report.references) {
+            assert!(file.contains(&section.title), "{}\n{file}", section.title);
+            assert!(section.notes.iter().all(|note| file.contains(note)), "{file}");
+        }
+    }
 }
 
 /// The full report: its lines are never wider than the page.

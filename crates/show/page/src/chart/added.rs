@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use maud::html;
 use plimsoll_report::format::{self, count};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 use plimsoll_versus::{AddedDistribution, Difference, Role, Versus, added_bin_start_ns};
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::plot::{Plot, legend, place, short, signed_time};
-use crate::table::Table;
 
 /// The most steps of a line.
 const STEPS: usize = 96;
@@ -143,7 +143,7 @@ fn sentence(versus: &Versus, found: &AddedDistribution) -> String {
 
 /// The bins as the file has them.
 fn table(shown: &[&AddedDistribution]) -> Table {
-    let mut table = Table::new(&["target", "from", "to", "pairs"]);
+    let mut table = Table::new(["target", "from", "to", "pairs"]);
     for found in shown {
         for (bin, pairs) in &found.bins {
             let ends = [*bin, bin + 1].map(|bin| format::time(added_bin_start_ns(bin) / 1e6));

@@ -8,10 +8,10 @@ use plimsoll_metrics::confusion_matrix::{Matrix, UNANSWERED};
 use plimsoll_metrics::{Group, RunSummary};
 use plimsoll_report::format::{count, share_of};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::drawn_chart::Chart;
 use crate::plot::{WIDTH, legend, place};
-use crate::table::Table;
 
 const LEFT: f64 = 112.0;
 const CAPTION: f64 = 24.0;
@@ -141,7 +141,7 @@ fn sentence(group: &Group) -> String {
 }
 
 fn table(fields: &[Field<'_>]) -> Table {
-    let mut table = Table::new(&["target", "expected", "actual", "requests"]);
+    let mut table = Table::new(["target", "expected", "actual", "requests"]);
     for field in fields {
         for (expected, row) in field.matrix {
             let cells = row.iter().map(|(actual, n)| {

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use plimsoll_metrics::ExemplarRequest;
 use plimsoll_report::format::time;
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::over_time::second;
 use crate::plot::{WIDTH, place};
-use crate::table::Table;
 
 const TOP: f64 = 4.0;
 const SIDE: f64 = 6.0;
@@ -142,7 +142,7 @@ pub(super) fn table<const N: usize>(
     figures: impl Fn(&ExemplarRequest) -> [String; N],
 ) -> Table {
     let about = ["request", "target", "stage", "second", "outcome"];
-    let mut table = Table::new(&[&about[..], &head].concat());
+    let mut table = Table::new([&about[..], &head].concat());
     for r in requests {
         let about = [
             r.request_id.clone(),

@@ -2,13 +2,13 @@
 
 use plimsoll_report::format::{DASH, count, difference, or_dash, p_value, time};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 use plimsoll_versus::{Difference, Figure, Kind, Role, Versus};
 
 use crate::drawn_chart::Chart;
 use crate::forest::{Panel, Row, draw};
 use crate::mark::Mark;
 use crate::plot::{legend, signed_time};
-use crate::table::Table;
 
 const NANOS: f64 = 1e6;
 
@@ -116,7 +116,7 @@ fn in_words(found: &Difference) -> Option<String> {
 
 /// Every difference to the reference and between targets.
 fn table(versus: &Versus) -> Table {
-    let mut table = Table::new(&[
+    let mut table = Table::new([
         "target",
         "against",
         "figure",

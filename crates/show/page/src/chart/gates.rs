@@ -4,13 +4,12 @@ use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult, Rule};
 use plimsoll_metrics::Judgement;
 use plimsoll_report::format::digits;
-use plimsoll_report::table::Table as Texts;
+use plimsoll_report::table::Table;
 
 use crate::drawn_chart::Chart;
 use crate::forest::{Limit, Panel, Row, draw};
 use crate::mark::Mark;
 use crate::plot::{legend, without_zeros};
-use crate::table::Table;
 
 /// Gates as they were judged: what is a share of the figure, and what are points of a share, have
 /// an axis each.
@@ -37,7 +36,7 @@ pub(super) fn chart(comparison: &Comparison) -> Option<Chart> {
         drawing,
         height: Some(height),
         legend: legend(&entries(comparison)),
-        table: Table::from(gates),
+        table: gates,
     })
 }
 
@@ -90,7 +89,7 @@ fn row(gate: &GateResult, cells: &[String]) -> Row {
     }
 }
 
-fn text(comparison: &Comparison, gates: &Texts) -> String {
+fn text(comparison: &Comparison, gates: &Table) -> String {
     let shown: Vec<_> = gates
         .rows
         .iter()

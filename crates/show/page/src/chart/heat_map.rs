@@ -8,12 +8,12 @@ use plimsoll_metrics::timeline::bin_start_ms;
 use plimsoll_metrics::{Metric, RunSummary, RunTimeline, TimelineInterval, TimelineTimes};
 use plimsoll_report::format::{count, or_dash, time};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend, place, short_time};
-use crate::table::Table;
 
 /// The most columns and rows of cells.
 const COLUMNS: usize = 240;
@@ -132,7 +132,7 @@ const fn completed(metric: Metric) -> &'static str {
 }
 
 fn table(timeline: &RunTimeline, metric: Metric, target: &str) -> Table {
-    let mut table = Table::new(&["second", "stage", values(metric), "p50", "p90", "p99", "max"]);
+    let mut table = Table::new(["second", "stage", values(metric), "p50", "p90", "p99", "max"]);
     for interval in &timeline.intervals {
         for (stage, times) in times(interval, metric, target) {
             let figures = [times.p50, times.p90, times.p99, times.max];

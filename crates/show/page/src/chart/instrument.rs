@@ -6,12 +6,12 @@ use maud::html;
 use plimsoll_metrics::RunTimeline;
 use plimsoll_report::format::{digits, or_dash, time};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend, short, short_time};
-use crate::table::Table;
 
 /// The lag where arrivals were planned, and the CPU where processes were watched; `cpus` are those
 /// of the host.
@@ -34,7 +34,7 @@ fn lag(timeline: &RunTimeline) -> Option<Chart> {
         .map(|interval| interval.pacing_lag_ms.map(|lag| (over_time::middle(interval), lag)));
     let p99: Vec<_> = lags.clone().map(|lag| lag.map(|(x, lag)| (x, lag.p99))).collect();
     let max: Vec<_> = lags.map(|lag| lag.map(|(x, lag)| (x, lag.max))).collect();
-    let mut table = Table::new(&["second", "p50", "p99", "max", "stood still"]);
+    let mut table = Table::new(["second", "p50", "p99", "max", "stood still"]);
     for interval in &timeline.intervals {
         let lag = interval.pacing_lag_ms;
         table.rows.push(vec![

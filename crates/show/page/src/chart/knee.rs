@@ -8,12 +8,12 @@ use maud::{Markup, html};
 use plimsoll_knee::{Found, Kind, KneeReport, Load, Objective, Phase, Probe, State, TargetKnee};
 use plimsoll_report::format::{digits, or_dash, time_or_dash};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::mark::{Mark, shape};
 use crate::plot::{Plot, place};
-use crate::table::Table;
 
 /// Every chart of a search that made a probe.
 pub(super) fn charts(report: &KneeReport) -> Vec<Chart> {
@@ -190,7 +190,7 @@ impl<'a> View<'a> {
             "goodput",
             "note",
         ];
-        let mut table = Table::new(&head);
+        let mut table = Table::new(head);
         for knee in self.knees {
             let numbered = knee.probes.iter().enumerate().filter(|(_, probe)| wanted(probe));
             table.rows.extend(numbered.map(|(nth, probe)| self.row(knee, nth, probe)));

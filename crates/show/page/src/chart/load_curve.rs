@@ -4,11 +4,11 @@ use maud::html;
 use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
 use plimsoll_report::format::{self, rate_figure};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::plot::{Plot, legend, short, short_time};
-use crate::table::Table;
 
 const FEWEST: usize = 3;
 const LINES: [(&str, &str); 2] = [("l0", "p50"), ("l1", "p99")];
@@ -67,7 +67,7 @@ fn points(stages: &[&Group], metric: Metric, key: &str) -> Vec<(f64, f64)> {
 }
 
 fn table(stages: &[&Group], metric: Metric) -> Table {
-    let mut table = Table::new(&["stage", "completed/s", "p50", "p95", "p99"]);
+    let mut table = Table::new(["stage", "completed/s", "p50", "p95", "p99"]);
     for stage in stages {
         let shown = QUANTILES.iter().filter(|q| ["p50", "p95", "p99"].contains(&q.key));
         let figures = shown

@@ -3,12 +3,12 @@
 use maud::html;
 use plimsoll_metrics::{RunTimeline, TimelineGroup, TimelineInterval};
 use plimsoll_report::format::{count, digits};
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend, place, short};
-use crate::table::Table;
 
 type Count = fn(&TimelineGroup) -> u64;
 const OUTCOMES: [(&str, &str, Count); 6] = [

@@ -6,11 +6,11 @@ use plimsoll_compare::Comparison;
 use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, Quantile, RunSummary};
 use plimsoll_report::format::{self, count, range};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::plot::{Plot, legend, short_time};
-use crate::table::Table;
 
 /// Points of a line: ten for each factor of ten in rarity, up to one request in a million.
 const PER_DECADE: i32 = 10;
@@ -173,7 +173,7 @@ fn spread(side: &str, lines: &[Line]) -> String {
 }
 
 fn table(lines: &[Line]) -> Table {
-    let mut table = Table::new(&["of", "percentile", "time", "95 % interval", "requests"]);
+    let mut table = Table::new(["of", "percentile", "time", "95 % interval", "requests"]);
     for Line { name, times, .. } in lines {
         for quantile in &QUANTILES {
             let figure = times.figure(quantile);

@@ -4,12 +4,12 @@ use maud::html;
 use plimsoll_metrics::{RunTimeline, TimelineGroup, TimelineInterval};
 use plimsoll_report::format::{count, digits};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend, series, short};
-use crate::table::Table;
 
 type Count = fn(&TimelineGroup) -> u64;
 const LINES: [(&str, &str, Count); 3] = [
@@ -25,7 +25,7 @@ pub(super) fn rates(timeline: &RunTimeline) -> Chart {
     let [planned, sent, completed] = LINES.map(|(_, _, of)| highest(&whole, of));
     let y = Axis::from_zero(planned.max(sent).max(completed));
     let plot = Plot { x: over_time::axis(timeline), y };
-    let mut table = Table::new(&["second", "planned", "sent", "completed"]);
+    let mut table = Table::new(["second", "planned", "sent", "completed"]);
     for interval in &timeline.intervals {
         let counts = LINES.iter().map(|(_, _, of)| count(requests(interval, *of)));
         let row = [over_time::second(interval.start_s)].into_iter().chain(counts);

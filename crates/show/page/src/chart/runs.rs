@@ -5,11 +5,11 @@ use plimsoll_compare::gates::FigureUnit;
 use plimsoll_compare::{Comparison, GateResult};
 use plimsoll_report::format::{digits, percent, rate, time, time_us};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::plot::{Plot, legend, place, without_zeros};
-use crate::table::Table;
 
 const ROW: f64 = 52.0;
 const AXIS: f64 = 46.0;
@@ -79,7 +79,7 @@ fn draw(rows: &[Row<'_>]) -> Markup {
 }
 
 fn table(rows: &[Row<'_>]) -> Table {
-    let mut table = Table::new(&["gate", "side", "run", "value"]);
+    let mut table = Table::new(["gate", "side", "run", "value"]);
     for Row { gate, .. } in rows {
         for (side, runs) in [("old", &gate.base_runs), ("new", &gate.new_runs)] {
             for (nth, found) in runs.iter().enumerate() {

@@ -7,11 +7,11 @@ use maud::html;
 use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary};
 use plimsoll_report::format::{self, count, share, time};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::plot::{Plot, legend, series, short_time};
-use crate::table::Table;
 
 /// The most charts: the scenarios with the most requests.
 const CHARTS: usize = 12;
@@ -185,7 +185,7 @@ fn sentence(scenario: &Scenario) -> String {
 }
 
 fn table(scenario: &Scenario, points: &[Vec<Point>]) -> Table {
-    let mut table = Table::new(&["target", "share of requests", "answered within"]);
+    let mut table = Table::new(["target", "share of requests", "answered within"]);
     for ((name, _), line) in scenario.lines.iter().zip(points) {
         let shown = line.iter().flatten();
         table.rows.extend(shown.map(|(part, ms)| vec![name.clone(), share(*part), time(*ms)]));

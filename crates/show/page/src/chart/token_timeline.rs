@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
+use plimsoll_report::table::Table;
 
 use super::exemplar_rows::{self, Rows, is_completed, label, marked};
 use crate::drawn_chart::Chart;
 use crate::plot::{legend, place};
-use crate::table::Table;
 
 /// Gaps of so many times the median one are coloured, and those of so many times in another colour.
 const LONG: f64 = 3.0;

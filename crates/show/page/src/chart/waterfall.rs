@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
+use plimsoll_report::table::Table;
 
 use super::exemplar_rows::{self, Rows, end_ms, is_completed, label, marked};
 use crate::drawn_chart::Chart;
 use crate::input::ServerParts;
 use crate::plot::legend;
-use crate::table::Table;
 
 /// Half the height of a bar.
 const HALF: f64 = 4.0;

@@ -195,6 +195,21 @@ fn the_verdict_of_a_comparison_is_its_own() {
     assert!(!html.contains("the differences describe the targets"));
 }
 
+/// What `report.txt` has beside its screen is there, below the charts.
+#[test]
+fn the_page_has_every_chapter_of_the_file() {
+    let made = run(2, 4, &["direct", "gateway"], 40);
+    for versus in [None, Some(versus(&["direct", "gateway"]))] {
+        let html = html_of(&made, versus.as_ref());
+        let screen = plimsoll_report::run_screen(&made.0, plimsoll_report::screen::Rest::Flag);
+        assert!(screen.chapters().len() > 5);
+        for chapter in screen.chapters() {
+            let summary = format!("<summary>{}</summary>", chapter.heading());
+            assert!(html.contains(&summary), "{summary}");
+        }
+    }
+}
+
 /// A colleague sees first what was measured where, and the main figures.
 #[test]
 fn the_page_begins_with_facts_and_cards() {
@@ -314,7 +329,8 @@ fn the_page_of_a_merged_run_has_its_shards_side_by_side_and_names_the_odd_one() 
     let page = |summary: &RunSummary| {
         page(&Input { summary, timeline: None, exemplars: None, versus: None, server: &[] })
     };
-    assert!(!page(&summary).contains("id=\"shards\""), "it was not divided");
+    let shards = "<summary>Shards</summary>";
+    assert!(!page(&summary).contains(shards), "it was not divided");
     let shard = |index: u32, p50_ms| ShardPart {
         shard: format!("{index}/3"),
         state: ShardState::Done,
@@ -325,10 +341,10 @@ fn the_page_of_a_merged_run_has_its_shards_side_by_side_and_names_the_odd_one() 
     };
     summary.shards = vec![shard(0, 5.0), shard(1, 20.0), shard(2, 5.5)];
     let html = page(&summary);
-    let (_, section) = html.split_once("id=\"shards\"").unwrap();
-    let (section, _) = section.split_once("</section>").unwrap();
+    let (head, section) = html.split_once(shards).unwrap();
+    let (section, _) = section.split_once("</details>").unwrap();
     assert_eq!(section.matches("<tr>").count(), 4, "{section}");
-    assert!(section.contains("shard 1/3 is unlike the others: p50 20.0ms"), "{section}");
+    assert!(head.contains("shard 1/3 is unlike the others: p50 20.0ms"), "{head}");
 }
 
 #[test]

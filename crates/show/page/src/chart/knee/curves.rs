@@ -5,13 +5,13 @@ use maud::{Markup, html};
 use plimsoll_knee::{CurvePoint, ProbeFigures};
 use plimsoll_report::format::{DASH, digits, or_dash, time, time_or_dash};
 use plimsoll_report::printable;
+use plimsoll_report::table::Table;
 
 use super::{View, name_of};
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::mark::{Mark, shape};
 use crate::plot::{Plot, legend_with, short, short_time};
-use crate::table::Table;
 
 /// A curve of fewer points shows nothing.
 const FEWEST: usize = 3;
@@ -197,7 +197,7 @@ fn rate(value: Option<f64>) -> String {
 }
 
 fn table(view: &View<'_>, head: &[&str], figures: impl Fn(&ProbeFigures) -> Vec<String>) -> Table {
-    let mut table = Table::new(&[&["target", "probe", "load"], head].concat());
+    let mut table = Table::new([&["target", "probe", "load"], head].concat());
     for knee in view.knees {
         for point in &knee.curve {
             let cells = figures(&point.figures);

@@ -2,8 +2,9 @@
 
 use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, samples_needed};
 
-use super::table::Table;
-use super::{Labelled, Page, format};
+use super::Labelled;
+use crate::format;
+use crate::table::Table;
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
 pub(super) const SHOWN: [Metric; 15] = [
@@ -24,16 +25,16 @@ pub(super) const SHOWN: [Metric; 15] = [
     Metric::UnsuccessfulResponseTime,
 ];
 
-pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
+pub(super) fn table(groups: &[Labelled<'_>]) -> Table {
     let mut table = Table::new(headings());
     for (label, group) in groups {
         block(&mut table, label, group);
     }
-    page.line("");
-    page.table(&table);
+    table
 }
 
-fn headings() -> Vec<&'static str> {
+/// The columns of distributions.
+pub(super) fn headings() -> Vec<&'static str> {
     let mut headings = vec!["", "count", "mean"];
     headings.extend(QUANTILES.iter().map(|quantile| quantile.label));
     headings.push("max");

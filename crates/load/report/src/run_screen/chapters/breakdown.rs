@@ -2,8 +2,10 @@
 
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
-use super::table::Table;
-use super::{Page, format, load};
+use super::load;
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
 /// The columns: heading, metric, and index of the quantile.
 const COLUMNS: [(&str, Metric, usize); 8] = [
@@ -17,17 +19,18 @@ const COLUMNS: [(&str, Metric, usize); 8] = [
     ("p99", Metric::Itl, 3),
 ];
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
+    let mut chapter = Chapter::new("Stages x scenarios x targets");
     if !is_crossed(summary) {
-        return;
+        return chapter;
     }
-    page.heading("Stages x scenarios x targets");
     let head = ["", "done/s", "ok"].into_iter().chain(COLUMNS.iter().map(|(title, ..)| *title));
     let mut table = Table::new(head.chain(["tokens/s"]));
     for cell in summary.results.cells.iter().filter(|cell| !cell.warmup) {
         table.row(row(cell, summary.metadata.targets.len() > 1));
     }
-    page.table(&table);
+    chapter.table(&table);
+    chapter
 }
 
 /// Whether at least two of stages, scenarios and targets have more than one member. Otherwise the

@@ -2,8 +2,9 @@
 
 use plimsoll_metrics::{Accounting, RunSummary};
 
-use super::table::Table;
-use super::{Page, format};
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
 const HEADINGS: [&str; 10] = [
     "",
@@ -18,8 +19,8 @@ const HEADINGS: [&str; 10] = [
     "",
 ];
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    page.heading("Accounting (in flight: without a response at the end)");
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
+    let mut chapter = Chapter::new("Accounting (in flight: without a response at the end)");
     let mut table = Table::new(HEADINGS);
     for group in &summary.results.by_stage {
         let name = group.stage.as_deref().unwrap_or_default();
@@ -33,7 +34,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         }
     }
     table.row(row("all".to_owned(), &summary.results.accounting()));
-    page.table(&table);
+    chapter.table(&table);
+    chapter
 }
 
 fn row(label: String, a: &Accounting) -> Vec<String> {

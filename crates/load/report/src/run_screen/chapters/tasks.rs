@@ -2,24 +2,24 @@
 
 use plimsoll_metrics::{CountFigures, QUANTILES, RunSummary, TaskGroup, TaskTime};
 
-use super::table::Table;
-use super::{Page, format};
+use super::times::headings;
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    if summary.agent_tasks.is_empty() {
-        return;
-    }
-    page.heading("Agent tasks");
-    for group in &summary.agent_tasks {
-        page.paragraph(2, &format!("{}: {}", label(group), sentence(group)));
-    }
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
+    let mut chapter = Chapter::new("Agent tasks");
+    let groups = &summary.agent_tasks;
+    chapter.texts(groups.iter().map(|group| format!("{}: {}", label(group), sentence(group))));
     let mut table = Table::new(headings());
-    for group in &summary.agent_tasks {
+    for group in groups {
         block(&mut table, group);
     }
-    page.line("");
-    page.table(&table);
-    page.note(NOTE);
+    chapter.table(&table);
+    if !groups.is_empty() {
+        chapter.text(NOTE);
+    }
+    chapter
 }
 
 const NOTE: &str = "Times of tasks are those of tasks that are done; the first token is that of the \
@@ -28,19 +28,19 @@ const NOTE: &str = "Times of tasks are those of tasks that are done; the first t
     taken longer: a figure that they could change is marked with ?.";
 
 /// Its scenario, and its target where there are several.
-pub(crate) fn label(group: &TaskGroup) -> String {
+pub(in crate::run_screen) fn label(group: &TaskGroup) -> String {
     match &group.target {
         Some(target) => format!("{} on {target}", group.scenario),
         None => group.scenario.clone(),
     }
 }
 
-/// How many tasks there were, how they ended, and what happened in them.
+/// What happened in the tasks.
 fn sentence(group: &TaskGroup) -> String {
     let totals = &group.totals;
     let counts = [totals.steps, totals.tool_calls, totals.tool_errors].map(format::count);
     let [steps, calls, errors] = counts;
-    let mut parts = vec![ends(group), format!("{steps} steps")];
+    let mut parts = vec![format!("{steps} steps")];
     parts.push(match totals.tool_errors {
         0 => format!("{calls} tool calls"),
         _ => format!("{calls} tool calls, {errors} of them with isError"),
@@ -57,7 +57,7 @@ fn sentence(group: &TaskGroup) -> String {
 }
 
 /// How many tasks there were, and how they ended.
-pub(crate) fn ends(group: &TaskGroup) -> String {
+pub(in crate::run_screen) fn ends(group: &TaskGroup) -> String {
     let totals = &group.totals;
     let ends = [
         (totals.done, "done"),
@@ -83,13 +83,6 @@ fn failed_in(group: &TaskGroup) -> String {
         .map(|(part, n)| format!("{} in {part}", format::count(*n)))
         .collect();
     if parts.is_empty() { String::new() } else { format!(" (failed: {})", parts.join(", ")) }
-}
-
-fn headings() -> Vec<&'static str> {
-    let mut headings = vec!["", "count", "mean"];
-    headings.extend(QUANTILES.iter().map(|quantile| quantile.label));
-    headings.push("max");
-    headings
 }
 
 fn block(table: &mut Table, group: &TaskGroup) {

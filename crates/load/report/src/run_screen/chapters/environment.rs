@@ -2,12 +2,12 @@
 
 use plimsoll_metrics::Environment;
 
-use super::{Page, format};
+use crate::format;
+use crate::screen::Chapter;
 
-pub(super) fn write(page: &mut Page, environment: &Environment) {
-    let e = environment;
-    page.heading("Environment");
-    page.list(&[
+pub(super) fn chapter(e: &Environment) -> Chapter {
+    let mut chapter = Chapter::new("Environment");
+    chapter.list([
         ("CPU", e.cpu_model.clone()),
         ("logical CPUs", e.cpu_count.map(|n| n.to_string())),
         ("CPU quota", e.cpu_quota.map(|quota| format!("{quota} CPUs"))),
@@ -22,6 +22,7 @@ pub(super) fn write(page: &mut Page, environment: &Environment) {
         ("steal before", e.steal_share.map(format::share)),
         ("versions", versions(e)),
     ]);
+    chapter
 }
 
 fn versions(environment: &Environment) -> Option<String> {

@@ -2,10 +2,10 @@
 
 use plimsoll_metrics::{StreamDiagnosis, StreamWord};
 
-use super::format;
+use crate::format;
 
 /// `Streams: merged: 18 events a read over 170ms (by the target or a proxy).`
-pub(crate) fn sentences(streams: &StreamDiagnosis) -> String {
+pub(super) fn sentences(streams: &StreamDiagnosis) -> String {
     let mut parts = ends(streams);
     let others = if parts.is_empty() { "" } else { "the others: " };
     parts.extend(shape(streams).map(|shape| format!("{others}{shape}")));

@@ -1,35 +1,14 @@
-//! Figures with their limits: what the generator may have added, what requests without an end leave
-//! open.
+//! The limits of the figures in tables: what the generator may have added, what requests without an
+//! end leave open.
 
-use plimsoll_metrics::{
-    Bias, BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Refusal,
-};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, Refusal};
 
-use super::{Labelled, Page, format};
-
-/// A time in a sentence: `1.19s (up to 890ms ours)`.
-pub(super) fn sentence(figure: &BoundedFigure) -> String {
-    let [value, bound] = [figure.value, figure.bound].map(format::time);
-    match figure.refused {
-        Some(Refusal::Censored) => {
-            let least = format::time(figure.limits(Bias::Adds)[0]);
-            format!("at least {least} (of the requests that ended)")
-        }
-        _ if figure.has_notable_bound() => format!("{value} (up to {bound} ours)"),
-        _ => value,
-    }
-}
-
-/// A rate in a sentence.
-pub(super) fn rate_sentence(figure: Option<BoundedFigure>) -> String {
-    let value = format!("{}/s", format::rate(figure.map(|figure| figure.value)));
-    let Some(figure) = figure.filter(BoundedFigure::has_notable_bound) else { return value };
-    let more = format::percent(figure.bound / figure.value);
-    format!("{value} (without the generator up to {more} more)")
-}
+use super::Labelled;
+use crate::format;
+use crate::screen::Chapter;
 
 /// Explains the marks, if any is shown.
-pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> Option<String> {
+pub(super) fn footnotes<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> Vec<&'static str> {
     let times = groups.clone().flat_map(|group| group.distributions.values());
     let of_times = times.flat_map(|times| times.refused.values());
     let reasons = of_times.chain(groups.flat_map(|group| group.refused_rates.values()));
@@ -37,18 +16,16 @@ pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> O
     let notes = [
         (
             Refusal::Generator,
-            "!: more than 5 % of it may be ours, the generator's; below is how much.",
+            "!: more than 5 % of it may be ours, the generator's; below its table is how much.",
         ),
         (Refusal::Censored, "?: requests without an end may make it longer."),
     ];
-    let notes: Vec<_> =
-        notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect();
-    (!notes.is_empty()).then(|| notes.join(" "))
+    notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect()
 }
 
 /// What the generator may have added to the groups' figures: to each that is marked, and to those
 /// of the main times of which it is at least 1 %.
-pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
+pub(super) fn add_bounds(chapter: &mut Chapter, groups: &[Labelled<'_>]) {
     let mut lines = Vec::new();
     for (label, group) in groups {
         let shown = super::times::SHOWN.into_iter();
@@ -60,11 +37,8 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
         }
     }
     if !lines.is_empty() {
-        page.line("");
-        page.paragraph(0, "Up to so much of this may be ours, the generator's:");
-        for line in &lines {
-            page.paragraph(2, line);
-        }
+        chapter.text("Up to so much of this may be ours, the generator's:");
+        chapter.texts(lines);
     }
 }
 

@@ -2,20 +2,20 @@
 
 use plimsoll_metrics::{ProcessUse, RunSummary};
 
-use super::table::Table;
-use super::{Page, format};
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    if summary.processes.is_empty() {
-        return;
-    }
-    page.heading("Processes (CPU time is counted by the kernel in ticks, mostly of 10 ms)");
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
+    let heading = "Processes (CPU time is counted by the kernel in ticks, mostly of 10 ms)";
+    let mut chapter = Chapter::new(heading);
     let mut table =
         Table::new(["", "pid", "stage", "cores", "CPU/request", "memory", "processes", "threads"]);
     for process in &summary.processes {
         table.row(row(process));
     }
-    page.table(&table);
+    chapter.table(&table);
+    chapter
 }
 
 fn row(process: &ProcessUse) -> Vec<String> {

@@ -2,8 +2,9 @@
 
 use plimsoll_metrics::{Group, StageInfo};
 
-use super::table::Table;
-use super::{Labelled, Page, format};
+use super::Labelled;
+use crate::format;
+use crate::table::Table;
 
 const HEADINGS: [&str; 13] = [
     "",
@@ -21,13 +22,12 @@ const HEADINGS: [&str; 13] = [
     "out/s",
 ];
 
-pub(super) fn write(page: &mut Page, title: &str, groups: &[Labelled<'_>], stages: &[StageInfo]) {
-    page.heading(title);
+pub(super) fn table(groups: &[Labelled<'_>], stages: &[StageInfo]) -> Table {
     let mut table = Table::new(HEADINGS);
     for (label, group) in groups {
         table.row(row(label, group, stages));
     }
-    page.table(&table);
+    table
 }
 
 fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
@@ -73,6 +73,6 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
 }
 
 /// Output tokens per second; `None` without any.
-pub(crate) fn tokens(group: &Group) -> Option<String> {
+pub(in crate::run_screen) fn tokens(group: &Group) -> Option<String> {
     group.token_rate().map(|tokens| format::token_rate(&tokens, format::rate_figure))
 }

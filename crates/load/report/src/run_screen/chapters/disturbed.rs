@@ -2,29 +2,26 @@
 
 use plimsoll_metrics::{DisturbedWindow, InstrumentHealth};
 
-use super::{Page, format};
+use crate::format;
+use crate::screen::Chapter;
 
 /// Windows that are listed; the others are counted.
 const LISTED: usize = 5;
 
-pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
+pub(super) fn chapter(health: &InstrumentHealth) -> Chapter {
     let windows = &health.disturbed_windows;
-    if windows.is_empty() {
-        return;
-    }
-    page.heading("Disturbed windows (Plimsoll was paused)");
+    let mut chapter = Chapter::new("Disturbed windows (Plimsoll was paused)");
     let mut longest: Vec<_> = windows.iter().collect();
     longest.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
     longest.truncate(LISTED);
     longest.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
-    for window in &longest {
-        page.paragraph(2, &line(window));
-    }
+    chapter.texts(longest.iter().map(|window| line(window)));
     let omitted = health.disturbed_windows_omitted.unwrap_or_default();
     let more = (windows.len() - longest.len()) as u64 + omitted;
     if more > 0 {
-        page.line(&format!("  and {} more, shorter ones", format::count(more)));
+        chapter.text(&format!("and {} more, shorter ones", format::count(more)));
     }
+    chapter
 }
 
 fn line(window: &DisturbedWindow) -> String {

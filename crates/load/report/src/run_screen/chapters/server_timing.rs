@@ -3,15 +3,17 @@
 use plimsoll_measure::OTHER_PARTS;
 use plimsoll_metrics::{Group, QUANTILES, RunSummary, ServerTiming};
 
-use super::table::Table;
-use super::{Page, format, labelled, several};
+use super::{labelled, several};
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
 /// A table of the parts, for all, each stage and each target, and what they leave of the time to
 /// the first byte.
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
+    let mut chapter = Chapter::new("Times in the target's headers (its own word, not measured)");
     let results = &summary.results;
-    let Some(all) = &results.total.server_timing else { return };
-    page.heading("Times in the target's headers (its own word, not measured)");
+    let Some(all) = &results.total.server_timing else { return chapter };
     if !all.parts.is_empty() {
         let mut table = Table::new(["part", "requests", "mean", "p50", "p99"]);
         add_parts(&mut table, "", &results.total);
@@ -21,18 +23,17 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         for (label, group) in several(stages).into_iter().chain(several(targets)) {
             add_parts(&mut table, label, group);
         }
-        page.table(&table);
+        chapter.table(&table);
     }
-    if let Some(text) = sentence(all) {
-        page.paragraph(2, &text);
-    }
+    chapter.texts(sentence(all));
     if all.parts.contains_key(OTHER_PARTS) {
         let other = "`other`: all names beyond the first 8 of the run, and one of this name.";
-        page.paragraph(2, other);
+        chapter.text(other);
     }
     if all.refused > 0 {
-        page.paragraph(2, &refused(all));
+        chapter.text(&refused(all));
     }
+    chapter
 }
 
 fn add_parts(table: &mut Table, label: &str, group: &Group) {

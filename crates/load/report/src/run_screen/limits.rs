@@ -1,59 +1,21 @@
-//! Validity, warnings and notes.
+//! What a valid run is worth: the limit of its headline figures that says the most.
 
-use plimsoll_metrics::{LimitedFigure, Metric, QUANTILES, Reason, Refusal, RunSummary, Validity};
+use plimsoll_metrics::{LimitedFigure, Metric, QUANTILES, Refusal, RunSummary};
 
-use super::{Page, format};
-use crate::color::Color;
-
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    page.line("");
-    match &summary.validity {
-        Validity::Valid => {
-            let word = page.color(Color::Good, "VALID");
-            page.hang(&format!("{word}: "), "VALID: ".len(), &valid(summary));
-        }
-        Validity::Invalid(reasons) => invalid(page, reasons),
-    }
-    if !summary.warnings.is_empty() {
-        let word = page.color(Color::Unsure, "WARNING");
-        page.line(&format!("{word}: limits of this measurement:"));
-        list(page, &summary.warnings);
-    }
-    for note in &summary.metadata.notes {
-        let word = page.color(Color::Unsure, "NOTE");
-        page.hang(&format!("{word}: "), "NOTE: ".len(), note);
-    }
-}
+use crate::format;
 
 /// What a valid run is worth.
-pub(crate) fn valid(summary: &RunSummary) -> String {
+pub(super) fn valid_words(summary: &RunSummary) -> String {
     largest_limits(summary).map_or_else(
         || "Plimsoll kept up; these figures describe the target".to_owned(),
         |limits| format!("load as planned; {limits}"),
     )
 }
 
-/// Each reason in a line of its own; causes and advice only where they differ from the next.
-fn invalid(page: &mut Page, reasons: &[Reason]) {
-    let word = page.color(Color::Bad, "INVALID");
-    for (index, reason) in reasons.iter().enumerate() {
-        let Reason { what, measured, bound, fix, causes, .. } = reason;
-        let line = format!("{what}: {measured} (limit: {bound})");
-        page.hang(&format!("{word}: "), "INVALID: ".len(), &line);
-        if reasons.get(index + 1).is_some_and(|next| next.fix == *fix && next.causes == *causes) {
-            continue;
-        }
-        if !causes.is_empty() {
-            page.paragraph(2, &format!("causes: {}", causes.join("; ")));
-        }
-        page.paragraph(2, &format!("fix: {fix}"));
-    }
-}
-
 /// The headline figure of which the largest share may be the generator's, where that is more than
 /// 5 %, or else one that requests without an end leave open: `up to 12us of TTFT p50 96us may be
 /// ours`. It fits into the last line of a screen.
-pub(crate) fn largest_limits(summary: &RunSummary) -> Option<String> {
+fn largest_limits(summary: &RunSummary) -> Option<String> {
     let times = [summary.metadata.headline_time(), Metric::Ttft, Metric::Itl].map(Metric::title);
     let is_headline = |found: &&LimitedFigure| {
         found.label.is_empty() || (is_on_screen(found, summary) && times.contains(&found.title))
@@ -104,12 +66,4 @@ fn of_generator(found: &LimitedFigure, headline: &str) -> String {
     let [value, bound] = [figure.value, figure.bound].map(format::time);
     let title = if *title == headline { String::new() } else { format!("{title} ") };
     format!("up to {bound} of {title}{label} {value} may be ours")
-}
-
-fn list(page: &mut Page, reasons: &[Reason]) {
-    for reason in reasons {
-        let Reason { what, measured, bound, fix, .. } = reason;
-        page.hang("  - ", 4, &format!("{what}: {measured} (limit: {bound})"));
-        page.paragraph(6, &format!("fix: {fix}"));
-    }
 }

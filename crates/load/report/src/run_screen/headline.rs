@@ -1,32 +1,28 @@
-//! The headline figures.
+//! The figures of a whole run in sentences.
 
 use plimsoll_metrics::{Counters, Group, Metric, QUANTILES, RunSummary};
 
-use super::{Page, figure, format};
+use crate::format;
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+/// What a file has beside [`requests`] and [`goodput`]: rates, the main times and tokens, with their
+/// limits.
+pub(super) fn figures(summary: &RunSummary) -> String {
     let total = &summary.results.total;
     if total.counters.scheduled == 0 {
-        page.note("Nothing was scheduled outside of warm-up.");
-        return;
+        return "Nothing was scheduled outside of warm-up.".to_owned();
     }
-    let mut sentences = vec![requests(total), rates(total)];
+    let mut sentences = Vec::from_iter((total.duration_s > 0.0).then(|| rates(total)));
     sentences.extend(match summary.metadata.headline_time() {
         Metric::ServiceTime => times(total, Metric::ServiceTime, "Service time"),
         metric => times(total, metric, "Response time (from the intended start)"),
     });
     sentences.extend(times(total, Metric::Ttft, "TTFT"));
     sentences.extend(tokens(total));
-    sentences.extend(goodput(summary));
-    sentences.extend(total.streams.as_ref().map(super::streams::sentences));
-    page.note(&sentences.join(" "));
-    if let Some(bottleneck) = &summary.bottleneck {
-        page.note(&format!("why: {}", bottleneck.text));
-    }
+    sentences.join(" ")
 }
 
 /// Every outcome by count; the rarer ones only if there are any.
-pub(crate) fn requests(total: &Group) -> String {
+pub(super) fn requests(total: &Group) -> String {
     let counters = &total.counters;
     let mut outcomes = vec![
         format!("{} ok", format::count(counters.completed)),
@@ -41,20 +37,21 @@ pub(crate) fn requests(total: &Group) -> String {
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
     outcomes.extend(others.map(|(count, words)| format!("{} {words}", format::count(count))));
-    format!(
-        "{} requests in {}: {}.",
-        format::count(counters.scheduled),
-        format::seconds(total.duration_s),
-        outcomes.join(", ")
-    )
+    let within = match total.duration_s {
+        none if none <= 0.0 => String::new(),
+        seconds => format!(" in {}", format::seconds(seconds)),
+    };
+    format!("{} requests{within}: {}.", format::count(counters.scheduled), outcomes.join(", "))
 }
 
 fn rates(total: &Group) -> String {
+    let planned = total.rates.planned_rate_per_s;
+    let planned = planned.map(|rate| format!("planned {}, ", format::digits(rate)));
     format!(
-        "Planned {}/s, sent {}, completed {}.",
-        format::rate(total.rates.planned_rate_per_s),
-        figure::rate_sentence(total.named_rate("achieved_rate")),
-        figure::rate_sentence(total.named_rate("throughput")),
+        "Requests per second: {}sent {}, completed {}.",
+        planned.unwrap_or_default(),
+        format::limited_rate(total.named_rate("achieved_rate")),
+        format::limited_rate(total.named_rate("throughput")),
     )
 }
 
@@ -64,24 +61,26 @@ fn times(total: &Group, metric: Metric, title: &str) -> Option<String> {
         QUANTILES.iter().filter(|quantile| ["p50", "p95", "p99"].contains(&quantile.key));
     let mut figures: Vec<_> = headline
         .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
-        .map(|(label, figure)| format!("{label} {}", figure::sentence(&figure)))
+        .map(|(label, figure)| format!("{label} {}", format::limited_time(Some(figure))))
         .collect();
-    figures.push(format!("max {}", figure::sentence(&times.max_figure())));
+    figures.push(format!("max {}", format::limited_time(Some(times.max_figure()))));
     Some(format!("{title} {}.", figures.join(", ")))
 }
 
 /// The good requests, and what makes one.
-pub(crate) fn goodput(summary: &RunSummary) -> Option<String> {
+pub(super) fn goodput(summary: &RunSummary) -> Option<String> {
     let (total, bounds) = (&summary.results.total, summary.metadata.goodput.as_ref()?);
     let Counters { goodput_judged, good, good_but_for_generator, .. } = total.counters;
-    let rate = figure::rate_sentence(total.named_rate("goodput"));
+    let rate = format::limited_rate(total.named_rate("goodput"));
     let share = format::share_of(total.rates.good_share);
     let ours = match good_but_for_generator {
         0 => String::new(),
         count => format!(" ({} more but for Plimsoll's own delay)", format::count(count)),
     };
     let (good, judged) = (format::count(good), format::count(goodput_judged));
-    Some(format!("Goodput {rate}: {good} of {judged} requests ({share}) kept {bounds}{ours}."))
+    Some(format!(
+        "Goodput {rate} per second: {good} of {judged} requests ({share}) kept {bounds}{ours}."
+    ))
 }
 
 /// Output tokens per second, separately for each source of the count.

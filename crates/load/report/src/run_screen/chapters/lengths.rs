@@ -2,16 +2,14 @@
 
 use plimsoll_metrics::ValueSummary;
 
-use super::table::Table;
-use super::{Labelled, Page, format};
+use super::Labelled;
+use crate::format;
+use crate::table::Table;
 
 const HEADINGS: [&str; 10] = ["", "count", "sum", "mean", "min", "p50", "p90", "p95", "p99", "max"];
 
-/// Nothing where no request has tokens.
-pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
-    if groups.iter().all(|(_, group)| group.tokens.is_none()) {
-        return;
-    }
+/// No rows where no request has tokens.
+pub(super) fn table(groups: &[Labelled<'_>]) -> Table {
     let mut table = Table::new(HEADINGS);
     for (label, group) in groups {
         let Some(tokens) = &group.tokens else { continue };
@@ -20,8 +18,7 @@ pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
             table.row(row(title, part, title == "Tokens/s per user"));
         }
     }
-    page.line("");
-    page.table(&table);
+    table
 }
 
 /// Lengths are whole numbers, and the sum of speeds says nothing.

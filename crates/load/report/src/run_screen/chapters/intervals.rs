@@ -2,8 +2,10 @@
 
 use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
 
-use super::table::Table;
-use super::{Labelled, Page, format};
+use super::Labelled;
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
 /// A column: a percentile of a metric.
 struct Column {
@@ -26,14 +28,14 @@ const NOTE: &str = "The percentile lies in the interval with 95 % confidence; th
     in bursts (see docs/statistics.md). -: no interval, for the reason in summary.json: too few independent samples, \
     or a stage of less than 8 seconds.";
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_>]) {
+pub(super) fn chapter(summary: &RunSummary, groups: &[Labelled<'_>]) -> Chapter {
+    let mut chapter = Chapter::new("Confidence intervals");
     let columns: Vec<_> =
         COLUMNS.iter().filter(|column| has_value(&summary.results.total, column)).collect();
     let mut cells = groups.iter().flat_map(|(_, group)| columns.iter().map(|c| (*group, *c)));
     if !cells.any(|(group, column)| has_interval(group, column)) {
-        return;
+        return chapter;
     }
-    page.heading("Confidence intervals");
     let head = [""].into_iter().chain(columns.iter().map(|column| column.title));
     let mut table = Table::new(head);
     for (label, group) in groups {
@@ -41,8 +43,9 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
         cells.extend(columns.iter().map(|column| cell(group, column)));
         table.row(cells);
     }
-    page.table(&table);
-    page.note(NOTE);
+    chapter.table(&table);
+    chapter.text(NOTE);
+    chapter
 }
 
 /// Whether the run has such a percentile.

@@ -1,39 +1,31 @@
-//! The header: the run, its targets, and how it ended.
+//! What was run: its targets, when, with which seed, and how it ended.
 
 use plimsoll_metrics::{RunEnd, RunMetadata, RunSummary, TargetInfo};
 
-use super::{Page, format};
-use crate::color::Color;
+use crate::format;
+use crate::run_screen::{load_seconds, load_time};
+use crate::screen::Chapter;
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
     let run = &summary.metadata.run;
-    let title = page.color(Color::Bold, &format!("plimsoll {}: {}", run.tool_version, run.name));
-    page.line(&title);
-    for target in &summary.metadata.targets {
-        page.paragraph(2, &describe(target));
-    }
-    let shard = if run.shard == "0/1" { String::new() } else { format!(", shard {}", run.shard) };
-    let started = format::utc(run.started_unix_ns);
-    let load = whole_load_time(&summary.metadata);
-    let text = format!("started {started}, {load}, seed {}{shard}, {}", run.seed, ended(run.ended));
-    page.paragraph(2, &text);
+    let targets = summary.metadata.targets.iter().map(|target| ("target", Some(describe(target))));
+    let mut chapter = Chapter::new("Run");
+    chapter.list(targets.chain([
+        ("started", Some(format::utc(run.started_unix_ns))),
+        ("load", Some(whole_load_time(&summary.metadata))),
+        ("seed", Some(run.seed.to_string())),
+        ("shard", (run.shard != "0/1").then(|| run.shard.clone())),
+        ("ended", Some(ended(run.ended).to_owned())),
+        ("plimsoll", Some(run.tool_version.clone())),
+    ]));
+    chapter
 }
 
 /// How long the load was: what is measured, and the warm-up before it.
 fn whole_load_time(metadata: &RunMetadata) -> String {
-    let warmup = seconds(metadata, true);
+    let warmup = load_seconds(metadata, true);
     let load = load_time(metadata);
     if warmup > 0.0 { format!("{load} after {} of warm-up", format::seconds(warmup)) } else { load }
-}
-
-/// How long the load was that is measured.
-pub(crate) fn load_time(metadata: &RunMetadata) -> String {
-    format!("{} of load", format::seconds(seconds(metadata, false)))
-}
-
-fn seconds(metadata: &RunMetadata, warmup: bool) -> f64 {
-    let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
-    stages.map(|stage| stage.duration_s).sum()
 }
 
 fn describe(target: &TargetInfo) -> String {

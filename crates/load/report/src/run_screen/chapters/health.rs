@@ -4,15 +4,15 @@ use plimsoll_metrics::{
     CalibrationQuote, InstrumentHealth, Lag, Refusal, RunSummary, samples_needed,
 };
 
-use super::Page;
-use super::format;
+use crate::format;
+use crate::screen::Chapter;
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
     let health = &summary.health;
     let has_p99 = summary.results.accounting().scheduled >= samples_needed(0.99);
     let lag = |lag| lag_words(lag, has_p99);
-    page.heading("Instrument health");
-    page.list(&[
+    let mut chapter = Chapter::new("Instrument health");
+    chapter.list([
         ("arrivals in time", arrivals(health)),
         ("pacing lag", health.pacing_lag_ms.map(lag)),
         ("dispatch lag", health.dispatch_lag_ms.map(lag)),
@@ -40,6 +40,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         ("generator errors", Some(errors(health))),
         ("calibration", Some(calibration(health.calibration.as_ref()))),
     ]);
+    chapter
 }
 
 /// A share of the time that may have held the generator up, and whether it did.

@@ -4,28 +4,29 @@ use plimsoll_measure::PolicyDecision;
 use plimsoll_metrics::confusion_matrix::UNANSWERED;
 use plimsoll_metrics::{Group, RunSummary};
 
-use super::table::Table;
-use super::{Page, format};
+use crate::format;
+use crate::screen::Chapter;
+use crate::table::Table;
 
-pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+pub(super) fn chapter(summary: &RunSummary) -> Chapter {
+    let mut chapter = Chapter::new("Policy");
     if summary.results.total.policy_decisions.is_empty() {
-        return;
+        return chapter;
     }
-    page.heading("Policy");
-    page.paragraph(2, &sentence(&summary.results.total));
-    matrix(page, summary);
+    chapter.table(&matrix(summary));
     let stages: Vec<_> = summary.results.by_stage.iter().filter(|stage| !stage.warmup).collect();
     if stages.len() > 1 {
         let mut table = Table::new(["by stage", "judged", "correct", "blocked", "unexpected"]);
         for stage in stages {
             table.row(shares(stage.stage.as_deref().unwrap_or_default(), stage));
         }
-        page.line("");
-        page.table(&table);
+        chapter.table(&table);
     }
+    chapter
 }
 
-pub(crate) fn sentence(total: &Group) -> String {
+/// How often the decision was the expected one.
+pub(in crate::run_screen) fn sentence(total: &Group) -> String {
     let counters = &total.counters;
     format!(
         "Policy correctness {}: {} of {} answered requests have the policy decision that their scenario \
@@ -40,7 +41,7 @@ pub(crate) fn sentence(total: &Group) -> String {
 
 /// A row for each expected policy decision of each category, or of each scenario if there are no
 /// categories.
-fn matrix(page: &mut Page, summary: &RunSummary) {
+fn matrix(summary: &RunSummary) -> Table {
     let groups: Vec<_> = match summary.results.by_category.as_slice() {
         [] => summary.results.by_scenario.iter().map(|g| (g.scenario.as_deref(), g)).collect(),
         categories => categories.iter().map(|g| (g.category.as_deref(), g)).collect(),
@@ -52,7 +53,6 @@ fn matrix(page: &mut Page, summary: &RunSummary) {
     if rows.len() != 1 {
         rows.push(("total", &summary.results.total));
     }
-    page.line("");
     let words = PolicyDecision::ALL.map(PolicyDecision::name);
     let head = ["expected and actual", "expected"].into_iter().chain(words);
     let mut table = Table::new(head.chain([UNANSWERED, "correct"]));
@@ -71,7 +71,7 @@ fn matrix(page: &mut Page, summary: &RunSummary) {
             table.row(cells);
         }
     }
-    page.table(&table);
+    table
 }
 
 fn shares(label: &str, group: &Group) -> Vec<String> {
