@@ -4,8 +4,8 @@ use plimsoll_metrics::{Counters, Group, Metric, QUANTILES, RunSummary};
 
 use crate::format;
 
-/// What a file has beside [`requests`] and [`goodput`]: rates, the main times and tokens, with their
-/// limits.
+/// What a file has beside [`requests`] and [`goodput`]: rates, the main times and tokens, with
+/// their limits.
 pub(super) fn figures(summary: &RunSummary) -> String {
     let total = &summary.results.total;
     if total.counters.scheduled == 0 {
