@@ -70,7 +70,10 @@ fn facts(screen: &mut Screen, summary: &RunSummary) {
 fn details(summary: &RunSummary) -> Vec<String> {
     let streams = summary.results.total.streams.as_ref();
     let unremarkable = streams.filter(|streams| stands_out::odd_streams(streams).is_none());
-    let mut details = vec![headline::figures(summary)];
+    let valid = format!("VALID: {}", limits::valid_words(summary));
+    let is_said = !summary.validity.is_valid() || run_verdict(summary).1.contains(&valid);
+    let mut details = Vec::from_iter((!is_said).then_some(valid));
+    details.push(headline::figures(summary));
     details.extend(unremarkable.map(streams::sentences));
     details.extend(load_levels::sentence(summary));
     details.extend(stands_out::healthy(summary).cloned());
