@@ -26,11 +26,10 @@ impl Comparison {
         let mut screen = Screen::new(Rest::Flag);
         screen.title(&self.headline());
         let rows = Rows {
-            table: self.table(),
+            table: self.table().with_content(true),
             unit: "gates",
             first: self.by_importance(),
             most: MOST,
-            drops_dashes: true,
             drops_columns: true,
             spare_columns: SPARE,
             ..Rows::default()

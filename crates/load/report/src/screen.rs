@@ -20,7 +20,7 @@ use crate::escape::one_line;
 use crate::format::{wrap, wrap_at_most};
 use crate::table::Table;
 pub use chapter::{Chapter, ChapterPart};
-pub use item::{Item, Tone};
+pub use item::{Item, Tone, count_of_more};
 pub use part::Part;
 use plan::Plan;
 use section::Section;
@@ -75,7 +75,6 @@ impl Rest {
 
 /// Rows of a table, of which only some may be shown.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "what gives way, independent of each other")]
 pub struct Rows {
     /// The table.
     pub table: Table,
@@ -93,8 +92,6 @@ pub struct Rows {
     pub drops_dashes: bool,
     /// So many columns at the end are left out where there is no room for all.
     pub spare_columns: usize,
-    /// Whether a terminal has a dash for a figure that ends with a mark: one that must not be used.
-    pub hides_marked: bool,
     /// Sentences below the table, for which a terminal has no room.
     pub notes: Vec<String>,
 }
@@ -367,10 +364,10 @@ impl Screen {
         let shown = self.stands_out.iter().take(plan.stands_out);
         let mut lines: Vec<_> =
             shown.flat_map(|item| item.bullet(width, plan.item_lines)).collect();
-        let more = self.stands_out.len().saturating_sub(plan.stands_out);
-        if more > 0 {
-            let words = self.rest.words();
-            lines.push(Line::plain(format!("{more} more to look at {words}")));
+        let others = self.stands_out.get(plan.stands_out..).unwrap_or_default();
+        if !others.is_empty() {
+            let (what, words) = (count_of_more(others), self.rest.words());
+            lines.push(Line::plain(format!("{what} {words}")));
         }
         lines
     }

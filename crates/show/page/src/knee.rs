@@ -27,14 +27,14 @@ pub fn knee_page(report: &KneeReport) -> String {
 
 fn title(report: &KneeReport) -> String {
     match report.knees.as_slice() {
-        [one] => format!("How much {} carries", name_of(one)),
-        several => format!("How much {} targets carry", several.len()),
+        [one] => format!("Capacity of {}", name_of(one)),
+        several => format!("Capacity of {} targets", several.len()),
     }
 }
 
 fn asked(report: &KneeReport) -> String {
     format!(
-        "Asked: {} of all requests that were due. One that fails, is refused or is never sent misses it. The knee is the highest load at which so many keep it.",
+        "Objective: {} of all planned requests. One that fails, is refused or is never sent misses it. The knee is the highest load that meets it.",
         report.objective
     )
 }

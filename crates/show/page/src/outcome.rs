@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use plimsoll_report::printable;
-use plimsoll_report::screen::{Chapter, ChapterPart, Item, Part, Screen, Tone};
+use plimsoll_report::screen::{Chapter, ChapterPart, Item, Part, Screen, Tone, count_of_more};
 
 use crate::document::with_code;
 use crate::table::render_table;
@@ -156,7 +156,7 @@ fn stands_out(items: &[Item]) -> Markup {
     html! {
         (advised(shown))
         @if !folded.is_empty() {
-            details { summary { "more to look at: " (folded.len()) } (advised(folded)) }
+            details { summary { (count_of_more(folded)) } (advised(folded)) }
         }
     }
 }

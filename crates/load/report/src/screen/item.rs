@@ -36,6 +36,13 @@ pub struct Item {
     fix: Option<String>,
 }
 
+/// `3 more warnings`: of so many that have no room; some that are none make them findings.
+pub fn count_of_more(items: &[Item]) -> String {
+    let what = if items.iter().all(|item| item.tone != Tone::Good) { "warning" } else { "finding" };
+    let end = if items.len() == 1 { "" } else { "s" };
+    format!("{} more {what}{end}", items.len())
+}
+
 impl Item {
     /// A sentence that a reader should see.
     pub fn new(tone: Tone, text: &str) -> Self {

@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::{Item, Line, Part, Rest, Rows, indented};
 use crate::escape::one_line;
-use crate::format::{DASH, wrap_at_most};
+use crate::format::wrap_at_most;
 use crate::table::{Layout, Table};
 
 /// Rows of any table that are left out only when nothing else can be.
@@ -125,10 +125,7 @@ impl Section {
             }
             Body::Verdict(item) => lines = item.last(width, usize::MAX),
             Body::Table(rows) if count > 0 => {
-                let mut table = rows.table_of(count);
-                if rows.hides_marked && !plan.whole {
-                    hide_marked(&mut table);
-                }
+                let table = rows.table_of(count);
                 lines.extend(
                     table.lines(&rows.layout(width, plan.whole)).into_iter().map(Line::plain),
                 );
@@ -151,14 +148,6 @@ impl Section {
 /// A table whose texts may come from others.
 pub(super) fn escaped(table: &Table) -> Table {
     Table { head: cells(&table.head), rows: table.rows.iter().map(|row| cells(row)).collect() }
-}
-
-/// Figures that must not be used end with a mark.
-fn hide_marked(table: &mut Table) {
-    let figures = table.rows.iter_mut().flat_map(|row| row.iter_mut().skip(1));
-    for cell in figures.filter(|cell| cell.ends_with(['!', '?'])) {
-        DASH.clone_into(cell);
-    }
 }
 
 fn cells(row: &[String]) -> Vec<String> {

@@ -267,7 +267,7 @@ fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
     assert_eq!(lines.last().unwrap(), "INVALID: late");
     let with = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
     assert_eq!((with("row 29"), with("row 0"), with("more rows in report.txt")), (2, 2, 2));
-    assert_eq!((with("! sentence"), with("fix: a fix"), with("17 more to look at")), (3, 3, 1));
+    assert_eq!((with("! sentence"), with("fix: a fix"), with("17 more warnings")), (3, 3, 1));
 }
 
 fn long_screen(verdict: (Tone, &str)) -> Screen {
@@ -292,7 +292,7 @@ fn a_file_begins_with_the_verdict_and_ends_with_its_chapters() {
     let mut table = Table::new(["", "p50"]);
     table.row(["row", "12ms!"]);
     let notes = vec!["a note".to_owned()];
-    screen.rows("", Rows { table, notes, most: 9, hides_marked: true, ..Rows::default() });
+    screen.rows("", Rows { table, notes, most: 9, ..Rows::default() });
     screen.fact("a fact");
     screen.details(["a detail".to_owned()]);
     screen.chapter(Chapter::new("empty"));
@@ -329,8 +329,8 @@ Machine
 what was measured
 FAIL  p99: 12ms
 
-     p50
-row    -
+       p50
+row  12ms!
 
 1 more table in report.txt
 a fact

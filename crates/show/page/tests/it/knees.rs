@@ -238,7 +238,7 @@ fn several_targets_have_colours_and_a_line_of_the_table_each() {
     assert_eq!(attributes(&svg, "l-wanted", "x1").len(), 1);
     assert!(svg.contains("a: knee at 1,750/s") && svg.contains("asked to carry 1,500/s"));
     assert_eq!(rows(&html, "kept").len(), 2 * probes().len());
-    assert!(html.contains("How much 2 targets carry") && !html.contains("<img"));
+    assert!(html.contains("Capacity of 2 targets") && !html.contains("<img"));
 }
 
 #[test]
