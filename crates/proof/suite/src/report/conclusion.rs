@@ -8,15 +8,22 @@ use super::{Accepted, Report, SuiteOutcome};
 pub(super) fn conclusion(report: &Report) -> String {
     match report.outcome(Accepted::default()) {
         SuiteOutcome::Pass => {
-            "PASS: every measurement may be used, and every deciding bound is kept".to_owned()
+            format!("PASS: {}, and every deciding bound is kept", usable(report))
         }
         SuiteOutcome::Complete => {
-            "COMPLETE: every measurement may be used; this suite has no bound to pass or fail"
-                .to_owned()
+            format!("COMPLETE: {}; this suite has no bound to pass or fail", usable(report))
         }
         SuiteOutcome::Fail => failed(report),
         SuiteOutcome::Inconclusive => inconclusive(report),
         SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
+    }
+}
+
+fn usable(report: &Report) -> String {
+    match report.measurements.iter().filter(|result| result.is_past_the_generator()).count() {
+        0 => "every measurement may be used".to_owned(),
+        1 => "every measurement may be used but one load that cannot be sent here".to_owned(),
+        past => format!("every measurement may be used but {past} loads that cannot be sent here"),
     }
 }
 

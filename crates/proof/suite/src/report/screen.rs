@@ -199,7 +199,7 @@ fn accounting(report: &Report) -> String {
     )];
     let past = report.measurements.iter().filter(|result| result.is_past_the_generator()).count();
     if past > 0 {
-        parts.push(format!("{} more than the generator can send here", shown_count(past)));
+        parts.push(format!("{} loads were more than can be sent here", shown_count(past)));
     }
     let compared = report.comparisons.len();
     if compared > 0 {

@@ -181,11 +181,12 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let step = step.rate(rate, length(runner, 30)).explores();
         let results = runner.measure(&[step], 1);
         let kept = results.first().and_then(|result| BOUNDS.kept_by(result));
+        let is_past = results.iter().any(MeasurementResult::is_past_the_generator);
         steps.extend(results);
         // An invalid step shows nothing; above the closed loop's rate the next would be no better.
         // A gateway whose core is full carries no more.
         let is_last = *share >= 1.0 && (kept.is_none() || finding::limiter(&[&ceiling]).is_some());
-        if kept == Some(false) || is_last {
+        if kept == Some(false) || is_past || is_last {
             break;
         }
     }
