@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_report::printable;
 use plimsoll_report::screen::{Chapter, ChapterPart, Item, Part, Screen, Tone, count_of_more};
+use plimsoll_report::table::Table;
 
 use crate::document::with_code;
 use crate::table::render_table;
@@ -54,7 +55,7 @@ pub(crate) fn cards(screen: &Screen) -> Markup {
     html! {
         @for part in screen.parts() {
             @if let Part::Table { heading, table, notes } = part {
-                section.wide[table.head.len() > NARROW] {
+                section.wide[has_wide_rows(&table)] {
                     h2 { (with_code(heading)) }
                     div.fine { (render_table(&table)) }
                     (lines(notes))
@@ -65,8 +66,10 @@ pub(crate) fn cards(screen: &Screen) -> Markup {
     }
 }
 
-/// A table with more columns takes the whole width.
-const NARROW: usize = 5;
+/// A table whose rows have more characters than half a page has room for takes the whole width.
+const HALF: usize = 64;
+/// Room between two columns, in characters.
+const GAP: usize = 2;
 
 fn card(chapter: &Chapter) -> Markup {
     html! {
@@ -107,10 +110,19 @@ fn parts(chapter: &Chapter) -> Markup {
 
 fn is_wide(part: &ChapterPart) -> bool {
     match part {
-        ChapterPart::Table(table) => table.head.len() > NARROW,
+        ChapterPart::Table(table) => has_wide_rows(table),
         ChapterPart::List(_) => true,
         ChapterPart::Text(_) => false,
     }
+}
+
+fn has_wide_rows(table: &Table) -> bool {
+    let widest = |column: usize| {
+        let cells = table.rows.iter().chain([&table.head]).filter(|row| row.len() > 1);
+        cells.filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths = (0..table.head.len()).filter_map(widest);
+    widths.map(|width| width + GAP).sum::<usize>() > HALF
 }
 
 /// Its name, what was measured, and the verdict.
