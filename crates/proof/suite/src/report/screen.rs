@@ -4,7 +4,6 @@
 use plimsoll_metrics::Judgement;
 use plimsoll_report::format::count;
 use plimsoll_report::screen::{Chapter, DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
-use plimsoll_report::table::Table;
 
 use super::conclusion::conclusion;
 use super::environment::environment;
@@ -27,10 +26,6 @@ const LEAST_BOUNDS: usize = 2;
 
 /// What to do about measurements that must not be used.
 const REPEAT: &str = "repeat the suite on an idle host, or with --duration and --passes";
-
-/// What the marks behind figures mean, for a terminal.
-const FIGURE_MARKS: &str =
-    "!: more than 5 % of it may be the generator's; ?: requests without an end may be longer";
 
 /// What the marks before and behind figures mean, and the words of bounds.
 const MARKS: [&str; 3] = [
@@ -106,16 +101,8 @@ fn tables(screen: &mut Screen, report: &Report) {
         };
         screen.rows(&section.title, rows);
     }
-    if shown.iter().any(|section| has_marks(&section.table)) {
-        screen.fact(FIGURE_MARKS);
-    }
     screen.more(others.len(), "tables");
     others.iter().chain(&without).for_each(|section| screen.chapter((*section).into()));
-}
-
-fn has_marks(table: &Table) -> bool {
-    let mut cells = table.rows.iter().flat_map(|row| row.iter().skip(1));
-    cells.any(|cell| cell.ends_with(['!', '?']))
 }
 
 impl From<&Section> for Chapter {
