@@ -92,6 +92,9 @@ pub struct Rows {
     pub drops_dashes: bool,
     /// So many columns at the end are left out where there is no room for all.
     pub spare_columns: usize,
+    /// How the names of rows begin that must not be used: a terminal has a dash for their marked
+    /// figures.
+    pub unusable: &'static [&'static str],
     /// Sentences below the table, for which a terminal has no room.
     pub notes: Vec<String>,
 }

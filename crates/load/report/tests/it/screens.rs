@@ -291,8 +291,9 @@ fn a_file_begins_with_the_verdict_and_ends_with_its_chapters() {
     screen.judged("", "bounds", vec![Item::judged(Tone::Bad, "FAIL", "p99: 12ms")], 1);
     let mut table = Table::new(["", "p50"]);
     table.row(["row", "12ms!"]);
+    table.row(["[X] row", "11ms!"]);
     let notes = vec!["a note".to_owned()];
-    screen.rows("", Rows { table, notes, most: 9, ..Rows::default() });
+    screen.rows("", Rows { table, notes, most: 9, unusable: &["[X]"], ..Rows::default() });
     screen.fact("a fact");
     screen.details(["a detail".to_owned()]);
     screen.chapter(Chapter::new("empty"));
@@ -310,8 +311,9 @@ FAIL: late
 
 FAIL  p99: 12ms
 
-       p50
-row  12ms!
+           p50
+row      12ms!
+[X] row  11ms!
   a note
 
 a fact
@@ -329,8 +331,9 @@ Machine
 what was measured
 FAIL  p99: 12ms
 
-       p50
-row  12ms!
+           p50
+row      12ms!
+[X] row      -
 
 1 more table in report.txt
 a fact

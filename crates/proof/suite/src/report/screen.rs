@@ -97,6 +97,7 @@ fn tables(screen: &mut Screen, report: &Report) {
             most: MOST_ROWS,
             drops_columns: true,
             drops_dashes: true,
+            unusable: &["[INVALID]", "[ERRORS]"],
             ..Rows::default()
         };
         screen.rows(&section.title, rows);

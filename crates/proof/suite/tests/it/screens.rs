@@ -56,6 +56,8 @@ fn a_suite_whose_measurements_must_not_be_used_shows_none_of_their_rates() {
     let text = shown(&report, 120);
     let row = text.lines().find(|line| line.contains("[INVALID] GET /health/live, 32")).unwrap();
     assert!(!row.contains("5,477") && !text.contains("req/s"), "{text}");
+    // Nor on another line of the row.
+    assert!(!text.contains("5,477") && !text.contains("5,127!"), "{text}");
     assert!(text.contains("1 of 12 measurements may be used"), "{text}");
     assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: 11 of 12"), "{text}");
 }
