@@ -524,6 +524,24 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_cannot_be_sent_ends_a_search_and_a_verdict_says_so() {
+        let step = |explores, busy: bool| {
+            let mut step = MeasurementResult { explores, ..result(true) };
+            step.passes[0].busy_host = busy.then(|| "others".to_owned());
+            report(vec![result(false), step], vec![])
+        };
+        let searched = step(true, false);
+        assert_eq!(searched.outcome(Accepted::default()), SuiteOutcome::Complete);
+        let verdict =
+            "COMPLETE: every measurement may be used but one load that cannot be sent here;";
+        assert!(searched.conclusion().starts_with(verdict), "{}", searched.conclusion());
+        // Of any other measurement it is a lack, and on a busy host nothing is known of it.
+        for other in [step(false, false), step(true, true)] {
+            assert_eq!(other.outcome(Accepted::default()), SuiteOutcome::Inconclusive);
+        }
+    }
+
+    #[test]
     fn what_stands_in_the_way_of_a_pass_is_said_first() {
         let bound = BoundResult::value("p99", None, Requirement::below(1.0, time));
         let mut late = result(true);

@@ -179,9 +179,11 @@ impl MeasurementResult {
     }
 
     /// Whether a step of a search was more than the generator can send on this host: that ends the
-    /// search, and nothing is missing.
+    /// search, and nothing is missing. Where others used the host, that is not known.
     pub(crate) fn is_past_the_generator(&self) -> bool {
-        self.explores && matches!(self.why_unusable(), Some(Unusable::Invalid(_)))
+        self.explores
+            && matches!(self.why_unusable(), Some(Unusable::Invalid(_)))
+            && self.busy_in_any_pass().is_none()
     }
 
     /// Why the suite lacks it: as [`Self::why_unusable`], but for what only ended a search.
@@ -326,6 +328,9 @@ mod tests {
         step.explores = true;
         assert!(step.is_past_the_generator() && step.why_lacking().is_none());
         assert_eq!(step.marker(), "[INVALID] ", "its figures are not used all the same");
+        step.passes[0].busy_host = Some("stolen".to_owned());
+        assert!(step.why_lacking().is_some(), "a quiet host might have sent it");
+        step.passes[0].busy_host = None;
         // Answers that were not the expected ones are no end of a search.
         step.passes[0].requests = 0;
         step.passes[0].invalid = None;

@@ -183,8 +183,8 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let kept = results.first().and_then(|result| BOUNDS.kept_by(result));
         let is_past = results.iter().any(MeasurementResult::is_past_the_generator);
         steps.extend(results);
-        // An invalid step shows nothing; above the closed loop's rate the next would be no better.
-        // A gateway whose core is full carries no more.
+        // Above the closed loop's rate the next step would show no more than one that its limits
+        // leave open, and a gateway whose core is full carries no more.
         let is_last = *share >= 1.0 && (kept.is_none() || finding::limiter(&[&ceiling]).is_some());
         if kept == Some(false) || is_past || is_last {
             break;
