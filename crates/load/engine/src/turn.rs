@@ -344,11 +344,6 @@ impl OpenTurn {
         let lease = acquired.connection?;
         sample.reused = lease.was_used();
         sample.timeline.connected = Some(acquired.connected);
-        if acquired.connected > acquired.dispatched {
-            // It may have been ready since the worker last looked, but not before the dispatch.
-            let late = self.worker.watch.looks.lateness(acquired.connected).unwrap_or_default();
-            sample.generator.send = late.min(acquired.connected.since(acquired.dispatched));
-        }
         Ok(lease)
     }
 

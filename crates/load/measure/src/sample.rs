@@ -43,8 +43,9 @@ pub struct GeneratorShare {
     /// connection for it, to the dispatch. Of a turn that was never sent: more than zero if such a
     /// generator would have sent it.
     pub dispatch: Nanos,
-    /// From the dispatch, or from the moment the connection was ready, to the last byte of the
-    /// request in the kernel, where nothing but the generator delayed it.
+    /// How much earlier the last byte of the request might have been in the kernel: what nothing
+    /// but the generator delayed since the connection was ready, and how much earlier than noticed
+    /// it may have been ready.
     pub send: Nanos,
     /// How much earlier than stamped the first byte may have arrived.
     pub first_byte: Nanos,
@@ -271,8 +272,10 @@ impl Sample {
             Some((moment - by).max(floor.unwrap_or(line.intended)).min(moment))
         };
         let dispatched = earlier(line.dispatched, own.dispatch, None);
+        let sent = earlier(line.sent, before_sent, dispatched);
+        // What is more than the time from the connection to the sending was before the connection.
         let connected = earlier(line.connected, own.dispatch, dispatched);
-        let sent = earlier(line.sent, before_sent, connected.or(dispatched));
+        let connected = connected.map(|at| sent.map_or(at, |sent| at.min(sent)));
         let received = |moment, by| earlier(moment, before_sent + by, sent.or(dispatched));
         Timeline {
             intended: line.intended,
@@ -430,6 +433,31 @@ mod tests {
             assert_eq!(Sample { generator, ..sample }.generator_matters(), matters, "{us} us");
         }
         assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
+    }
+
+    /// Connected after 100 ms, of which the worker was away for 98.
+    #[test]
+    fn a_connection_that_was_noticed_late_may_have_been_ready_before() {
+        let line = Timeline {
+            intended: at(100),
+            dispatched: Some(at(100)),
+            connected: Some(at(200)),
+            sent: Some(at(204)),
+            first_byte: Some(at(214)),
+            finished: Some(at(215)),
+            ..Timeline::default()
+        };
+        // 98 of the set-up, and 4 from then to the sending.
+        let generator =
+            GeneratorShare { send: Nanos::from_millis(102), ..GeneratorShare::default() };
+        let sample = Sample { timeline: line, generator, ..Sample::unsent(at(100)) };
+        let without = sample.timeline_without_generator();
+        assert_eq!([without.connected, without.sent], [Some(at(102)); 2]);
+        assert_eq!(without.response_time(), Some(Nanos::from_millis(13)));
+        // Less than since the connection moves only the sending.
+        let generator = GeneratorShare { send: Nanos::from_millis(3), ..generator };
+        let without = Sample { generator, ..sample }.timeline_without_generator();
+        assert_eq!([without.connected, without.sent], [Some(at(200)), Some(at(201))]);
     }
 
     /// A turn of 5 ms after a pause of a second: what is not known is never more than the turn.

@@ -121,11 +121,11 @@ impl MovedValues {
 }
 
 /// Whether the request's instants move by the whole of the generator's part before it was sent:
-/// nothing would come before the intended start, nor be sent before its connection was ready.
+/// nothing would come before the intended start, nor be sent before it was dispatched.
 fn moves_whole(sample: &Sample) -> bool {
     let (line, own) = (&sample.timeline, &sample.generator);
-    let ready = line.connected.or(line.dispatched);
-    let held = line.sent.zip(ready).map(|(sent, ready)| sent.since(ready)).unwrap_or_default();
+    let held = line.sent.zip(line.dispatched).map(|(sent, dispatched)| sent.since(dispatched));
+    let held = held.unwrap_or_default();
     line.dispatch_lag().is_none_or(|lag| own.dispatch <= lag) && own.send <= held
 }
 
