@@ -18,7 +18,7 @@ use crate::clock::WorkerClock;
 use crate::connections::{OpenedAhead, WorkerConnections};
 use crate::control::Control;
 use crate::error::EngineError;
-use crate::health::CpuTime;
+use crate::health::{CpuTime, kernel};
 use crate::idle_poll::run_idle_poll;
 use crate::in_flight::StageInFlight;
 use crate::loop_watch::Pauses;
@@ -143,10 +143,15 @@ fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<Local
         .event_interval(POLLS_PER_EVENT_CHECK)
         .on_thread_park(move || {
             if before.needs_sleeps() {
-                before.sleeps(clock.now());
+                before.sleeps(clock.now(), kernel::waited());
             }
         })
-        .on_thread_unpark(move || after.wakes(clock.now()))
+        .on_thread_unpark(move || {
+            after.wakes(clock.now());
+            if let Some(waited) = after.needs_sleeps().then(kernel::waited).flatten() {
+                after.waited(waited);
+            }
+        })
         .build_local(LocalOptions::default())
 }
 

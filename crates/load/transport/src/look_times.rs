@@ -19,6 +19,9 @@ pub const BEAT: Nanos = Nanos::from_millis(2);
 pub struct LookTimes {
     /// When the worker last went to sleep: the beginning of its last look.
     slept: MomentCell,
+    /// How long it had waited for a CPU when it went to sleep, and how long in that sleep: after it
+    /// was to wake.
+    waited: WaitedCells,
     /// When it woke: the end of its last look.
     woke: MomentCell,
     /// The end of the look before.
@@ -31,6 +34,17 @@ pub struct LookTimes {
     unstamped: AtomicBool,
     /// When the beat was last handled, the time before that, and the time before that one.
     beats: [MomentCell; 3],
+}
+
+/// Time that the worker waited for a CPU.
+#[derive(Debug, Default)]
+struct WaitedCells {
+    /// In all, when it last went to sleep, in ns.
+    before: AtomicU64,
+    /// In its last sleep, in ns.
+    asleep: AtomicU64,
+    /// Whether the kernel counts it.
+    is_known: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -53,9 +67,18 @@ impl LookTimes {
         self.unstamped.load(Ordering::Relaxed)
     }
 
-    /// The worker has nothing to do, and sleeps until something is to be read or done.
-    pub fn sleeps(&self, now: Moment) {
+    /// The worker has nothing to do, and sleeps until something is to be read or done. `waited`:
+    /// how long it has waited for a CPU in all, where the kernel counts that.
+    pub fn sleeps(&self, now: Moment, waited: Option<Nanos>) {
         self.slept.set(now);
+        self.waited.is_known.store(waited.is_some(), Ordering::Relaxed);
+        self.waited.before.store(waited.unwrap_or_default().as_u64(), Ordering::Relaxed);
+    }
+
+    /// The worker has woken, and has waited for a CPU for so long in all.
+    pub fn waited(&self, waited: Nanos) {
+        let before = self.waited.before.load(Ordering::Relaxed);
+        self.waited.asleep.store(waited.as_u64().saturating_sub(before), Ordering::Relaxed);
     }
 
     /// The worker wakes. A process that was stopped wakes with `EINTR` (signal(7)), which is no
@@ -118,14 +141,24 @@ impl LookTimes {
 
     /// How much earlier than `now` bytes may have arrived that are read now, if the kernel does not
     /// say when they did. They wake a worker that sleeps; other delays are those of a worker that
-    /// does something else, or that waits for a CPU, which its beat does too.
+    /// does something else, or that waits for a CPU. Where the kernel does not count that wait, its
+    /// beats show it: they wait too.
     pub fn earlier_by(&self, now: Moment) -> Nanos {
         self.unstamped.store(true, Ordering::Relaxed);
         self.has_read.store(true, Ordering::Relaxed);
         self.lateness(now).unwrap_or_else(|| {
             let before = self.slept.get().since(self.woke_before.get());
-            before + now.since(self.woke.get()) + self.beats_late_by()
+            before + now.since(self.woke.get()) + self.waited_asleep()
         })
+    }
+
+    /// How long the worker waited for a CPU at most when it last woke.
+    fn waited_asleep(&self) -> Nanos {
+        if self.waited.is_known.load(Ordering::Relaxed) {
+            Nanos::new(self.waited.asleep.load(Ordering::Relaxed))
+        } else {
+            self.beats_late_by()
+        }
     }
 
     /// How late the last beats were at most.
@@ -152,7 +185,7 @@ mod tests {
     fn idle() -> LookTimes {
         let looks = LookTimes::default();
         for (slept, woke) in [(10, 2_000), (2_010, 4_000)] {
-            looks.sleeps(at(slept));
+            looks.sleeps(at(slept), None);
             looks.wakes(at(woke));
             looks.beats(at(woke));
         }
@@ -162,7 +195,7 @@ mod tests {
     #[test]
     fn a_read_right_after_the_look_that_reported_it_is_exact() {
         let looks = idle();
-        looks.sleeps(at(4_010));
+        looks.sleeps(at(4_010), None);
         looks.wakes(at(4_500));
         assert_eq!(looks.first_earlier_by(at(4_480), at(4_520)), us(0));
         // Without a stamp: 10 us from the wake-up at 4,000 to sleep, and 20 from the next one.
@@ -172,19 +205,19 @@ mod tests {
     #[test]
     fn bytes_of_a_late_read_arrived_after_the_look_before_the_one_that_reported_them() {
         let looks = idle();
-        looks.sleeps(at(4_010));
+        looks.sleeps(at(4_010), None);
         looks.wakes(at(4_500));
         // Woken on time, and busy with something else for 400 us.
         assert_eq!(looks.first_earlier_by(at(4_490), at(4_900)), us(490));
         // Stopped in its sleep until 102,000: the last segment came shortly before, the first one
         // at any time since 4,500.
-        looks.sleeps(at(4_510));
+        looks.sleeps(at(4_510), None);
         looks.wakes(at(102_000));
         assert_eq!(looks.first_earlier_by(at(101_990), at(102_020)), us(101_990 - 4_500));
         assert_eq!(looks.earlier_by(at(102_020)), us(102_020 - 4_500));
         // The next read is on time again.
         looks.beats(at(102_050));
-        looks.sleeps(at(102_100));
+        looks.sleeps(at(102_100), None);
         looks.wakes(at(102_200));
         assert_eq!(looks.first_earlier_by(at(102_190), at(102_220)), us(0));
     }
@@ -195,9 +228,9 @@ mod tests {
         let looks = idle();
         let woke = at(2_000).max(looks.woke.get());
         let after = |us: u64| woke + Nanos::from_micros(us);
-        looks.sleeps(after(10));
+        looks.sleeps(after(10), None);
         looks.wakes(after(200_000));
-        looks.sleeps(after(200_010));
+        looks.sleeps(after(200_010), None);
         looks.wakes(after(200_020));
         // The last segment came 7 ms before the process went on.
         assert_eq!(looks.first_earlier_by(after(193_000), after(200_030)), us(193_000));
@@ -205,7 +238,7 @@ mod tests {
         assert_eq!(looks.earlier_by(after(200_030)), us(200_030));
         assert_eq!(looks.lateness(after(200_030)), Some(us(200_030)));
         // The next look is one again.
-        looks.sleeps(after(200_300));
+        looks.sleeps(after(200_300), None);
         looks.wakes(after(200_900));
         assert_eq!(looks.first_earlier_by(after(200_890), after(200_910)), us(0));
         assert_eq!(looks.lateness(after(200_910)), None);
@@ -215,17 +248,17 @@ mod tests {
     #[test]
     fn a_wake_up_without_a_look_is_none_however_long_the_next_one_takes() {
         let looks = idle();
-        looks.sleeps(at(4_010));
+        looks.sleeps(at(4_010), None);
         looks.wakes(at(54_000));
         looks.beats(at(54_010));
-        looks.sleeps(at(54_500));
+        looks.sleeps(at(54_500), None);
         looks.wakes(at(55_900));
         assert_eq!(looks.first_earlier_by(at(49_000), at(55_950)), us(45_000));
         // One that read something was a look.
-        looks.sleeps(at(56_000));
+        looks.sleeps(at(56_000), None);
         looks.wakes(at(90_000));
         assert_eq!(looks.first_earlier_by(at(89_990), at(90_010)), us(89_990 - 55_900));
-        looks.sleeps(at(90_020));
+        looks.sleeps(at(90_020), None);
         looks.wakes(at(90_500));
         assert_eq!(looks.first_earlier_by(at(90_490), at(90_510)), us(0));
     }
@@ -234,14 +267,30 @@ mod tests {
     fn without_a_stamp_the_wait_for_a_cpu_is_that_of_the_beat() {
         let looks = idle();
         for (slept, woke) in [(4_010, 6_000), (6_010, 9_200), (9_210, 11_200)] {
-            looks.sleeps(at(slept));
+            looks.sleeps(at(slept), None);
             looks.wakes(at(woke));
             looks.beats(at(woke));
         }
-        looks.sleeps(at(11_210));
+        looks.sleeps(at(11_210), None);
         looks.wakes(at(11_500));
         // 10 us to sleep, 20 since it woke; a beat came 1.2 ms late.
         assert_eq!(looks.earlier_by(at(11_520)), us(1_230));
+    }
+
+    /// Between two beats on time, it waited for 1.5 ms behind another process.
+    #[test]
+    fn without_a_stamp_the_wait_for_a_cpu_is_what_the_kernel_counted() {
+        let looks = idle();
+        looks.sleeps(at(4_010), Some(us(7_000)));
+        looks.wakes(at(5_900));
+        looks.waited(us(8_500));
+        assert_eq!(looks.earlier_by(at(5_920)), us(10 + 20 + 1_500));
+        // The next wake-up is on time.
+        looks.beats(at(6_000));
+        looks.sleeps(at(6_010), Some(us(8_500)));
+        looks.wakes(at(6_500));
+        looks.waited(us(8_500));
+        assert_eq!(looks.earlier_by(at(6_520)), us(110 + 20));
     }
 
     #[test]

@@ -64,7 +64,7 @@ thread_local! {
 }
 
 /// Time that the current thread was ready to run and waited for a CPU.
-pub(super) fn waited() -> Option<Nanos> {
+pub(crate) fn waited() -> Option<Nanos> {
     // Three numbers of at most 20 digits.
     let mut text = [0; 64];
     let length = SCHEDSTAT.with(|file| file.as_ref()?.read_at(&mut text, 0).ok())?;

@@ -87,7 +87,7 @@ impl Simulation {
     /// Moves the time to the next deadline; false if there is none.
     pub(crate) fn advance(&self) -> bool {
         let Some(next) = self.deadlines.earliest() else { return false };
-        self.looks.sleeps(self.now.get());
+        self.looks.sleeps(self.now.get(), None);
         self.now.set(self.running(next.max(self.now.get())));
         self.looks.wakes(self.now.get());
         self.deadlines.wake_due(self.now.get());
