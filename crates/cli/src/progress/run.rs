@@ -4,7 +4,8 @@ use plimsoll_engine::{Control, ProcessStat, Progress, Run};
 use plimsoll_export::{LiveMetrics, Verdict};
 use plimsoll_live::{ProcessNow, RunFacts, SoFar, StageFacts, Update, View};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Metric, RunMetadata, Threshold};
+use plimsoll_metrics::{Counters, RunMetadata, Threshold};
+use plimsoll_report::{counted_stage, format};
 
 use super::so_far::Judge;
 use super::{StatusOutput, figures};
@@ -26,12 +27,15 @@ impl Shown {
     pub(crate) fn new(run: &Run, thresholds: &[Threshold]) -> Self {
         let metadata = run.metadata();
         let plans = run.schedule().stages().iter().zip(&metadata.stages);
+        let max_requests = metadata.max_requests;
         let facts = RunFacts {
             name: metadata.run.name.clone(),
             stages: plans
                 .map(|(plan, info): (&plimsoll_schedule::StagePlan, &_)| {
                     let plimsoll_metrics::StageInfo { name, warmup, .. } = info;
-                    let (name, warmup) = (name.clone(), *warmup);
+                    let counted = max_requests.filter(|_| !warmup);
+                    let counted = counted.and_then(|most| counted_stage(name, most));
+                    let (name, warmup) = (counted.unwrap_or_else(|| name.clone()), *warmup);
                     StageFacts { name, warmup, start: plan.start, end: plan.end, load: plan.load }
                 })
                 .collect(),
@@ -39,12 +43,9 @@ impl Shown {
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
             compares: run.pairs().is_some(),
             time: metadata.headline_time(),
+            max_requests,
         };
         Self { facts, metadata, thresholds: thresholds.to_vec() }
-    }
-
-    fn duration(&self) -> Nanos {
-        self.facts.stages.last().map_or(Nanos::ZERO, |stage| stage.end)
     }
 }
 
@@ -52,9 +53,7 @@ impl Shown {
 pub(crate) struct ProgressView {
     status: StatusOutput,
     control: Control,
-    stages: Vec<String>,
-    /// The time that heads the report.
-    time: Metric,
+    facts: RunFacts,
     /// When the next line is due.
     next_line: Nanos,
     full: Option<Full>,
@@ -88,18 +87,17 @@ impl ProgressView {
         shown: Shown,
         live: Option<LiveMetrics>,
     ) -> Self {
-        status.begin(shown.duration());
+        status.begin(shown.facts.duration());
         let watched = status.view().is_some() || live.is_some();
         let judge = watched.then(|| Judge::new(shown.metadata, shown.thresholds));
-        let time = shown.facts.time;
-        let stages = shown.facts.stages.iter().map(|stage| stage.name.clone()).collect();
+        let facts = shown.facts.clone();
         let full = status.view().map(|view| {
             let (ending, told) = (control.clone(), view.clone());
             view.begin(shown.facts, move || end(&ending, &told));
             Full { view: view.clone(), own: None }
         });
         let (status, control) = (status.clone(), control.clone());
-        Self { status, control, stages, time, next_line: Nanos::ZERO, full, live, judge }
+        Self { status, control, facts, next_line: Nanos::ZERO, full, live, judge }
     }
 
     /// Shows the current progress.
@@ -109,14 +107,16 @@ impl ProgressView {
             serve(live, progress, so_far.as_ref());
         }
         if let Some(full) = &mut self.full {
-            full.show(progress, so_far, self.control.is_interrupted());
+            let ended = measured(progress, &self.facts.stages);
+            full.show(progress, ended, so_far, self.control.is_interrupted());
             return;
         }
         match &self.status {
             StatusOutput::Bar(bar) => {
-                bar.set_position(progress.elapsed.min(progress.duration).as_u64());
+                let ended = measured(progress, &self.facts.stages);
+                bar.set_position(self.facts.position(progress.elapsed, ended).as_u64());
                 bar.set_prefix(self.stage_text(progress));
-                bar.set_message(figures::line(progress, self.time));
+                bar.set_message(figures::line(progress, self.facts.time));
                 bar.tick();
             }
             StatusOutput::Lines if progress.elapsed >= self.next_line => {
@@ -124,24 +124,42 @@ impl ProgressView {
                 console::eprint_line(&format!(
                     "{}  {}",
                     self.stage_text(progress),
-                    figures::line(progress, self.time)
+                    figures::line(progress, self.facts.time)
                 ));
             }
             _ => {}
         }
     }
 
-    /// The stage and the time left.
+    /// The stage, and what is left: requests where a number of them ends the run, else time.
     fn stage_text(&self, progress: &Progress<'_>) -> String {
         let index = progress.stage.index();
-        let name = self.stages.get(index).map_or("", String::as_str);
-        let stage = format!("stage {}/{} {name}", index + 1, self.stages.len());
+        let name = self.facts.stages.get(index).map_or("", |stage| stage.name.as_str());
+        let stage = format!("stage {}/{} {name}", index + 1, self.facts.stages.len());
         if progress.elapsed >= progress.duration || self.control.is_interrupted() {
             return format!("{stage}, waiting for {} responses", progress.in_flight);
+        }
+        if let Some(most) = self.facts.max_requests {
+            let ended = format::count(measured(progress, &self.facts.stages));
+            return format!("{stage}, {ended} of {} requests", format::count(most));
         }
         let left = figures::clock(progress.duration.saturating_sub(progress.elapsed));
         format!("{stage}, {left} left")
     }
+}
+
+/// Measured requests that have ended since the start.
+fn measured(progress: &Progress<'_>, stages: &[StageFacts]) -> u64 {
+    let cells = progress.before.cells().chain(progress.cells.cells());
+    let counters = cells
+        .filter(|(key, _)| stages.get(key.stage.index()).is_none_or(|stage| !stage.warmup))
+        .map(|(_, cell)| cell.counters());
+    counters
+        .map(|ended: &Counters| {
+            let Counters { completed, rejected, failed, timed_out, cancelled, .. } = *ended;
+            completed + rejected + failed + timed_out + cancelled
+        })
+        .sum()
 }
 
 /// Said when the user ends a run.
@@ -175,7 +193,7 @@ fn of_interval<'p>(progress: &Progress<'p>) -> plimsoll_export::Update<'p> {
 }
 
 impl Full {
-    fn show(&mut self, progress: &Progress<'_>, so_far: Option<SoFar>, ending: bool) {
+    fn show(&mut self, progress: &Progress<'_>, ended: u64, so_far: Option<SoFar>, ending: bool) {
         let own = ProcessStat::read(std::process::id()).map(|stat| stat.cpu);
         let used = own.zip(std::mem::replace(&mut self.own, own));
         let seconds = progress.interval_length.as_secs_f64();
@@ -189,6 +207,7 @@ impl Full {
                 length: progress.interval_length,
                 cells: progress.cells,
                 in_flight: progress.in_flight,
+                ended,
                 ending,
                 taken_out: progress.taken_out,
                 processes: progress
@@ -223,10 +242,15 @@ impl Drop for ProgressView {
 mod tests {
     use super::*;
     use plimsoll_measure::StageId;
-    use plimsoll_metrics::{GroupStats, Snapshot, TimeSeries};
+    use plimsoll_metrics::{GroupStats, Metric, Snapshot, TimeSeries};
     use plimsoll_schedule::Load;
 
-    fn stage_text(elapsed: u64, stage: u16, control: &Control) -> String {
+    fn stage_text(
+        elapsed: u64,
+        stage: u16,
+        control: &Control,
+        max_requests: Option<u64>,
+    ) -> String {
         let (group, cells) = (GroupStats::default(), Snapshot::new());
         let stage_facts = |name: &str, end: u64| StageFacts {
             name: name.to_owned(),
@@ -242,6 +266,7 @@ mod tests {
             targets: Vec::new(),
             compares: false,
             time: Metric::ResponseTime,
+            max_requests,
         };
         let shown = Shown { facts, metadata: RunMetadata::default(), thresholds: Vec::new() };
         let view = ProgressView::begin(&StatusOutput::Quiet, control, shown, None);
@@ -265,10 +290,12 @@ mod tests {
     #[test]
     fn the_stage_and_the_time_left_are_shown() {
         let control = Control::new();
-        assert_eq!(stage_text(5, 0, &control), "stage 1/2 w5:10s, 1:25 left");
-        assert_eq!(stage_text(81, 1, &control), "stage 2/2 @7:80s, 0:09 left");
-        assert_eq!(stage_text(91, 1, &control), "stage 2/2 @7:80s, waiting for 3 responses");
+        let counted = stage_text(5, 0, &control, Some(4_000));
+        assert_eq!(counted, "stage 1/2 w5:10s, 0 of 4,000 requests");
+        assert_eq!(stage_text(5, 0, &control, None), "stage 1/2 w5:10s, 1:25 left");
+        assert_eq!(stage_text(81, 1, &control, None), "stage 2/2 @7:80s, 0:09 left");
+        assert_eq!(stage_text(91, 1, &control, None), "stage 2/2 @7:80s, waiting for 3 responses");
         control.interrupt();
-        assert_eq!(stage_text(81, 1, &control), "stage 2/2 @7:80s, waiting for 3 responses");
+        assert_eq!(stage_text(81, 1, &control, None), "stage 2/2 @7:80s, waiting for 3 responses");
     }
 }

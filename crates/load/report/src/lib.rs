@@ -32,4 +32,4 @@ pub use run_screen::{
 };
 pub use screen::Style;
 pub use shards::{odd_shards, shard_table};
-pub use shown_summary::{StageName, shown_summary};
+pub use shown_summary::{StageName, counted_stage, shown_summary};

@@ -23,8 +23,7 @@ impl StageName {
         let most = summary.metadata.max_requests;
         let most = most.filter(|most| stage.counters.scheduled >= *most)?;
         let notation = stage.stage.clone()?;
-        let (load, _) = notation.rsplit_once(':')?;
-        let name = format!("{load}, -n {most}");
+        let name = counted_stage(&notation, most)?;
         Some(Self { notation, name })
     }
 
@@ -39,6 +38,13 @@ impl StageName {
     fn reword(&self, sentence: &mut String) {
         *sentence = sentence.replace(&self.notation, &self.name);
     }
+}
+
+/// The name of a stage with this notation that so many requests are to end; `None` for one without
+/// a length.
+pub fn counted_stage(notation: &str, most: u64) -> Option<String> {
+    let (load, _) = notation.rsplit_once(':')?;
+    Some(format!("{load}, -n {most}"))
 }
 
 /// The same run as people read it: its stage has a name, and no rates if its requests were sent

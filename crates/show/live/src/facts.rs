@@ -19,6 +19,24 @@ pub struct RunFacts {
     pub compares: bool,
     /// The time that heads its report.
     pub time: Metric,
+    /// The number of measured requests that ends it before its stages do.
+    pub max_requests: Option<u64>,
+}
+
+impl RunFacts {
+    /// The length of all stages.
+    pub fn duration(&self) -> Nanos {
+        self.stages.last().map_or(Nanos::ZERO, |stage| stage.end)
+    }
+
+    /// How far the run is, of its length: by its time, or by the measured requests that have ended.
+    pub fn position(&self, elapsed: Nanos, ended: u64) -> Nanos {
+        let of_requests = self.max_requests.map_or(0, |most| {
+            let done = u128::from(self.duration().as_u64()) * u128::from(ended.min(most));
+            u64::try_from(done / u128::from(most.max(1))).unwrap_or_default()
+        });
+        elapsed.min(self.duration()).max(Nanos::new(of_requests))
+    }
 }
 
 /// A stage.
@@ -49,6 +67,8 @@ pub struct Update<'a> {
     pub cells: &'a Snapshot,
     /// Requests in flight.
     pub in_flight: u64,
+    /// Measured requests that have ended since the start.
+    pub ended: u64,
     /// Whether the run ends before its stages do.
     pub ending: bool,
     /// By target: when it was taken out of the comparison, after the run's start.

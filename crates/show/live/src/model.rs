@@ -2,6 +2,7 @@
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Counters, Distribution, GroupKey, Metric};
+use plimsoll_report::format::count;
 use plimsoll_report::printable;
 use plimsoll_schedule::Load;
 
@@ -29,6 +30,8 @@ pub struct Model {
     /// Whether anything was counted yet.
     pub(crate) begun: bool,
     pub(crate) in_flight: u64,
+    /// Measured requests that have ended since the start.
+    pub(crate) ended: u64,
     /// Requests sent per second.
     pub(crate) sent: f64,
     /// Everything, each scenario if there are several, each target if there are several.
@@ -107,6 +110,7 @@ impl Model {
             ending: false,
             begun: false,
             in_flight: 0,
+            ended: 0,
             sent: 0.0,
             parts,
             lag: None,
@@ -145,7 +149,7 @@ impl Model {
         self.lag = Spread::of(&lag);
         let (_, upper, _) = parts(self.lag);
         self.worst_lag = [self.worst_lag, upper].into_iter().flatten().reduce(f64::max);
-        self.in_flight = update.in_flight;
+        (self.in_flight, self.ended) = (update.in_flight, update.ended);
         self.own_cores = update.own_cores;
         self.taken_out = update.taken_out.to_vec();
         self.processes = update.processes;
@@ -192,9 +196,15 @@ impl Model {
         self.facts.stages.get(self.stage)
     }
 
-    /// The end of the last stage.
-    pub(crate) fn duration(&self) -> Nanos {
-        self.facts.stages.last().map_or(Nanos::ZERO, |stage| stage.end)
+    /// How many requests have ended, where a number of them ends the run.
+    pub(crate) fn requests(&self) -> Option<String> {
+        let most = self.facts.max_requests?;
+        Some(format!("{} of {} requests", count(self.ended), count(most)))
+    }
+
+    /// How far the run is, of its length.
+    pub(crate) fn position(&self) -> Nanos {
+        self.facts.position(self.elapsed, self.ended)
     }
 
     /// What the present stage plans now.

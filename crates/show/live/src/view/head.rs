@@ -1,6 +1,7 @@
 //! The first lines: what runs and how far it is; and the last one: keys and messages.
 
 use plimsoll_measure::Nanos;
+use plimsoll_report::format::count;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -32,18 +33,23 @@ fn name(model: &Model, width: usize) -> String {
     cut(&text, width)
 }
 
-/// The stage, and the time that is left.
+/// The stage, and what is left of the run: requests where a number of them ends it, else time.
 pub(super) fn place(model: &Model, look: Look) -> String {
     let frozen = if look.frozen { "FROZEN (p goes on)  " } else { "" };
-    let (stages, duration) = (model.facts.stages.len(), model.duration());
+    let (stages, duration) = (model.facts.stages.len(), model.facts.duration());
     let stage = model.present().map_or("", |stage| stage.name.as_str());
     let stage = format!("stage {} of {stages} {stage}", model.stage + 1);
     let place = if !model.begun {
-        format!("starting, {} to go", clock(duration))
+        match model.facts.max_requests {
+            Some(most) => format!("starting, {} requests to go", count(most)),
+            None => format!("starting, {} to go", clock(duration)),
+        }
     } else if model.ending {
         format!("ending, {} in flight", model.in_flight)
     } else if model.elapsed >= duration {
         format!("waiting for {} responses", model.in_flight)
+    } else if let Some(requests) = model.requests() {
+        format!("{stage}  {requests}")
     } else {
         // Rounded up, so that 0:00 is the end.
         let left = duration.saturating_sub(model.elapsed) + Nanos::from_millis(999);
@@ -52,15 +58,15 @@ pub(super) fn place(model: &Model, look: Look) -> String {
     format!("{frozen}{place}")
 }
 
-/// How much of the run's time is over. Stages are told apart by gaps.
+/// How much of the run is over. Stages are told apart by gaps.
 fn bar<'a>(model: &Model, width: usize) -> Line<'a> {
     let width = width.saturating_sub(2);
-    let duration = model.duration().as_u64();
+    let duration = model.facts.duration().as_u64();
     let column = |at: Nanos| {
         let column = u128::from(at.as_u64()) * width as u128 / u128::from(duration.max(1));
         usize::try_from(column).unwrap_or(width)
     };
-    let done = column(model.elapsed.min(model.duration()));
+    let done = column(model.position());
     let ends: Vec<_> = model.facts.stages.iter().map(|stage| column(stage.end)).collect();
     let (over, left): (Vec<_>, Vec<_>) = (0..width).partition(|index| *index < done);
     let text = |cells: Vec<usize>| {

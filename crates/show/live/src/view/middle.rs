@@ -49,13 +49,15 @@ fn stage_line<'a>(model: &Model, index: usize, stage: &StageFacts, width: usize)
     let present = index == model.stage && model.elapsed < stage.end && model.begun;
     let length = stage.end.saturating_sub(stage.start);
     let warmup = if stage.warmup { "warm-up " } else { "" };
+    let requests = model.requests().filter(|_| !stage.warmup);
     let (mark, state, style) = if model.begun && model.elapsed >= stage.end {
         ("✓", String::new(), DIM)
     } else if present {
         let gone = model.elapsed.saturating_sub(stage.start);
-        ("▶", format!("{warmup}{} of {}", clock(gone), clock(length)), BOLD)
+        let of_time = format!("{warmup}{} of {}", clock(gone), clock(length));
+        ("▶", requests.unwrap_or(of_time), BOLD)
     } else {
-        ("·", format!("{warmup}{}", clock(length)), DIM)
+        ("·", requests.unwrap_or_else(|| format!("{warmup}{}", clock(length))), DIM)
     };
     let name = cut(&stage.name, width.saturating_sub(state.chars().count() + 3));
     let gap = width.saturating_sub(name.chars().count() + state.chars().count() + 2);
@@ -98,7 +100,7 @@ pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer
     let inner = framed(&cut(&title, usize::from(area.width).saturating_sub(6)), area, buf);
     let [chart, last] = rows(inner, [u16::MAX, 1]);
     let points: Vec<_> = part.history.points.iter().copied().collect();
-    let span = model.duration().as_secs_f64().clamp(20.0, SECONDS as f64);
+    let span = model.facts.duration().as_secs_f64().clamp(20.0, SECONDS as f64);
     draw_chart(&points, span, chart, buf);
     let now = part.history.last();
     let mut spans = vec![Span::styled(" ", DIM)];

@@ -41,6 +41,7 @@ pub(crate) fn facts(targets: &[&str]) -> RunFacts {
         targets: targets.iter().map(|name| (*name).to_owned()).collect(),
         compares: targets.len() > 1,
         time: Metric::ResponseTime,
+        max_requests: None,
     }
 }
 
@@ -132,6 +133,7 @@ pub(crate) fn model_of(targets: &[&str], seconds: u64, requests: &[u64]) -> Mode
             length: Nanos::from_secs(1),
             cells: &second(now, requests),
             in_flight: 2,
+            ended: requests.iter().sum::<u64>() * (now + 1),
             ending: false,
             taken_out: &vec![None; targets.len()],
             processes: vec![process("gateway", Some(0.41)), process("redis", None)],

@@ -1,6 +1,6 @@
 //! What is on the screen.
 
-use plimsoll_live::{Look, Model, SoFar};
+use plimsoll_live::{Look, Model, RunFacts, SoFar};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::Judgement;
 
@@ -170,6 +170,7 @@ fn the_place_in_the_run_is_told() {
             length: Nanos::from_secs(1),
             cells: &plimsoll_metrics::Snapshot::new(),
             in_flight: 7,
+            ended: 412,
             ending,
             taken_out: &[],
             processes: Vec::new(),
@@ -181,4 +182,31 @@ fn the_place_in_the_run_is_told() {
     line(&at(140, false), &["planned", "8 at once"]);
     line(&at(151, false), &["waiting for 7 responses"]);
     line(&at(141, true), &["FROZEN (p goes on)  ending, 7 in flight"]);
+}
+
+/// 3 s and 30 requests into a run that 40 of them end, however long its stages are.
+#[test]
+fn a_run_that_a_number_of_requests_ends_counts_them() {
+    let counted = RunFacts { max_requests: Some(40), ..facts(&["gateway"]) };
+    let place = |model: &Model| shown(model, Look::default(), 102, 30);
+    line(&place(&Model::new(counted.clone())), &["starting, 40 requests to go"]);
+    let mut run = Model::new(counted);
+    run.update(plimsoll_live::Update {
+        elapsed: Nanos::from_secs(30),
+        stage: 1,
+        length: Nanos::from_secs(1),
+        cells: &plimsoll_metrics::Snapshot::new(),
+        in_flight: 7,
+        ended: 30,
+        ending: false,
+        taken_out: &[],
+        processes: Vec::new(),
+        own_cores: None,
+    });
+    let text = place(&run);
+    line(&text, &["stage 2 of 3 @10:2m  30 of 40 requests"]);
+    line(&text, &["▶ @10:2m", "30 of 40 requests"]);
+    assert!(!text.contains("left of"), "{text}");
+    // Three quarters of a bar of a hundred columns, less a gap after the warm-up.
+    assert_eq!(text.matches('━').count(), 74, "{text}");
 }
