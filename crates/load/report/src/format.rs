@@ -136,12 +136,41 @@ pub fn figure(figure: Option<BoundedFigure>) -> String {
 }
 
 /// The mark behind a figure whose value alone carries no statement; else nothing.
-pub const fn figure_mark(figure: &BoundedFigure) -> &'static str {
+const fn figure_mark(figure: &BoundedFigure) -> &'static str {
     match figure.refused {
         Some(Refusal::Generator) => "!",
         Some(Refusal::Censored) => "?",
         None => "",
     }
+}
+
+/// The time of a figure, or `-` where there is none, as [`with_share`] has it.
+pub fn time_with_share(figure: Option<BoundedFigure>) -> String {
+    or_dash(figure, |figure| with_share(time(figure.value), &figure, "-"))
+}
+
+/// A rate per second, or `-` where there is none, as [`with_share`] has it.
+pub fn rate_with_share(figure: Option<BoundedFigure>) -> String {
+    or_dash(figure, |figure| with_share(digits(figure.value), &figure, "+"))
+}
+
+/// The value of a figure with the share of it that may be the generator's behind it, if the value
+/// alone carries no statement: `535us (-21%)`, or with the sign `+` of a rate `52,100/s (+9%)`. If
+/// requests without an end may make it larger, `>= 535us`.
+pub fn with_share(value: String, figure: &BoundedFigure, sign: &str) -> String {
+    match figure.refused {
+        Some(Refusal::Generator) if figure.value > 0.0 => {
+            let share = 100.0 * figure.bound / figure.value;
+            format!("{value} ({sign}{}%)", groups(&format!("{share:.0}")))
+        }
+        Some(_) => format!(">= {value}"),
+        None => value,
+    }
+}
+
+/// Whether a cell of a table has a limit, as [`with_share`] writes it.
+pub(crate) fn has_limit(cell: &str) -> bool {
+    cell.starts_with(">= ") || (cell.ends_with("%)") && cell.contains(" ("))
 }
 
 /// A number with three significant digits, or all digits before the point, in groups: `0.25`,
@@ -163,7 +192,7 @@ pub fn rate(per_second: Option<f64>) -> String {
     per_second.map_or_else(|| "n/a".to_owned(), digits)
 }
 
-/// [`rate`] of a figure, with its mark if it must not be used.
+/// [`rate`] of a figure, with its mark if its value alone carries no statement.
 pub fn rate_figure(figure: Option<BoundedFigure>) -> String {
     let mark = figure.as_ref().map_or("", figure_mark);
     format!("{}{mark}", rate(figure.map(|figure| figure.value)))
@@ -338,6 +367,29 @@ mod tests {
         ] {
             assert_eq!(time(millis), shown, "{millis} ms");
         }
+    }
+
+    #[test]
+    fn what_proves_nothing_alone_has_its_limit_behind_it() {
+        let of = |value, bound, refused| Some(BoundedFigure { value, bound, refused });
+        let generator = Some(Refusal::Generator);
+        for (shown, text) in [
+            (time_with_share(of(0.535, 0.112, generator)), "535us (-21%)"),
+            (time_with_share(of(0.535, 0.535, generator)), "535us (-100%)"),
+            (time_with_share(of(0.535, 0.02, None)), "535us"),
+            (time_with_share(of(0.535, 0.0, Some(Refusal::Censored))), ">= 535us"),
+            (time_with_share(None), "-"),
+            (rate_with_share(of(52_100.0, 4_700.0, generator)), "52,100 (+9%)"),
+            (rate_with_share(of(100.0, 1_234.0, generator)), "100 (+1,234%)"),
+            (rate_with_share(of(0.0, 3.0, generator)), ">= 0"),
+            (rate_with_share(of(52_100.0, 0.0, None)), "52,100"),
+            (rate_with_share(None), "-"),
+        ] {
+            assert_eq!(shown, text);
+            let limited = shown.contains('%') || shown.starts_with(">=");
+            assert_eq!(has_limit(&shown), limited, "{shown}");
+        }
+        assert!(!has_limit("21,749 ±2%") && !has_limit("91.1%") && !has_limit("a (b)"));
     }
 
     #[test]

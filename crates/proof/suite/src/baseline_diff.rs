@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_compare::gates::{Judged, Repeated, repeats};
 use plimsoll_compare::machine::{Difference, of_machines};
 use plimsoll_metrics::{Bias, BoundedFigure, Judgement, Margin, Worse};
-use plimsoll_report::format::{digits, or_dash, percent, rate_figure};
+use plimsoll_report::format::{digits, or_dash, percent, rate_with_share};
 use plimsoll_report::table::Table;
 
 use crate::bound::BoundResult;
@@ -255,7 +255,7 @@ fn rates_of_passes(result: &MeasurementResult) -> Vec<BoundedFigure> {
 }
 
 fn rate_cell(rate: &Result<BoundedFigure, Unusable>) -> String {
-    or_dash(rate.as_ref().ok(), |rate| rate_figure(Some(*rate)))
+    rate_with_share(rate.as_ref().ok().copied())
 }
 
 fn busy_host_of(result: &MeasurementResult) -> Option<String> {
@@ -399,7 +399,7 @@ mod tests {
             let row = &section.table.rows[0];
             assert_eq!(bounds[0].status(), word, "{row:?}: {:?}", bounds[0]);
             assert_eq!(row[3], change, "{row:?}");
-            assert!(row[1].ends_with('!') || row[2].ends_with('!'), "{row:?}");
+            assert!(row[1].contains(" (+") || row[2].contains(" (+"), "{row:?}");
         }
     }
 

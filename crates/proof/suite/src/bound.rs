@@ -1,7 +1,7 @@
 //! Bounds that decide whether a suite passes.
 
 use plimsoll_metrics::{Bias, BoundedFigure, Judgement, Refusal};
-use plimsoll_report::format::{figure_mark, or_dash};
+use plimsoll_report::format::{or_dash, with_share};
 use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
 
@@ -70,16 +70,13 @@ impl Requirement {
         }
     }
 
-    const fn is_least(&self) -> bool {
-        matches!(self.bound, Bound::AtLeast(_))
-    }
-
     /// The Result column.
     fn shown(&self, figure: BoundedFigure) -> String {
         let value = (self.format)(figure.value);
-        match figure.refused {
-            Some(_) if self.is_least() => format!(">= {value}"),
-            _ => format!("{value}{}", figure_mark(&figure)),
+        match self.bound {
+            Bound::AtLeast(_) if figure.refused.is_some() => format!(">= {value}"),
+            Bound::Within { .. } => with_share(value, &figure, "±"),
+            _ => with_share(value, &figure, "-"),
         }
     }
 
@@ -270,15 +267,15 @@ mod tests {
             (of(10.1, 0.05, None), below, "10.1ms", "FAIL"),
             // Without the generator it might be 9.9 ms.
             (of(10.1, 0.2, None), below, "10.1ms", "inconclusive"),
-            (of(9.0, 2.0, generator), below, "9.00ms!", "PASS"),
+            (of(9.0, 2.0, generator), below, "9.00ms (-22%)", "PASS"),
             // The generator can only have added to it.
-            (of(0.2, 0.1, generator), below, "200us!", "PASS"),
-            (of(7.9, 2.0, generator), below, "7.90ms!", "PASS"),
-            (of(0.2, 0.1, Some(Refusal::Censored)), below, "200us?", "inconclusive"),
-            (of(90.0, 2.0, generator), below, "90.0ms!", "FAIL"),
-            (of(9.0, 0.0, Some(Refusal::Censored)), below, "9.00ms?", "inconclusive"),
+            (of(0.2, 0.1, generator), below, "200us (-50%)", "PASS"),
+            (of(7.9, 2.0, generator), below, "7.90ms (-25%)", "PASS"),
+            (of(0.2, 0.1, Some(Refusal::Censored)), below, ">= 200us", "inconclusive"),
+            (of(90.0, 2.0, generator), below, "90.0ms (-2%)", "FAIL"),
+            (of(9.0, 0.0, Some(Refusal::Censored)), below, ">= 9.00ms", "inconclusive"),
             // It can only be longer.
-            (of(11.0, 0.0, Some(Refusal::Censored)), below, "11.0ms?", "FAIL"),
+            (of(11.0, 0.0, Some(Refusal::Censored)), below, ">= 11.0ms", "FAIL"),
             (of(11.0, 5.0, None), least, "11.0", "PASS"),
             (of(9.0, 0.5, None), least, "9.00", "FAIL"),
             (of(9.0, 1.5, None), least, "9.00", "inconclusive"),

@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::{Item, Line, Part, Rest, Rows, indented};
 use crate::escape::one_line;
-use crate::format::{DASH, wrap_at_most};
+use crate::format::{DASH, has_limit, wrap_at_most};
 use crate::table::{Layout, Table};
 
 /// Rows of any table that are left out only when nothing else can be.
@@ -127,7 +127,7 @@ impl Section {
             Body::Table(rows) if count > 0 => {
                 let mut table = rows.table_of(count);
                 if !plan.whole {
-                    hide_marked(&mut table, rows.unusable);
+                    hide_limited(&mut table, rows.unusable);
                 }
                 lines.extend(
                     table.lines(&rows.layout(width, plan.whole)).into_iter().map(Line::plain),
@@ -153,13 +153,13 @@ pub(super) fn escaped(table: &Table) -> Table {
     Table { head: cells(&table.head), rows: table.rows.iter().map(|row| cells(row)).collect() }
 }
 
-/// Rows that must not be used have no figure that ends with a mark.
-fn hide_marked(table: &mut Table, unusable: &[&str]) {
+/// Rows that must not be used have no figure whose value alone carries no statement.
+fn hide_limited(table: &mut Table, unusable: &[&str]) {
     let is_unusable = |row: &&mut Vec<String>| {
         unusable.iter().any(|name| row.first().is_some_and(|cell| cell.starts_with(name)))
     };
     let figures = table.rows.iter_mut().filter(is_unusable).flat_map(|row| row.iter_mut().skip(1));
-    for cell in figures.filter(|cell| cell.ends_with(['!', '?'])) {
+    for cell in figures.filter(|cell| has_limit(cell)) {
         DASH.clone_into(cell);
     }
 }

@@ -290,8 +290,8 @@ fn a_file_begins_with_the_verdict_and_ends_with_its_chapters() {
     screen.title("what was measured");
     screen.judged("", "bounds", vec![Item::judged(Tone::Bad, "FAIL", "p99: 12ms")], 1);
     let mut table = Table::new(["", "p50"]);
-    table.row(["row", "12ms!"]);
-    table.row(["[X] row", "11ms!"]);
+    table.row(["row", "12ms (-8%)"]);
+    table.row(["[X] row", "11ms (-8%)"]);
     let notes = vec!["a note".to_owned()];
     screen.rows("", Rows { table, notes, most: 9, unusable: &["[X]"], ..Rows::default() });
     screen.fact("a fact");
@@ -312,8 +312,8 @@ FAIL: late
 FAIL  p99: 12ms
 
            p50
-row      12ms!
-[X] row  11ms!
+row      12ms (-8%)
+[X] row  11ms (-8%)
   a note
 
 a fact

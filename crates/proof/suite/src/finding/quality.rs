@@ -74,20 +74,31 @@ fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
     (ended.value < 1.0).then_some(ended.value)
 }
 
-/// The figures whose value alone proves nothing: one sentence for each reason.
+/// What the limits of figures mean whose value alone proves nothing.
 pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
-    [(Refusal::Generator, "!"), (Refusal::Censored, "?")]
-        .into_iter()
-        .filter_map(|(why, mark)| refused_because(results, why, mark))
-        .collect()
+    let all: Vec<_> = measured(results).flat_map(|(_, figures)| named(&figures)).collect();
+    let limited: Vec<_> = all
+        .iter()
+        .filter(|(_, figure)| figure.is_some_and(|f| f.refused == Some(Refusal::Generator)))
+        .map(|(name, _)| *name)
+        .collect();
+    let times = limited.iter().any(|name| *name != RATE);
+    let rates = limited.contains(&RATE);
+    let time = times.then_some("(-N%) behind a time: up to N % of it may be the generator's own");
+    let rate = rates.then_some("(+N%) behind a rate: the generator may have held back N % more");
+    let words = [time, rate].into_iter().flatten().map(|words| Finding::warning(words.to_owned()));
+    words.chain(censored(results)).collect()
 }
 
-fn refused_because(results: &[MeasurementResult], why: Refusal, mark: &str) -> Option<Finding> {
+/// The figures that requests without an end may make longer.
+fn censored(results: &[MeasurementResult]) -> Option<Finding> {
     let all: Vec<_> = measured(results)
         .filter_map(|(result, figures)| {
             let names: Vec<_> = named(&figures)
                 .into_iter()
-                .filter(|(_, figure)| figure.is_some_and(|figure| figure.refused == Some(why)))
+                .filter(|(_, figure)| {
+                    figure.is_some_and(|figure| figure.refused == Some(Refusal::Censored))
+                })
                 .map(|(name, _)| name)
                 .collect();
             (!names.is_empty()).then(|| format!("{} ({})", result.label, names.join(", ")))
@@ -96,20 +107,19 @@ fn refused_because(results: &[MeasurementResult], why: Refusal, mark: &str) -> O
     let more = all.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let shown = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
-    let words = why.words();
-    (!all.is_empty()).then(|| {
-        Finding::warning(format!(
-            "a figure with {mark} proves nothing alone: {words}: {shown}{more}"
-        ))
-    })
+    let words = Refusal::Censored.words();
+    (!all.is_empty()).then(|| Finding::warning(format!("{words}: {shown}{more}")))
 }
+
+/// The name of the one figure that is a rate.
+const RATE: &str = "RPS";
 
 /// The most measurements that a sentence about single figures names.
 const MOST_NAMED: usize = 4;
 
 fn named(figures: &Figures) -> [(&'static str, Option<BoundedFigure>); 9] {
     [
-        ("RPS", figures.requests_per_s),
+        (RATE, figures.requests_per_s),
         ("average", figures.mean_ms),
         ("p50", figures.p50_ms),
         ("p95", figures.p95_ms),
@@ -261,8 +271,8 @@ mod tests {
         assert_eq!(
             texts.collect::<Vec<_>>(),
             [
-                "a figure with ! proves nothing alone: more than 5 % of it may be the generator's: bad (p99)",
-                "a figure with ? proves nothing alone: too many requests had no end, and may have been longer: bad (max)",
+                "(-N%) behind a time: up to N % of it may be the generator's own",
+                "too many requests had no end, and may have been longer: bad (max)",
             ]
         );
     }

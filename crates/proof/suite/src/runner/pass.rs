@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use plimsoll_metrics::{Band, RunSummary};
-use plimsoll_report::format::{figure, or_dash, rate_figure};
+use plimsoll_metrics::{Band, BoundedFigure, RunSummary};
+use plimsoll_report::format::{digits, or_dash, time_with_share, with_share};
 
 use super::{Pass, SuiteRunner};
 use crate::comparison_plan::slug;
@@ -22,11 +22,13 @@ impl SuiteRunner<'_> {
             figures.gated(measurement.error_gate).map(|why| format!("  NOT USABLE: {why}"))
         });
         let line = format!(
-            "{}, pass {}: {}/s, p99 {}, {} errors{}",
+            "{}, pass {}: {}, p99 {}, {} errors{}",
             measurement.label,
             pass + 1,
-            or_dash(figures.requests_per_s, |rate| rate_figure(Some(rate))),
-            figure(figures.p99_ms),
+            or_dash(figures.requests_per_s, |rate: BoundedFigure| {
+                with_share(format!("{}/s", digits(rate.value)), &rate, "+")
+            }),
+            time_with_share(figures.p99_ms),
             figures.errors,
             invalid.unwrap_or_default()
         );

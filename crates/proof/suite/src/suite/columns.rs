@@ -2,7 +2,8 @@
 
 use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{
-    self, DASH, bytes, count, digits, or_dash, percent, rate_figure, time_us,
+    DASH, bytes, count, digits, or_dash, percent, rate_with_share, time_us, time_with_share,
+    with_share,
 };
 use plimsoll_report::table::Table;
 
@@ -70,28 +71,29 @@ pub(crate) fn throughput(result: &MeasurementResult) -> String {
     if spread.count > 1 { format!("{median} ±{:.0}%", spread.relative() * 100.0) } else { median }
 }
 
-/// A rate, with its mark if it must not be used.
+/// A rate, with its limit where it proves nothing alone.
 pub(super) fn per_s(rate: Option<BoundedFigure>) -> String {
-    or_dash(rate, |rate| rate_figure(Some(rate)))
+    rate_with_share(rate)
 }
 
-/// A time, with its mark if it must not be used.
+/// A time, with its limit where it proves nothing alone.
 pub(crate) fn time(
     result: &MeasurementResult,
     of: impl Fn(&Figures) -> Option<BoundedFigure>,
 ) -> String {
-    format::figure(result.shown().as_ref().and_then(of))
+    time_with_share(result.shown().as_ref().and_then(of))
 }
 
-/// A figure that stands or falls with the rate of its measurement, and has the rate's mark.
+/// A figure that stands or falls with the rate of its measurement, and has the rate's limit.
 pub(super) fn beside_rate(
     result: &MeasurementResult,
     cell: impl Fn(&Figures) -> Option<String>,
 ) -> String {
     let Some(figures) = result.shown() else { return DASH.to_owned() };
-    let is_refused = figures.requests_per_s.is_some_and(|rate| rate.refused.is_some());
-    let mark = if is_refused { "!" } else { "" };
-    or_dash(cell(&figures), |text| format!("{text}{mark}"))
+    or_dash(cell(&figures), |text| match figures.requests_per_s {
+        Some(rate) => with_share(text, &rate, "+"),
+        None => text,
+    })
 }
 
 /// The number of errors.
@@ -206,19 +208,21 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_must_not_be_used_has_its_mark() {
+    fn a_figure_that_proves_nothing_alone_has_its_limit() {
         let mut one = result(&[21_989.4]);
-        refuse_figure(&mut one.passes[0].requests_per_s);
-        refuse_figure(&mut one.passes[0].p50_ms);
-        assert_eq!(throughput(&one), "21,989!");
-        assert_eq!(time(&one, |f| f.p50_ms), "457us!");
+        // 10 % each.
+        refuse_figure(&mut one.passes[0].requests_per_s, 2_198.94);
+        refuse_figure(&mut one.passes[0].p50_ms, 0.0457);
+        assert_eq!(throughput(&one), "21,989 (+10%)");
+        assert_eq!(time(&one, |f| f.p50_ms), "457us (-10%)");
         // Another pass, of which they may be used.
         one.passes.push(result(&[20_000.0]).passes[0].clone());
         assert_eq!((throughput(&one), time(&one, |f| f.p50_ms)), ("20,000".into(), "457us".into()));
     }
 
-    fn refuse_figure(figure: &mut Option<BoundedFigure>) {
-        figure.as_mut().unwrap().refused = Some(Refusal::Generator);
+    fn refuse_figure(figure: &mut Option<BoundedFigure>, bound: f64) {
+        let figure = figure.as_mut().unwrap();
+        (figure.bound, figure.refused) = (bound, Some(Refusal::Generator));
     }
 
     #[test]

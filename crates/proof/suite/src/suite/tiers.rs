@@ -8,7 +8,7 @@ mod ladder;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{DASH, digits, figure, limited_rate, or_dash};
+use plimsoll_report::format::{DASH, digits, limited_rate, or_dash, time_with_share};
 use plimsoll_report::table::Table;
 
 use super::columns;
@@ -213,13 +213,13 @@ fn overview(tiers: &[TierResult], budget: Option<Nanos>, several: bool) -> Secti
     for tier in tiers {
         let half = half(tier);
         let half = half.as_ref();
-        let ttft = half.filter(|_| tier.stream).map(|half| figure(half.ttft_p50_ms));
+        let ttft = half.filter(|_| tier.stream).map(|half| time_with_share(half.ttft_p50_ms));
         table.row([
             columns::marked(&tier.ceiling, &tier.name),
             columns::throughput(&tier.ceiling),
             tier.knee.as_ref().map_or_else(|_| DASH.to_owned(), KneeResult::cell),
-            figure(half.and_then(|half| half.p50_ms)),
-            figure(half.and_then(|half| half.p99_ms)),
+            time_with_share(half.and_then(|half| half.p50_ms)),
+            time_with_share(half.and_then(|half| half.p99_ms)),
             ttft.unwrap_or_else(|| DASH.to_owned()),
             columns::cpu(&tier.ceiling),
             columns::memory(&tier.ceiling),

@@ -1,12 +1,13 @@
 //! The ladder: rates that rise step by step, and fall again.
 
 use plimsoll_metrics::{Group, RunSummary};
-use plimsoll_report::format::{count, digits, figure, or_dash};
+use plimsoll_report::format::{count, digits, or_dash, time_with_share};
 use plimsoll_report::table::Table;
 
 use super::{columns, measure, policy, tables, with_negotiated};
 use crate::figures::TimedResponses;
 use crate::measurement::LoadShape;
+use crate::options::SuiteOptions;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
@@ -15,6 +16,14 @@ use crate::target::SuiteTarget;
 /// The ladder of rates, and its short form.
 const LADDER: &str = "@10:30s,@50:60s,@100:120s,@200:60s,@100..0:30s";
 const LADDER_SHORT: &str = "@10:2s,@50:3s,@100:4s,@200:6s,@100..0:2s";
+
+/// The stages of the ladder, each as long as the user wants them.
+fn stages(options: &SuiteOptions) -> String {
+    let own = if options.short { LADDER_SHORT } else { LADDER };
+    let Some(duration) = options.duration else { return own.to_owned() };
+    let rates = own.split(',').filter_map(|stage| stage.split(':').next());
+    rates.map(|rate| format!("{rate}:{duration}")).collect::<Vec<_>>().join(",")
+}
 
 /// A ladder that was carried out as one run.
 pub(super) struct Ladder {
@@ -37,10 +46,10 @@ impl Ladder {
         way: &str,
         sets: &[&str],
     ) -> Self {
-        let stages = if runner.options.short { LADDER_SHORT } else { LADDER };
+        let stages = stages(runner.options);
         let label = format!("ladder {stages} {way}");
         let measurement =
-            policy(runner, label.trim_end(), target, sets).stages(LoadShape::Rate(100.0), stages);
+            policy(runner, label.trim_end(), target, sets).stages(LoadShape::Rate(100.0), &stages);
         let (whole, summary) = measure(runner, measurement);
         let way = with_negotiated(way.to_owned(), summary.as_ref());
         Self { way, whole, steps: summary.map(|summary| steps(&summary)).unwrap_or_default() }
@@ -67,10 +76,10 @@ impl Ladder {
                 format!("{}{name}", self.marker(figures)),
                 or_dash(group.rates.planned_rate_per_s, digits),
                 columns::per_s(figures.requests_per_s),
-                figure(figures.p50_ms),
-                figure(figures.p95_ms),
-                figure(figures.p99_ms),
-                figure(figures.max_ms),
+                time_with_share(figures.p50_ms),
+                time_with_share(figures.p95_ms),
+                time_with_share(figures.p99_ms),
+                time_with_share(figures.max_ms),
                 count(group.counters.completed),
                 count(group.counters.blocked),
                 count(figures.errors),

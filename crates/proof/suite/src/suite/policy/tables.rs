@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_metrics::{Bias, BoundedFigure, Group, RunSummary};
-use plimsoll_report::format::{DASH, count, figure, or_dash, percent, time};
+use plimsoll_report::format::{DASH, count, or_dash, percent, time, time_with_share};
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
@@ -175,8 +175,8 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
             count(counters.blocked),
             count(counters.unexpected),
             correctness(group),
-            figure(figures.p50_ms),
-            figure(figures.p99_ms),
+            time_with_share(figures.p50_ms),
+            time_with_share(figures.p99_ms),
         ]);
     }
     Section::new("By category (warm, 100/s)", table).note(format!(
