@@ -198,7 +198,8 @@ impl<'a> SuiteRunner<'a> {
     }
 
     /// Carries measurements out, `passes` times each, in turn: changes of the machine affect all
-    /// alike.
+    /// alike. One whose passes the generator spoiled, on a host that nothing else used, is carried
+    /// out once more.
     pub(crate) fn measure(
         &mut self,
         measurements: &[Measurement],
@@ -219,6 +220,18 @@ impl<'a> SuiteRunner<'a> {
         for pass in 0..self.options.passes.unwrap_or(passes).max(1) {
             for (index, (measurement, result)) in measurements.iter().zip(&mut results).enumerate()
             {
+                self.add_pass(measurement, pass, responses, result)
+                    .iter()
+                    .for_each(|pass| inspect(index, pass));
+            }
+        }
+        for (index, (measurement, result)) in measurements.iter().zip(&mut results).enumerate() {
+            if result.is_spoiled() {
+                let pass = u32::try_from(result.passes.len()).unwrap_or(u32::MAX);
+                self.log(&format!(
+                    "{}: once more, since that load was not the planned one",
+                    result.label
+                ));
                 self.add_pass(measurement, pass, responses, result)
                     .iter()
                     .for_each(|pass| inspect(index, pass));

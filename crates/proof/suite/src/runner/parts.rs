@@ -21,7 +21,7 @@ pub(crate) struct Part {
 
 impl SuiteRunner<'_> {
     /// Carries a load of several scenarios out, and gives each of them a result of its own;
-    /// `inspect` sees every pass.
+    /// `inspect` sees every pass. A spoiled load is repeated, as those of one scenario are.
     pub(crate) fn measure_parts(
         &mut self,
         measurement: &Measurement,
@@ -29,7 +29,10 @@ impl SuiteRunner<'_> {
         inspect: &mut dyn FnMut(&Pass),
     ) -> Vec<MeasurementResult> {
         let mut results: Vec<_> = parts.iter().map(|part| empty(measurement, part)).collect();
-        for pass in 0..self.options.passes.unwrap_or(1).max(1) {
+        let passes = self.options.passes.unwrap_or(1).max(1);
+        let mut pass = 0;
+        while pass < passes || (pass == passes && results.iter().all(MeasurementResult::is_spoiled))
+        {
             let mut whole = MeasurementResult::default();
             let done = self.add_pass(measurement, pass, TimedResponses::Completed, &mut whole);
             for (part, result) in parts.iter().zip(&mut results) {
@@ -38,6 +41,7 @@ impl SuiteRunner<'_> {
                 result.error = whole.error.clone().or_else(|| result.error.take());
             }
             done.iter().for_each(&mut *inspect);
+            pass += 1;
         }
         self.results.extend(results.iter().cloned());
         results

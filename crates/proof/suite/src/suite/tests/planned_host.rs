@@ -29,6 +29,8 @@ pub(super) struct PlannedHost {
     pub(super) answer: Answer,
     /// Makes every load invalid, as late requests do.
     pub(super) late: bool,
+    /// The same of so many loads from the first on.
+    pub(super) late_loads: usize,
     /// Every twentieth answer is read this much too late, which the generator knows.
     pub(super) late_reads: Nanos,
     /// Every request is dispatched this much too late, which it knows too.
@@ -51,6 +53,8 @@ pub(super) struct PlannedHost {
     pub(super) unreachable: Option<String>,
     /// Loads that were carried out, by path.
     pub(super) loaded: Vec<String>,
+    /// The lengths of their measured stages, in seconds.
+    pub(super) stages_s: Vec<f64>,
 }
 
 impl PlannedHost {
@@ -59,6 +63,7 @@ impl PlannedHost {
         Self {
             answer,
             late: false,
+            late_loads: 0,
             late_reads: Nanos::ZERO,
             late_dispatches: Nanos::ZERO,
             steal: 0.0,
@@ -70,6 +75,7 @@ impl PlannedHost {
             started: 0,
             unreachable: None,
             loaded: Vec::new(),
+            stages_s: Vec::new(),
         }
     }
 
@@ -128,7 +134,10 @@ impl Host for PlannedHost {
         let path = path(&plan);
         let answer = (self.answer)(&path, true);
         self.loaded.push(path);
-        self.summary(Run::prepare(plan).map_err(RunnerError::from)?.metadata(), answer)
+        let metadata = Run::prepare(plan).map_err(RunnerError::from)?.metadata();
+        let measured = metadata.stages.iter().filter(|stage| !stage.warmup);
+        self.stages_s.extend(measured.map(|stage| stage.duration_s));
+        self.summary(metadata, answer)
     }
 
     /// Blocks of each scenario of a comparison forty times a second: on each target the planned
@@ -294,7 +303,7 @@ impl PlannedHost {
         let (planned_arrivals, achieved_arrivals) = (arrivals, arrivals);
         let health = InstrumentHealth { planned_arrivals, achieved_arrivals, ..self.health() };
         let mut summary = RunSummary::build(metadata, health, &recorder.take(), &[])?;
-        if self.late {
+        if self.late || self.loaded.len() <= self.late_loads {
             summary.validity =
                 plimsoll_metrics::Validity::Invalid(vec![plimsoll_metrics::Reason {
                     what: "requests were sent late".to_owned(),
