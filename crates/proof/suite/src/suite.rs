@@ -168,6 +168,18 @@ impl Suite {
                 "`suite {name}` has no parts: leave --only out, or take `suite layers`"
             ));
         }
+        if self == Self::Agents && options.clients.is_some() {
+            return refuse(
+                "`suite agents` sends arrivals at a rate, and has no number of clients: leave --concurrency out, or take `suite layers --only 3`"
+                    .to_owned(),
+            );
+        }
+        if self == Self::Agents && options.size_for.is_some() {
+            return refuse(
+                "`suite agents` finds no highest rate to size for: leave --size-for out, or take `suite layers`"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }

@@ -403,9 +403,8 @@ fn with_llm_at(
     mode: &'static str,
     rate: f64,
 ) -> PolicyRow {
-    let usual = runner.options.duration.unwrap_or(Nanos::from_secs(60));
-    let measured = if runner.options.short { Nanos::from_secs(5) } else { usual };
-    let length = Length::new(Nanos::ZERO, measured);
+    let own = Nanos::from_secs(if runner.options.short { 5 } else { 60 });
+    let length = Length::new(Nanos::ZERO, runner.options.duration.unwrap_or(own));
     let label = format!("{rate}/s, {mode}");
     let measurement =
         Measurement::policy(&label, target, "policy-llm", &[&llm_body(runner)]).rate(rate, length);

@@ -337,6 +337,38 @@ fn a_target_that_was_just_started_has_cold_runs() {
     }
 }
 
+/// The ladder has five steps, and the last falls to nothing.
+#[test]
+fn every_measurement_of_policy_lasts_as_long_as_the_user_wants() {
+    let folder = tempfile::tempdir().unwrap();
+    for short in [true, false] {
+        let duration = Some(Nanos::from_secs(7));
+        let own = SuiteOptions { short, duration, ..options(folder.path(), &["one"], false) };
+        let mut host = PlannedHost::with(good);
+        let report = Suite::Policy.run_on(&mut host, &own, &Control::new(), &mut |_| {}).unwrap();
+        let ladder = "ladder @10:7s,@50:7s,@100:7s,@200:7s,@100..0:7s";
+        assert!(report.measurements.iter().any(|result| result.label.starts_with(ladder)));
+        // Five steps, and at least a profile, a load without a limit, and one with the model.
+        assert!(host.stages_s.len() > 7, "{:?}", host.stages_s);
+        assert_eq!(host.stages_s, vec![7.0; host.stages_s.len()]);
+    }
+}
+
+#[test]
+fn agents_has_no_flag_that_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = || options(folder.path(), &[], false);
+    for (wrong, part) in [
+        (SuiteOptions { clients: Some(10), ..own() }, "leave --concurrency out"),
+        (SuiteOptions { size_for: Some(1e5), ..own() }, "leave --size-for out"),
+    ] {
+        let mut host = PlannedHost::with(good);
+        let run = Suite::Agents.run_on(&mut host, &wrong, &Control::new(), &mut |_| {});
+        assert!(run.unwrap_err().to_string().contains(part));
+        assert!(host.loaded.is_empty());
+    }
+}
+
 #[test]
 fn two_topologies_have_a_row_each_at_every_rate() {
     let report = run(Suite::Policy, &[], &["in-vpc", "saas"], false).unwrap();
