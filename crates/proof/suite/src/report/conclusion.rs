@@ -7,24 +7,28 @@ use super::{Accepted, Report, SuiteOutcome};
 /// The verdict in a sentence.
 pub(super) fn conclusion(report: &Report) -> String {
     match report.outcome(Accepted::default()) {
-        SuiteOutcome::Pass => {
-            format!("PASS: {}, and every deciding bound is kept", usable(report))
-        }
-        SuiteOutcome::Complete => {
-            format!("COMPLETE: {}; this suite has no bound to pass or fail", usable(report))
-        }
+        SuiteOutcome::Pass => match not_sent(report) {
+            None => "PASS: every measurement may be used, and every deciding bound is kept".into(),
+            Some(but) => format!("PASS: every deciding bound is kept; {but}"),
+        },
+        SuiteOutcome::Complete => match not_sent(report) {
+            None => {
+                "COMPLETE: every measurement may be used; this suite has no bound to pass or fail"
+                    .into()
+            }
+            Some(but) => format!("COMPLETE: no bound to pass or fail; {but}"),
+        },
         SuiteOutcome::Fail => failed(report),
         SuiteOutcome::Inconclusive => inconclusive(report),
         SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
     }
 }
 
-fn usable(report: &Report) -> String {
-    match report.measurements.iter().filter(|result| result.is_past_the_generator()).count() {
-        0 => "every measurement may be used".to_owned(),
-        1 => "every measurement may be used but one load that cannot be sent here".to_owned(),
-        past => format!("every measurement may be used but {past} loads that cannot be sent here"),
-    }
+/// The loads that were more than this machine sends; all others may be used.
+fn not_sent(report: &Report) -> Option<String> {
+    let all = report.measurements.len();
+    let past = report.measurements.iter().filter(|result| result.is_past_the_generator()).count();
+    (past > 0).then(|| format!("{past} of {all} loads cannot be sent from here"))
 }
 
 fn failed(report: &Report) -> String {

@@ -28,9 +28,10 @@ const LEAST_BOUNDS: usize = 2;
 const REPEAT: &str = "repeat the suite on an idle host, or with --duration and --passes";
 
 /// What the marks before and behind figures mean, and the words of bounds.
-const MARKS: [&str; 3] = [
+const MARKS: [&str; 4] = [
     "[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound",
-    "do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN], figures with ! (the generator's own part may be too large) or ? (too many requests had no end)",
+    "do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN]",
+    "limits, where more than 5 % are open: (-N%) of a time may be the generator's, (+N%) of a rate it may have held back; >= where requests without an end may be longer",
     "Bounds: PASS and FAIL decide the exit code, met and missed are goals. Findings: the sentences behind a !, and those that are good",
 ];
 
@@ -83,10 +84,12 @@ fn tone_of_bound(bound: &BoundResult) -> Tone {
     }
 }
 
-/// As many tables as there is room for; the others are counted, and chapters of the file.
+/// As many tables as there is room for, those of the load first; the others are counted, and
+/// chapters of the file.
 fn tables(screen: &mut Screen, report: &Report) {
-    let (with_rows, without): (Vec<&Section>, Vec<&Section>) =
+    let (mut with_rows, without): (Vec<&Section>, Vec<&Section>) =
         report.sections.iter().partition(|section| !section.table.rows.is_empty());
+    with_rows.sort_by_key(|section| section.before_load);
     let shown = (TABLE_LINES / (HEAD_LINES + LEAST_ROWS)).min(with_rows.len());
     let (shown, others) = with_rows.split_at(shown);
     for section in shown {

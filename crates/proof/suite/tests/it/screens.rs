@@ -57,9 +57,20 @@ fn a_suite_whose_measurements_must_not_be_used_shows_none_of_their_rates() {
     let row = text.lines().find(|line| line.contains("[INVALID] GET /health/live, 32")).unwrap();
     assert!(!row.contains("5,477") && !text.contains("req/s"), "{text}");
     // Nor on another line of the row.
-    assert!(!text.contains("5,477") && !text.contains("5,127!"), "{text}");
+    assert!(!text.contains("5,477") && !text.contains("5,127 ("), "{text}");
     assert!(text.contains("1 of 12 measurements may be used"), "{text}");
     assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: 11 of 12"), "{text}");
+}
+
+/// It has more tables than a screen.
+#[test]
+fn what_was_found_before_the_load_leaves_the_screen_first() {
+    let mut report = stored("baseline");
+    let first = report.sections[0].title.clone();
+    assert!(shown(&report, 120).contains(&first));
+    report.sections[0].before_load = true;
+    assert!(!shown(&report, 120).contains(&first), "{}", shown(&report, 120));
+    assert!(report.text(120).contains(&first));
 }
 
 #[test]

@@ -218,6 +218,7 @@ impl FunctionalChecks {
         let title = format!("{TITLE}{of}: {} of {}", self.passed(), checks.len());
         Section::new(&title, table)
             .note(format!("single requests to {asked}, started for them alone"))
+            .before_load()
     }
 
     /// The cost of a layer that does not do its work is no cost of it.
