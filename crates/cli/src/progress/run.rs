@@ -4,7 +4,7 @@ use plimsoll_engine::{Control, ProcessStat, Progress, Run};
 use plimsoll_export::{LiveMetrics, Verdict};
 use plimsoll_live::{ProcessNow, RunFacts, SoFar, StageFacts, Update, View};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Counters, RunMetadata, Threshold};
+use plimsoll_metrics::{GroupStats, RunMetadata, Threshold};
 use plimsoll_report::{counted_stage, format};
 
 use super::so_far::Judge;
@@ -106,16 +106,15 @@ impl ProgressView {
         if let Some(live) = &self.live {
             serve(live, progress, so_far.as_ref());
         }
+        let ended = measured(progress, &self.facts.stages);
         if let Some(full) = &mut self.full {
-            let ended = measured(progress, &self.facts.stages);
             full.show(progress, ended, so_far, self.control.is_interrupted());
             return;
         }
         match &self.status {
             StatusOutput::Bar(bar) => {
-                let ended = measured(progress, &self.facts.stages);
                 bar.set_position(self.facts.position(progress.elapsed, ended).as_u64());
-                bar.set_prefix(self.stage_text(progress));
+                bar.set_prefix(self.stage_text(progress, ended));
                 bar.set_message(figures::line(progress, self.facts.time));
                 bar.tick();
             }
@@ -123,7 +122,7 @@ impl ProgressView {
                 self.next_line = progress.elapsed + LINE_INTERVAL;
                 console::eprint_line(&format!(
                     "{}  {}",
-                    self.stage_text(progress),
+                    self.stage_text(progress, ended),
                     figures::line(progress, self.facts.time)
                 ));
             }
@@ -132,7 +131,7 @@ impl ProgressView {
     }
 
     /// The stage, and what is left: requests where a number of them ends the run, else time.
-    fn stage_text(&self, progress: &Progress<'_>) -> String {
+    fn stage_text(&self, progress: &Progress<'_>, ended: u64) -> String {
         let index = progress.stage.index();
         let name = self.facts.stages.get(index).map_or("", |stage| stage.name.as_str());
         let stage = format!("stage {}/{} {name}", index + 1, self.facts.stages.len());
@@ -140,8 +139,8 @@ impl ProgressView {
             return format!("{stage}, waiting for {} responses", progress.in_flight);
         }
         if let Some(most) = self.facts.max_requests {
-            let ended = format::count(measured(progress, &self.facts.stages));
-            return format!("{stage}, {ended} of {} requests", format::count(most));
+            let [ended, most] = [ended, most].map(format::count);
+            return format!("{stage}, {ended} of {most} requests");
         }
         let left = figures::clock(progress.duration.saturating_sub(progress.elapsed));
         format!("{stage}, {left} left")
@@ -151,15 +150,9 @@ impl ProgressView {
 /// Measured requests that have ended since the start.
 fn measured(progress: &Progress<'_>, stages: &[StageFacts]) -> u64 {
     let cells = progress.before.cells().chain(progress.cells.cells());
-    let counters = cells
-        .filter(|(key, _)| stages.get(key.stage.index()).is_none_or(|stage| !stage.warmup))
-        .map(|(_, cell)| cell.counters());
-    counters
-        .map(|ended: &Counters| {
-            let Counters { completed, rejected, failed, timed_out, cancelled, .. } = *ended;
-            completed + rejected + failed + timed_out + cancelled
-        })
-        .sum()
+    let measured =
+        cells.filter(|(key, _)| stages.get(key.stage.index()).is_none_or(|stage| !stage.warmup));
+    measured.map(|(_, cell): (_, &GroupStats)| cell.counters().ended()).sum()
 }
 
 /// Said when the user ends a run.
@@ -242,7 +235,7 @@ impl Drop for ProgressView {
 mod tests {
     use super::*;
     use plimsoll_measure::StageId;
-    use plimsoll_metrics::{GroupStats, Metric, Snapshot, TimeSeries};
+    use plimsoll_metrics::{Metric, Snapshot, TimeSeries};
     use plimsoll_schedule::Load;
 
     fn stage_text(
@@ -270,7 +263,7 @@ mod tests {
         };
         let shown = Shown { facts, metadata: RunMetadata::default(), thresholds: Vec::new() };
         let view = ProgressView::begin(&StatusOutput::Quiet, control, shown, None);
-        view.stage_text(&Progress {
+        let progress = Progress {
             origin: plimsoll_measure::Moment::EPOCH,
             elapsed: Nanos::from_secs(elapsed),
             duration: Nanos::from_secs(90),
@@ -284,7 +277,8 @@ mod tests {
             series: &TimeSeries::default(),
             processes: Vec::new(),
             taken_out: &[],
-        })
+        };
+        view.stage_text(&progress, measured(&progress, &view.facts.stages))
     }
 
     #[test]

@@ -159,8 +159,7 @@ impl Model {
     /// Requests sent in the last interval: those that ended in it, and what there are more in
     /// flight than at its start.
     fn sent_per_s(&self, ended: &Counters, in_flight: u64, length: Nanos) -> f64 {
-        let Counters { completed, rejected, failed, timed_out, cancelled, .. } = *ended;
-        let sent = completed + rejected + failed + timed_out + cancelled + in_flight;
+        let sent = ended.ended() + in_flight;
         let seconds = length.as_secs_f64();
         if seconds > 0.0 { sent.saturating_sub(self.in_flight) as f64 / seconds } else { 0.0 }
     }
@@ -200,11 +199,6 @@ impl Model {
     pub(crate) fn requests(&self) -> Option<String> {
         let most = self.facts.max_requests?;
         Some(format!("{} of {} requests", count(self.ended), count(most)))
-    }
-
-    /// How far the run is, of its length.
-    pub(crate) fn position(&self) -> Nanos {
-        self.facts.position(self.elapsed, self.ended)
     }
 
     /// What the present stage plans now.

@@ -104,6 +104,11 @@ counters! {
 }
 
 impl Counters {
+    /// Requests that were sent and have ended, however they did.
+    pub const fn ended(&self) -> u64 {
+        self.completed + self.rejected + self.failed + self.timed_out + self.cancelled
+    }
+
     /// Counts all of a request except what belongs to the stage that lasted at the time:
     /// [`Counters::dispatch`] and [`Counters::complete`].
     pub(crate) const fn count(&mut self, sample: &Sample) {

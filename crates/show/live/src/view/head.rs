@@ -66,7 +66,7 @@ fn bar<'a>(model: &Model, width: usize) -> Line<'a> {
         let column = u128::from(at.as_u64()) * width as u128 / u128::from(duration.max(1));
         usize::try_from(column).unwrap_or(width)
     };
-    let done = column(model.position());
+    let done = column(model.facts.position(model.elapsed, model.ended));
     let ends: Vec<_> = model.facts.stages.iter().map(|stage| column(stage.end)).collect();
     let (over, left): (Vec<_>, Vec<_>) = (0..width).partition(|index| *index < done);
     let text = |cells: Vec<usize>| {
