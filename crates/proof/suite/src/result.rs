@@ -202,18 +202,21 @@ impl MeasurementResult {
         self.passes.iter().find_map(|pass| pass.busy_host.as_ref())
     }
 
+    /// Whether nothing but that Plimsoll did not keep up speaks against a pass.
+    fn came_late(&self, pass: &Figures) -> bool {
+        pass.invalid.is_some() && pass.gated(self.gate()).is_none()
+    }
+
     /// Whether the generator alone spoiled every pass, and nothing else used the host: then another
     /// pass may do. A rate that is searched is repeated by nobody.
     pub(crate) fn is_spoiled(&self) -> bool {
-        let of_generator =
-            |pass: &Figures| pass.invalid.is_some() && pass.gated(self.gate()).is_none();
-        let all = !self.passes.is_empty() && self.passes.iter().all(of_generator);
+        let all = !self.passes.is_empty() && self.passes.iter().all(|pass| self.came_late(pass));
         all && !self.explores && self.busy_in_any_pass().is_none()
     }
 
     /// Whether some pass is refused for nothing but that Plimsoll did not keep up.
     pub(crate) fn is_only_invalid(&self) -> bool {
-        self.passes.iter().any(|pass| pass.invalid.is_some() && pass.gated(self.gate()).is_none())
+        self.passes.iter().any(|pass| self.came_late(pass))
     }
 
     /// The figures for a table, which shows what was measured and marks what must not be used.

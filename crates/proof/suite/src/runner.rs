@@ -217,21 +217,11 @@ impl<'a> SuiteRunner<'a> {
         inspect: &mut dyn FnMut(usize, &Pass),
     ) -> Vec<MeasurementResult> {
         let mut results: Vec<_> = measurements.iter().map(without_passes).collect();
-        for pass in 0..self.options.passes.unwrap_or(passes).max(1) {
-            for (index, (measurement, result)) in measurements.iter().zip(&mut results).enumerate()
-            {
-                self.add_pass(measurement, pass, responses, result)
-                    .iter()
-                    .for_each(|pass| inspect(index, pass));
-            }
-        }
-        for (index, (measurement, result)) in measurements.iter().zip(&mut results).enumerate() {
-            if result.is_spoiled() {
-                let pass = u32::try_from(result.passes.len()).unwrap_or(u32::MAX);
-                self.log(&format!(
-                    "{}: once more, since that load was not the planned one",
-                    result.label
-                ));
+        let passes = self.options.passes.unwrap_or(passes).max(1);
+        for pass in 0..=passes {
+            let all = measurements.iter().zip(&mut results).enumerate();
+            let due = all.filter(|(_, (_, result))| pass < passes || result.is_spoiled());
+            for (index, (measurement, result)) in due {
                 self.add_pass(measurement, pass, responses, result)
                     .iter()
                     .for_each(|pass| inspect(index, pass));

@@ -76,11 +76,8 @@ fn is_below(figure: Option<BoundedFigure>) -> Option<f64> {
 
 /// What the limits of figures mean whose value alone proves nothing.
 pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
-    let all: Vec<_> = measured(results).flat_map(|(_, figures)| named(&figures)).collect();
-    let limited: Vec<_> = all
-        .iter()
-        .filter(|(_, figure)| figure.is_some_and(|f| f.refused == Some(Refusal::Generator)))
-        .map(|(name, _)| *name)
+    let limited: Vec<_> = measured(results)
+        .flat_map(|(_, figures)| names_refused(&figures, Refusal::Generator))
         .collect();
     let times = limited.iter().any(|name| *name != RATE);
     let rates = limited.contains(&RATE);
@@ -94,13 +91,7 @@ pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
 fn censored(results: &[MeasurementResult]) -> Option<Finding> {
     let all: Vec<_> = measured(results)
         .filter_map(|(result, figures)| {
-            let names: Vec<_> = named(&figures)
-                .into_iter()
-                .filter(|(_, figure)| {
-                    figure.is_some_and(|figure| figure.refused == Some(Refusal::Censored))
-                })
-                .map(|(name, _)| name)
-                .collect();
+            let names = names_refused(&figures, Refusal::Censored);
             (!names.is_empty()).then(|| format!("{} ({})", result.label, names.join(", ")))
         })
         .collect();
@@ -109,6 +100,15 @@ fn censored(results: &[MeasurementResult]) -> Option<Finding> {
     let shown = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
     let words = Refusal::Censored.words();
     (!all.is_empty()).then(|| Finding::warning(format!("{words}: {shown}{more}")))
+}
+
+/// The names of the figures whose value alone proves nothing for this reason.
+fn names_refused(figures: &Figures, why: Refusal) -> Vec<&'static str> {
+    named(figures)
+        .into_iter()
+        .filter(|(_, figure)| figure.is_some_and(|figure| figure.refused == Some(why)))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// The name of the one figure that is a rate.

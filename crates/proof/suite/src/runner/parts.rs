@@ -30,9 +30,10 @@ impl SuiteRunner<'_> {
     ) -> Vec<MeasurementResult> {
         let mut results: Vec<_> = parts.iter().map(|part| empty(measurement, part)).collect();
         let passes = self.options.passes.unwrap_or(1).max(1);
-        let mut pass = 0;
-        while pass < passes || (pass == passes && results.iter().all(MeasurementResult::is_spoiled))
-        {
+        for pass in 0..=passes {
+            if pass == passes && !results.iter().all(MeasurementResult::is_spoiled) {
+                break;
+            }
             let mut whole = MeasurementResult::default();
             let done = self.add_pass(measurement, pass, TimedResponses::Completed, &mut whole);
             for (part, result) in parts.iter().zip(&mut results) {
@@ -41,7 +42,6 @@ impl SuiteRunner<'_> {
                 result.error = whole.error.clone().or_else(|| result.error.take());
             }
             done.iter().for_each(&mut *inspect);
-            pass += 1;
         }
         self.results.extend(results.iter().cloned());
         results
