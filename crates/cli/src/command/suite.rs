@@ -138,7 +138,7 @@ pub(crate) struct Flags {
     /// cold one, and is shown beside the second
     #[arg(long, help_heading = "Load")]
     just_started: bool,
-    /// Number of clients of each measurement [default: the suite's]
+    /// Number of clients of each measurement; `agents` has none [default: the suite's]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CLIENTS)))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
@@ -163,7 +163,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
     against: Option<PathBuf>,
-    /// Also compute the number of instances for this many requests per second
+    /// Also compute the number of instances for this many requests per second; not with `agents`
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Output")]
     size_for: Option<f64>,
     /// Say something of the environment, for the report: its region, instance, cost (repeatable)
