@@ -311,7 +311,7 @@ FAIL: late
 
 FAIL  p99: 12ms
 
-           p50
+                p50
 row      12ms (-8%)
 [X] row  11ms (-8%)
   a note
@@ -331,9 +331,9 @@ Machine
 what was measured
 FAIL  p99: 12ms
 
-           p50
-row      12ms!
-[X] row      -
+                p50
+row      12ms (-8%)
+[X] row           -
 
 1 more table in report.txt
 a fact
