@@ -382,7 +382,7 @@ fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
     let (result, summary) = measure(runner, measurement);
     let rate = columns::per_s(result.shown().and_then(|figures| figures.requests_per_s));
     // The loads before have warmed it.
-    row(result, summary, format!("max ({rate})"), topology(runner), "skip_llm=true, warm")
+    row(result, summary, format!("max: {rate}"), topology(runner), "skip_llm=true, warm")
 }
 
 fn with_llm(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, mode: &'static str) -> PolicyRow {
