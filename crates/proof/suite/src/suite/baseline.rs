@@ -49,7 +49,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, path))?;
     }
     let sweep = sweep(runner, &gateway, &endpoints, length);
-    let variants = variants::measure(runner, &gateway, provider.as_ref(), length)?;
+    let variants = variants::measure(runner, provider.as_ref(), length)?;
     let Chats { results: chats, share, runs } = chats(runner, &gateway.target, length)?;
     let mut report =
         Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);

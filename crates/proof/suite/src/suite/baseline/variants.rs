@@ -11,7 +11,7 @@ use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::suite::{CPU_SHORT, columns, comparison_length, passes};
-use crate::target::{Gateway, Provider, SuiteTarget};
+use crate::target::{Provider, SuiteTarget};
 
 /// The key that the variant with keys requires.
 const KEY: &str = "suite-key";
@@ -30,10 +30,10 @@ pub(super) struct Variants {
     added: Vec<(&'static str, ComparisonResult)>,
 }
 
-/// Loads each endpoint with keys, with limits and with both, interleaved with the plain gateway.
+/// Loads each endpoint with keys, with limits and with both, interleaved with a plain gateway. All
+/// of them are new: a gateway's `/metrics` grows with what it has answered before.
 pub(super) fn measure(
     runner: &mut SuiteRunner<'_>,
-    plain: &Gateway,
     provider: Option<&Provider>,
     length: Length,
 ) -> Result<Variants, SuiteError> {
@@ -48,6 +48,7 @@ pub(super) fn measure(
     let options = runner.options;
     let (keys, limits) = (keys(), limits());
     let both = [keys.clone(), limits.clone()].concat();
+    let plain = runner.gateway("baseline", &super::off(), provider)?;
     let mut gateways = Vec::new();
     for (name, sets) in [("keys", keys), ("rate limits", limits), ("keys and rate limits", both)] {
         gateways.push((name, runner.gateway("baseline", &sets, provider)?));
