@@ -234,6 +234,11 @@ impl Report {
         self.skipped.extend(not_shown);
     }
 
+    /// Whether what was measured is our own gateway.
+    pub(crate) fn measures_reference(&self) -> bool {
+        self.setup.iter().any(|(name, value)| name == UNDER_TEST && *value == reference())
+    }
+
     /// The outcome. A bound is broken only by figures that may be used, so that a broken one counts
     /// whatever else could not be measured. A suite passes only if everything of it was measured,
     /// may be used and was judged, on a host that had time for it. Answers that were not the
@@ -375,12 +380,14 @@ fn settings(suite: &str) -> String {
     )
 }
 
+const UNDER_TEST: &str = "under test";
+
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
     match &*runner.options.targets {
-        [] => line("under test", reference()),
-        [target] => line("under test", target.shown_url()),
+        [] => line(UNDER_TEST, reference()),
+        [target] => line(UNDER_TEST, target.shown_url()),
         targets => targets.iter().for_each(|target| line(&target.name, target.shown_url())),
     }
     if let Some(direct) = &runner.options.direct {
@@ -574,5 +581,21 @@ mod tests {
         assert!(report.text(100).lines().next().unwrap().contains("DEBUG BUILD"));
         let json = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+    }
+
+    #[test]
+    fn only_our_own_gateway_is_slow_in_a_release_build() {
+        let of = |build: &str, under_test: String| Report {
+            environment: Environment {
+                versions: [("build".to_owned(), build.to_owned())].into(),
+                ..Environment::default()
+            },
+            setup: vec![(UNDER_TEST.to_owned(), under_test)],
+            ..report(vec![result(false)], vec![])
+        };
+        let warns = |report: Report| report.text(100).contains("build with --profile dist");
+        assert!(warns(of("release", reference())));
+        assert!(!warns(of("dist", reference())));
+        assert!(!warns(of("release", "http://127.0.0.1:8080".to_owned())));
     }
 }

@@ -176,7 +176,17 @@ fn stands_out(report: &Report) -> Vec<Item> {
     let doubts = doubts.iter().map(|doubt| Item::new(Tone::Unsure, doubt).fix(fix));
     let debug = "every figure is many times too slow: this is a debug build";
     let debug = report.debug_build.then(|| Item::new(Tone::Bad, debug).fix("build with --release"));
-    debug.into_iter().chain(doubts).chain(warnings).chain(notes).collect()
+    let slow = "a release build compiles the reference gateway for a short build, not for speed";
+    let slow = is_slow_gateway(report)
+        .then(|| Item::new(Tone::Unsure, slow).fix("build with --profile dist"));
+    debug.into_iter().chain(doubts).chain(slow).chain(warnings).chain(notes).collect()
+}
+
+/// Whether what is measured is our own gateway, of a build for which `Cargo.toml` has it compiled
+/// with few optimisations.
+fn is_slow_gateway(report: &Report) -> bool {
+    let build = report.environment.versions.get("build");
+    build.is_some_and(|build| build == "release") && report.measures_reference()
 }
 
 /// How much was measured, and how much of it may be used.
