@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 
+use plimsoll_measure::Nanos;
 use plimsoll_metrics::catalog::Rates;
 use plimsoll_metrics::{Group, Metric, Results, RunSummary, Validity};
 
-/// The name of a stage that a number of requests ended. Its notation says how long it might have
-/// lasted, `64:1h`, which says nothing of it: it is named by its load and that number as it is
-/// typed, `64, -n 1000`.
+/// The name of a stage that was to end with a number of requests. Its notation says how long it
+/// might have lasted, `64:1h`, which says nothing of it: it is named by its load and that number as
+/// it is typed, `64, -n 1000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageName {
     notation: String,
@@ -16,13 +17,18 @@ pub struct StageName {
 }
 
 impl StageName {
-    /// `None` where the notation of each stage says what it was.
+    /// `None` where the notation of each stage says what it was: time ended it.
     pub fn of_counted(summary: &RunSummary) -> Option<Self> {
         let mut measured = summary.results.by_stage.iter().filter(|stage| !stage.warmup);
         let (stage, None) = (measured.next()?, measured.next()) else { return None };
-        let most = summary.metadata.max_requests;
-        let most = most.filter(|most| stage.counters.scheduled >= *most)?;
+        let most = summary.metadata.max_requests?;
         let notation = stage.stage.clone()?;
+        let (_, length) = notation.rsplit_once(':')?;
+        let length: Nanos = length.parse().ok()?;
+        let is_over = stage.duration_s >= length.as_secs_f64();
+        if is_over && stage.counters.scheduled < most {
+            return None;
+        }
         let name = counted_stage(&notation, most)?;
         Some(Self { notation, name })
     }

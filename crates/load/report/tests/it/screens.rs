@@ -129,8 +129,10 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     let text = shown(&burst, 80);
     assert!(text.contains("\n4,000 requests: 4,000 ok") && !text.contains("sent/s"), "{text}");
     assert!(text.lines().next().unwrap().ends_with("/health, 4,000 requests"), "{text}");
-    // Time ended it, or Ctrl-C.
+    // Ctrl-C ended it, or time.
     summary.metadata.max_requests = Some(4_001);
+    assert!(shown(&summary, 80).contains("\n8, -n 4001 "), "{}", shown(&summary, 80));
+    summary.results.by_stage.iter_mut().for_each(|stage| stage.duration_s = 3_600.0);
     assert!(shown(&summary, 80).contains("\n8:1h "), "{}", shown(&summary, 80));
 }
 
