@@ -141,6 +141,12 @@ impl Worker {
         self.stages().get(stage.index()).is_some_and(|stage| stage.warmup)
     }
 
+    /// Whether a stage has virtual users.
+    fn has_users(&self, stage: StageId) -> bool {
+        let stage = self.stages().get(stage.index());
+        stage.is_some_and(|stage| matches!(stage.load, Load::Closed { .. }))
+    }
+
     /// Whether a stage plays the trace.
     pub(crate) fn plays_trace(&self, stage: StageId) -> bool {
         let stage = self.stages().get(stage.index());
@@ -310,9 +316,14 @@ impl Worker {
         self.stats().end_early(at);
     }
 
-    /// Ends the load if its requests are used up.
+    /// Ends the load if its requests are used up. Users send the last ones while they wait for
+    /// others: their load lasts until the last answer, and all answers count.
     fn end_with_budget(&self) {
-        if let Some(end) = self.run.request_budget().and_then(RequestBudget::end) {
+        let Some(end) = self.run.request_budget().and_then(RequestBudget::end) else { return };
+        if self.run.pairs.is_none() && self.has_users(self.stage_at(end)) {
+            self.end.set(self.end_by(end));
+            self.stats().lasts_until_answered(end);
+        } else {
             self.end_early(end);
         }
     }
@@ -339,7 +350,7 @@ impl Worker {
     pub(crate) fn record(&self, sample: &Sample, extras: TurnExtras) {
         let at = self.clock.latest();
         self.end_with_budget();
-        self.stats().ended(at);
+        self.stats().ended(sample, at);
         let enough = self.finished.borrow_mut().push(sample, at, extras);
         if enough {
             self.count_finished();

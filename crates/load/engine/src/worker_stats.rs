@@ -63,6 +63,21 @@ pub(crate) struct WorkerStats {
     causes: Causes,
     /// `Server` headers by target, from the first responses.
     servers: Vec<Option<String>>,
+    /// The last answer so far to requests that are used up.
+    until_answered: Option<LastAnswer>,
+}
+
+/// An answer, and what was in flight until then.
+#[derive(Debug)]
+pub(crate) struct LastAnswer {
+    pub(crate) at: Moment,
+    /// By stage.
+    pub(crate) in_flight: Vec<StageInFlight>,
+}
+
+/// Whether a request with this outcome was answered, or refused an answer, while others waited.
+const fn is_answered(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Completed | Outcome::Rejected(_) | Outcome::Failed(_))
 }
 
 impl WorkerStats {
@@ -82,6 +97,7 @@ impl WorkerStats {
             counted_from: origin,
             causes: Causes::default(),
             servers: vec![None; targets],
+            until_answered: None,
         }
     }
 
@@ -92,14 +108,34 @@ impl WorkerStats {
     }
 
     /// A turn ended at `at`: it is in flight no longer.
-    pub(crate) fn ended(&mut self, at: Moment) {
+    pub(crate) fn ended(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.dec(at);
+        if self.until_answered.is_some() && is_answered(sample.outcome) {
+            self.until_answered = Some(self.answered(at));
+        }
     }
 
     /// The load ends at `at`: answers that come later count to no stage's throughput.
     pub(crate) fn end_early(&mut self, at: Moment) {
         self.recorder.end_early(at);
         self.in_flight.end_early(at);
+    }
+
+    /// Nothing is sent from `at` on, and the load lasts until the last answer.
+    pub(crate) fn lasts_until_answered(&mut self, at: Moment) {
+        if self.until_answered.is_none() {
+            self.until_answered = Some(self.answered(at));
+        }
+    }
+
+    /// An answer that came at `at` may be the last one.
+    fn answered(&mut self, at: Moment) -> LastAnswer {
+        LastAnswer { at, in_flight: self.in_flight_by_stage(at) }
+    }
+
+    /// When the last answer came, if the load lasts until then: `None` if it ended in another way.
+    pub(crate) fn take_last_answer(&mut self) -> Option<LastAnswer> {
+        self.until_answered.take().filter(|_| !self.recorder.has_ended_early())
     }
 
     /// Records a turn that is over.

@@ -89,7 +89,7 @@ pub(crate) struct WorkerOutput {
     pub(crate) addresses: Vec<Vec<(SocketAddr, u64)>>,
     /// Connections by what their TLS handshakes agreed on, for each target.
     pub(crate) negotiated: Vec<BTreeMap<String, u64>>,
-    /// No turn was started here or later.
+    /// No turn was started here or later; where users' requests were used up, the last answer.
     pub(crate) end: Moment,
     /// Connections that were opened before the run.
     pub(crate) opened_ahead: OpenedAhead,
@@ -231,13 +231,19 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     worker.flush_rows();
     let blocks = worker.take_blocks(true);
     let mut stats = worker.stats();
+    let counted_from = stats.counted_from();
+    let snapshot = stats.take_snapshot(load_end);
+    let (end, in_flight) = match stats.take_last_answer() {
+        Some(last) => (last.at, last.in_flight),
+        None => (worker.end.get(), stats.in_flight_by_stage(load_end)),
+    };
     WorkerOutput {
         blocks,
-        counted_from: stats.counted_from(),
-        snapshot: stats.take_snapshot(load_end),
+        counted_from,
+        snapshot,
         causes: stats.take_causes(),
         exemplars: worker.take_exemplars(),
-        in_flight: stats.in_flight_by_stage(load_end),
+        in_flight,
         pauses: worker.watch.take_pauses(),
         reads: worker.rx_clock.reads(),
         conversations: stats.conversations(),
@@ -245,7 +251,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         servers: stats.take_servers(),
         addresses: worker.addresses(),
         negotiated: worker.negotiated(),
-        end: worker.end.get(),
+        end,
         opened_ahead: OpenedAhead::default(),
         cpu: None,
         cpu_share: 0.0,

@@ -56,6 +56,11 @@ impl Recorder {
         self.ended = Some(self.end_by(at));
     }
 
+    /// Whether the load ended before its stages did.
+    pub const fn has_ended_early(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// The earlier of a moment and the end of the load, if that was early.
     fn end_by(&self, moment: Moment) -> Moment {
         self.ended.map_or(moment, |ended| ended.min(moment))

@@ -92,7 +92,7 @@ const OTHER_NAMES: [[&str; 4]; 19] = [
         "`throughput`",
         "`request_throughput`",
         "requests per second",
-        "ours counts what ended within the stage",
+        "ours counts what ended within the stage; with `-n` and virtual users until the last answer, as theirs",
     ],
     [
         "`output_token_rate_...`",

@@ -85,6 +85,7 @@ pub struct StageInfo {
     /// Start, in seconds since the epoch of the run's clock.
     pub start_s: f64,
     /// Time in which new requests were started, in seconds: planned in a plan, actual in a summary.
+    /// Where a number of requests ended the load of virtual users, it lasts until the last answer.
     pub duration_s: f64,
     /// Closed model: virtual users, on average over the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]

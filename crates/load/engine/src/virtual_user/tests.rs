@@ -138,19 +138,33 @@ fn counted(run: &Simulated) -> (u64, u64) {
     (all.counters().completed_in_stage, length.as_u64() / 1_000_000)
 }
 
-/// Four users, answers of 30 ms: 133 a second. The last of 14 requests are sent at 90 ms, when 12
-/// are answered; what is answered at 120 ms does not belong to these 90 ms.
+/// Four users, answers of 30 ms: the last of 14 requests are sent at 90 ms and answered at 120 ms,
+/// so that 14 answers took that long. Of an open load nobody waits for the last answer: of 100 a
+/// second with answers of 70 ms, the last of 20 is sent at 190 ms, when 13 are answered.
 #[test]
 fn a_limit_of_requests_ends_the_time_and_the_count_of_answers_together() {
     let profile = format!("{CHAT}stages: '4:10s'\nmax_requests: 14\n");
     let run = simulate(&profile, ScriptedTarget::always(respond_after(30)));
     assert_eq!(run.samples.len(), 14);
-    assert_eq!(counted(&run), (12, 90));
-    // An open load of 100 a second with answers of 70 ms: the last is sent at 190 ms.
+    assert_eq!(counted(&run), (14, 120));
     let profile = format!("{CHAT}stages: '@100:10s'\nmax_requests: 20\n");
     let run = simulate(&profile, ScriptedTarget::always(respond_after(70)));
     assert_eq!(run.samples.len(), 20);
     assert_eq!(counted(&run), (13, 190));
+}
+
+/// The first request is never answered, the others of the two users after 30 ms: four of them take
+/// 120 ms, and the one that times out later takes nothing from their rate, nor is it counted as in
+/// flight later: 2 for these 120 ms.
+#[test]
+fn a_request_without_an_answer_does_not_make_the_time_of_the_others_longer() {
+    let target = ScriptedTarget::script([Reply::Hang], respond_after(30));
+    let profile = format!("{CHAT}stages: '2:10s'\ntimeout: 500ms\nmax_requests: 5\n");
+    let run = simulate(&profile, target);
+    assert_eq!(counted(&run), (4, 120));
+    let stage = &run.output.in_flight[0];
+    // The clock goes on by a nanosecond between an answer and the next request.
+    assert_eq!((stage.peak, (stage.area + 4) / 1_000_000), (2, 2 * 120));
 }
 
 #[test]
