@@ -141,12 +141,6 @@ impl Worker {
         self.stages().get(stage.index()).is_some_and(|stage| stage.warmup)
     }
 
-    /// Whether a stage has virtual users.
-    fn has_users(&self, stage: StageId) -> bool {
-        let stage = self.stages().get(stage.index());
-        stage.is_some_and(|stage| matches!(stage.load, Load::Closed { .. }))
-    }
-
     /// Whether a stage plays the trace.
     pub(crate) fn plays_trace(&self, stage: StageId) -> bool {
         let stage = self.stages().get(stage.index());
@@ -317,14 +311,20 @@ impl Worker {
     }
 
     /// Ends the load if its requests are used up. Users send the last ones while they wait for
-    /// others: their load lasts until the last answer, and all answers count.
+    /// others: their load lasts until the last answer, and all answers count. At a rate it lasts
+    /// until another request would be due: 20 requests at 100 per second take 0.2 s.
     fn end_with_budget(&self) {
         let Some(end) = self.run.request_budget().and_then(RequestBudget::end) else { return };
-        if self.run.pairs.is_none() && self.has_users(self.stage_at(end)) {
-            self.end.set(self.end_by(end));
-            self.stats().lasts_until_answered(end);
-        } else {
-            self.end_early(end);
+        self.end.set(self.end_by(end));
+        let stage = self.stages().get(self.stage_at(end).index());
+        match stage.filter(|_| self.run.pairs.is_none()) {
+            Some(StagePlan { load: Load::Closed { .. }, .. }) => {
+                self.stats().lasts_until_answered(end);
+            }
+            Some(stage) => {
+                self.stats().end_early(self.origin + stage.next_due(end.since(self.origin)));
+            }
+            None => self.stats().end_early(end),
         }
     }
 

@@ -135,7 +135,12 @@ impl WorkerStats {
 
     /// When the last answer came, if the load lasts until then: `None` if it ended in another way.
     pub(crate) fn take_last_answer(&mut self) -> Option<LastAnswer> {
-        self.until_answered.take().filter(|_| !self.recorder.has_ended_early())
+        self.until_answered.take().filter(|_| self.ended_early().is_none())
+    }
+
+    /// When the load ended, if that was before its stages did.
+    pub(crate) const fn ended_early(&self) -> Option<Moment> {
+        self.recorder.ended_early()
     }
 
     /// Records a turn that is over.

@@ -89,7 +89,7 @@ pub(crate) struct WorkerOutput {
     pub(crate) addresses: Vec<Vec<(SocketAddr, u64)>>,
     /// Connections by what their TLS handshakes agreed on, for each target.
     pub(crate) negotiated: Vec<BTreeMap<String, u64>>,
-    /// No turn was started here or later; where users' requests were used up, the last answer.
+    /// The end of the load: no turn was started here or later.
     pub(crate) end: Moment,
     /// Connections that were opened before the run.
     pub(crate) opened_ahead: OpenedAhead,
@@ -235,7 +235,10 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     let snapshot = stats.take_snapshot(load_end);
     let (end, in_flight) = match stats.take_last_answer() {
         Some(last) => (last.at, last.in_flight),
-        None => (worker.end.get(), stats.in_flight_by_stage(load_end)),
+        None => {
+            let end = stats.ended_early().unwrap_or_else(|| worker.end.get());
+            (end, stats.in_flight_by_stage(load_end))
+        }
     };
     WorkerOutput {
         blocks,

@@ -56,9 +56,9 @@ impl Recorder {
         self.ended = Some(self.end_by(at));
     }
 
-    /// Whether the load ended before its stages did.
-    pub const fn has_ended_early(&self) -> bool {
-        self.ended.is_some()
+    /// When the load ended, if that was before its stages did.
+    pub const fn ended_early(&self) -> Option<Moment> {
+        self.ended
     }
 
     /// The earlier of a moment and the end of the load, if that was early.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use plimsoll_measure::{Nanos, Seed, StageId};
 
 use crate::arrival_process::StageArrivals;
+use crate::rate::Rate;
 use crate::spec::{Arrivals, Load, StageSpec};
 
 /// One stage on the run's time axis.
@@ -20,6 +21,17 @@ pub struct StagePlan {
     pub load: Load,
     /// Recorded separately, and left out of every total and threshold.
     pub warmup: bool,
+}
+
+impl StagePlan {
+    /// When one more arrival is expected after `at`, both as offsets from the run's start; `at`
+    /// where no rate is planned, and the end of the stage where none is expected in it.
+    pub fn next_due(&self, at: Nanos) -> Nanos {
+        let Load::Open { from, to } = self.load else { return at };
+        let rate = Rate::new(from, to, self.end.saturating_sub(self.start));
+        let before = rate.integral(at.saturating_sub(self.start).as_secs_f64());
+        rate.due(before + 1.0).map_or(self.end, |due| (self.start + due).min(self.end))
+    }
 }
 
 /// All stages, each with its arrivals.

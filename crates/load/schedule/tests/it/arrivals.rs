@@ -246,6 +246,25 @@ fn any_process() -> impl Strategy<Value = Arrivals> {
     prop_oneof![Just(Arrivals::Constant), Just(Arrivals::Poisson)]
 }
 
+/// By hand: a rate that grows from 0 by 10 per second each second has 5 t^2 arrivals, the 20th at
+/// 2 s and the 21st at the root of 4.2 s; one that falls from 10 to 0 has its last at its end.
+#[test]
+fn one_more_arrival_is_due_where_the_rate_has_it() {
+    let schedule = schedule("@100:1s,@0..100:10s,@10..0:10s,2:1s", Arrivals::Constant);
+    let due = |stage: usize, at: f64| {
+        schedule.stages()[stage].next_due(Nanos::from_secs_f64(at)).as_secs_f64()
+    };
+    for (stage, at, expected) in [
+        (0, 0.19, 0.2),
+        (0, 0.995, 1.0),
+        (1, 1.0 + 2.0, 1.0 + 4.2_f64.sqrt()),
+        (2, 20.9, 21.0),
+        (3, 21.5, 21.5),
+    ] {
+        assert!((due(stage, at) - expected).abs() < 1e-6, "{stage}: {}", due(stage, at));
+    }
+}
+
 fn any_schedule() -> impl Strategy<Value = Schedule> {
     let offsets: Arc<[Nanos]> = [1, 5, 5, 29, 30, 31].map(Nanos::from_millis).into();
     (any_stages(), any_process(), any::<u64>()).prop_map(move |(stages, process, seed)| {
