@@ -358,9 +358,7 @@ impl Case {
         let missing: Vec<_> =
             self.findings.iter().filter_map(|finding| finding.missing.clone()).collect();
         if !missing.is_empty() {
-            let unknown_ones: Vec<_> = self.unknown().map(Suspect::name).collect();
-            let words = format!("nothing was measured of {}", unknown_ones.join(" and "));
-            return unknown(&words, missing);
+            return unknown(&self.not_known(), missing);
         }
         self.nothing_full(closed)
     }
@@ -405,9 +403,14 @@ impl Case {
         }
     }
 
-    fn unknown(&self) -> impl Iterator<Item = Suspect> {
+    /// Of whom nothing is known, where nobody of whom something is known is full.
+    fn not_known(&self) -> String {
         let unknown = self.findings.iter().filter(|found| found.state == State::Unknown);
-        unknown.map(|found| found.suspect).collect::<Vec<_>>().into_iter()
+        let names: Vec<_> = unknown.map(|found| found.suspect.name()).collect();
+        let is_seen = |found: &Finding| found.process.is_some() && found.state != State::Unknown;
+        let seen = self.findings.iter().any(is_seen);
+        let seen = if seen { "nothing watched is full, and " } else { "" };
+        format!("{seen}nothing is known of the {}", names.join(" and the "))
     }
 
     fn nothing(&self, because: &str) -> Verdict {

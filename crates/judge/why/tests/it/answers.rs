@@ -198,12 +198,13 @@ fn a_busy_process_under_a_load_that_was_carried_limits_nothing() {
 fn what_is_not_watched_is_asked_for() {
     let why = Case::level(50).without("provider").why();
     assert_eq!(why.answer.name(), "cannot_be_told");
-    assert_eq!(why.sentence, "unknown: nothing was measured of provider");
+    let sentence = "unknown: nothing watched is full, and nothing is known of the provider";
+    assert_eq!(why.sentence, sentence);
     assert_eq!(why.missing, ["--watch provider=:9000, if it runs on this host"]);
     let why = Case::level(50).without("provider").without("gateway").why();
     // What answers may be a gateway or the provider itself.
     assert_eq!(why.missing[0], "--watch target=:8080, if it runs on this host");
-    assert_eq!(why.sentence, "unknown: nothing was measured of target and provider");
+    assert_eq!(why.sentence, "unknown: nothing is known of the target and the provider");
     // A gateway at its limit is an answer, whatever is not known of the provider.
     let full = Case::level(50)
         .without("provider")
