@@ -8,7 +8,7 @@ use nix::sys::stat::{SFlag, fstat};
 use plimsoll_plan::redacted_urls;
 use plimsoll_report::screen::{COLUMNS, Screen};
 use plimsoll_report::{Style, printable};
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Writes results to stdout: on a terminal with control characters written out, else unchanged. A
 /// closed pipe (`| head`) or terminal is not an error.
@@ -26,7 +26,7 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
 /// How much of a result is printed at the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// What fits a terminal of 80 x 24.
+    /// What fits the terminal, or one of 80 x 24.
     Screen,
     /// Everything, as report.txt holds it.
     Full,
@@ -47,16 +47,22 @@ pub(crate) fn screen_style() -> Style {
     style_or(COLUMNS)
 }
 
-/// The style for stdout: in colour on a terminal, unless `NO_COLOR` is set. On a terminal that is
-/// narrower than a page can be, the terminal wraps the lines.
+/// The style for stdout: in colour on a terminal, unless `NO_COLOR` is set, and as high as that. On
+/// a terminal that is smaller than a page can be, the terminal wraps and scrolls the lines.
 fn style_or(columns: usize) -> Style {
     const WIDTHS: RangeInclusive<usize> = 60..=200;
-    let stdout = io::stdout();
+    let (stdout, plain) = (io::stdout(), Style::plain(columns));
     if !stdout.is_terminal() {
-        return Style { width: columns, color: false };
+        return plain;
     }
-    let width = terminal_size_of(stdout).map_or(columns, |(Width(columns), _)| columns.into());
-    Style { width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color: !colourless() }
+    let color = !colourless();
+    let Some((Width(columns), Height(lines))) = terminal_size_of(stdout) else {
+        return Style { color, ..plain };
+    };
+    let width = usize::from(columns).clamp(*WIDTHS.start(), *WIDTHS.end());
+    // The last line is that of the prompt.
+    let lines = usize::from(lines).saturating_sub(1).max(plain.lines);
+    Style { width, lines, color }
 }
 
 /// Prints a screen.

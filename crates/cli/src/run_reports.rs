@@ -20,7 +20,7 @@ pub(crate) struct RunReports<'r> {
 }
 
 /// How report.txt is written.
-pub(crate) const PLAIN: Style = Style { width: FILE_WIDTH, color: false };
+pub(crate) const PLAIN: Style = Style::plain(FILE_WIDTH);
 
 impl RunReports<'_> {
     /// Writes every file.

@@ -132,7 +132,7 @@ fn pooled(own: &[f64], history: Option<Spread>) -> Option<Spread> {
 impl Ahead {
     /// For people, at most `width` columns wide: the whole of its screen.
     pub fn text(&self, width: usize) -> String {
-        self.screen().whole(Style { width, color: false })
+        self.screen().whole(Style::plain(width))
     }
 
     pub(crate) fn headline(&self) -> String {

@@ -14,7 +14,7 @@ use crate::simple;
 impl Comparison {
     /// The text, at most `width` columns wide: the whole of its screen.
     pub fn text(&self, width: usize) -> String {
-        self.screen().whole(Style { width, color: false })
+        self.screen().whole(Style::plain(width))
     }
 
     /// The first line: what was compared.

@@ -31,7 +31,7 @@ impl KneeReport {
                 screen.rows(&format!("probes of {}", knee.name), self.rows(knee));
             }
         }
-        screen.whole(Style { width, color: false })
+        screen.whole(Style::plain(width))
     }
 
     /// The verdict, and how it is to be taken.

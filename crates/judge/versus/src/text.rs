@@ -17,7 +17,7 @@ pub use screen::screen;
 /// The result as a file has it: all of its screen, with what a screen has no room for. Lines are at
 /// most `width` columns wide where words can be broken. `summary` is that of its last run.
 pub fn text(versus: &Versus, summary: &RunSummary, width: usize) -> String {
-    screen(versus, summary, Rest::Flag).report(Style { width, color: false })
+    screen(versus, summary, Rest::Flag).report(Style::plain(width))
 }
 
 /// What was compared, and how.

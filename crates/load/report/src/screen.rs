@@ -22,10 +22,11 @@ use crate::table::Table;
 pub use chapter::{Chapter, ChapterPart};
 pub use item::{Item, Tone, count_of_more};
 pub use part::Part;
-use plan::Plan;
+use plan::{Plan, Shown};
 use section::Section;
 
-/// Lines of a screen: those of a terminal of 24 without the one of its prompt.
+/// Lines of a screen that is not printed on a terminal, and the fewest of one that is: those of a
+/// terminal of 24 without the one of its prompt.
 pub const LINES: usize = 23;
 
 /// Columns of a screen that is not printed on a terminal.
@@ -37,21 +38,30 @@ const FACT_LINES: usize = 2;
 /// Before the path of a folder that was written.
 const FILES: &str = "files: ";
 
-/// The most things that are pointed out.
-const STANDS_OUT: usize = 3;
+/// Of so many lines of a screen one may point something out.
+const LINES_OF_ONE: usize = 7;
 
 /// How a text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns; tables need about 100.
     pub width: usize,
+    /// The most lines of a screen.
+    pub lines: usize,
     /// Whether to use ANSI colours.
     pub color: bool,
 }
 
+impl Style {
+    /// Without colours, and with as many lines as every terminal has.
+    pub const fn plain(width: usize) -> Self {
+        Self { width, lines: LINES, color: false }
+    }
+}
+
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 120, color: false }
+        Self::plain(120)
     }
 }
 
@@ -272,7 +282,7 @@ impl Screen {
 
     /// Everything: nothing is left out, and nothing is cut. The verdict is the last line.
     pub fn whole(&self, style: Style) -> String {
-        let plan = Plan::whole(&self.sections, self.stands_out.len(), self.next.len());
+        let plan = Plan::whole(self.shown(style.width), self.stands_out.len(), self.next.len());
         let lines = self.laid_out(&plan, style.width);
         lines.iter().map(|line| line.painted(style.color) + "\n").collect()
     }
@@ -312,15 +322,20 @@ impl Screen {
     /// The lines, at most as many and as wide as the terminal's. Only the paths of files may be
     /// longer, so that they can be copied; the rows that they take are counted.
     pub fn lines(&self, style: Style) -> Vec<String> {
-        let stands_out = self.stands_out.len().min(STANDS_OUT);
-        let mut plan = Plan::everything(&self.sections, stands_out, self.next.len());
+        let stands_out = self.stands_out.len().min(style.lines / LINES_OF_ONE);
+        let mut plan = Plan::everything(self.shown(style.width), stands_out, self.next.len());
         loop {
             let lines = self.laid_out(&plan, style.width);
             let rows: usize = lines.iter().map(|line| line.rows(style.width)).sum();
-            if rows <= LINES || !plan.give_way() {
+            if rows <= style.lines || !plan.give_way() {
                 return lines.iter().map(|line| line.painted(style.color)).collect();
             }
         }
+    }
+
+    /// Of each section all that may be shown.
+    fn shown(&self, width: usize) -> Vec<Shown> {
+        self.sections.iter().map(|one| Shown::everything(one, width, &self.rest)).collect()
     }
 
     fn laid_out(&self, plan: &Plan, width: usize) -> Vec<Line> {

@@ -316,7 +316,7 @@ impl Report {
 
     /// The whole result as text, wrapped at `width` columns.
     pub fn text(&self, width: usize) -> String {
-        self.screen(Rest::Flag).report(Style { width, color: false })
+        self.screen(Rest::Flag).report(Style::plain(width))
     }
 }
 

@@ -32,7 +32,7 @@ fn golden(name: &str, text: &str) {
 #[track_caller]
 fn screens(name: &str, screen: &Screen) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/screens");
-    let at = |width| Style { width, color: false };
+    let at = |width| Style::plain(width);
     let whole = screen.whole(at(10_000));
     plimsoll_test_support::check_screens(path, name, &whole, |width| screen.text(at(width)));
 }
@@ -50,7 +50,7 @@ fn the_screens_fit_every_terminal() {
     base[0].summary.metadata.environment.cpu_model = Some("\x1b[2Jbetter".to_owned());
     let other = compare(&base, &new, &Options::default(), None).unwrap().screen();
     screens("other-machine", &other);
-    let text = other.text(Style { width: 80, color: false });
+    let text = other.text(Style::plain(80));
     assert!(text.contains("\\u{1b}[2Jbetter") && !text.contains('\x1b'), "{text}");
     assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: these runs must"), "{text}");
 }
@@ -73,7 +73,7 @@ fn the_verdict_is_never_in_a_second_table() {
     let simple = compare(&base, &new, &simple, None).unwrap();
     for (name, found) in [("example", example()), ("simple", simple)] {
         for width in 60..=120 {
-            let text = found.screen().text(Style { width, color: false });
+            let text = found.screen().text(Style::plain(width));
             let heads: Vec<_> =
                 text.lines().filter(|l| l.split_whitespace().next() == Some("gate")).collect();
             assert_eq!(heads.len(), 1, "{name}, {width}:\n{text}");

@@ -101,7 +101,7 @@ fn screens_are_as_stored_and_fit_every_width() {
     ] {
         let whole = report.text(1_000, rest());
         plimsoll_test_support::check_screens(FOLDER, name, &whole, |width| {
-            report.screen(rest()).text(Style { width, color: false })
+            report.screen(rest()).text(Style::plain(width))
         });
         let probes: usize = report.knees.iter().map(|knee| knee.probes.len()).sum();
         assert!(whole.lines().count() > probes, "every probe is in the file");

@@ -152,5 +152,5 @@ fn a_target_that_was_down_in_one_round_fails_all_rounds() {
 }
 
 fn on_screen(versus: &Versus) -> String {
-    screen(versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style { width: 400, color: false })
+    screen(versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style::plain(400))
 }

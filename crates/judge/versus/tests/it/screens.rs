@@ -27,13 +27,13 @@ pub(crate) fn full(versus: &Versus, width: usize) -> String {
 
 fn shown(versus: &Versus, ended: RunEnd, width: usize) -> String {
     let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
-    screen(versus, &summary(ended), rest).text(Style { width, color: false })
+    screen(versus, &summary(ended), rest).text(Style::plain(width))
 }
 
 #[track_caller]
 fn check(name: &str, versus: &Versus, ended: RunEnd) -> String {
     let rest = Rest::Folder("runs/20251121T012345Z-versus".to_owned());
-    let whole = screen(versus, &summary(ended), rest).whole(Style { width: 10_000, color: false });
+    let whole = screen(versus, &summary(ended), rest).whole(Style::plain(10_000));
     plimsoll_test_support::check_screens(
         stored("tests/it/golden/screens"),
         name,

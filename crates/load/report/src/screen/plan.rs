@@ -1,5 +1,6 @@
 //! How much of each part is shown, and what gives way first.
 
+use super::Rest;
 use super::section::Section;
 
 /// Lines of a sentence, while there is room.
@@ -31,24 +32,19 @@ pub(super) struct Shown {
     pub(super) count: usize,
     all: usize,
     least: usize,
+    /// Whether the first row that is left out makes room for a line that says so.
+    needs_line: bool,
 }
 
 impl Plan {
     /// Everything.
-    pub(super) fn everything(sections: &[Section], stands_out: usize, next: usize) -> Self {
-        Self {
-            blanks: usize::MAX,
-            shown: sections.iter().map(shown).collect(),
-            stands_out,
-            item_lines: ITEM_LINES,
-            next,
-            whole: false,
-        }
+    pub(super) fn everything(shown: Vec<Shown>, stands_out: usize, next: usize) -> Self {
+        Self { blanks: usize::MAX, shown, stands_out, item_lines: ITEM_LINES, next, whole: false }
     }
 
     /// Everything, without a limit of any kind.
-    pub(super) fn whole(sections: &[Section], stands_out: usize, next: usize) -> Self {
-        let mut plan = Self::everything(sections, stands_out, next);
+    pub(super) fn whole(shown: Vec<Shown>, stands_out: usize, next: usize) -> Self {
+        let mut plan = Self::everything(shown, stands_out, next);
         for shown in &mut plan.shown {
             shown.count = shown.all;
         }
@@ -91,23 +87,34 @@ impl Plan {
         less(&mut self.stands_out, least)
     }
 
-    /// Leaves out a row of the section that shows the most, of those with more than `least`. The
-    /// first row that is left out makes room only for the line that says so: two go at once.
+    /// Leaves out a row of the section that shows the most, of those with more than `least`.
     fn drop_row(&mut self, least: impl Fn(&Shown) -> usize) -> bool {
-        let can = self.shown.iter_mut().filter(|shown| {
-            let more = shown.count.saturating_sub(least(shown));
-            more >= if shown.count == shown.all { 2 } else { 1 }
-        });
+        let can = self
+            .shown
+            .iter_mut()
+            .filter(|shown| shown.count.saturating_sub(least(shown)) >= shown.rows_at_once());
         let largest = can.max_by_key(|shown| shown.count);
         let Some(shown) = largest else { return false };
-        let rows = if shown.count == shown.all { 2 } else { 1 };
-        shown.count = shown.count.saturating_sub(rows).max(least(shown));
+        shown.count = shown.count.saturating_sub(shown.rows_at_once()).max(least(shown));
         true
     }
 }
 
-fn shown(section: &Section) -> Shown {
-    Shown { count: section.most(), all: section.all(), least: section.least }
+impl Shown {
+    /// All that may be shown of a section on a screen of this width.
+    pub(super) fn everything(section: &Section, width: usize, rest: &Rest) -> Self {
+        Self {
+            count: section.most(),
+            all: section.all(),
+            least: section.least,
+            needs_line: !section.heading_has_room(width, rest),
+        }
+    }
+
+    /// Two rows go at once if the room of the first is that of the line that says so.
+    const fn rows_at_once(&self) -> usize {
+        if self.needs_line && self.count == self.all { 2 } else { 1 }
+    }
 }
 
 /// One less, but not less than `least`; whether it could be.

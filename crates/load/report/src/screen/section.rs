@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::{Item, Line, Part, Rest, Rows, indented};
 use crate::escape::one_line;
-use crate::format::{DASH, has_limit, wrap_at_most};
+use crate::format::{DASH, has_limit, wrap, wrap_at_most};
 use crate::table::{Layout, Table};
 
 /// Rows of any table that are left out only when nothing else can be.
@@ -103,6 +103,20 @@ impl Section {
         }
     }
 
+    /// Whether the heading of its table has room on its last line for how many rows are shown; else
+    /// a line below them says how many are not.
+    pub(super) fn heading_has_room(&self, width: usize, rest: &Rest) -> bool {
+        let lines = |heading: &str| wrap(heading, width).len();
+        let is_table = matches!(self.body, Body::Table(_));
+        let counted = self.counted(self.all(), rest);
+        is_table && !self.heading.is_empty() && lines(&counted) == lines(&self.heading)
+    }
+
+    fn counted(&self, count: usize, rest: &Rest) -> String {
+        let (all, rest) = (self.all(), rest.words());
+        format!("{} ({count} of {all} {}, all {rest})", self.heading, self.unit)
+    }
+
     /// The most of them that are shown.
     pub(super) fn most(&self) -> usize {
         self.all().min(self.most)
@@ -110,7 +124,10 @@ impl Section {
 
     /// The lines, with `count` rows as the plan has them, and how many are left out.
     pub(super) fn lines(&self, count: usize, width: usize, plan: &Plan, rest: &Rest) -> Vec<Line> {
-        let heading = wrap_at_most(&self.heading, width, plan.at_most(2)).into_iter();
+        let left_out = self.all().saturating_sub(count);
+        let in_heading = count > 0 && left_out > 0 && self.heading_has_room(width, rest);
+        let heading = if in_heading { self.counted(count, rest) } else { self.heading.clone() };
+        let heading = wrap_at_most(&heading, width, plan.at_most(2)).into_iter();
         let mut lines: Vec<_> = match self.body {
             Body::Title => heading.map(Line::bold).collect(),
             _ => heading.map(Line::plain).collect(),
@@ -137,8 +154,7 @@ impl Section {
             }
             Body::Title | Body::Table(_) => {}
         }
-        let left_out = self.all().saturating_sub(count);
-        if left_out > 0 {
+        if left_out > 0 && !in_heading {
             let more = if count > 0 { "more " } else { "" };
             let unit = if left_out == 1 { self.unit.trim_end_matches('s') } else { self.unit };
             let rest = rest.words();

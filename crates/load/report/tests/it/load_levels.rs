@@ -27,7 +27,7 @@ fn said(loads: [f64; 2], samples: Vec<Sample>) -> Option<String> {
         let stage = &mut metadata.stages[number];
         *stage = StageInfo { model: LoadModel::Closed, users: Some(users), ..stage.clone() };
     }
-    let text = text(&summary_of(samples, metadata, health()), Style { width: 400, color: false });
+    let text = text(&summary_of(samples, metadata, health()), Style::plain(400));
     let mut lines = text.lines();
     lines.find(|line: &&str| line.contains("over a rising load")).map(str::to_owned)
 }

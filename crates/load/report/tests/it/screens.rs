@@ -13,7 +13,7 @@ use crate::support::{
     ended, health, late_samples, metadata, path, sample, samples, summary, summary_of,
 };
 
-const PLAIN: Style = Style { width: 80, color: false };
+const PLAIN: Style = Style::plain(80);
 
 /// Without the rows of the example run, whose number these runs do not have.
 fn own_health() -> InstrumentHealth {
@@ -154,8 +154,9 @@ fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
     for stage in ["@10:10s", "@30:10s", "@310:10s", "@600:10s"] {
         assert!(text.contains(&format!("\n{stage} ")), "{stage}:\n{text}");
     }
-    assert!(text.contains("more stages in report.txt"), "{text}");
-    assert!(shown(&summary, 120).contains("50 more stages in report.txt"), "{text}");
+    assert!(text.contains(" (10 of 60 stages, all in report.txt)\n"), "{text}");
+    // Where the heading has no room, a line below the table says it.
+    assert!(shown(&summary, 60).contains("\n55 more stages in report.txt\n"), "{text}");
 }
 
 #[test]
@@ -242,7 +243,7 @@ fn many_thresholds_leave_the_broken_ones() {
 fn colours_are_those_of_the_words_and_a_target_has_none() {
     let mut summary = summary(metadata(), health());
     summary.metadata.notes = vec!["says \x1b[1;32mVALID\x1b[0m and \u{202e}more".to_owned()];
-    let coloured = run_screen(&summary, rest()).text(Style { width: 80, color: true });
+    let coloured = run_screen(&summary, rest()).text(Style { color: true, ..Style::plain(80) });
     assert!(coloured.contains("\x1b[1;31mFAIL\x1b[0m          error_rate rate<0.1%"), "{coloured}");
     assert!(coloured.contains("\n\x1b[1;31mFAIL\x1b[0m: 1 of 4 thresholds broken"), "{coloured}");
     let mut stripped = coloured;
@@ -256,7 +257,8 @@ fn colours_are_those_of_the_words_and_a_target_has_none() {
 #[test]
 fn without_files_the_rest_is_behind_a_flag() {
     let text = run_screen(&of_stages(60), Rest::Flag).text(PLAIN);
-    assert!(text.contains("more stages with --full") && !text.contains("files: "), "{text}");
+    assert!(text.contains(" (10 of 60 stages, all with --full)\n"), "{text}");
+    assert!(!text.contains("files: "), "{text}");
 }
 
 /// By hand: two titles of a line, a table of 30 rows, 10 sentences and a verdict.
@@ -270,6 +272,17 @@ fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
     let with = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
     assert_eq!((with("row 29"), with("row 0"), with("more rows in report.txt")), (2, 2, 2));
     assert_eq!((with("! sentence"), with("fix: a fix"), with("17 more warnings")), (3, 3, 1));
+}
+
+/// Three things of ten stand out on 23 lines, and five on 40.
+#[test]
+fn a_higher_terminal_shows_more() {
+    let screen = long_screen((Tone::Good, "VALID: kept up"));
+    let of = |lines| screen.lines(Style { lines, ..PLAIN });
+    let pointed_out = |lines: &[String]| lines.iter().filter(|l| l.starts_with("! ")).count();
+    let [usual, high] = [LINES, 40].map(of);
+    assert!(usual.len() <= LINES && (LINES + 1..=40).contains(&high.len()), "{}", high.len());
+    assert_eq!((pointed_out(&usual), pointed_out(&high)), (3, 5));
 }
 
 fn long_screen(verdict: (Tone, &str)) -> Screen {

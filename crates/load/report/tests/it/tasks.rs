@@ -138,11 +138,11 @@ fn report_and_screen_show_tasks_and_a_summary_keeps_them() {
     let summary = summary(metadata(), health()).with_tasks(&tally).unwrap();
     let name = &summary.metadata.scenarios[0];
     let counts = "102 tasks: 100 done, 1 at the bound, 1 failed (failed: 1 in chat)";
-    let page = text(&summary, Style { width: 200, color: false });
+    let page = text(&summary, Style::plain(200));
     for part in ["Agent tasks", counts, "loop time", "tool calls", "approvals"] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let screen = run_screen(&summary, Rest::Flag).text(Style { width: 80, color: false });
+    let screen = run_screen(&summary, Rest::Flag).text(Style::plain(80));
     assert!(screen.contains(&format!("{name}: loop p50 525ms")), "{screen}");
     assert!(screen.contains("100 done, 1 at the bound"), "{screen}");
     let stored = plimsoll_run_files::summary_json(&summary).unwrap();

@@ -62,7 +62,7 @@ fn at_any_width_no_line_is_wider_than_the_page_and_no_word_is_broken() {
         "a stage with a name that is longer than any table can take".to_owned();
     let health = InstrumentHealth { sink_overflowed: Some(12), ..health() };
     let summary = summary_of(late_samples(), metadata, health);
-    let at = |width| text(&summary, Style { width, color: false });
+    let at = |width| text(&summary, Style::plain(width));
     let wide = words(&at(1_000));
     for width in (60..=200).step_by(5) {
         let report = at(width);
@@ -80,7 +80,7 @@ fn words(report: &str) -> std::collections::BTreeSet<String> {
 #[test]
 fn colour_adds_only_escape_sequences() {
     let summary = summary(metadata(), health());
-    let coloured = text(&summary, Style { width: 120, color: true });
+    let coloured = text(&summary, Style { color: true, ..Style::plain(120) });
     assert!(coloured.contains("\n\x1b[1;31mFAIL\x1b[0m: 1 of 4 thresholds broken"), "{coloured}");
     assert!(coloured.contains("\n\x1b[1mAccounting"), "{coloured}");
     let mut stripped = coloured;

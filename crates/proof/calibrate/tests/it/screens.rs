@@ -38,7 +38,7 @@ fn record(result: impl Fn(usize) -> ExperimentResult) -> Record {
 #[track_caller]
 fn check(name: &str, record: &Record) -> String {
     let screen = record.screen();
-    let at = |width| Style { width, color: false };
+    let at = |width| Style::plain(width);
     let whole = screen.whole(at(10_000));
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
     plimsoll_test_support::check_screens(folder, name, &whole, |width| screen.text(at(width)));
@@ -53,7 +53,7 @@ fn what_passed_is_counted_and_what_did_not_is_named() {
         17 => ExperimentResult::Pass,
         _ => ExperimentResult::Elsewhere("not asked for".to_owned()),
     };
-    let text = record(part).screen().text(Style { width: 80, color: false });
+    let text = record(part).screen().text(Style::plain(80));
     assert!(text.ends_with("PASS: 1 of 29 tests ran and passed on this host\n"), "{text}");
     let text = check(
         "failed",

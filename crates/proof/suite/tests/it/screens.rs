@@ -20,7 +20,7 @@ fn stored(name: &str) -> Report {
 
 fn shown(report: &Report, width: usize) -> String {
     let rest = Rest::Folder(format!("runs/{}-suite-{}", report.started, report.suite));
-    report.screen(rest).text(Style { width, color: false })
+    report.screen(rest).text(Style::plain(width))
 }
 
 /// The screen at every width. Its tables leave out columns that do not fit, so that all of its
@@ -28,7 +28,7 @@ fn shown(report: &Report, width: usize) -> String {
 #[track_caller]
 fn check(name: &str, report: &Report) {
     let rest = Rest::Folder(format!("runs/{}-suite-{}", report.started, report.suite));
-    let whole = report.screen(rest).whole(Style { width: 10_000, color: false });
+    let whole = report.screen(rest).whole(Style::plain(10_000));
     plimsoll_test_support::check_screens(path("golden"), name, &whole, |width| {
         shown(report, width)
     });
