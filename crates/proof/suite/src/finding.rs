@@ -8,7 +8,9 @@ mod scaling;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bottleneck::{Bottleneck, bottleneck, full_load_core, limiter};
-pub(crate) use quality::{busy_host, errors, refused, store, sub_millisecond, tails, unusable};
+pub(crate) use quality::{
+    busy_host, censored, errors, is_limited, store, sub_millisecond, tails, unusable,
+};
 pub(crate) use relative::relative;
 pub(crate) use scaling::{degradation, no_conclusion, saturation};
 

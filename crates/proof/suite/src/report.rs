@@ -201,7 +201,7 @@ impl Report {
         self.findings.extend(finding::store(&self.measurements));
         self.findings.extend(finding::busy_host(&self.measurements));
         self.findings.extend(finding::unusable(&self.measurements));
-        self.findings.extend(finding::refused(&self.measurements));
+        self.findings.extend(finding::censored(&self.measurements));
         self.conclude_nothing_on_a_busy_host();
         self
     }

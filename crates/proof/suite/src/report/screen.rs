@@ -9,6 +9,7 @@ use super::conclusion::conclusion;
 use super::environment::environment;
 use super::{Accepted, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
+use crate::finding;
 use crate::finding::Tone as FindingTone;
 
 /// Lines for the tables: of further ones only the titles are counted.
@@ -27,11 +28,15 @@ const LEAST_BOUNDS: usize = 2;
 /// What to do about measurements that must not be used.
 const REPEAT: &str = "repeat the suite on an idle host, or with --duration and --passes";
 
+/// What the shares behind figures mean that prove nothing alone.
+const LIMITS: &str =
+    "(-N%) of a time may be the generator's, (+N%) of a rate it may have held back";
+
 /// What the marks before and behind figures mean, and the words of bounds.
 const MARKS: [&str; 4] = [
-    "[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound",
+    "[>=] before a row: the load's own core was (partly) the bottleneck, and the throughput is a lower bound",
+    ">= before a figure: requests without an end may make the time longer, or the generator may have held back as much again of the rate",
     "do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN]",
-    "limits, where more than 5 % are open: (-N%) of a time may be the generator's, (+N%) of a rate it may have held back; >= where requests without an end may be longer",
     "Bounds: PASS and FAIL decide the exit code, met and missed are goals. Findings: the sentences behind a !, and those that are good",
 ];
 
@@ -43,6 +48,9 @@ pub(super) fn from_report(report: &Report, rest: Rest) -> Screen {
     bounds(&mut screen, &report.bounds);
     screen.stands_out(stands_out(report));
     screen.fact(&accounting(report));
+    if finding::is_limited(&report.measurements) {
+        screen.fact(LIMITS);
+    }
     tables(&mut screen, report);
     chapters(&mut screen, report);
     let tone = match report.outcome(Accepted::default()) {
