@@ -80,6 +80,8 @@ impl Stage<'_> {
     /// A user of a closed loop sends as soon as it can.
     fn closed(&self) -> (bool, String) {
         let Some(users) = self.info.users else { return (true, "a closed loop".to_owned()) };
+        // Who had no request was no user of this load.
+        let users = users.min(self.group.counters.scheduled as f64);
         let users_words = if users <= 1.0 { "user" } else { "users" };
         match self.info.mean_in_flight {
             Some(busy) if busy < users * THINKING => {

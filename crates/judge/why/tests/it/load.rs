@@ -69,6 +69,19 @@ fn users_who_mostly_think_are_no_limit() {
     assert_eq!(thinking(30.0).answer(), "cannot_be_told");
 }
 
+/// Five requests of 64 users: the other 59 do not think, they have nothing to send.
+#[test]
+fn users_without_a_request_do_not_think() {
+    let case = Case::level(64).without("provider").with(|case| {
+        case.stage().mean_in_flight = Some(5.0);
+        let counters = case.counters();
+        (counters.scheduled, counters.completed, counters.completed_in_stage) = (5, 5, 5);
+    });
+    let why = case.why();
+    let load = why.load.unwrap();
+    assert_eq!((load.at_limit, &*load.because), (true, "a closed loop of 5 users"));
+}
+
 #[test]
 fn the_stage_at_its_limit_with_the_most_load_decides() {
     let case = Case::closed(10).with_closed(200, 9.0).with_closed(50, 6.0);
