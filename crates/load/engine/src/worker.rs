@@ -310,21 +310,21 @@ impl Worker {
         self.stats().end_early(at);
     }
 
-    /// Ends the load if its requests are used up. Users send the last ones while they wait for
-    /// others: their load lasts until the last answer, and all answers count. At a rate it lasts
-    /// until another request would be due: 20 requests at 100 per second take 0.2 s.
+    /// Ends the load if its requests are used up. At a rate it lasts until another request would be
+    /// due: 20 requests at 100 per second take 0.2 s. Users send the last ones while they wait for
+    /// others, and the times of a trace are as they are: such a load lasts until the last answer,
+    /// and all answers count.
     fn end_with_budget(&self) {
         let Some(end) = self.run.request_budget().and_then(RequestBudget::end) else { return };
         self.end.set(self.end_by(end));
         let stage = self.stages().get(self.stage_at(end).index());
+        let mut stats = self.stats();
         match stage.filter(|_| self.run.pairs.is_none()) {
-            Some(StagePlan { load: Load::Closed { .. }, .. }) => {
-                self.stats().lasts_until_answered(end);
+            Some(stage @ StagePlan { load: Load::Open { .. }, .. }) => {
+                stats.end_early(self.origin + stage.next_due(end.since(self.origin)));
             }
-            Some(stage) => {
-                self.stats().end_early(self.origin + stage.next_due(end.since(self.origin)));
-            }
-            None => self.stats().end_early(end),
+            Some(_) => stats.lasts_until_answered(end),
+            None => stats.end_early(end),
         }
     }
 

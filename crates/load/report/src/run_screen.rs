@@ -126,12 +126,9 @@ fn title(summary: &RunSummary) -> String {
     format!("{}:{target}, {}{build}", metadata.run.name, load_time(metadata))
 }
 
-/// How long the load was that is measured, or how much it was where it had no length.
+/// How long the load was that is measured.
 fn load_time(metadata: &RunMetadata) -> String {
-    match (load_seconds(metadata, false), metadata.max_requests) {
-        (seconds, Some(most)) if seconds <= 0.0 => format!("{} requests", format::count(most)),
-        (seconds, _) => format!("{} of load", format::seconds(seconds)),
-    }
+    format!("{} of load", format::seconds(load_seconds(metadata, false)))
 }
 
 fn load_seconds(metadata: &RunMetadata, warmup: bool) -> f64 {

@@ -1,11 +1,9 @@
-//! A run as people read it: stages have names that say what they were, and nothing is divided by a
-//! time that is none.
+//! A run as people read it: stages have names that say what they were.
 
 use std::borrow::Cow;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::catalog::Rates;
-use plimsoll_metrics::{Group, Metric, Results, RunSummary, Validity};
+use plimsoll_metrics::{RunSummary, Validity};
 
 /// The name of a stage that was to end with a number of requests. Its notation says how long it
 /// might have lasted, `64:1h`, which says nothing of it: it is named by its load and that number as
@@ -53,14 +51,11 @@ pub fn counted_stage(notation: &str, most: u64) -> Option<String> {
     Some(format!("{load}, -n {most}"))
 }
 
-/// The same run as people read it: its stage has a name, and no rates if its requests were sent
-/// within the time of a single answer. JSON, CSV and Prometheus have all of it as it was counted.
+/// The same run as people read it: its stage has a name. JSON, CSV and Prometheus have its
+/// notation.
 pub fn shown_summary(summary: &RunSummary) -> Cow<'_, RunSummary> {
     let Some(name) = StageName::of_counted(summary) else { return Cow::Borrowed(summary) };
     let mut named = summary.clone();
-    if is_burst(&named.results.total) {
-        hide_rates(&mut named);
-    }
     let groups = named.results.by_stage.iter_mut().chain(&mut named.results.cells);
     let groups = groups.filter_map(|group| group.stage.as_mut());
     let processes = named.processes.iter_mut().filter_map(|process| process.stage.as_mut());
@@ -74,30 +69,4 @@ pub fn shown_summary(summary: &RunSummary) -> Cow<'_, RunSummary> {
         name.reword(&mut reason.what);
     }
     Cow::Owned(named)
-}
-
-/// Whether all requests were sent before the last of them could be answered: the load had no rate.
-fn is_burst(total: &Group) -> bool {
-    let times = total.distribution(Metric::ServiceTime);
-    times.is_some_and(|times| total.duration_s * 1e3 < times.max_figure().value)
-}
-
-fn hide_rates(summary: &mut RunSummary) {
-    let Results { total, by_stage, by_scenario, by_category, by_target, by_operation, cells } =
-        &mut summary.results;
-    let groups = [by_stage, by_scenario, by_category, by_target, by_operation, cells];
-    for group in groups.into_iter().flatten().chain([total]).filter(|group| !group.warmup) {
-        group.duration_s = 0.0;
-        group.rates = Rates {
-            planned_rate_per_s: None,
-            achieved_rate_per_s: None,
-            throughput_per_s: None,
-            goodput_per_s: None,
-            output_token_rate_reported_per_s: None,
-            output_token_rate_estimated_per_s: None,
-            ..group.rates
-        };
-    }
-    let stages = summary.metadata.stages.iter_mut().filter(|stage| !stage.warmup);
-    stages.for_each(|stage| stage.duration_s = 0.0);
 }

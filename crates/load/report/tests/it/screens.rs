@@ -119,16 +119,6 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     assert!(shown(&summary, 80).contains("\n8, -n 4000 "), "{}", shown(&summary, 80));
     let report = text(&summary, PLAIN);
     assert!(report.matches("8, -n 4000 ").count() > 3 && !report.contains("1h"), "{report}");
-    // All were sent at once: there is no time to divide by.
-    let mut burst = summary.clone();
-    let stages = &mut burst.results.by_stage;
-    for group in stages.iter_mut().chain([&mut burst.results.total]) {
-        group.duration_s = 1e-9;
-        group.rates.achieved_rate_per_s = Some(0.0);
-    }
-    let text = shown(&burst, 80);
-    assert!(text.contains("\n4,000 requests: 4,000 ok") && !text.contains("sent/s"), "{text}");
-    assert!(text.lines().next().unwrap().ends_with("/health, 4,000 requests"), "{text}");
     // Ctrl-C ended it, or time.
     summary.metadata.max_requests = Some(4_001);
     assert!(shown(&summary, 80).contains("\n8, -n 4001 "), "{}", shown(&summary, 80));
