@@ -64,12 +64,12 @@ pub(crate) struct WorkerStats {
     /// `Server` headers by target, from the first responses.
     servers: Vec<Option<String>>,
     /// The last answer so far to requests that are used up.
-    until_answered: Option<LastAnswer>,
+    until_answered: Option<LoadEnd>,
 }
 
-/// An answer, and what was in flight until then.
+/// The end of a load, and what was in flight until then.
 #[derive(Debug)]
-pub(crate) struct LastAnswer {
+pub(crate) struct LoadEnd {
     pub(crate) at: Moment,
     /// By stage.
     pub(crate) in_flight: Vec<StageInFlight>,
@@ -129,18 +129,19 @@ impl WorkerStats {
     }
 
     /// An answer that came at `at` may be the last one.
-    fn answered(&mut self, at: Moment) -> LastAnswer {
-        LastAnswer { at, in_flight: self.in_flight_by_stage(at) }
+    fn answered(&mut self, at: Moment) -> LoadEnd {
+        LoadEnd { at, in_flight: self.in_flight_by_stage(at) }
     }
 
-    /// When the last answer came, if the load lasts until then: `None` if it ended in another way.
-    pub(crate) fn take_last_answer(&mut self) -> Option<LastAnswer> {
-        self.until_answered.take().filter(|_| self.ended_early().is_none())
-    }
-
-    /// When the load ended, if that was before its stages did.
-    pub(crate) const fn ended_early(&self) -> Option<Moment> {
-        self.recorder.ended_early()
+    /// The end of the load, which would have been at `planned`; all of it is counted at `now`.
+    pub(crate) fn take_end(&mut self, planned: Moment, now: Moment) -> LoadEnd {
+        match (self.recorder.ended_early(), self.until_answered.take()) {
+            (None, Some(last)) => last,
+            (early, _) => {
+                let at = early.unwrap_or(planned);
+                LoadEnd { at, in_flight: self.in_flight_by_stage(now) }
+            }
+        }
     }
 
     /// Records a turn that is over.

@@ -30,7 +30,7 @@ use crate::timer::Timer;
 use crate::virtual_user::run_virtual_user;
 use crate::worker::Worker;
 use crate::worker_share::WorkerShare;
-use crate::worker_stats::Causes;
+use crate::worker_stats::{Causes, LoadEnd};
 
 /// Longest time that responses are awaited after an interrupt.
 const INTERRUPTED_DRAIN: Nanos = Nanos::from_secs(2);
@@ -233,13 +233,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     let mut stats = worker.stats();
     let counted_from = stats.counted_from();
     let snapshot = stats.take_snapshot(load_end);
-    let (end, in_flight) = match stats.take_last_answer() {
-        Some(last) => (last.at, last.in_flight),
-        None => {
-            let end = stats.ended_early().unwrap_or_else(|| worker.end.get());
-            (end, stats.in_flight_by_stage(load_end))
-        }
-    };
+    let LoadEnd { at: end, in_flight } = stats.take_end(worker.end.get(), load_end);
     WorkerOutput {
         blocks,
         counted_from,
