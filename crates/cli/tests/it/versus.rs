@@ -54,6 +54,25 @@ fn json(fixture: &Fixture) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
+/// By the mock's log, also of a profile that names a model of its own.
+#[test]
+fn each_target_is_asked_for_its_own_model() {
+    for profile in [&[][..], &["realistic"]] {
+        let fixture = Fixture::with(PROVIDER);
+        let gateway = gateway(&fixture, &[]);
+        let url = format!("http://{}", gateway.address);
+        let target = format!("a={url},model=of-a");
+        let shape = ["--target", &target, "--stages", "@20:2s", "--model", "of-the-others"];
+        versus(&fixture, &[profile, &shape].concat());
+        let log = fixture.mock.take_log();
+        let asked = |model: &str| {
+            log.iter().filter(|record| record.model.as_deref() == Some(model)).count()
+        };
+        assert!(asked("of-a") >= 40 && asked("of-the-others") >= 40, "{profile:?}");
+        assert_eq!(asked("of-a") + asked("of-the-others"), log.len(), "{profile:?}");
+    }
+}
+
 #[test]
 fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     let fixture = Fixture::with(PROVIDER);

@@ -5,11 +5,13 @@ use serde_json::{Map, Value};
 use crate::schema;
 
 /// The values with every scenario complete: keys that a scenario leaves out are taken from the top
-/// of the profile, and a profile without scenarios gets one. Keys without a value are removed.
+/// of the profile, and a profile without scenarios gets one. Keys without a value are removed. The
+/// profile's `model` is that of the targets that name none: one in a scenario would hide theirs.
 pub(super) fn inherit(values: &Value) -> Value {
     let mut root = values.clone();
     drop_nulls(&mut root);
     let defaults: Map<_, _> = schema::inherited()
+        .filter(|key| *key != "model")
         .filter_map(|key| Some((key.to_owned(), root.get(key)?.clone())))
         .collect();
     let written = values.get("scenarios").and_then(Value::as_array).cloned().unwrap_or_default();

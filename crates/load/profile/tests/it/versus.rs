@@ -45,6 +45,8 @@ fn targets_are_resolved_with_what_they_share_and_a_control() {
     assert_eq!(keys, ["sk-shared", "sk-shared", "sk-of-a", "sk-shared"]);
     let models = [direct, control, a, b].map(|target| target.model.as_str());
     assert_eq!(models, ["m", "m", "big", "m"]);
+    // One of its own would be asked of every target.
+    assert_eq!(plan.scenarios[0].model, None);
     assert_eq!(direct.url, control.url);
     assert_eq!(a.headers.len(), 2);
     assert_eq!(a.headers["X-Team"].reveal(), "red");
