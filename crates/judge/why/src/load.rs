@@ -1,15 +1,15 @@
 //! Which stage decides, and whether its load was at its limit.
 
 use plimsoll_metrics::{Counters, Group, LoadModel, RunSummary, StageInfo, StageResources};
-use plimsoll_report::format::{count, percent};
+use plimsoll_report::format::{digits, percent};
 
 use crate::result::Load;
 
 /// An open stage that missed more of its requests was at its limit: the share from which the rate
 /// of a stage is refused (`lost_rate` in `plimsoll-metrics`).
 pub(crate) const MISSED: f64 = 0.01;
-/// A stage that fell behind steadily ends with twice its mean in flight; one that keeps up and
-/// begins empty ends with its mean.
+/// A stage that fell behind steadily ends with twice its mean in flight; one that keeps up ends
+/// with its mean. Both without what was in flight when it began.
 const GROWN: f64 = 1.5;
 /// Requests by which what is in flight differs by chance: standard deviations of a Poisson number.
 const DEVIATIONS: f64 = 4.0;
@@ -24,21 +24,23 @@ pub(crate) struct Stage<'r> {
     pub(crate) info: &'r StageInfo,
     pub(crate) group: &'r Group,
     pub(crate) resources: Option<&'r StageResources>,
+    /// Requests in flight at its start: those that the stages before it, a warm-up too, left.
+    left_before: f64,
 }
 
 /// The measured stages in which anything was sent.
 pub(crate) fn stages(summary: &RunSummary) -> Vec<Stage<'_>> {
-    let stages = summary.metadata.stages.iter().zip(&summary.results.by_stage);
-    let measured = stages.filter(|(info, group)| {
-        !info.warmup && info.duration_s > 0.0 && group.counters.dispatched_in_stage > 0
-    });
+    let mut left_before = 0.0;
+    let mut measured = Vec::new();
+    for (info, group) in summary.metadata.stages.iter().zip(&summary.results.by_stage) {
+        let resources = summary.resources.iter().find(|found| found.stage == info.name);
+        let stage = Stage { info, group, resources, left_before };
+        left_before = f64::max(left_before + stage.grown_by(), 0.0);
+        if !info.warmup && info.duration_s > 0.0 && group.counters.dispatched_in_stage > 0 {
+            measured.push(stage);
+        }
+    }
     measured
-        .map(|(info, group)| Stage {
-            info,
-            group,
-            resources: summary.resources.iter().find(|found| found.stage == info.name),
-        })
-        .collect()
 }
 
 impl Stage<'_> {
@@ -92,6 +94,23 @@ impl Stage<'_> {
         }
     }
 
+    /// How many more were in flight at its end than when it began; less than 0 if they were fewer.
+    fn grown_by(&self) -> f64 {
+        let counters = &self.group.counters;
+        let ended =
+            counters.completed_in_stage + counters.rejected + counters.failed + counters.cancelled;
+        counters.dispatched_in_stage as f64 - ended as f64
+    }
+
+    /// Whether it ended with more in flight than on average, beyond chance. What was in flight when
+    /// it began counts to neither.
+    fn queue_grew(&self, mean: f64) -> bool {
+        let behind = self.grown_by();
+        let own_mean = (mean - self.left_before).max(0.0);
+        let by_chance = (DEVIATIONS * mean.sqrt()).max(FEW);
+        behind > GROWN * own_mean && behind - own_mean > by_chance
+    }
+
     fn open(&self) -> (bool, String) {
         let counters = &self.group.counters;
         if let Some(held) = held(counters).filter(|held| *held > MISSED) {
@@ -103,17 +122,9 @@ impl Stage<'_> {
         if share > MISSED {
             return (true, format!("{} of the requests had no answer in time", percent(share)));
         }
-        let behind = counters
-            .dispatched_in_stage
-            .saturating_sub(counters.completed_in_stage)
-            .saturating_sub(counters.rejected + counters.failed + counters.cancelled);
-        if let Some(mean) = self.info.mean_in_flight {
-            let by_chance = (DEVIATIONS * mean.sqrt()).max(FEW);
-            let is_behind = behind as f64 > GROWN * mean && behind as f64 - mean > by_chance;
-            if is_behind {
-                let behind = count(behind);
-                return (true, format!("the queue grew: {behind} more sent than answered"));
-            }
+        if self.info.mean_in_flight.is_some_and(|mean| self.queue_grew(mean)) {
+            let behind = digits(self.grown_by());
+            return (true, format!("the queue grew: {behind} more sent than answered"));
         }
         let share = counters.unexpected as f64 / counters.scheduled.max(1) as f64;
         if share > MISSED {

@@ -56,6 +56,33 @@ fn an_open_load_is_at_its_limit_where_the_queue_grows() {
     assert_eq!(refused, "nothing_saturated");
 }
 
+/// 120/s at a target that answers 78: the warm-up of 2 s leaves 84 in flight, and 42 more follow in
+/// each of ten seconds, 294 on average. A target that keeps up, with answers of 2 s, has 240 all the
+/// time.
+#[test]
+fn a_queue_that_a_warm_up_began_goes_on_growing() {
+    let after_warmup = |left: u64, mean: f64, behind: u64| {
+        Case::open(120).with_open(121, 5.0).with(|case| {
+            let stages = &mut case.0.metadata.stages;
+            stages[0].warmup = true;
+            stages[1].mean_in_flight = Some(mean);
+            let groups = &mut case.0.results.by_stage;
+            for (group, behind) in groups.iter_mut().zip([left, behind]) {
+                let counters = &mut group.counters;
+                counters.completed_in_stage = counters.dispatched_in_stage - behind;
+            }
+        })
+    };
+    let load = |case: Case| case.why().load.unwrap();
+    let grown = load(after_warmup(84, 294.0, 420));
+    assert_eq!(
+        (grown.at_limit, &*grown.because),
+        (true, "the queue grew: 420 more sent than answered")
+    );
+    assert!(!load(after_warmup(240, 240.0, 0)).at_limit);
+    assert!(!load(after_warmup(240, 240.0, 30)).at_limit, "by chance");
+}
+
 #[test]
 fn users_who_mostly_think_are_no_limit() {
     let thinking = |in_flight| {
