@@ -90,8 +90,12 @@ impl MeasurementResult {
         invalid.or_else(|| pass.gated(self.gate()).map(Unusable::Errors))
     }
 
-    /// The passes whose figures may be used.
+    /// The passes whose figures may be used. None of them where the target failed in one: the
+    /// others do not stand for a target that died half-way.
     fn usable(&self) -> Vec<&Figures> {
+        if self.passes.iter().any(|pass| pass.gated(self.gate()).is_some()) {
+            return Vec::new();
+        }
         self.passes.iter().filter(|pass| self.refusal(pass).is_none()).collect()
     }
 
@@ -167,11 +171,10 @@ impl MeasurementResult {
         if !self.usable().is_empty() {
             return None;
         }
-        let mut refusals: Vec<_> =
-            self.passes.iter().filter_map(|pass| self.refusal(pass)).collect();
         // What the target answered says more than that some passes were late besides.
-        refusals.sort_by_key(|refusal| !matches!(refusal, Unusable::Errors(_)));
-        Some(refusals.into_iter().next().unwrap_or_else(|| {
+        let errors = self.passes.iter().find_map(|pass| pass.gated(self.gate()));
+        let refusal = || self.passes.iter().find_map(|pass| self.refusal(pass));
+        Some(errors.map(Unusable::Errors).or_else(refusal).unwrap_or_else(|| {
             Unusable::NotMeasured(
                 self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
             )
@@ -318,6 +321,22 @@ mod tests {
             result.errors_expected = true;
             assert_eq!(result.figures().is_some(), errors < requests, "{errors} are expected");
         }
+    }
+
+    /// A target that died in the third pass had no errors in two of them.
+    #[test]
+    fn two_good_passes_do_not_stand_for_a_third_that_failed() {
+        let of = |errors, invalid| Figures {
+            requests: 1_000,
+            errors,
+            error_share: Some(errors as f64 / 1_000.0),
+            ..pass(1.0, invalid)
+        };
+        for late in [false, true] {
+            let result = result(&[of(0, false), of(0, false), of(800, late)]);
+            assert_eq!((result.figures(), result.marker()), (None, "[ERRORS] "), "{late}");
+        }
+        assert_eq!(result(&[of(0, false), of(9, false)]).figures().unwrap().errors, 9);
     }
 
     #[test]
