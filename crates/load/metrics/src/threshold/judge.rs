@@ -6,10 +6,11 @@ use plimsoll_stats::{samples_needed, samples_that_agree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregate, Threshold};
+use super::{Aggregate, Comparison, Threshold};
 use crate::bounded_figure::{Bias, BoundedFigure, Refusal};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
+use crate::quantile::QUANTILES;
 use crate::results::{DistributionSummary, Group, Results};
 use crate::scope::Scope;
 
@@ -33,7 +34,8 @@ pub struct ThresholdResult {
     /// The bound, as written.
     pub expression: String,
     /// The measured value, times in milliseconds; `null` where there is none. A percentile that was
-    /// judged without one has too few values, all of them on the same side of the bound.
+    /// judged without one has too few values, all of them on the same side of the bound, or a lower
+    /// percentile breaks it.
     pub measured: Option<f64>,
     /// How much of it the generator may have added (of a rate: held back), where it is at least
     /// 1 % of it.
@@ -47,11 +49,11 @@ pub struct ThresholdResult {
 
 impl ThresholdResult {
     /// What a judgement without a measured value rests on: too few values for the percentile, all
-    /// of them on one side of the bound.
+    /// of them on one side of the bound, or a lower percentile beyond it.
     pub const fn of_every_value(&self) -> Option<&'static str> {
         match (&self.judgement, self.measured) {
             (Judgement::Pass, None) => Some("every value keeps it"),
-            (Judgement::Fail, None) => Some("every value breaks it"),
+            (Judgement::Fail, None) => Some("too many values break it"),
             _ => None,
         }
     }
@@ -63,8 +65,9 @@ impl Threshold {
         let figure = self.measure(results);
         let judgement = match &figure {
             Err(why) => {
-                let all = self.judge_every_value(results);
-                all.unwrap_or_else(|| Judgement::Inconclusive(why.clone()))
+                let few = self.judge_every_value(results);
+                let few = few.or_else(|| self.broken_by_a_lower_percentile(results));
+                few.unwrap_or_else(|| Judgement::Inconclusive(why.clone()))
             }
             Ok(figure) => {
                 let is_estimated = self.rests_on_estimated_tokens(results);
@@ -109,6 +112,27 @@ impl Threshold {
             return None;
         }
         Some(if self.keeps(low) { Judgement::Pass } else { Judgement::Fail })
+    }
+
+    /// That a percentile breaks an upper bound for which there are too few values, where a lower one
+    /// does for which there are enough: it is not less.
+    fn broken_by_a_lower_percentile(&self, results: &Results) -> Option<Judgement> {
+        let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
+        else {
+            return None;
+        };
+        let is_upper = matches!(self.comparison, Comparison::Less | Comparison::AtMost);
+        if !is_upper || self.rests_on_estimated_tokens(results) {
+            return None;
+        }
+        let times = results.group(&self.scope)?.distribution(metric)?;
+        let mut lower = QUANTILES.iter().filter(|quantile| quantile.q < q);
+        lower
+            .any(|quantile| {
+                let figure = times.figure(quantile);
+                figure.is_some_and(|figure| !self.keeps(figure.limits(self.bias())[0]))
+            })
+            .then_some(Judgement::Fail)
     }
 
     /// Whether a value, times in milliseconds, keeps the bound.

@@ -115,6 +115,30 @@ fn few_values_judge_a_percentile_where_all_of_them_agree() {
     }
 }
 
+/// Of 400 requests, 120 take 50 ms and the others 5: a 99th percentile needs 1,000, but it is not
+/// below the 95th, which is 50.
+#[test]
+fn a_lower_percentile_beyond_a_bound_breaks_it() {
+    for (expression, expected) in [
+        ("p(99)<20ms", Some(Judgement::Fail)),
+        ("p(99)<=20ms", Some(Judgement::Fail)),
+        ("p(99.9)<20ms", Some(Judgement::Fail)),
+        // The 95th percentile keeps it, and nothing is known of the others.
+        ("p(99)<50.5ms", None),
+    ] {
+        let mut recorder = recorder();
+        for i in 0..400 {
+            let time = if i % 10 < 3 { 50 } else { 5 };
+            run(&mut recorder, &sample(1, 1_000 + i, time, Outcome::Completed), &[]);
+        }
+        let judged = summary(&mut recorder, &[("service_time", expression)]).thresholds.remove(0);
+        match expected {
+            Some(expected) => assert_eq!(judged.judgement, expected, "{expression}"),
+            None => assert_ne!(judged.judgement, Judgement::Fail, "{expression}: {judged:?}"),
+        }
+    }
+}
+
 #[test]
 fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [
