@@ -161,7 +161,8 @@ impl<'de> Deserialize<'de> for RequestBounds {
 
 impl RequestBounds {
     /// Whether a request is good: a good answer within all bounds. A bound on a time that a good
-    /// answer does not have, such as the time per output token of a single token, is kept.
+    /// answer does not have, such as the time per output token of a single token, is kept; but a
+    /// stream without any token had no first one in time.
     pub fn are_kept_by(&self, sample: &Sample) -> bool {
         self.are_kept(sample, &sample.timeline)
     }
@@ -173,9 +174,16 @@ impl RequestBounds {
 
     fn are_kept(&self, sample: &Sample, timeline: &Timeline) -> bool {
         let answered = !sample.is_unexpected() && sample.outcome != Outcome::Cancelled;
+        let is_empty_stream = sample.stream
+            && sample.outcome == Outcome::Completed
+            && RequestTime::Ttft.of(sample, timeline).is_none();
         answered
-            && self.0.iter().all(|TimeBound { time, bound }| {
-                time.of(sample, timeline).is_none_or(|time| time < *bound)
+            && self.0.iter().all(|TimeBound { time, bound }| match time.of(sample, timeline) {
+                Some(time) => time < *bound,
+                None => {
+                    !(is_empty_stream
+                        && matches!(time, RequestTime::Ttft | RequestTime::ResponseTtft))
+                }
             })
     }
 
@@ -244,6 +252,19 @@ mod tests {
         ] {
             let bounds: RequestBounds = text.parse().unwrap();
             assert_eq!(bounds.are_kept_by(&sample), kept, "{text}");
+        }
+        // A stream of no token at all is good by no bound on its first one; by others it may be.
+        let mut empty = sample.clone();
+        empty.timeline.first_token = None;
+        for (text, stream, kept) in [
+            ("ttft<1s", true, false),
+            ("response_ttft<1s", true, false),
+            ("response_time<1s, tpot<1s", true, true),
+            ("ttft<1s", false, true),
+        ] {
+            let (bounds, sample) =
+                (text.parse::<RequestBounds>().unwrap(), Sample { stream, ..empty.clone() });
+            assert_eq!(bounds.are_kept_by(&sample), kept, "{text} {stream}");
         }
         let failed = Sample { outcome: Outcome::TimedOut, ..sample };
         assert!(!"ttft<1s".parse::<RequestBounds>().unwrap().are_kept_by(&failed));
