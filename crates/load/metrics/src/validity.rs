@@ -104,6 +104,8 @@ pub struct StageOpenings {
     pub answered: u64,
     /// Connections that the stage needs at least: its virtual users, in the closed model.
     pub needed: f64,
+    /// The most requests in flight at once: so many connections are open then, if each has one.
+    pub peak: u64,
 }
 
 impl StageOpenings {

@@ -53,6 +53,7 @@ fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
                 cut_off: counters.failed + counters.timed_out + counters.cancelled,
                 answered: counters.completed + counters.rejected,
                 needed: users,
+                peak: stage.peak_in_flight.unwrap_or_default(),
             }
         })
         .collect()

@@ -209,7 +209,8 @@ fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() 
         move |_: &mut InstrumentHealth, evidence: &mut Evidence| {
             let name = "@100:10s".to_owned();
             let (answered, cut_off) = (requests, 0);
-            let stage = StageOpenings { name, requests, opened, cut_off, answered, needed };
+            let peak = 0;
+            let stage = StageOpenings { name, requests, opened, cut_off, answered, needed, peak };
             evidence.openings = vec![stage];
         }
     };
@@ -219,6 +220,15 @@ fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() 
     let named = ["requests that opened a connection"];
     assert_eq!(warnings(sound(), openings(1_000, 11, 0.0)), named);
     assert_eq!(warnings(sound(), openings(500, 111, 100.0)), named);
+    // What is slow needs as many connections as there are requests in flight.
+    let fix = |peak| {
+        let (mut health, mut evidence) = sound();
+        openings(960, 464, 0.0)(&mut health, &mut evidence);
+        evidence.openings[0].peak = peak;
+        judge_health(&health, &evidence, &Results::default()).warnings.remove(0).fix
+    };
+    assert!(fix(490).contains("up to 490 were in flight at once") && !fix(490).contains("closes"));
+    assert!(fix(20).contains("look whether the target closes connections"));
     let all_failed = warnings(sound(), |health, evidence| {
         openings(1_000, 1_000, 0.0)(health, evidence);
         evidence.openings[0].answered = 0;

@@ -61,13 +61,18 @@ fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
                 && stage.share() > OPENINGS_SHARE
         })
         .max_by(|one, other| one.share().total_cmp(&other.share()))?;
-    let StageOpenings { name, requests, opened, cut_off, .. } = worst;
+    let StageOpenings { name, requests, opened, cut_off, peak, .. } = worst;
     let share = percent(worst.share());
     let measured = format!("{opened} of {requests} requests of {name} ({share})");
     let why = if cut_off * 2 >= *opened {
         format!(
             "{cut_off} requests failed, timed out or were given up, which ends their connection, \
              and the next request opens another"
+        )
+    } else if opened <= peak {
+        format!(
+            "up to {peak} were in flight at once, more than connections were open; a warm-up stage \
+             with as much load opens them before"
         )
     } else {
         "look whether the target closes connections; for a load with warm connections, add a \
