@@ -1,7 +1,7 @@
 //! Requests without a good answer: how many, why, and what to do.
 
 use plimsoll_measure::{ErrorClass, Side};
-use plimsoll_metrics::{Group, RunSummary, TargetInfo};
+use plimsoll_metrics::{Group, RunEnd, RunSummary, TargetInfo};
 
 use crate::format::{count, share};
 use crate::screen::{Item, Tone};
@@ -17,13 +17,13 @@ pub fn items(summary: &RunSummary) -> Vec<Item> {
         (counters.rejected, refused(summary, total)),
         (counters.failed, failed(summary, total)),
     ];
+    let (unanswered, look) = match summary.metadata.run.ended {
+        RunEnd::Interrupted => ("were in flight when it was interrupted", ""),
+        _ => ("had no response at the end", "look why the target hangs, or raise `drain`"),
+    };
     let others = [
         (counters.timed_out, "timed out", "look why the target hangs, or raise `timeout`"),
-        (
-            counters.in_flight,
-            "had no response at the end",
-            "look why the target hangs, or raise `drain`",
-        ),
+        (counters.in_flight, unanswered, look),
         (counters.never_sent, "were never sent", "raise `max_in_flight`, or lower the rate"),
         (counters.cancelled, "were cancelled", "see the accounting in report.txt"),
     ];
