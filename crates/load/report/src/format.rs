@@ -106,7 +106,8 @@ pub fn time_or_dash(millis: Option<f64>) -> String {
 /// be the generator's, `>= 96us` where requests without an end may be longer.
 pub fn limited_time(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| {
-        let [value, bound] = [figure.value, figure.bound].map(time);
+        // No more of it than it is.
+        let [value, bound] = [figure.value, figure.bound.min(figure.value)].map(time);
         match figure.refused {
             Some(Refusal::Censored) => format!(">= {}", time(figure.limits(Bias::Adds)[0])),
             _ if figure.has_notable_bound() => format!("{value} (-{bound})"),
