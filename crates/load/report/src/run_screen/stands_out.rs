@@ -1,17 +1,21 @@
 //! What a reader should see before using the figures, the most important first.
 
-use plimsoll_metrics::{Reason, RunSummary, StreamDiagnosis, StreamWord, Validity};
+use plimsoll_metrics::{Counters, Reason, RunSummary, StreamDiagnosis, StreamWord, Validity};
 
 use super::{causes, missing, streams};
-use crate::format::count;
+use crate::format::{count, percent};
 use crate::screen::{Item, Tone};
 use crate::shards::odd_shards;
+
+/// The share of arrivals that a stage may owe without a word.
+const HELD_UP: f64 = 0.05;
 
 /// What a reader of a run should see before using its figures, the most important first.
 pub fn items(summary: &RunSummary) -> Vec<Item> {
     let mut items = invalid(summary);
     items.extend(missing::item(summary));
     items.extend(causes::items(summary));
+    items.extend(held_up(summary));
     items.extend(odd_shards(summary).iter().map(|text| Item::new(Tone::Unsure, text)));
     items.extend(tool_errors(summary));
     items.extend(summary.results.total.streams.as_ref().and_then(odd_streams));
@@ -37,6 +41,29 @@ fn invalid(summary: &RunSummary) -> Vec<Item> {
         }
     }
     items
+}
+
+/// The stage of which most arrivals waited until others were answered, and were sent after its end:
+/// its rate was not kept, although the generator kept up.
+fn held_up(summary: &RunSummary) -> Option<Item> {
+    let stages = summary.results.by_stage.iter().filter(|stage| !stage.warmup);
+    let held = stages.map(|stage| (held_share(&stage.counters), stage));
+    let (share, stage) = held.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (share > HELD_UP).then(|| {
+        let name = stage.stage.as_deref().unwrap_or_default();
+        let text = format!(
+            "{} of the arrivals of {name} were sent after its end: all requests that may be in flight were, and response times contain the wait",
+            percent(share)
+        );
+        Item::new(Tone::Unsure, &text)
+            .fix("allow more in flight (`max_in_flight`, -c of http), or lower the rate")
+    })
+}
+
+fn held_share(counters: &Counters) -> f64 {
+    let in_time = counters.arrivals_in_stage + counters.arrivals_late_by_generator;
+    let held = counters.arrivals_planned.saturating_sub(in_time + counters.never_sent);
+    held as f64 / counters.arrivals_planned.max(1) as f64
 }
 
 /// Answers that say that a tool or a task failed: they came through, and are no failures.

@@ -126,6 +126,18 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     assert!(shown(&summary, 80).contains("\n8:1h "), "{}", shown(&summary, 80));
 }
 
+/// Of 600 planned arrivals 390 were sent in time: the others, 35 %, waited for a slot.
+#[test]
+fn a_rate_that_was_not_kept_is_told() {
+    let mut summary = of_stages(1);
+    let counters = &mut summary.results.by_stage[0].counters;
+    (counters.arrivals_planned, counters.arrivals_in_stage) = (600, 390);
+    let text = shown(&summary, 120);
+    assert!(text.contains("! 35.0% of the arrivals of @10:10s were sent after its end"), "{text}");
+    summary.results.by_stage[0].counters.arrivals_late_by_generator = 200;
+    assert!(!shown(&summary, 120).contains("of the arrivals"));
+}
+
 #[test]
 fn three_stages_are_all_shown() {
     check("three-stages", &of_stages(3));
