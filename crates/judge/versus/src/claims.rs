@@ -91,7 +91,7 @@ fn time(difference: &Difference) -> Option<Tested> {
         p: difference.p?,
         beyond_generator: difference.is_beyond_generator(),
         holds: format!("{target} is {word} than {reference} in {figure}, by {by}"),
-        open: if difference.is_beyond_generator() {
+        open: if difference.is_beyond_generator() || is_by_chance(difference) {
             format!("{target} and {reference} do not differ significantly in {figure}")
         } else {
             let part = format::time(difference.generator_ns.unwrap_or_default() / 1e6);
@@ -101,6 +101,11 @@ fn time(difference: &Difference) -> Option<Tested> {
             )
         },
     })
+}
+
+/// Whether the interval holds 0 without what may be the generator's.
+fn is_by_chance(difference: &Difference) -> bool {
+    difference.measured().is_some_and(|(_, low, high)| low <= 0.0 && high >= 0.0)
 }
 
 fn failures(errors: &ErrorDifference) -> Option<Tested> {
