@@ -241,14 +241,22 @@ fn invalid(validity: &Validity) -> Option<String> {
 }
 
 /// The two most frequent kinds of answers that are no success, by status, and of failures without
-/// one, by class.
+/// one, by class. A policy may be expected to refuse: where more was refused than is wrong, the
+/// wrong decisions are counted in place of the refusals.
 fn error_kinds(group: &Group) -> Option<String> {
-    let refused = group.statuses.iter().filter(|(status, _)| **status >= 300);
+    let counters = &group.counters;
+    let refusals: u64 = group.statuses.range(400..500).map(|(_, n)| *n).sum();
+    let some_are_expected = refusals > counters.unexpected;
+    let is_wrong = |status: u16| status >= 500 || status >= 300 && !some_are_expected;
+    let refused = group.statuses.iter().filter(|(status, _)| is_wrong(**status));
     let mut kinds: Vec<_> = refused.map(|(status, n)| (status.to_string(), *n)).collect();
     let server_errors: u64 = group.statuses.range(500..).map(|(_, n)| *n).sum();
     let classes =
         group.errors.iter().filter(|(class, _)| *class != "server_error" || server_errors == 0);
     kinds.extend(classes.map(|(class, n)| (with_codes(group, class), *n)));
+    let decided = counters.judged.saturating_sub(counters.as_expected);
+    let decided = if some_are_expected { decided } else { 0 };
+    kinds.push(("another decision than expected".to_owned(), decided));
     kinds.push(("timed out".to_owned(), group.counters.timed_out));
     kinds.push(("in flight at the end".to_owned(), group.counters.in_flight));
     kinds.push(("never sent".to_owned(), group.counters.never_sent));
@@ -339,6 +347,20 @@ mod tests {
         for load in [Some("achieved_rate"), None] {
             assert_eq!(of(&[Some("ttft"), load]).as_deref(), Some("w (m)"), "{load:?}");
         }
+    }
+
+    /// 4,425 refusals, of which the policy's 1,678 were expected; 2,747 answers were decided wrongly.
+    #[test]
+    fn a_refusal_that_is_expected_is_no_error() {
+        let mut group = Group::default();
+        group.statuses.extend([(200, 17_055), (403, 4_425), (502, 3)]);
+        group.errors.insert("server_error".to_owned(), 3);
+        group.counters.unexpected = 4_428;
+        assert_eq!(error_kinds(&group).unwrap(), "403: 4,425, 502: 3");
+        group.counters.unexpected = 2_750;
+        (group.counters.judged, group.counters.as_expected) = (21_480, 18_733);
+        let kinds = error_kinds(&group).unwrap();
+        assert_eq!(kinds, "another decision than expected: 2,747, 502: 3");
     }
 
     #[test]
