@@ -1,6 +1,8 @@
 //! The levels side by side, and the curve of throughput against the speed that a user gets.
 
-use plimsoll_metrics::{Group, Metric, QUANTILES, samples_needed};
+use plimsoll_metrics::{
+    BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, samples_needed,
+};
 use plimsoll_report::format::{self, DASH};
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
@@ -9,8 +11,10 @@ use plimsoll_report::{run_bounds, run_stands_out, run_verdict};
 use super::sweep::throughput;
 use crate::session::FinishedRun;
 
-const HEAD: [&str; 9] =
-    ["", "req/s", "tokens/s", "per user", "TTFT", "p90", "TPOT", "response", "good"];
+const HEAD: [&str; 12] = [
+    "", "req/s", "ok", "tokens/s", "per user", "TTFT", "p90", "TPOT", "response", "mean", "max",
+    "good",
+];
 /// The most levels that are shown.
 const MOST: usize = 12;
 /// Positions of the quantiles.
@@ -52,15 +56,17 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
     }
     screen.judged("", "thresholds", bounds(runs), runs.len());
     let best = pareto(&levels);
+    let shown = Columns::from_levels(&levels);
     let mut table = Table::new(HEAD);
     for (index, level) in levels.iter().enumerate() {
         let is_best = levels.len() > 1 && best.contains(&index);
-        table.row(row(&format!("{}{}", level.name, if is_best { " *" } else { "" }), level));
+        let name = format!("{}{}", level.name, if is_best { " *" } else { "" });
+        table.row(row(&name, level, shown));
     }
-    let heading = "medians, and TTFT p90; per user: tokens/s = 1 / TPOT; * Pareto point";
     let rows = Rows { table, unit: "levels", most: MOST, drops_dashes: true, ..Rows::default() };
-    screen.rows(heading, rows);
-    screen.stands_out(without_median(&levels));
+    screen.rows(&heading(&levels), rows);
+    // A single run says it itself.
+    screen.stands_out(without_median(&levels).filter(|_| runs.len() > 1));
     if let [run] = runs {
         screen.rows("by model", models(run));
     }
@@ -96,6 +102,42 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
         screen.fact(&plimsoll_report::run_requests(summary));
     }
     screen
+}
+
+/// Columns that are there if a level has something to say in them.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Some answers were not good ones.
+    ok: bool,
+    /// A level has too few answers for a median of the whole time.
+    mean_and_max: bool,
+}
+
+impl Columns {
+    fn from_levels(levels: &[Level<'_>]) -> Self {
+        let failed = |level: &Level<'_>| level.group.rates.success_rate.is_some_and(|ok| ok < 1.0);
+        Self {
+            ok: levels.iter().any(failed),
+            mean_and_max: levels.iter().any(|level| level.median_ms(SHOWN).is_none()),
+        }
+    }
+}
+
+/// What the columns are, as far as there are such.
+fn heading(levels: &[Level<'_>]) -> String {
+    let has = |metric: Metric, quantile: usize| {
+        levels.iter().any(|level| {
+            let times = level.group.distribution(metric);
+            times.is_some_and(|times| times.raw_quantile(&QUANTILES[quantile]).is_some())
+        })
+    };
+    let parts = [
+        (has(SHOWN, P50), if has(Metric::Ttft, P90) { "medians, and TTFT p90" } else { "medians" }),
+        (has(Metric::Tpot, P50), "per user: tokens/s = 1 / TPOT"),
+        (levels.len() > 1 && !pareto(levels).is_empty(), "* Pareto point"),
+    ];
+    let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
+    parts.join("; ")
 }
 
 /// The thresholds with what was measured, of several runs by level.
@@ -159,8 +201,13 @@ fn level_name(stage: &str) -> String {
     }
 }
 
-fn row(name: &str, level: &Level<'_>) -> Vec<String> {
+fn row(name: &str, level: &Level<'_>, shown: Columns) -> Vec<String> {
     let group = level.group;
+    let whole = |of: fn(&DistributionSummary) -> BoundedFigure| {
+        let times = group.distribution(SHOWN).filter(|_| shown.mean_and_max);
+        times.map_or_else(String::new, |times| format::limited_time(Some(of(times))))
+    };
+    let ok = if shown.ok { format::share_of(group.rates.success_rate) } else { String::new() };
     let [ttft_p50, ttft_p90, tpot, response] =
         [(Metric::Ttft, P50), (Metric::Ttft, P90), (Metric::Tpot, P50), (SHOWN, P50)].map(
             |(metric, quantile)| {
@@ -178,6 +225,7 @@ fn row(name: &str, level: &Level<'_>) -> Vec<String> {
     vec![
         name.to_owned(),
         format::limited_rate(group.named_rate("throughput")),
+        ok,
         tokens,
         per_user
             .map_or_else(|| DASH.to_owned(), |speed| format!("{mark}{}", format::digits(speed))),
@@ -185,6 +233,8 @@ fn row(name: &str, level: &Level<'_>) -> Vec<String> {
         ttft_p90,
         format!("{mark}{tpot}"),
         response,
+        whole(DistributionSummary::mean_figure),
+        whole(DistributionSummary::max_figure),
         group.rates.good_share.map_or_else(|| DASH.to_owned(), format::share),
     ]
 }
@@ -192,10 +242,11 @@ fn row(name: &str, level: &Level<'_>) -> Vec<String> {
 /// A row for each of several models.
 fn models(run: &FinishedRun) -> Rows {
     let groups = &run.summary.results.by_scenario;
+    let models: Vec<_> = groups.iter().map(|group| Level { name: String::new(), group }).collect();
+    let shown = Columns::from_levels(&models);
     let mut table = Table::new(HEAD);
-    for group in groups.iter().filter(|_| groups.len() > 1) {
-        let name = group.scenario.clone().unwrap_or_default();
-        table.row(row(&name, &Level { name: String::new(), group }));
+    for model in models.iter().filter(|_| groups.len() > 1) {
+        table.row(row(&model.group.scenario.clone().unwrap_or_default(), model, shown));
     }
     Rows { table, unit: "models", most: MOST, drops_dashes: true, ..Rows::default() }
 }
