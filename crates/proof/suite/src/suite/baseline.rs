@@ -171,7 +171,7 @@ fn sections(sweep: &[MeasurementResult], how: &str, is_ours: bool) -> Vec<Sectio
                 format!("{clients} concurrent {how}"),
                 table(&results),
             )
-            .note("Reqs, Secs and RPS are of one window, of several passes the middle one, ± half their range; errors are those of all. Times are service times: the clients have no schedule. bytes: of an answer with its head")
+            .note("Reqs, Secs and RPS are of one window; of several passes they are the medians of what may be used, ± half their range; errors are those of all. Times are service times: the clients have no schedule. bytes: of an answer with its head")
         })
         .enumerate()
         .map(|(number, section)| if number == 0 { section.note(why_these(sweep, is_ours)) } else { section })
