@@ -65,8 +65,9 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
     }
     let rows = Rows { table, unit: "levels", most: MOST, drops_dashes: true, ..Rows::default() };
     screen.rows(&heading(&levels), rows);
-    // A single run says it itself.
-    screen.stands_out(without_median(&levels).filter(|_| runs.len() > 1));
+    // A single run says itself that none of its levels has a median.
+    let some_have = levels.iter().any(|level| level.median_ms(SHOWN).is_some());
+    screen.stands_out(without_median(&levels).filter(|_| some_have || runs.len() > 1));
     if let [run] = runs {
         screen.rows("by model", models(run));
     }
