@@ -67,6 +67,7 @@ pub fn shown_summary(summary: &RunSummary) -> Cow<'_, RunSummary> {
     };
     for reason in reasons.iter_mut().chain(&mut named.warnings) {
         name.reword(&mut reason.what);
+        name.reword(&mut reason.measured);
     }
     Cow::Owned(named)
 }

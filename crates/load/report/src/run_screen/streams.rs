@@ -8,7 +8,10 @@ use crate::format;
 pub(super) fn sentences(streams: &StreamDiagnosis) -> String {
     let mut parts = ends(streams);
     let others = if parts.is_empty() { "" } else { "the others: " };
-    parts.extend(shape(streams).map(|shape| format!("{others}{shape}")));
+    let ended_badly =
+        streams.cut + streams.no_end + streams.no_finish_reason + streams.fewer_tokens;
+    let has_others = ended_badly == 0 || ended_badly < streams.begun;
+    parts.extend(shape(streams).filter(|_| has_others).map(|shape| format!("{others}{shape}")));
     parts.extend(pauses(streams));
     if !streams.finish_reasons_given && streams.begun > streams.cut {
         parts.push(
@@ -197,6 +200,8 @@ mod tests {
         assert_eq!(cut, "Streams: 12 of 400 cut off before their end; the others: intact.");
         let all = streams(|s| (s.cut, s.judged, s.finish_reasons_given) = (400, 0, false));
         assert_eq!(all, "Streams: 400 of 400 cut off before their end.");
+        let short = streams(|s| (s.fewer_tokens, s.judged) = (400, 0));
+        assert!(!short.contains("the others"), "{short}");
         let hidden = streams(|s| (s.no_finish_reason, s.judged, s.intact) = (3, 397, 397));
         assert!(
             hidden.starts_with("Streams: 3 of 400 ended without a `finish_reason`"),

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId, StreamShape};
 use plimsoll_metrics::{
-    Band, InstrumentHealth, LoadModel, Recorder, RunEnd, RunMetadata, RunSummary, StageInfo,
-    Threshold,
+    Band, InstrumentHealth, LoadModel, Reason, Recorder, RunEnd, RunMetadata, RunSummary,
+    StageInfo, Threshold,
 };
 use plimsoll_report::screen::{Chapter, Item, LINES, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
@@ -119,6 +119,18 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     assert!(shown(&summary, 80).contains("\n8, -n 4000 "), "{}", shown(&summary, 80));
     let report = text(&summary, PLAIN);
     assert!(report.matches("8, -n 4000 ").count() > 3 && !report.contains("1h"), "{report}");
+    // Sentences name it so, too.
+    let mut warned = summary.clone();
+    warned.warnings = vec![Reason {
+        what: "requests that opened a connection".to_owned(),
+        measured: "47 of 400 requests of 8:1h (11.8 %)".to_owned(),
+        bound: "at most 1 %".to_owned(),
+        fix: String::new(),
+        causes: Vec::new(),
+        figure: None,
+    }];
+    let warned = shown(&warned, 120);
+    assert!(warned.contains("47 of 400 requests of 8, -n 4000 (11.8 %)"), "{warned}");
     // Ctrl-C ended it, or time.
     summary.metadata.max_requests = Some(4_001);
     assert!(shown(&summary, 80).contains("\n8, -n 4001 "), "{}", shown(&summary, 80));
