@@ -28,7 +28,8 @@ struct Tested {
     open: String,
 }
 
-/// All sentences of `versus`, those that hold first.
+/// All sentences of `versus`, those that hold first, and of these the ones on failures: a target that
+/// fails is not chosen for its times.
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let mut tested = Vec::new();
     for (target, reference) in pairs(versus) {
@@ -55,7 +56,8 @@ pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
             holds,
         }
     });
-    let (hold, open): (Vec<_>, Vec<_>) = claims.partition(|claim| claim.holds);
+    let (mut hold, open): (Vec<Claim>, Vec<Claim>) = claims.partition(|claim| claim.holds);
+    hold.sort_by_key(|claim| claim.about != FAILURES);
     hold.into_iter().chain(open).collect()
 }
 
