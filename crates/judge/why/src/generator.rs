@@ -29,7 +29,8 @@ pub(crate) fn finding(summary: &RunSummary, stage: &Stage<'_>, beside: Beside) -
     });
     let host = stage.resources.and_then(|all| all.host.as_ref());
     let own = own.filter(|own| !own.gone);
-    let busiest = own.and_then(|own| own.threads.first());
+    // A thread that hardly runs, as one of the allocator, keeps nobody waiting.
+    let busiest = own.and_then(|own| own.threads.iter().find(|thread| thread.cores >= IDLE));
     let late = falsified(summary, stage.info.name.as_str());
     // A busy generator that kept up has spoilt nothing.
     let full = worker(summary, busiest).filter(|_| beside.at_limit);
@@ -64,6 +65,9 @@ fn late_by(lag: Lag, sent: u64) -> String {
         format!("late by {} at most", time(lag.max))
     }
 }
+
+/// A thread that ran for less of the time has no work.
+const IDLE: f64 = 0.005;
 
 /// The first figure of the stage that the generator falsified.
 fn falsified(summary: &RunSummary, stage: &str) -> Option<String> {
