@@ -41,7 +41,8 @@ pub(super) fn requests(total: &Group) -> String {
         none if none <= 0.0 => String::new(),
         seconds => format!(" in {}", format::seconds(seconds)),
     };
-    format!("{} requests{within}: {}.", format::count(counters.scheduled), outcomes.join(", "))
+    let unit = if counters.scheduled == 1 { "request" } else { "requests" };
+    format!("{} {unit}{within}: {}.", format::count(counters.scheduled), outcomes.join(", "))
 }
 
 fn rates(total: &Group) -> String {

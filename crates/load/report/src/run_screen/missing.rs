@@ -24,7 +24,8 @@ pub(super) fn item(summary: &RunSummary) -> Option<Item> {
         return None;
     }
     let needed = format::count(needed);
-    let text = format!("{} answers: a median needs {needed}", format::count(most));
+    let unit = if most == 1 { "answer" } else { "answers" };
+    let text = format!("{} {unit}: a median needs {needed}", format::count(most));
     let fix = match summary.metadata.max_requests {
         Some(_) => "send more requests (-n), or leave -n out",
         None => "make the stage longer, or its load higher",
