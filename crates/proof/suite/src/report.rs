@@ -209,12 +209,12 @@ impl Report {
     /// Where others used the host most of the time, no bound of a time or a rate is kept, and
     /// nothing is good: neither what was compared nor what was counted meanwhile.
     fn conclude_nothing_on_a_busy_host(&mut self) {
-        let busy: Vec<_> =
-            self.measurements.iter().filter_map(MeasurementResult::busy_in_any_pass).collect();
-        let Some(why) = busy.first().filter(|_| busy.len() * 2 > self.measurements.len()) else {
+        let all = self.measurements.len();
+        let busy = self.measurements.iter().filter_map(MeasurementResult::busy_in_any_pass).count();
+        if busy * 2 <= all {
             return;
-        };
-        let why = Unusable::BusyHost((*why).clone()).to_string();
+        }
+        let why = Unusable::BusyHost(format!("during {busy} of {all} measurements")).to_string();
         let times = self.bounds.iter_mut().filter(|bound| !bound.timeless);
         for bound in times.filter(|bound| bound.judgement == Judgement::Pass) {
             bound.judgement = Judgement::Inconclusive(why.clone());
@@ -294,7 +294,7 @@ impl Report {
         });
         let unusable = whys.iter().map(|(label, why)| format!("{label}: {why}"));
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
-        let missing = self.missing.iter().map(|what| format!("left out: {what}"));
+        let missing = self.missing.iter().map(|what| format!("{LEFT_OUT}{what}"));
         let busy = finding::busy_host(&self.measurements).map(|finding| finding.text);
         nothing.into_iter().chain(missing).chain(busy).chain(unusable).chain(open).collect()
     }
@@ -381,6 +381,9 @@ fn settings(suite: &str) -> String {
 }
 
 const UNDER_TEST: &str = "under test";
+
+/// Before a part of the suite that the target does not have.
+const LEFT_OUT: &str = "left out: ";
 
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     let mut lines = Vec::new();

@@ -7,7 +7,7 @@ use plimsoll_report::screen::{Chapter, DEBUG_BUILD, Item, Rest, Rows, Screen, To
 
 use super::conclusion::conclusion;
 use super::environment::environment;
-use super::{Accepted, Report, Section, SuiteOutcome};
+use super::{Accepted, LEFT_OUT, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding;
 use crate::finding::Tone as FindingTone;
@@ -181,7 +181,10 @@ fn stands_out(report: &Report) -> Vec<Item> {
     let warnings = warnings.map(|found| Item::new(Tone::Unsure, &found.text));
     let notes = report.findings.iter().filter(|found| found.tone == FindingTone::Note);
     let notes = notes.map(|found| Item::new(Tone::Good, &found.text));
-    let doubts = doubts.iter().map(|doubt| Item::new(Tone::Unsure, doubt).fix(fix));
+    let doubts = doubts.iter().map(|doubt| {
+        let fix = if doubt.starts_with(LEFT_OUT) { "" } else { fix };
+        Item::new(Tone::Unsure, doubt).fix(fix)
+    });
     let debug = "every figure is many times too slow: this is a debug build";
     let debug = report.debug_build.then(|| Item::new(Tone::Bad, debug).fix("build with --release"));
     let slow = "a release build compiles the reference gateway for a short build, not for speed";
