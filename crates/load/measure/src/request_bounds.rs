@@ -254,7 +254,7 @@ mod tests {
             assert_eq!(bounds.are_kept_by(&sample), kept, "{text}");
         }
         // A stream of no token at all is good by no bound on its first one; by others it may be.
-        let mut empty = sample.clone();
+        let mut empty = sample;
         empty.timeline.first_token = None;
         for (text, stream, kept) in [
             ("ttft<1s", true, false),
@@ -263,7 +263,7 @@ mod tests {
             ("ttft<1s", false, true),
         ] {
             let (bounds, sample) =
-                (text.parse::<RequestBounds>().unwrap(), Sample { stream, ..empty.clone() });
+                (text.parse::<RequestBounds>().unwrap(), Sample { stream, ..empty });
             assert_eq!(bounds.are_kept_by(&sample), kept, "{text} {stream}");
         }
         let failed = Sample { outcome: Outcome::TimedOut, ..sample };
