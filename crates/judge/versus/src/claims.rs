@@ -28,8 +28,8 @@ struct Tested {
     open: String,
 }
 
-/// All sentences of `versus`, those that hold first, and of these the ones on failures: a target that
-/// fails is not chosen for its times.
+/// All sentences of `versus`, those that hold first, and of these the ones on failures: a target
+/// that fails is not chosen for its times.
 pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let mut tested = Vec::new();
     for (target, reference) in pairs(versus) {

@@ -349,7 +349,8 @@ mod tests {
         }
     }
 
-    /// 4,425 refusals, of which the policy's 1,678 were expected; 2,747 answers were decided wrongly.
+    /// 4,425 refusals, of which the policy's 1,678 were expected; 2,747 answers were decided
+    /// wrongly.
     #[test]
     fn a_refusal_that_is_expected_is_no_error() {
         let mut group = Group::default();

@@ -57,8 +57,8 @@ fn an_open_load_is_at_its_limit_where_the_queue_grows() {
 }
 
 /// 120/s at a target that answers 78: the warm-up of 2 s leaves 84 in flight, and 42 more follow in
-/// each of ten seconds, 294 on average. A target that keeps up, with answers of 2 s, has 240 all the
-/// time.
+/// each of ten seconds, 294 on average. A target that keeps up, with answers of 2 s, has 240 all
+/// the time.
 #[test]
 fn a_queue_that_a_warm_up_began_goes_on_growing() {
     let after_warmup = |left: u64, mean: f64, behind: u64| {

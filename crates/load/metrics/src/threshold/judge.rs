@@ -114,8 +114,8 @@ impl Threshold {
         Some(if self.keeps(low) { Judgement::Pass } else { Judgement::Fail })
     }
 
-    /// That a percentile breaks an upper bound for which there are too few values, where a lower one
-    /// does for which there are enough: it is not less.
+    /// That a percentile breaks an upper bound for which there are too few values, where a lower
+    /// one does for which there are enough: it is not less.
     fn broken_by_a_lower_percentile(&self, results: &Results) -> Option<Judgement> {
         let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
         else {
