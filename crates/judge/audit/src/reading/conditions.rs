@@ -31,14 +31,20 @@ pub(super) fn apply(table: &mut Table, grid: &Grid, lines: &[Line]) {
     for record in &mut table.records {
         for condition in &found {
             let stated = record.values.iter().any(|value| value.quantity == condition.quantity);
-            // The label names other connections than the command.
-            let labelled = record.label.contains("conn");
+            // The label names other connections than the command, or other clients.
+            let labelled = record.label.contains("conn") || states_clients(&record.label);
             let of_all = several && condition.quantity == Quantity::Requests;
             if !(stated || of_all || labelled && condition.quantity == Quantity::Clients) {
                 record.values.push(stated_value(condition, line));
             }
         }
     }
+}
+
+/// `GET /metrics, 256 clients`
+fn states_clients(label: &str) -> bool {
+    let words: Vec<&str> = label.split_whitespace().collect();
+    sentence(&words).iter().any(|condition| condition.quantity == Quantity::Clients)
 }
 
 fn stated_value(condition: &Condition, line: &Line) -> Value {
