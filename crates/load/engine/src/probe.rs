@@ -140,7 +140,8 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
                 continue;
             }
             let dialect = run.route(scenario, target).encoder.dialect();
-            let kind = (dialect, spec.model.as_deref(), target);
+            let model = spec.model.as_ref().unwrap_or(&run.plan.targets[target.index()].model);
+            let kind = (dialect, model, target);
             if !kinds.contains(&kind) {
                 kinds.push(kind);
                 routes.push((scenario, target));
