@@ -140,8 +140,8 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
                 continue;
             }
             let dialect = run.route(scenario, target).encoder.dialect();
-            let model = spec.model.as_ref().unwrap_or(&run.plan.targets[target.index()].model);
-            let kind = (dialect, model, target);
+            let own = &run.plan.targets[target.index()].model;
+            let kind = (dialect, spec.model.as_ref().unwrap_or(own), target);
             if !kinds.contains(&kind) {
                 kinds.push(kind);
                 routes.push((scenario, target));
