@@ -21,6 +21,7 @@ use crate::connections::WorkerConnections;
 use crate::error::EngineError;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
+use crate::route::model_of;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
 use crate::turn::OpenTurn;
@@ -140,8 +141,7 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
                 continue;
             }
             let dialect = run.route(scenario, target).encoder.dialect();
-            let own = &run.plan.targets[target.index()].model;
-            let kind = (dialect, spec.model.as_ref().unwrap_or(own), target);
+            let kind = (dialect, model_of(spec, &run.plan.targets[target.index()]), target);
             if !kinds.contains(&kind) {
                 kinds.push(kind);
                 routes.push((scenario, target));

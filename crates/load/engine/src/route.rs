@@ -38,6 +38,11 @@ pub(crate) struct Route {
     statuses: Option<StatusSet>,
 }
 
+/// The model that a scenario asks a target for: its own goes before the target's.
+pub(crate) fn model_of<'p>(scenario: &'p ScenarioSpec, target: &'p Target) -> &'p str {
+    scenario.model.as_ref().unwrap_or(&target.model)
+}
+
 impl Route {
     /// Prepares a route. Responses are read up to `max_body` bytes.
     pub(crate) fn new(
@@ -49,7 +54,7 @@ impl Route {
         // The target's protocol is that of its models.
         let dialect = target.protocol.filter(|_| !is_part).unwrap_or(scenario.protocol);
         let options = EncoderOptions {
-            model: scenario.model.as_ref().unwrap_or(&target.model).clone(),
+            model: model_of(scenario, target).to_owned(),
             parameters: scenario.parameters.clone(),
             token_limit: scenario.max_tokens_field,
         };
