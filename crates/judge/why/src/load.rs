@@ -138,9 +138,8 @@ impl Stage<'_> {
 /// Share of the arrivals that found no slot in flight; `None` without planned ones, as in closed
 /// stages.
 pub(crate) fn held(counters: &Counters) -> Option<f64> {
-    let in_time = counters.arrivals_in_stage + counters.arrivals_late_by_generator;
-    let held = counters.arrivals_planned.saturating_sub(in_time);
-    (counters.arrivals_planned > 0).then(|| held as f64 / counters.arrivals_planned as f64)
+    (counters.arrivals_planned > 0)
+        .then(|| counters.arrivals_held() as f64 / counters.arrivals_planned as f64)
 }
 
 /// The stage that decides: of those at their limit, else of all, the one of which most was asked.

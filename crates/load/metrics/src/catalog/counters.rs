@@ -109,6 +109,13 @@ impl Counters {
         self.completed + self.rejected + self.failed + self.timed_out + self.cancelled
     }
 
+    /// Arrivals that waited for a free slot of `max_in_flight` until their stage was over, or were
+    /// dropped for want of one.
+    pub const fn arrivals_held(&self) -> u64 {
+        let in_time = self.arrivals_in_stage + self.arrivals_late_by_generator;
+        self.arrivals_planned.saturating_sub(in_time)
+    }
+
     /// Counts all of a request except what belongs to the stage that lasted at the time:
     /// [`Counters::dispatch`] and [`Counters::complete`].
     pub(crate) const fn count(&mut self, sample: &Sample) {

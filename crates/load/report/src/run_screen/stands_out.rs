@@ -43,8 +43,8 @@ fn invalid(summary: &RunSummary) -> Vec<Item> {
     items
 }
 
-/// The stage of which most arrivals waited until others were answered, and were sent after its end:
-/// its rate was not kept, although the generator kept up.
+/// The stage of whose arrivals the largest share waited until others were answered, and was sent
+/// after its end: its rate was not kept, although the generator kept up.
 fn held_up(summary: &RunSummary) -> Option<Item> {
     let stages = summary.results.by_stage.iter().filter(|stage| !stage.warmup);
     let held = stages.map(|stage| (held_share(&stage.counters), stage));
@@ -61,8 +61,8 @@ fn held_up(summary: &RunSummary) -> Option<Item> {
 }
 
 fn held_share(counters: &Counters) -> f64 {
-    let in_time = counters.arrivals_in_stage + counters.arrivals_late_by_generator;
-    let held = counters.arrivals_planned.saturating_sub(in_time + counters.never_sent);
+    // What was dropped is told as never sent.
+    let held = counters.arrivals_held().saturating_sub(counters.never_sent);
     held as f64 / counters.arrivals_planned.max(1) as f64
 }
 
@@ -81,8 +81,7 @@ fn tool_errors(summary: &RunSummary) -> Option<Item> {
 
 /// Streams that did not come as they should.
 pub(super) fn odd_streams(streams: &StreamDiagnosis) -> Option<Item> {
-    let ended_badly =
-        streams.cut + streams.no_end + streams.no_finish_reason + streams.fewer_tokens > 0;
+    let ended_badly = streams.ended_badly() > 0;
     let fix = match streams.shape() {
         _ if ended_badly => "look for a timeout or a limit in the target, or a proxy before it",
         StreamWord::Merged | StreamWord::BufferedWhole | StreamWord::Mixed => {

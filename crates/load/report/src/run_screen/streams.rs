@@ -8,8 +8,7 @@ use crate::format;
 pub(super) fn sentences(streams: &StreamDiagnosis) -> String {
     let mut parts = ends(streams);
     let others = if parts.is_empty() { "" } else { "the others: " };
-    let ended_badly =
-        streams.cut + streams.no_end + streams.no_finish_reason + streams.fewer_tokens;
+    let ended_badly = streams.ended_badly();
     let has_others = ended_badly == 0 || ended_badly < streams.begun;
     parts.extend(shape(streams).filter(|_| has_others).map(|shape| format!("{others}{shape}")));
     parts.extend(pauses(streams));
