@@ -91,14 +91,19 @@ impl Threshold {
         }
     }
 
-    /// The judgement of a percentile for which there are too few values, where every value lies on
-    /// the same side of the bound ([`samples_that_agree`]).
-    fn judge_every_value(&self, results: &Results) -> Option<Judgement> {
+    /// The times of a percentile, and its quantile; `None` for other figures.
+    fn percentile<'r>(&self, results: &'r Results) -> Option<(&'r DistributionSummary, f64)> {
         let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
         else {
             return None;
         };
-        let times = results.group(&self.scope)?.distribution(metric)?;
+        Some((results.group(&self.scope)?.distribution(metric)?, q))
+    }
+
+    /// The judgement of a percentile for which there are too few values, where every value lies on
+    /// the same side of the bound ([`samples_that_agree`]).
+    fn judge_every_value(&self, results: &Results) -> Option<Judgement> {
+        let (times, q) = self.percentile(results)?;
         let [low, _] = times.min_figure().limits(self.bias());
         let [_, high] = times.max_figure().limits(self.bias());
         let low = if self.rests_on_estimated_tokens(results) { 0.0 } else { low };
@@ -117,15 +122,11 @@ impl Threshold {
     /// That a percentile breaks an upper bound for which there are too few values, where a lower
     /// one does for which there are enough: it is not less.
     fn broken_by_a_lower_percentile(&self, results: &Results) -> Option<Judgement> {
-        let (Figure::Distribution(metric), Aggregate::Quantile(q)) = (self.figure, self.aggregate)
-        else {
-            return None;
-        };
+        let (times, q) = self.percentile(results)?;
         let is_upper = matches!(self.comparison, Comparison::Less | Comparison::AtMost);
         if !is_upper || self.rests_on_estimated_tokens(results) {
             return None;
         }
-        let times = results.group(&self.scope)?.distribution(metric)?;
         let mut lower = QUANTILES.iter().filter(|quantile| quantile.q < q);
         lower
             .any(|quantile| {
