@@ -67,6 +67,11 @@ impl RequestTime {
         named.map_or("", |(name, _)| name)
     }
 
+    /// Whether it is the time to a first token.
+    const fn is_to_a_token(self) -> bool {
+        matches!(self, Self::Ttft | Self::ResponseTtft)
+    }
+
     fn of(self, sample: &Sample, timeline: &Timeline) -> Option<Nanos> {
         match self {
             Self::Response => timeline.response_time(),
@@ -174,16 +179,10 @@ impl RequestBounds {
 
     fn are_kept(&self, sample: &Sample, timeline: &Timeline) -> bool {
         let answered = !sample.is_unexpected() && sample.outcome != Outcome::Cancelled;
-        let is_empty_stream = sample.stream
-            && sample.outcome == Outcome::Completed
-            && RequestTime::Ttft.of(sample, timeline).is_none();
         answered
             && self.0.iter().all(|TimeBound { time, bound }| match time.of(sample, timeline) {
                 Some(time) => time < *bound,
-                None => {
-                    !(is_empty_stream
-                        && matches!(time, RequestTime::Ttft | RequestTime::ResponseTtft))
-                }
+                None => !(time.is_to_a_token() && is_empty_stream(sample)),
             })
     }
 
@@ -202,6 +201,12 @@ impl RequestBounds {
     pub fn first_time_of(&self, sample: &Sample) -> Option<Nanos> {
         self.0.first()?.time.of(sample, &sample.timeline)
     }
+}
+
+/// Whether a stream came to its end without a token.
+fn is_empty_stream(sample: &Sample) -> bool {
+    let is_whole = sample.stream && sample.outcome == Outcome::Completed;
+    is_whole && sample.timeline.ttft().is_none()
 }
 
 #[cfg(test)]
