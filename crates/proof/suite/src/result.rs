@@ -90,13 +90,15 @@ impl MeasurementResult {
         invalid.or_else(|| pass.gated(self.gate()).map(Unusable::Errors))
     }
 
+    /// The errors of the first pass in which the target failed.
+    fn errors(&self) -> Option<String> {
+        self.passes.iter().find_map(|pass| pass.gated(self.gate()))
+    }
+
     /// The passes whose figures may be used. None of them where the target failed in one: the
     /// others do not stand for a target that died half-way.
     fn usable(&self) -> Vec<&Figures> {
-        if self.passes.iter().any(|pass| pass.gated(self.gate()).is_some()) {
-            return Vec::new();
-        }
-        self.passes.iter().filter(|pass| self.refusal(pass).is_none()).collect()
+        if self.errors().is_some() { Vec::new() } else { self.valid() }
     }
 
     /// The valid passes, whatever the target answered.
@@ -172,9 +174,8 @@ impl MeasurementResult {
             return None;
         }
         // What the target answered says more than that some passes were late besides.
-        let errors = self.passes.iter().find_map(|pass| pass.gated(self.gate()));
         let refusal = || self.passes.iter().find_map(|pass| self.refusal(pass));
-        Some(errors.map(Unusable::Errors).or_else(refusal).unwrap_or_else(|| {
+        Some(self.errors().map(Unusable::Errors).or_else(refusal).unwrap_or_else(|| {
             Unusable::NotMeasured(
                 self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
             )
