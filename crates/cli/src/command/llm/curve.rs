@@ -64,7 +64,7 @@ pub(super) fn screen(runs: &[FinishedRun]) -> Screen {
         table.row(row(&name, level, shown));
     }
     let rows = Rows { table, unit: "levels", most: MOST, drops_dashes: true, ..Rows::default() };
-    screen.rows(&heading(&levels), rows);
+    screen.rows(&heading(&levels, &best), rows);
     // A single run says itself that none of its levels has a median.
     let some_have = levels.iter().any(|level| level.median_ms(SHOWN).is_some());
     screen.stands_out(without_median(&levels).filter(|_| some_have || runs.len() > 1));
@@ -124,8 +124,8 @@ impl Columns {
     }
 }
 
-/// What the columns are, as far as there are such.
-fn heading(levels: &[Level<'_>]) -> String {
+/// What the columns are, as far as there are such; `best` are the levels that no other one beats.
+fn heading(levels: &[Level<'_>], best: &[usize]) -> String {
     let has = |metric: Metric, quantile: usize| {
         levels.iter().any(|level| {
             let times = level.group.distribution(metric);
@@ -135,7 +135,7 @@ fn heading(levels: &[Level<'_>]) -> String {
     let parts = [
         (has(SHOWN, P50), if has(Metric::Ttft, P90) { "medians, and TTFT p90" } else { "medians" }),
         (has(Metric::Tpot, P50), "per user: tokens/s = 1 / TPOT"),
-        (levels.len() > 1 && !pareto(levels).is_empty(), "* Pareto point"),
+        (levels.len() > 1 && !best.is_empty(), "* Pareto point"),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
     parts.join("; ")
