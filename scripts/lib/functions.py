@@ -53,13 +53,15 @@ def count_crate(root, folder):
     return count
 
 
-def product_code(tokens):
-    """The index of each token that is not inside of an attribute or of what only tests compile."""
+def product_code(tokens, attributes=False):
+    """The index of each token outside of what only tests compile; those inside of an attribute if `attributes`."""
     reader, index = rust.Reader(tokens), 0
     while index < len(tokens):
         if tokens[index] == "#" and tokens[index + 1] == "[":
-            after, attributes = reader.attributes(index)
-            tested = any(rust.is_test(attribute) for attribute in attributes)
+            after, found = reader.attributes(index)
+            tested = any(rust.is_test(attribute) for attribute in found)
+            if attributes and not tested:
+                yield from range(index, after)
             index = reader.item_end(reader.keyword(after)[0], len(tokens)) if tested else after
         else:
             yield index

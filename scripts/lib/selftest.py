@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import modules
+from . import budget, modules
 from .crates import CrateRules
 from .text import TextRules
 
@@ -296,10 +296,11 @@ def run(root, check):
         failures += [f"the clean tree: {violation}" for violation in check(small, CRATE_RULES, TEXT_RULES)]
         for case in CASES:
             failures += run_case(case, small, Path(folder) / "case", check)
+        failures += run_budget(Path(folder) / "budget")
         failures += run_real(root, Path(folder) / "real")
     for failure in failures:
         print(failure)
-    print(f"structure --self-test: {len(CASES) + 1} cases, {len(failures)} failures")
+    print(f"structure --self-test: {len(CASES) + 2} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -336,6 +337,43 @@ def compare(name, expected, found):
         else:
             found.remove(named)
     yield from (f"{name}: unexpected: {violation}" for violation in found)
+
+
+# Three product lines, one sentence; the limits that a check leaves alone.
+COUNTED = """// A comment.
+#[derive(Debug)]
+
+pub struct Counted;
+pub const TEXT: &str = "a sentence, not two words";
+
+#[cfg(test)]
+mod tests {}
+"""
+FITTING = {"lines x": 3, "sentences x": 1, "lines python": 0, "raw bench": 0, "raw scripts": 2}
+
+
+def run_budget(root):
+    """The budget in a repository of its own: each row is a change of the limits, and the violations that it makes."""
+    write(root, {"crates/x/Cargo.toml": manifest("x"), "crates/x/src/lib.rs": COUNTED, "scripts/x": "1\n2\n"})
+    budget.write_limits(root, FITTING)
+    for command in ("init -q", "add .", "-c user.name=x -c user.email=x@localhost commit -q -m x"):
+        subprocess.run(["git", *command.split()], cwd=root, check=True)
+    record = {"docs/adr/0001-x.md": "why\n"}
+    rows = (
+        ("limits that fit", {}, {}, ()),
+        ("a count beyond its limit", {"lines x": 2}, {}, (("lines x: 3", "is 2"),)),
+        ("a sum that rose", {"lines x": 9}, {}, (("sum of lines rose from 3 to 9",), ("without a record: lines x",))),
+        ("a sum that rose, with a record", {"lines x": 9}, record, (("sum of lines rose from 3 to 9",),)),
+    )
+    for name, limits, more, expected in rows:
+        write(root, more)
+        budget.write_limits(root, {**FITTING, **limits})
+        yield from compare(f"budget: {name}", expected, [str(found) for found in budget.check_budget(root)])
+    budget.write_limits(root, FITTING)
+    write(root, {"crates/x/src/lib.rs": COUNTED.replace(", not two words", "")})
+    yield from compare("budget: a limit that is undercut", (), [str(found) for found in budget.check_budget(root)])
+    if budget.read_limits(root) != {**FITTING, "sentences x": 0}:
+        yield "budget: a limit that is undercut: not lowered"
 
 
 def run_real(root, copy):
