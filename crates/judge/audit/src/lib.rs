@@ -1,185 +1,143 @@
-//! Reads published benchmark tables, and names what cannot be true.
+//! Checks published tables of benchmark figures against five laws.
 //!
-//! Each printed number stands for all values that its digits allow; a rule speaks only when none of
-//! them fits. Where another reading of a heading could explain a figure, nothing is said, or
-//! "cannot tell".
-//!
-//! ```text
-//! bytes -> source (Markdown, HTML, CSV, text, outputs of tools) -> Document: lines and grids
-//!       -> reading: which way a table runs, what its headings mean -> tables of figures
-//!       -> rules (figures against figures), words (sentences against figures) -> findings
-//! ```
+//! A file is one CSV table or Markdown with pipe tables; each column has a heading and each row is
+//! one measurement. A cell stands for all values that its digits allow, and a law fails only if
+//! none of them satisfies it. Prose is not read.
 
-mod claim;
-mod document;
-pub mod error;
-pub mod finding;
-mod heading;
-mod number;
-mod reading;
-mod record;
-mod rules;
-mod source;
-mod text;
-mod unit;
-mod vocabulary;
-mod words;
+mod column;
+mod error;
+mod figure;
+mod finding;
+mod laws;
+mod table;
+
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use error::{AuditError, LARGEST_FILE};
+pub use column::Mapping;
+pub use error::AuditError;
 pub use finding::{Finding, Level};
-pub use vocabulary::{Mapping, Vocabulary};
 
-use document::Document;
-use finding::Findings;
-use reading::Reading;
+use column::Column;
+use table::Table;
 
 /// The version of the JSON.
-pub const SCHEMA: &str = "plimsoll.audit/1";
+pub const SCHEMA: &str = "plimsoll.audit/2";
 
-/// The findings of all files.
+/// The largest file that is read, in bytes.
+pub const LARGEST_FILE: usize = 8 << 20;
+
+/// Words of a file whose clients may have several requests in flight on a connection.
+const SHARED: [&str; 4] = ["http/2", "http2", "pipelin", "multiplex"];
+
+/// The results for all files.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Audit {
-    /// `plimsoll.audit/1`.
+    /// `plimsoll.audit/2`.
     pub schema: &'static str,
     /// One report per file, in the order of the command line.
     pub files: Vec<Report>,
 }
 
-/// What one file says, and what of it cannot be true.
+/// The tables of one file and the laws that they break.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// As it was given.
     pub file: String,
-    /// `Markdown`, `HTML`, `CSV`, `text`, `summary.json` or `claim`.
-    pub format: &'static str,
-    /// How many figures were understood.
-    pub figures: usize,
-    /// The tables, lists and outputs that were understood.
-    pub tables: Vec<TableRead>,
-    /// Headings that the user explains and this file has, in small letters.
-    pub mapped: Vec<String>,
-    /// What was left out, and where.
-    pub not_read: Vec<NotRead>,
-    /// By level, then by line.
+    /// Every table of the file.
+    pub tables: Vec<TableReport>,
+    /// In the order of the file.
     pub findings: Vec<Finding>,
-    /// Findings beyond the first 500.
-    pub findings_left_out: usize,
 }
 
-/// How a table was understood.
+/// How a table was read.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct TableRead {
-    /// Its first line.
+pub struct TableReport {
+    /// Line of its headings.
     pub line: usize,
-    /// The tool whose output it is, if it is one.
-    pub tool: Option<&'static str>,
-    /// Rows or columns with figures about one measurement each.
-    pub measurements: usize,
+    /// Rows below the headings.
+    pub rows: usize,
     /// `heading = meaning`.
     pub read: Vec<String>,
-    /// Headings that are not understood.
+    /// Headings without a known meaning.
     pub not_read: Vec<String>,
 }
 
-/// A part of the file that was not understood.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct NotRead {
-    /// Its first line.
-    pub line: usize,
-    /// What it is.
-    pub what: String,
-}
-
 impl Report {
-    /// Whether anything is impossible or contradicted; with `strict`, also what is undecided.
-    pub fn has_findings(&self, strict: bool) -> bool {
-        self.findings.iter().any(|finding| strict || finding.level != Level::CannotTell)
+    /// Whether the file has a finding that should fail; with `strict` any finding does.
+    pub fn fails(&self, strict: bool) -> bool {
+        self.findings.iter().any(|finding| strict || finding.level == Level::Impossible)
+    }
+
+    /// The report for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.file);
+        for table in &self.tables {
+            let _ = writeln!(text, "  table at line {}, rows: {}", table.line, table.rows);
+            line(&mut text, "read", &table.read);
+            line(&mut text, "not read", &table.not_read);
+        }
+        for Finding { line, level, law, text: why } in &self.findings {
+            let level = if *level == Level::Impossible { "impossible" } else { "unsupported" };
+            let _ = writeln!(text, "  {level}, line {line}: {why} ({law})");
+        }
+        if self.findings.is_empty() {
+            text.push_str("  no contradiction found\n");
+        }
+        text
     }
 }
 
-/// Audits a file. The name's ending tells the format; without a known one its first characters do.
+fn line(text: &mut String, label: &str, names: &[String]) {
+    if !names.is_empty() {
+        let _ = writeln!(text, "    {label}: {}", names.join(", "));
+    }
+}
+
+/// Checks a file; `mappings` explain headings that are not known.
 ///
 /// # Errors
 ///
-/// What is no text, too large, or has no figure that is understood.
-pub fn audit(name: &str, bytes: &[u8]) -> Result<Report, AuditError> {
-    audit_with(name, bytes, &Vocabulary::default())
-}
-
-/// Audits a file some of whose headings the user explains.
-///
-/// # Errors
-///
-/// As [`audit`].
-pub fn audit_with(name: &str, bytes: &[u8], vocabulary: &Vocabulary) -> Result<Report, AuditError> {
-    let (format, document) = source::read(name, bytes)?;
-    report(name, format.name(), document, vocabulary)
-}
-
-/// Audits one claim, like `conns=100 rps=21989 mean=4.59ms`.
-///
-/// # Errors
-///
-/// A claim without two pairs that are understood.
-pub fn audit_claim(claim: &str) -> Result<Report, AuditError> {
-    let document = claim::read(claim)?;
-    let none = Vocabulary::default();
-    report(claim, "claim", document, &none).map_err(|_| AuditError::Claim(claim.to_owned()))
-}
-
-fn report(
-    name: &str,
-    format: &'static str,
-    document: Document,
-    vocabulary: &Vocabulary,
-) -> Result<Report, AuditError> {
-    let reading = reading::read(document, vocabulary);
-    let figures = figures(&reading);
-    if figures == 0 {
-        let parts: Vec<&str> =
-            reading.not_read.iter().map(|(_, what)| what.as_str()).take(3).collect();
-        let parts = if parts.is_empty() {
-            String::new()
+/// A file that is not text, too large, or without a table that has known columns.
+pub fn audit(name: &str, bytes: &[u8], mappings: &[Mapping]) -> Result<Report, AuditError> {
+    if bytes.len() > LARGEST_FILE {
+        return Err(AuditError::TooLarge);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| AuditError::NotText)?;
+    let one_at_a_time = !SHARED.iter().any(|word| text.to_lowercase().contains(word));
+    let mut report = Report { file: name.to_owned(), tables: Vec::new(), findings: Vec::new() };
+    for table in table::read(name, text.trim_start_matches('\u{feff}')) {
+        let columns: Vec<_> = if table.has_decimal_commas() {
+            table.headings.iter().map(|_| None).collect()
         } else {
-            format!("; not understood: {}", parts.join(", "))
+            table.headings.iter().map(|name| Column::of(name, mappings)).collect()
         };
-        return Err(AuditError::NoFigures(parts));
+        report.tables.push(describe(&table, &columns));
+        for row in &table.rows {
+            laws::check(row, &columns, one_at_a_time, &mut report.findings);
+        }
     }
-    let mut findings = Findings::default();
-    rules::check(&reading, &mut findings);
-    words::check(&reading, &mut findings);
-    let (findings, findings_left_out) = findings.finish();
-    let not_read =
-        reading.not_read.iter().map(|(line, what)| NotRead { line: *line, what: what.clone() });
-    let tables = reading.tables.iter().map(|table| TableRead {
-        line: table.line,
-        tool: table.tool.map(document::Tool::name),
-        measurements: table.records.len(),
-        read: table.read.clone(),
-        not_read: table.not_read.clone(),
-    });
-    Ok(Report {
-        file: name.to_owned(),
-        format,
-        figures,
-        tables: tables.collect(),
-        mapped: reading.mapped.clone(),
-        not_read: not_read.collect(),
-        findings,
-        findings_left_out,
-    })
+    if report.tables.iter().all(|table| table.read.is_empty()) {
+        let unread: Vec<_> = report.tables.iter().flat_map(|table| &table.not_read).collect();
+        let unread: Vec<_> = unread.iter().take(10).map(|name| name.as_str()).collect();
+        let names =
+            if unread.is_empty() { String::new() } else { format!(": {}", unread.join(", ")) };
+        return Err(AuditError::NoTable(names));
+    }
+    Ok(report)
 }
 
-fn figures(reading: &Reading) -> usize {
-    reading
-        .tables
-        .iter()
-        .map(|table: &record::Table| {
-            let values: usize = table.records.iter().map(|record| record.values.len()).sum();
-            values + table.bands.len() + table.changes.len()
-        })
-        .sum()
+fn describe(table: &Table, columns: &[Option<Column>]) -> TableReport {
+    let mut report =
+        TableReport { line: table.line, rows: table.rows.len(), read: vec![], not_read: vec![] };
+    for (heading, column) in table.headings.iter().zip(columns) {
+        match column {
+            Some(column) => report.read.push(format!("{heading} = {column}")),
+            None if heading.is_empty() => {}
+            None => report.not_read.push(heading.clone()),
+        }
+    }
+    report
 }

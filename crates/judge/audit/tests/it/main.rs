@@ -1,12 +1,5 @@
-//! Published tables: contradictions are found, and nothing that is true is accused.
-
-#![cfg(test)]
+//! Tables with a planted contradiction, tables that are true, and files that are refused.
 
 mod clean;
 mod planted;
 mod robust;
-mod seeds;
-mod shown;
-mod sources;
-mod support;
-mod vocabulary;

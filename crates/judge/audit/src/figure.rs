@@ -1,0 +1,100 @@
+//! A printed number with its unit.
+
+/// Dimension of a figure; values are in the base unit: seconds, per second, or a share of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dimension {
+    Time,
+    Rate,
+    Share,
+    Number,
+}
+
+/// A unit as headings and cells write it, with its dimension and factor to the base unit.
+pub(crate) const UNITS: [(&str, Dimension, f64); 25] = [
+    ("ns", Dimension::Time, 1e-9),
+    ("us", Dimension::Time, 1e-6),
+    ("µs", Dimension::Time, 1e-6),
+    ("μs", Dimension::Time, 1e-6),
+    ("ms", Dimension::Time, 1e-3),
+    ("msec", Dimension::Time, 1e-3),
+    ("milliseconds", Dimension::Time, 1e-3),
+    ("s", Dimension::Time, 1.0),
+    ("sec", Dimension::Time, 1.0),
+    ("seconds", Dimension::Time, 1.0),
+    ("m", Dimension::Time, 60.0),
+    ("min", Dimension::Time, 60.0),
+    ("minutes", Dimension::Time, 60.0),
+    ("h", Dimension::Time, 3600.0),
+    ("/s", Dimension::Rate, 1.0),
+    ("rps", Dimension::Rate, 1.0),
+    ("qps", Dimension::Rate, 1.0),
+    ("req/s", Dimension::Rate, 1.0),
+    ("reqs/s", Dimension::Rate, 1.0),
+    ("req/sec", Dimension::Rate, 1.0),
+    ("requests/s", Dimension::Rate, 1.0),
+    ("requests/sec", Dimension::Rate, 1.0),
+    ("%", Dimension::Share, 0.01),
+    ("percent", Dimension::Share, 0.01),
+    ("", Dimension::Number, 1.0),
+];
+
+/// The unit of this name.
+pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
+    let found = UNITS.iter().find(|(known, ..)| *known == name)?;
+    Some((found.1, found.2))
+}
+
+/// A printed number; `step` is one unit of its last digit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) value: f64,
+    pub(crate) step: f64,
+    pub(crate) dimension: Dimension,
+}
+
+impl Figure {
+    /// Reads `4.59`, `1,234`, `61 ms`, `31k`, `99.8%`; the cell's own unit goes before that of the
+    /// heading. Nothing for other cells, such as bounds, ranges and decimal commas.
+    pub(crate) fn read(cell: &str, heading_unit: &str) -> Option<Self> {
+        let cell = cell.trim().to_lowercase();
+        let end = cell.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
+        let (digits, rest) = cell.split_at(end.unwrap_or(cell.len()));
+        let digits = without_groups(digits)?;
+        let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let value: f64 = digits.parse().ok()?;
+        let (scale, rest) = match rest.trim() {
+            "k" => (1e3, ""),
+            "million" => (1e6, ""),
+            other => (1.0, other),
+        };
+        let (dimension, factor) = unit(if rest.is_empty() { heading_unit } else { rest })?;
+        let step = 0.1_f64.powi(i32::try_from(decimals).ok()?);
+        let factor = factor * scale;
+        Some(Self { value: value * factor, step: step * factor, dimension })
+    }
+
+    /// Whether no value of this figure is as low as one of the other, both rounded alike.
+    pub(crate) fn exceeds(self, other: Self) -> bool {
+        self.value - other.value >= self.step.midpoint(other.step) * (1.0 - 1e-9)
+    }
+
+    /// The least value, whether it was rounded, cut off or rounded up.
+    pub(crate) fn least(self) -> f64 {
+        self.value - self.step
+    }
+
+    /// The greatest value, whether it was rounded, cut off or rounded up.
+    pub(crate) fn most(self) -> f64 {
+        self.value + self.step
+    }
+}
+
+/// Commas may only separate groups of three digits.
+fn without_groups(digits: &str) -> Option<String> {
+    let whole = digits.split('.').next().unwrap_or_default();
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let grouped = !whole.contains(',') || (1..=3).contains(&first.len());
+    let even = grouped && groups.all(|group| group.len() == 3);
+    (even && !first.is_empty() && digits.matches('.').count() <= 1).then(|| digits.replace(',', ""))
+}

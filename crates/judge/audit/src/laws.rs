@@ -1,0 +1,233 @@
+//! The five laws, each on one row.
+
+use crate::column::{Column, Quantity};
+use crate::figure::{Dimension, Figure};
+use crate::finding::{Finding, Level};
+use crate::table::Row;
+
+/// Requests that start before the window or end after it, and the duration of a test that was
+/// planned rather than measured, move a true row by less than this factor.
+const EDGE: f64 = 1.25;
+
+/// The text of each contradiction that a row has.
+type Law = fn(&[Cell<'_>]) -> Vec<String>;
+
+const LITTLE: &str = "Little's law";
+
+/// A cell that was read, with its column.
+struct Cell<'a> {
+    column: &'a Column,
+    figure: Figure,
+    text: &'a str,
+}
+
+impl Cell<'_> {
+    fn named(&self) -> String {
+        format!("{} {}", self.column, self.text)
+    }
+
+    /// Position of a statistic of a time from the lowest to the highest.
+    fn rank(&self) -> Option<f64> {
+        match self.column.quantity {
+            Quantity::Minimum => Some(0.0),
+            Quantity::Percentile(share) => Some(share),
+            Quantity::Maximum => Some(1.0),
+            _ => None,
+        }
+    }
+
+    fn is_count(&self) -> bool {
+        self.figure.dimension == Dimension::Number
+    }
+}
+
+/// Adds the laws that `row` breaks to `findings`; Little's law needs clients with one request at a
+/// time.
+pub(crate) fn check(
+    row: &Row,
+    columns: &[Option<Column>],
+    one_at_a_time: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let cells: Vec<Cell<'_>> = row.cells.iter().zip(columns).filter_map(read).collect();
+    let laws: [(&str, Level, Law); 5] = [
+        ("percentile order", Level::Impossible, order),
+        (LITTLE, Level::Impossible, little),
+        ("rate x duration = count", Level::Impossible, total),
+        ("shares of a whole", Level::Impossible, shares),
+        ("samples behind a percentile", Level::Unsupported, samples),
+    ];
+    for (law, level, broken) in laws {
+        if law == LITTLE && !one_at_a_time {
+            continue;
+        }
+        let texts = broken(&cells).into_iter();
+        findings.extend(texts.map(|text| Finding { line: row.line, level, law, text }));
+    }
+}
+
+fn read<'a>(pair: (&'a String, &'a Option<Column>)) -> Option<Cell<'a>> {
+    let column = pair.1.as_ref()?;
+    Some(Cell { column, figure: Figure::read(pair.0, &column.unit)?, text: pair.0 })
+}
+
+fn only<'a>(cells: &'a [Cell<'a>], quantity: Quantity) -> Option<&'a Cell<'a>> {
+    let mut found = cells.iter().filter(|cell| cell.column.quantity == quantity);
+    let first = found.next();
+    if found.next().is_some() { None } else { first }
+}
+
+/// min <= p50 <= p99 <= max of one time, and its mean between min and max.
+fn order(cells: &[Cell<'_>]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for high in cells {
+        for low in cells {
+            let alike =
+                low.column.of == high.column.of && low.figure.dimension == high.figure.dimension;
+            let ordered = match (low.column.quantity, high.column.quantity) {
+                (Quantity::Minimum, Quantity::Mean) | (Quantity::Mean, Quantity::Maximum) => true,
+                _ => low.rank() < high.rank() && low.rank().is_some(),
+            };
+            if alike && ordered && low.figure.exceeds(high.figure) {
+                broken.push(format!("{} exceeds {}", low.named(), high.named()));
+            }
+        }
+    }
+    broken
+}
+
+/// The mean number of requests in flight is the rate times the mean response time. It cannot exceed
+/// the number of clients that each wait for a response before the next request.
+///
+/// The rate and the times must be of the same requests, so rows with errors are left out.
+fn little(cells: &[Cell<'_>]) -> Vec<String> {
+    let (Some(rate), Some(clients)) = (only(cells, Quantity::Rate), only(cells, Quantity::Clients))
+    else {
+        return Vec::new();
+    };
+    if !clients.is_count() || has_errors(cells) {
+        return Vec::new();
+    }
+    let times: Vec<&Cell<'_>> = cells
+        .iter()
+        .filter(|cell| cell.column.is_whole_time() && cell.figure.dimension == Dimension::Time)
+        .collect();
+    let (mean, from) = match times.iter().find(|cell| cell.column.quantity == Quantity::Mean) {
+        Some(mean) => (mean.figure.least(), mean.named()),
+        None => least_mean(&times),
+    };
+    let in_flight = rate.figure.least() * mean;
+    if in_flight <= clients.figure.most() * EDGE {
+        return Vec::new();
+    }
+    vec![format!(
+        "{} and {from} need at least {in_flight:.1} requests in flight, more than {}",
+        rate.named(),
+        clients.named()
+    )]
+}
+
+fn has_errors(cells: &[Cell<'_>]) -> bool {
+    cells.iter().any(|cell| match cell.column.quantity {
+        Quantity::Errors | Quantity::ErrorShare => {
+            !cell.text.trim_matches(['0', '.', '%', ' ']).is_empty()
+        }
+        Quantity::SuccessShare => {
+            !matches!(cell.text.trim_end_matches([' ', '%']), "100" | "100.0" | "100.00")
+        }
+        _ => false,
+    })
+}
+
+/// The least mean that percentiles allow: between one and the next, every value is at the lower.
+fn least_mean(times: &[&Cell<'_>]) -> (f64, String) {
+    let mut ranked: Vec<_> = times
+        .iter()
+        .filter_map(|cell| Some((cell.rank()?, cell)))
+        .filter(|(rank, _)| *rank < 1.0)
+        .collect();
+    ranked.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let ends = ranked.iter().skip(1).map(|(rank, _)| *rank).chain([1.0]);
+    let mean =
+        ranked.iter().zip(ends).map(|((rank, cell), end)| (end - rank) * cell.figure.least()).sum();
+    let names: Vec<_> = ranked.iter().map(|(_, cell)| cell.named()).collect();
+    (mean, names.join(", "))
+}
+
+/// The requests of a test are its rate times its duration, with or without those that failed.
+fn total(cells: &[Cell<'_>]) -> Vec<String> {
+    let found = (
+        only(cells, Quantity::Rate),
+        only(cells, Quantity::Duration),
+        only(cells, Quantity::Count),
+    );
+    let (Some(rate), Some(duration), Some(count)) = found else { return Vec::new() };
+    if duration.figure.dimension != Dimension::Time || !count.is_count() {
+        return Vec::new();
+    }
+    let failed = only(cells, Quantity::Errors).map_or(0.0, |errors| errors.figure.most());
+    let least = rate.figure.least() * duration.figure.least() / EDGE;
+    let most = rate.figure.most() * duration.figure.most() * EDGE;
+    if count.figure.most() >= least && count.figure.least() - failed <= most {
+        return Vec::new();
+    }
+    let product = rate.figure.value * duration.figure.value;
+    vec![format!(
+        "{} for {} are {product:.0}, not {}",
+        rate.named(),
+        duration.named(),
+        count.named()
+    )]
+}
+
+/// No share exceeds the whole, and neither do two that exclude each other.
+fn shares(cells: &[Cell<'_>]) -> Vec<String> {
+    let mut broken = Vec::new();
+    let (success, error) = (only(cells, Quantity::SuccessShare), only(cells, Quantity::ErrorShare));
+    for share in [success, error].into_iter().flatten() {
+        if percent(share) > 100.0 {
+            broken.push(format!("{} exceeds 100 %", share.named()));
+        }
+    }
+    if let (Some(success), Some(error)) = (success, error)
+        && success.figure.dimension == Dimension::Share
+        && error.figure.dimension == Dimension::Share
+        && broken.is_empty()
+        && success.figure.least() + error.figure.least() > 1.0
+    {
+        broken.push(format!("{} and {} exceed 100 %", success.named(), error.named()));
+    }
+    if let (Some(errors), Some(count)) =
+        (only(cells, Quantity::Errors), only(cells, Quantity::Count))
+        && errors.is_count()
+        && count.is_count()
+        && errors.figure.least() > count.figure.most()
+    {
+        broken.push(format!("{} exceed {}", errors.named(), count.named()));
+    }
+    broken
+}
+
+/// A number without a unit may be a share of 1 or of 100.
+fn percent(share: &Cell<'_>) -> f64 {
+    let scale = if share.figure.dimension == Dimension::Share { 100.0 } else { 1.0 };
+    share.figure.least() * scale
+}
+
+/// Fewer than one sample beyond a percentile: it equals the maximum of the samples.
+fn samples(cells: &[Cell<'_>]) -> Vec<String> {
+    let Some(count) = only(cells, Quantity::Count).filter(|cell| cell.is_count()) else {
+        return Vec::new();
+    };
+    let percentiles = cells.iter().filter_map(|cell| match cell.column.quantity {
+        Quantity::Percentile(share) if count.figure.most() * (1.0 - share) < 1.0 => {
+            Some((share, cell))
+        }
+        _ => None,
+    });
+    let lowest = percentiles.min_by(|one, other| one.0.total_cmp(&other.0));
+    let text = lowest.map(|(share, cell)| {
+        format!("{} rests on {}; it needs {:.0}", cell.named(), count.named(), 1.0 / (1.0 - share))
+    });
+    text.into_iter().collect()
+}
