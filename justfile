@@ -31,17 +31,7 @@ bless:
     UPDATE_EXPECT=1 cargo test --workspace --all-features
     git diff --stat
 
-# the reference gateway against nginx and Envoy, as ratios
-bench-gateway *args:
-    cargo build --profile dist --features full
-    bench/gateway {{args}}
-
 # real gateways in front of one mock provider, compared
 versus-gateways *args:
     cargo build --profile dist --features full
     scripts/versus-gateways {{args}}
-
-# paced streams, event by event against the mock's log; many streams at once
-bench-streams *args:
-    cargo build --profile dist --features full
-    bench/streams {{args}}

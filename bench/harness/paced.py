@@ -67,18 +67,6 @@ def rows(file):
         yield from map(json.loads, lines)
 
 
-def is_measured(row):
-    """Did the request complete outside of the warm-up?"""
-    return not row["warmup"] and row["outcome"] == "completed"
-
-
-def gap_errors(seen_ms, events):
-    """By how much each gap was longer or shorter for the client than for the mock, in ms."""
-    return [
-        abs((b - a) - (y - x) / NS_PER_MS) for a, b, (_, x), (_, y) in zip(seen_ms, seen_ms[1:], events, events[1:])
-    ]
-
-
 def percentile(values, q):
     values = sorted(values)
     return values[min(len(values) - 1, int(q * len(values)))] if values else float("nan")

@@ -104,7 +104,7 @@ fn scrub_frames(bencher: Bencher<'_, '_>) {
         .bench_local(|| scrubber.feed(black_box(body.as_bytes())).len() + scrubber.finish().len());
 }
 
-/// The response text of `bench/gateway`, whose word contains `or`.
+/// A response text whose word contains `or`.
 #[divan::bench]
 fn one_word(bencher: Bencher<'_, '_>) {
     scan(bencher, &"word ".repeat(128), InputKind::Text);

@@ -16,7 +16,7 @@ struct Recorded {
 
 /// The recorded requests of a client.
 fn recorded(name: &str) -> Vec<Recorded> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/sdk/recorded/clients");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../proof/test-support/recorded/clients");
     let text = std::fs::read_to_string(format!("{folder}/{name}.http")).unwrap();
     let (mut rest, mut all) = (&text[..], Vec::new());
     while let Some((head, behind)) = rest.split_once("\r\n\r\n") {

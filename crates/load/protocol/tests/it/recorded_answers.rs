@@ -16,7 +16,7 @@ struct Response {
 
 /// The recorded responses of a server.
 fn recorded(name: &str) -> Vec<Response> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/sdk/recorded/servers");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proof/test-support/recorded/servers");
     let bytes = std::fs::read(format!("{folder}/{name}.http")).unwrap();
     let (mut rest, mut all) = (&bytes[..], Vec::new());
     while !rest.is_empty() {

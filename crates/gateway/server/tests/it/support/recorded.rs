@@ -13,7 +13,7 @@ pub(crate) struct Recorded {
 
 /// The recorded requests of a client.
 pub(crate) fn recorded(name: &str) -> Vec<Recorded> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/sdk/recorded/clients");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proof/test-support/recorded/clients");
     let text = std::fs::read_to_string(format!("{folder}/{name}.http")).unwrap();
     let (mut rest, mut all) = (&text[..], Vec::new());
     while let Some((head, behind)) = rest.split_once("\r\n\r\n") {
@@ -87,7 +87,7 @@ impl RecordedAnswer {
 
 /// The recorded responses of a server.
 pub(crate) fn recorded_answers(name: &str) -> Vec<RecordedAnswer> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/sdk/recorded/servers");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proof/test-support/recorded/servers");
     let text = std::fs::read_to_string(format!("{folder}/{name}.http")).unwrap();
     let (mut rest, mut all) = (&text[..], Vec::new());
     while let Some((head, behind)) = rest.split_once("\r\n\r\n") {
