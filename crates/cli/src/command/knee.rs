@@ -311,7 +311,7 @@ impl Finder<'_> {
         for (target, search) in self.targets.iter().zip(&searches) {
             let hash = plan_hash(&serde_json::to_value(&target.plan)?);
             let url = target.url();
-            let mut knee = TargetKnee::new(search, load, wanted, &target.name, url, hash);
+            let mut knee = TargetKnee::new(search, wanted, &target.name, url, hash);
             if let Some(plan) = direct.filter(|_| !control.is_interrupted()) {
                 knee.provider = self.provider(&steps, plan, &knee, &mut watcher)?;
             }

@@ -5,7 +5,6 @@
 //! - [`Found`], [`Probe`]: its result
 //! - [`in_turns`]: several searches, probe by probe
 //! - [`KneeReport`]: `knee.json` and its text
-//! - [`Usl`]: the law of scalability, where probes show it
 //!
 //! `docs/statistics.md` explains the method for readers.
 
@@ -17,7 +16,6 @@ mod result;
 mod search;
 mod text;
 mod turns;
-mod usl;
 
 pub use kept::{Counts, KeptShare, State};
 pub use objective::{Objective, ObjectiveError};
@@ -27,4 +25,3 @@ pub use report::{
 pub use result::{Confirmed, Found, Kind, Load, Phase, Probe, ProbeFigures};
 pub use search::{Measured, Planned, Search, Settings};
 pub use turns::in_turns;
-pub use usl::{Coefficient, Level, Usl};

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::kept::{KeptShare, State};
 use crate::result::{Found, Kind, Load, Probe, ProbeFigures};
 use crate::search::Search;
-use crate::usl::Usl;
 
 /// The name and version of the format.
 pub const FORMAT: &str = "plimsoll.knee/2";
@@ -59,9 +58,6 @@ pub struct TargetKnee {
     /// The load that was asked for, and whether it is carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<AtLeast>,
-    /// The Universal Scalability Law, where the probes show it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usl: Option<Usl>,
     /// Seconds that its probes took.
     pub took_s: f64,
     /// The figures of every whole and valid probe, by rising load.
@@ -162,7 +158,6 @@ impl TargetKnee {
     /// What a search found of a target: `target` is its URL, `wanted` the load that was asked for.
     pub fn new(
         search: &Search,
-        load: Load,
         wanted: Option<f64>,
         name: &str,
         target: String,
@@ -177,7 +172,6 @@ impl TargetKnee {
             goodput: goodput(&knee, &probes),
             provider: None,
             at_least: wanted.map(|wanted| AtLeast::judge(wanted, &knee)),
-            usl: Usl::of(&probes, load),
             took_s: search.spent_s(),
             curve: curve(&probes),
             knee,

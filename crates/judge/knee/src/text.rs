@@ -8,7 +8,6 @@ use plimsoll_report::table::Table;
 use crate::kept::{KeptShare, State};
 use crate::report::{KneeReport, TargetKnee};
 use crate::result::{Kind, Load, Probe};
-use crate::usl::{Coefficient, Usl};
 
 /// The most probes of a target on the screen.
 const SHOWN: usize = 12;
@@ -58,7 +57,7 @@ impl KneeReport {
         let doubts = knee.knee.why.iter().map(|why| sentence(why));
         let doubts = doubts.chain(knee.provider_sentence(self.load));
         screen.stands_out(doubts.map(|text| Item::new(Tone::Unsure, &text)));
-        for fact in knee.confirmed(self.load).into_iter().chain(knee.usl_sentence()) {
+        for fact in knee.confirmed(self.load) {
             screen.fact(&fact);
         }
         screen.fact(&counted(knee.probes.len(), knee.took_s));
@@ -83,11 +82,6 @@ impl KneeReport {
             all.map(|text| Item::new(Tone::Unsure, &text).named(&knee.name))
         });
         screen.stands_out(pointed_out);
-        for knee in &self.knees {
-            if let Some(usl) = knee.usl_sentence() {
-                screen.fact(&format!("{}: {usl}", knee.name));
-            }
-        }
         let probes = self.knees.iter().map(|knee| knee.probes.len()).sum();
         let took = counted(probes, self.took_s());
         screen.fact(&format!("{took}; the targets took turns, probe by probe"));
@@ -218,20 +212,6 @@ impl TargetKnee {
         })
     }
 
-    /// The law of scalability, where the probes show it.
-    pub fn usl_sentence(&self) -> Option<String> {
-        let Usl { sigma, kappa, highest_throughput_per_s, .. } = self.usl.as_ref()?;
-        let sigma = coefficient_words("sigma", sigma);
-        let kappa = kappa.as_ref().map_or_else(
-            || "kappa not proven".to_owned(),
-            |kappa| coefficient_words("kappa", kappa),
-        );
-        let highest = digits(*highest_throughput_per_s);
-        Some(format!(
-            "USL: {sigma}, {kappa}; it predicts nothing beyond {highest}/s, the highest seen"
-        ))
-    }
-
     fn table(&self, load: Load) -> Table {
         let mut table = Table::new([
             "load",
@@ -283,11 +263,6 @@ impl TargetKnee {
     }
 }
 
-fn coefficient_words(name: &str, of: &Coefficient) -> String {
-    let [value, low, high] = [of.value, of.low, of.high].map(significant);
-    format!("{name} {value} [{low}, {high}]")
-}
-
 impl KeptShare {
     /// `99.3 % [99.1, 99.5]`.
     pub fn text(&self) -> String {
@@ -314,14 +289,6 @@ fn share(kept: &KeptShare) -> String {
     let decimals = if kept.low > 0.999 { 3 } else { 2 };
     let [value, low, high] = [kept.value, kept.low, kept.high].map(|share| share * 1e2);
     format!("{value:.decimals$} % [{low:.decimals$}, {high:.decimals$}]")
-}
-
-/// Two significant digits of a small number: `0.021`, `1.5e-5`.
-fn significant(value: f64) -> String {
-    if value != 0.0 && value.abs() < 1e-3 {
-        return format!("{value:.1e}");
-    }
-    format!("{value:.3}")
 }
 
 fn sentence(text: &str) -> String {

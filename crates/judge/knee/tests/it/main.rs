@@ -5,4 +5,3 @@ mod queue;
 mod search;
 mod shown;
 mod turns;
-mod usl;

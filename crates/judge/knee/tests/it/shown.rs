@@ -19,9 +19,8 @@ fn rest() -> Rest {
 
 /// Probes of a stream whose figures are made up.
 fn figured(search: &Search, name: &str, at_least: Option<f64>) -> TargetKnee {
-    let load = Load::RequestsPerSecond;
     let (url, hash) = ("http://127.0.0.1:8080".to_owned(), "0123456789abcdef".to_owned());
-    let mut knee = TargetKnee::new(search, load, at_least, name, url, hash);
+    let mut knee = TargetKnee::new(search, at_least, name, url, hash);
     for (probe, index) in knee.probes.iter_mut().zip(0_u32..) {
         let p99_ms = Some(17.0 + f64::from(index));
         probe.figures = ProbeFigures {

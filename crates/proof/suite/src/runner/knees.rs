@@ -73,8 +73,7 @@ impl SuiteRunner<'_> {
         for ((one, plan), search) in sought.iter().zip(&plans).zip(&searches) {
             let target = redacted_path(&one.measurement.target.base);
             let hash = plan_hash(&serde_json::to_value(plan)?);
-            let load = Load::RequestsPerSecond;
-            knees.push(TargetKnee::new(search, load, None, &one.name, target, hash));
+            knees.push(TargetKnee::new(search, None, &one.name, target, hash));
         }
         let report = KneeReport {
             format: FORMAT.to_owned(),

@@ -67,7 +67,6 @@ fn target(name: &str, knee: Found, probes: Vec<Probe>) -> TargetKnee {
         goodput: None,
         provider: None,
         at_least: None,
-        usl: None,
         took_s: 240.0,
         curve: whole
             .map(|(probe, of)| CurvePoint { probe, load: of.load, figures: of.figures })
