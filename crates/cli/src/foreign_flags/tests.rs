@@ -11,30 +11,30 @@ fn hint_for(line: &str, refused: Option<&str>) -> Option<String> {
 #[test]
 fn flags_of_other_tools_have_a_hint_that_fits_the_command() {
     for (line, refused, part) in [
-        ("p run x -header a", None, "here it is -H 'NAME: VALUE'"),
+        ("p run x -header a", None, "use -H 'NAME: VALUE'"),
         ("p run -config x", None, "plimsoll run PROFILE"),
-        ("p http -q 50 http://a", None, "here it is --rate N"),
+        ("p http -q 50 http://a", None, "use --rate N"),
         ("p run x --vus 5", Some("--vus"), "--stages N:TIME"),
-        ("p http u --vus=5", Some("--vus=5"), "here it is -c N"),
+        ("p http u --vus=5", Some("--vus=5"), "use -c N"),
         ("p http u --latency", Some("--latency"), "percentiles are always shown"),
         ("p run x -vk=k", None, "PLIMSOLL_KEY"),
         (
             "p attack -duration=5s",
             None,
-            "`attack` is of vegeta; here it is plimsoll http URL\n`-duration`",
+            "`attack` is a command of vegeta; use plimsoll http URL\n`-duration`",
         ),
-        ("p profile -m m --url u", None, "`profile` is of AIPerf; here it is plimsoll llm URL"),
+        ("p profile -m m --url u", None, "`profile` is a command of AIPerf; use plimsoll llm URL"),
         (
             "p benchmark --data x",
             None,
-            "GuideLLM; here it is plimsoll llm URL --model NAME\n`--data`",
+            "GuideLLM; use plimsoll llm URL --model NAME\n`--data`",
         ),
         ("p http://a", None, "a command comes first: plimsoll http URL"),
         ("p -n 5 http://a", None, "a command comes first"),
-        ("p http u -t12 -c40 --latency", Some("-t"), "worker for each core\n`--latency` is of wrk"),
+        ("p http u -t12 -c40 --latency", Some("-t"), "worker for each core\n`--latency` is a flag of wrk"),
         ("p llm u --request-count 5 --streaming", Some("--request-count"), "\n`--streaming` is"),
         ("p llm u --url v", Some("--url"), "the URL as first argument"),
-        ("p llm u --request-rate 5", Some("--request-rate"), "here it is --rate N,..."),
+        ("p llm u --request-rate 5", Some("--request-rate"), "use --rate N,..."),
         ("p run x --goodput a", Some("--goodput"), "--set 'goodput="),
     ] {
         let hint = hint_for(line, refused).unwrap();
@@ -60,8 +60,9 @@ fn our_own_flags_have_none() {
 
 #[test]
 fn a_flag_is_listed_once_for_a_command() {
-    for (index, one) in FLAGS.iter().enumerate() {
-        let later = &FLAGS[index + 1..];
+    let all: Vec<_> = flags().collect();
+    for (index, one) in all.iter().enumerate() {
+        let later = &all[index + 1..];
         let shadowed = later.iter().find(|other| {
             one.flag == other.flag && (one.commands.is_empty() || one.commands == other.commands)
         });
@@ -98,7 +99,7 @@ fn every_flag_of_seven_tools_is_ours_or_has_a_hint_or_a_reason() {
                     let line = format!("plimsoll {} {flag} 5", tool.command);
                     let refused = (!single_word).then_some(*flag);
                     let hint = hint_for(&line, refused).unwrap_or_else(|| panic!("{line}"));
-                    assert!(hint.starts_with(&format!("`{flag}` is of ")), "{line}: {hint}");
+                    assert!(hint.starts_with(&format!("`{flag}` is a flag of ")), "{line}: {hint}");
                 }
             }
         }
@@ -117,9 +118,9 @@ fn nameable(command: &str, ours: &str) -> Vec<String> {
 /// A hint that names a flag which no command has would lead nowhere.
 #[test]
 fn hints_name_flags_that_their_command_has() {
-    for known in FLAGS {
-        let commands = if known.commands.is_empty() { &["run"] } else { known.commands };
-        for command in commands {
+    for known in flags() {
+        let commands = if known.commands.is_empty() { "run" } else { known.commands };
+        for command in commands.split(',') {
             let flags = nameable(command, known.ours);
             let words = known.ours.split([' ', ',', ';', '`', '(', ')', ':']);
             let is_flag =
@@ -147,7 +148,7 @@ fn keys_in(ours: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn hints_name_keys_that_profiles_have() {
     let schema = include_str!("../../../../docs/reference/profile.schema.json");
-    for known in FLAGS {
+    for known in flags() {
         let unknown = keys_in(known.ours).find(|name| !schema.contains(&format!("\"{name}\":")));
         assert_eq!(unknown, None, "{}", known.ours);
     }
@@ -175,7 +176,7 @@ fn the_reference_page_of_other_tools_is_up_to_date() {
 
 const HEAD: &str = "# Flags of other tools
 
-Generated from the table in `crates/cli/src/foreign_flags.rs`; do not edit. To refresh it:
+Generated from the table in `crates/cli/src/foreign_flags.tsv`; do not edit. To refresh it:
 `UPDATE_EXPECT=1 cargo test -p plimsoll --bin plimsoll foreign_flags`.
 
 Every flag of seven tools, and what Plimsoll has in its place: the same, another flag or key, or why there is nothing.
