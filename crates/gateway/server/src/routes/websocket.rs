@@ -44,7 +44,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     headers.insert(HOST, endpoint.host.clone());
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    let sent = timeout(proxy.timeout.0, pool.send(endpoint, request)).await;
+    let sent = timeout(proxy.timeout.0, pool.send(endpoint, request, false)).await;
     let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
     in_flight.record(success);
     let sent = sent.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))?;

@@ -23,7 +23,6 @@ use crate::http::request_body::RequestBody;
 pub(crate) struct UpstreamConn {
     sender: http1::SendRequest<RequestBody>,
     backlog: Backlog,
-    answer: AnswerBegun,
     task: AbortHandle,
 }
 
@@ -45,17 +44,13 @@ pub(crate) struct Broken {
     pub(crate) error: hyper::Error,
     /// The request, if nothing of it was sent.
     pub(crate) unsent: Option<Box<Request<RequestBody>>>,
-    /// Whether a byte of the answer had come.
-    pub(crate) answer_begun: bool,
+    /// Whether the connection had carried another request before.
+    pub(crate) reused: bool,
 }
 
 /// Whether bytes wait that the server does not take.
 #[derive(Clone, Debug, Default)]
 struct Backlog(Arc<AtomicBool>);
-
-/// Whether a byte came since the request was sent.
-#[derive(Clone, Debug, Default)]
-struct AnswerBegun(Arc<AtomicBool>);
 
 impl UpstreamConn {
     /// Opens a connection.
@@ -65,20 +60,19 @@ impl UpstreamConn {
         // Small writes must not wait for one another; this fails on closed sockets only.
         let _ = stream.set_nodelay(true);
         let backlog = Backlog::default();
-        let answer = AnswerBegun::default();
-        let stream = WatchedStream { stream, backlog: backlog.clone(), answer: answer.clone() };
+        let stream = WatchedStream { stream, backlog: backlog.clone() };
         let (sender, connection) = http1::Builder::new()
             .writev(false)
             .max_buf_size(endpoint.buffer)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(|error| Broken { error, unsent: None, answer_begun: false })
+            .map_err(|error| Broken { error, unsent: None, reused: false })
             .map_err(UpstreamError::Broken)?;
         // Its errors reach the request that it carries.
         let task = spawn_local(async move {
             let _ = connection.with_upgrades().await;
         });
-        Ok(Self { sender, backlog, answer, task: task.abort_handle() })
+        Ok(Self { sender, backlog, task: task.abort_handle() })
     }
 
     /// Whether the last exchange is over on both sides: the response was read to its end, and the
@@ -92,14 +86,12 @@ impl UpstreamConn {
         mut self,
         request: Box<Request<RequestBody>>,
     ) -> Result<Received, UpstreamError> {
-        self.answer.0.store(false, Ordering::Relaxed);
         match self.sender.try_send_request(*request).await {
             Ok(response) => Ok((response, self)),
             Err(mut error) => {
                 let unsent = error.take_message().map(Box::new);
-                let answer_begun = self.answer.0.load(Ordering::Relaxed);
                 let error = error.into_error();
-                Err(UpstreamError::Broken(Broken { error, unsent, answer_begun }))
+                Err(UpstreamError::Broken(Broken { error, unsent, reused: false }))
             }
         }
     }
@@ -116,7 +108,6 @@ impl Drop for UpstreamConn {
 struct WatchedStream {
     stream: TcpStream,
     backlog: Backlog,
-    answer: AnswerBegun,
 }
 
 impl AsyncRead for WatchedStream {
@@ -125,13 +116,7 @@ impl AsyncRead for WatchedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut this.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            this.answer.0.store(true, Ordering::Relaxed);
-        }
-        read
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
     }
 }
 

@@ -46,6 +46,9 @@ pub(crate) const NO_SERVER: &str = "no server of the upstream is available now";
 /// Message where the upstream exceeds its time limit.
 pub(crate) const SLOW_UPSTREAM: &str = "the upstream did not answer in time";
 
+/// The result of one attempt.
+type Sent = Result<Result<Received, UpstreamError>, Elapsed>;
+
 /// An upstream's response whose body is still on the connection.
 pub(crate) struct UpstreamResponse {
     pub(crate) response: Response<Incoming>,
@@ -69,36 +72,31 @@ pub(crate) async fn send(
     prepare_request(&mut parts.headers, &context.config, upstream)?;
     parts.uri = upstream_uri(&parts.uri, proxy.strip.as_deref())?;
     parts.version = Version::HTTP_11;
-    let mut attempts = Attempts::new(upstream, proxy.timeout.0);
-    let mut next_body = Some(body);
+    let mut attempts = Attempts::new(upstream, proxy.timeout.0, parts);
+    let mut body = body;
     loop {
         let in_flight = attempts.choose()?;
-        let Some(body) = next_body.take() else {
-            return Err(ErrorResponse::bad_gateway("the upstream broke off"));
-        };
         let spare = if attempts.has_more() { body.try_clone() } else { None };
         let request = build_request(parts, in_flight.endpoint(), body, spare.is_some());
         context.note_upstream_asked();
         let waiting = request.body().waiting();
         let sent = {
+            let is_first = attempts.made == 1;
             // Pinned here: a limit that took it by value would move it.
-            let sending = pin!(worker.pool.send(in_flight.endpoint(), request));
+            let sending = pin!(worker.pool.send(in_flight.endpoint(), request, is_first));
             timeout(attempts.limit, sending).await
         };
+        // The server may have closed it while it was idle.
+        let is_stale = attempts.is_idempotent
+            && matches!(&sent, Ok(Err(UpstreamError::Broken(Broken { reused: true, .. }))));
         let result = outcome(sent, in_flight, &waiting);
         context.note_upstream_read();
-        if spare.is_none() || !is_retriable(&result) {
-            return result;
-        }
-        let pause = result.as_ref().ok().and_then(|sent| wanted_pause(sent.response.headers()));
-        let pause = pause.unwrap_or_default();
-        // The client is told, and may come again then.
-        if pause > MOST_PAUSE || !upstream.retry_budget.try_retry() {
+        let Some(spare) = spare else { return result };
+        if !(is_stale || attempts.may_retry(&result).await) {
             return result;
         }
         worker.metrics().count_retry();
-        next_body = spare;
-        attempts.back_off(pause).await;
+        body = spare;
     }
 }
 
@@ -117,15 +115,6 @@ fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
 pub(crate) fn is_failure(status: StatusCode) -> bool {
     let clients_fault = [StatusCode::NOT_IMPLEMENTED, StatusCode::HTTP_VERSION_NOT_SUPPORTED];
     status.is_server_error() && !clients_fault.contains(&status)
-}
-
-/// Whether another attempt may succeed.
-fn is_retriable(result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
-    let status = match result {
-        Ok(upstream) => upstream.response.status(),
-        Err(error) => error.status,
-    };
-    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// How long a server wants to be left alone (RFC 9110, 10.2.3): seconds, or a time; some say it in
@@ -147,16 +136,24 @@ struct Attempts<'a> {
     upstream: &'a Upstream,
     /// Time limit of one attempt.
     limit: Duration,
+    /// Most attempts: the configured number, or one more over a new connection.
+    most: u32,
     made: u32,
+    /// Whether a request that the server may have acted on may be sent again (RFC 9110, 9.2.2).
+    is_idempotent: bool,
     last: Option<Arc<Endpoint>>,
 }
 
 impl<'a> Attempts<'a> {
-    fn new(upstream: &'a Upstream, limit: Duration) -> Self {
+    fn new(upstream: &'a Upstream, limit: Duration, parts: &Parts) -> Self {
         if upstream.retry.is_some() {
             upstream.retry_budget.count_request(clock::now());
         }
-        Self { upstream, limit, made: 0, last: None }
+        let is_idempotent =
+            parts.method.is_idempotent() || parts.headers.contains_key("idempotency-key");
+        let unset = 1 + u32::from(is_idempotent);
+        let most = upstream.retry.map_or(unset, |retry| retry.attempts);
+        Self { upstream, limit, most, made: 0, is_idempotent, last: None }
     }
 
     fn choose(&mut self) -> Result<InFlightGuard, ErrorResponse> {
@@ -167,34 +164,58 @@ impl<'a> Attempts<'a> {
         Ok(chosen)
     }
 
-    fn has_more(&self) -> bool {
-        self.upstream.retry.is_some_and(|retry| self.made < retry.attempts)
+    const fn has_more(&self) -> bool {
+        self.made < self.most
     }
 
-    /// Pauses before the next attempt, at least as long as the server wants and up to a half
-    /// longer, so that retries do not come all at once.
-    async fn back_off(&self, wanted: Duration) {
-        let Some(retry) = self.upstream.retry else { return };
+    /// Whether a retry is allowed and may succeed; returns after the pause before it, at least as
+    /// long as the server wants and up to a half longer, so that retries do not come all at once.
+    async fn may_retry(&self, result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
+        let Some(retry) = self.upstream.retry.filter(|_| self.may_succeed(result)) else {
+            return false;
+        };
+        let wanted = result.as_ref().ok().and_then(|sent| wanted_pause(sent.response.headers()));
+        let wanted = wanted.unwrap_or_default();
+        // The client is told, and may come again then.
+        if wanted > MOST_PAUSE || !self.upstream.retry_budget.try_retry() {
+            return false;
+        }
         let base = retry.backoff.0.saturating_mul(1 << self.made.saturating_sub(1).min(10));
         let jitter = (splitmix64(clock::now()) % 512) as f64 / 1_024.0;
         sleep(base.max(wanted).mul_f64(1.0 + jitter)).await;
+        true
+    }
+
+    /// Whether another attempt may succeed. A server that answers 503 did not act on the request;
+    /// behind one that answers 502 another one may have.
+    fn may_succeed(&self, result: &Result<Box<UpstreamResponse>, ErrorResponse>) -> bool {
+        let (status, may_have_acted) = match result {
+            Ok(upstream) => {
+                let status = upstream.response.status();
+                (status, status == StatusCode::BAD_GATEWAY)
+            }
+            Err(error) => (error.status, error.reached_upstream),
+        };
+        matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)
+            && (self.is_idempotent || !may_have_acted)
     }
 }
 
 /// The outcome of an attempt, noted for its server.
 fn outcome(
-    sent: Result<Result<Received, UpstreamError>, Elapsed>,
+    sent: Sent,
     in_flight: InFlightGuard,
     waiting: &WaitingForClient,
 ) -> Result<Box<UpstreamResponse>, ErrorResponse> {
     let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
-    // A body that the client aborts, makes too large or sends slowly says nothing about the server.
-    let clients_fault = match &sent {
-        Ok(Err(UpstreamError::Broken(broken))) => broken.error.is_user(),
+    // A body that the client aborts, makes too large or sends slowly says nothing about the server,
+    // nor does a connection that may have been closed while it was idle.
+    let is_inconclusive = match &sent {
+        Ok(Err(UpstreamError::Broken(broken))) => broken.reused || broken.error.is_user(),
         Err(_) => waiting.is_set(),
         Ok(_) => false,
     };
-    if !clients_fault {
+    if !is_inconclusive {
         in_flight.record(success);
     }
     match sent {
@@ -215,7 +236,7 @@ fn outcome(
         Ok(Err(UpstreamError::Broken(Broken { error, .. }))) => {
             Err(broken(&error).after_upstream())
         }
-        Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
+        Err(_) if is_inconclusive => Err(ErrorResponse::request_timeout(SLOW_BODY)),
         Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM).after_upstream()),
     }
 }

@@ -31,36 +31,26 @@ struct IdleConn {
 }
 
 impl Pool {
-    /// Sends a request, over an idle connection if there is one. A connection that the server
-    /// closes before a byte of its answer is replaced: as often as needed where nothing of the
-    /// request was sent, and otherwise once, by a new one. Servers close idle connections without a
-    /// word, and a request may be on its way then.
+    /// Sends a request, over an idle connection if it `may_reuse` one. Connections that the server
+    /// closed before any of the request was sent are skipped. A request is never sent twice here,
+    /// because the server may have acted on it.
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,
         mut request: Box<Request<RequestBody>>,
+        may_reuse: bool,
     ) -> Result<Received, UpstreamError> {
-        let mut takes_idle = true;
-        loop {
-            let idle = if takes_idle { self.checkout(endpoint) } else { None };
-            let is_idle = idle.is_some();
-            let connection = match idle {
-                Some(connection) => connection,
-                // Rare: its state is not part of every request's.
-                None => Box::pin(connect(endpoint)).await?,
-            };
-            let spare = if is_idle { clone_spare(&request) } else { None };
-            match connection.send(request).await {
-                Err(UpstreamError::Broken(Broken { unsent: Some(unsent), .. })) if is_idle => {
-                    request = unsent;
+        while let Some(idle) = may_reuse.then(|| self.checkout(endpoint)).flatten() {
+            match idle.send(request).await {
+                Err(UpstreamError::Broken(Broken { unsent: Some(unsent), .. })) => request = unsent,
+                Err(UpstreamError::Broken(broken)) => {
+                    return Err(UpstreamError::Broken(Broken { reused: true, ..broken }));
                 }
-                Err(UpstreamError::Broken(broken)) if !broken.answer_begun => match spare {
-                    Some(spare) => (request, takes_idle) = (spare, false),
-                    None => return Err(UpstreamError::Broken(broken)),
-                },
                 other => return other,
             }
         }
+        // Rare: its state is not part of every request's.
+        Box::pin(connect(endpoint)).await?.send(request).await
     }
 
     /// The idle connection that was used last and is still good.
@@ -100,15 +90,6 @@ impl Pool {
             !stack.is_empty()
         });
     }
-}
-
-/// A copy of the request, if it is in memory.
-fn clone_spare(request: &Request<RequestBody>) -> Option<Box<Request<RequestBody>>> {
-    let mut copy = Box::new(Request::new(request.body().try_clone()?));
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.headers_mut() = request.headers().clone();
-    Some(copy)
 }
 
 /// Opens a connection.

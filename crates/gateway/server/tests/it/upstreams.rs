@@ -270,46 +270,83 @@ fn injected_faults_have_the_configured_frequency_and_length() {
     assert!(get(&late, "/admin/build").1.contains("\"faults\":[\"delay\"]"));
 }
 
-/// A server that answers the first request of each connection, and the second as it is told.
-fn closing(then: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
+/// The status of a request with this method and these headers.
+fn send_x(gateway: &Gateway, method: &str, headers: &str) -> u16 {
+    let request = format!(
+        "{method} /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: 2\r\n\r\nhi"
+    );
+    raw::send_raw(gateway, request)[9..12].parse().unwrap()
+}
+
+/// RFC 9110, 9.2.2: what a server may have acted on is not sent again, unless that changes nothing.
+#[test]
+fn a_request_on_a_reused_connection_that_closes_is_sent_again_only_if_idempotent() {
+    let retry = |attempts: u32| format!("retry: {{attempts: {attempts}, budget: 1, backoff: 1ms}}");
+    for (method, headers, settings, sent) in [
+        ("POST", "", String::new(), 1),
+        ("PATCH", "", String::new(), 1),
+        ("POST", "", retry(3), 1),
+        ("PATCH", "", retry(3), 1),
+        ("POST", "idempotency-key: 7\r\n", String::new(), 2),
+        ("GET", "", String::new(), 2),
+        ("PUT", "", String::new(), 2),
+        ("DELETE", "", String::new(), 2),
+        ("GET", "", retry(1), 1),
+        ("GET", "", retry(2), 2),
+        ("PUT", "", retry(3), 3),
+    ] {
+        let up = Upstream::start(|number, _| if number == 0 { OK } else { "" }.to_owned());
+        let gateway = gateway(&[&up], &settings, "metrics: {}");
+        assert_eq!(get(&gateway, "/warm").0, 200);
+        let what = format!("{method} {headers} {settings}");
+        assert_eq!((send_x(&gateway, method, headers), up.asked() - 1), (502, sent), "{what}");
+        let counted = format!("gateway_retries_total {}\n", sent - 1);
+        assert!(get(&gateway, "/metrics").1.contains(&counted), "{what}");
+    }
+}
+
+/// Each connection is good for one request, and the second breaks it.
+#[test]
+fn a_connection_that_breaks_when_it_is_reused_is_replaced_by_a_new_one() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
     let addr = upstream(move |mut stream| {
-        head(&mut stream).unwrap();
-        counted.fetch_add(1, Ordering::SeqCst);
-        stream.write_all(OK.as_bytes()).unwrap();
-        if head(&mut stream).is_some() {
-            counted.fetch_add(1, Ordering::SeqCst);
-            stream.write_all(then.as_bytes()).unwrap();
+        for answer in [OK, ""] {
+            if head(&mut stream).is_some() {
+                counted.fetch_add(1, Ordering::SeqCst);
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
         }
     });
-    (addr, asked)
-}
-
-fn post_x(gateway: &Gateway) -> String {
-    let request = "POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\nhi";
-    raw::send_raw(gateway, request.as_bytes())
-}
-
-#[test]
-fn a_reused_connection_that_closes_before_any_byte_is_replaced_once() {
-    let (up, asked) = closing("");
-    let gateway = raw::proxy(up, "", "");
+    let gateway = raw::proxy(addr, "breaker: {failures: 1, open: 60s}", "");
     for number in 1..=10 {
-        let answer = post_x(&gateway);
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
-        // Every second connection is asked twice: once in vain.
+        assert_eq!(get(&gateway, "/x"), (200, "ok".to_owned()));
+        // Every connection but the last is asked twice, once in vain.
         assert_eq!(asked.load(Ordering::SeqCst), 2 * number - 1, "{number}");
     }
 }
 
 #[test]
-fn a_request_whose_answer_had_begun_is_not_sent_again() {
-    let (up, asked) = closing("HTTP/1.1 2");
-    let gateway = raw::proxy(up, "", "");
-    assert!(post_x(&gateway).starts_with("HTTP/1.1 200"));
-    assert!(post_x(&gateway).starts_with("HTTP/1.1 502"));
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
+fn a_post_is_retried_only_if_the_server_refused_it() {
+    for (method, status, sent) in
+        [("POST", 503, 2), ("POST", 502, 1), ("POST", 500, 1), ("GET", 502, 2), ("GET", 500, 1)]
+    {
+        let up = Upstream::start(move |number, _| match number {
+            0 => format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"),
+            _ => OK.to_owned(),
+        });
+        let gateway = gateway(&[&up], "retry: {attempts: 3, budget: 1, backoff: 1ms}", "");
+        let expected = if sent == 2 { 200 } else { status };
+        assert_eq!(
+            (send_x(&gateway, method, ""), up.asked()),
+            (expected, sent),
+            "{method} {status}"
+        );
+    }
+    let gone = Upstream { addr: closed(), asked: Arc::default() };
+    let well = Upstream::start(|_, _| OK.to_owned());
+    let gateway = gateway(&[&gone, &well], "retry: {attempts: 2, budget: 1, backoff: 1ms}", "");
+    (0..4).for_each(|_| assert_eq!(send_x(&gateway, "POST", ""), 200));
 }
 
 /// A server that answers 503 with this line, and then 200; and how often it was asked.

@@ -41,7 +41,8 @@ pub struct UpstreamSpec {
     /// before the client has taken what came before. A response's head must fit into it.
     #[serde(default = "buffer")]
     pub buffer: ByteSize,
-    /// Retries, for requests whose body is in memory and whose response has not begun.
+    /// Retries of requests whose body is in memory: of all methods after 503 or a failed connect,
+    /// of idempotent ones also after 502 or a broken connection.
     #[serde(default)]
     pub retry: Option<RetrySpec>,
     /// Active health checks.
@@ -95,7 +96,7 @@ pub enum Balance {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RetrySpec {
-    /// Most attempts at a request, the first one included.
+    /// Most times that a request is sent, the first one included.
     pub attempts: u32,
     /// Retries allowed in ten seconds, as a share of the requests; ten more are always allowed.
     pub budget: f64,

@@ -62,7 +62,7 @@ pub(super) async fn exchange(
     let in_flight = chosen.ok_or(Failure::Unreachable)?;
     let id = outgoing.id;
     let request = Box::new(request(link, outgoing, &in_flight, asker.trace)?);
-    let sent = services.pool.send(in_flight.endpoint(), request).await;
+    let sent = services.pool.send(in_flight.endpoint(), request, true).await;
     let (response, connection) = sent.map_err(|error| match error {
         UpstreamError::Connect => Failure::Unreachable,
         UpstreamError::Broken(..) => Failure::Broken,
