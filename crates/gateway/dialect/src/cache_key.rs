@@ -1,12 +1,11 @@
 //! The response cache key: canonical bytes of a request, to be hashed.
 //!
-//! Two requests have the same bytes exactly if they ask the same of the same endpoint. The order of
-//! members, white space and string escapes do not matter, and a null member counts as absent.
-//! Numbers are compared as text: `1` and `1.0` differ, which costs a miss but never a wrong hit.
+//! Two requests have the same bytes exactly if they send the same JSON to the same endpoint. The
+//! order of members, white space and string escapes do not matter. Numbers are compared as text:
+//! `1` and `1.0` differ, which costs a miss but never a wrong hit.
 //!
-//! In the key: endpoint, model, whether the response is streamed (and then `stream_options`, which
-//! change the events), and every other member, known or not. Not in the key: `user`, `metadata`,
-//! `safety_identifier` and `prompt_cache_key`, which identify the caller. To separate tenants, the
+//! Every member is in the key, because an upstream may answer any of them differently: `user` and
+//! `metadata` by user, an unknown one anyhow, and `null` with an error. To separate tenants, the
 //! gateway hashes the tenant's name first; it also decides which requests bypass the cache. A
 //! temperature above zero is cached like any other value.
 
@@ -21,10 +20,7 @@ use crate::error::DialectError;
 use crate::wire::{CowStr, utf8};
 
 /// The prefix of all keys. Change it whenever the format of the key changes.
-const VERSION: &[u8] = b"plimsoll-answer-1\0";
-
-/// Members of the outermost object that identify the caller and do not affect the response.
-const IDENTITY_MEMBERS: [&str; 4] = ["user", "metadata", "safety_identifier", "prompt_cache_key"];
+const VERSION: &[u8] = b"plimsoll-answer-2\0";
 
 /// Writes the canonical bytes of a request to a sink, for example a SHA-256 digest. The bytes are
 /// not collected in memory; one list of members is allocated per call.
@@ -58,13 +54,6 @@ impl<'a> CanonicalWriter<'_, 'a> {
         let mut reader = serde_json::Deserializer::from_str(body);
         reader.deserialize_map(MemberCollector(&mut self.members))?;
         reader.end()?;
-        let stream =
-            self.members.iter().any(|(name, value)| &**name == "stream" && value.get() == "true");
-        (self.sink)(if stream { b"stream" } else { b"whole" });
-        self.members.retain(|(name, value)| {
-            let redundant = &**name == "stream" || (&**name == "stream_options" && !stream);
-            !(redundant || IDENTITY_MEMBERS.contains(&&**name) || value.get() == "null")
-        });
         self.object_from(0)
     }
 

@@ -170,6 +170,25 @@ proptest! {
         prop_assert_eq!(serde_json::from_slice::<Value>(&back).unwrap(), source);
     }
 
+    /// An upstream may answer any of them differently, and any other value of it.
+    #[test]
+    fn every_member_of_a_request_is_part_of_the_cache_key(
+        name in prop_oneof![prop::sample::select(MEMBERS).prop_map(str::to_owned), "\\PC{1,12}"],
+        one in value(),
+        other in value(),
+    ) {
+        prop_assume!(one != other && name != "model");
+        for endpoint in ENDPOINTS {
+            let body = |value: Option<&Value>| {
+                let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "a"}]});
+                value.map(|value| body.as_object_mut().unwrap().insert(name.clone(), value.clone()));
+                key_of(endpoint, &body.to_string())
+            };
+            let keys = [body(None), body(Some(&one)), body(Some(&other))];
+            prop_assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[2] != keys[0], "{}", name);
+        }
+    }
+
     #[test]
     fn the_cache_key_ignores_the_order_of_members(values in prop::collection::vec(("[a-e]{1,3}", "\\PC{0,8}"), 0..8)) {
         let mut values = values;
@@ -184,9 +203,77 @@ proptest! {
     }
 }
 
+/// Members of the APIs besides model and messages.
+const MEMBERS: &[&str] = &[
+    "audio",
+    "background",
+    "conversation",
+    "dimensions",
+    "encoding_format",
+    "frequency_penalty",
+    "include",
+    "input",
+    "instructions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens",
+    "mcp_servers",
+    "metadata",
+    "modalities",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "stop_sequences",
+    "store",
+    "stream",
+    "stream_options",
+    "system",
+    "temperature",
+    "text",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+    "verbosity",
+    "web_search_options",
+];
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "\\PC{0,6}".prop_map(Value::from),
+        prop::collection::vec("\\PC{0,3}", 0..3).prop_map(Value::from),
+        ("[a-c]{1,2}", "\\PC{0,3}").prop_map(|(name, text)| json!({name: text})),
+    ]
+}
+
 fn key(body: &str) -> Vec<u8> {
+    key_of(Endpoint::Chat, body)
+}
+
+fn key_of(endpoint: Endpoint, body: &str) -> Vec<u8> {
     let mut key = Vec::new();
-    write_cache_key(Endpoint::Chat, body.as_bytes(), |bytes| key.extend_from_slice(bytes)).unwrap();
+    write_cache_key(endpoint, body.as_bytes(), |bytes| key.extend_from_slice(bytes)).unwrap();
     key
 }
 

@@ -139,11 +139,6 @@ pub(crate) fn rewrite(
     insert(headers, HOST, host);
 }
 
-/// Whether a header is one of those that every request has from the gateway itself.
-pub(crate) fn is_own(name: &HeaderName) -> bool {
-    [FOR, HOST, PROTO].contains(name)
-}
-
 fn is_claim(name: &HeaderName) -> bool {
     let dashed = dashed(name.as_str());
     let text = dashed.as_deref().unwrap_or(name.as_str());

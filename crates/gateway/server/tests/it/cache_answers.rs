@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::support::client::{Headers, post};
 use super::support::provider::{Provider, ReceivedRequest, ResponseWriter, answer};
-use super::support::{CHAT, llm, question, streamed};
+use super::support::{CHAT, llm, question, streamed, with};
 
 const DONE: &str = "data: [DONE]\n\n";
 const DELTA: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n";
@@ -136,6 +136,26 @@ const MAY_NAME_SOMEBODY: [&str; 8] = [
     "x-stainless-helper-method",
     "date",
 ];
+
+#[test]
+fn no_caller_gets_the_answer_to_another_ones_members() {
+    // The answer repeats what the upstream can see.
+    let provider = Provider::start(|seen, wire| answer(seen, wire, &[seen.json().to_string()]));
+    for dialect in ["openai", "anthropic"] {
+        let gateway = with(provider.addr, dialect, "cache: {}");
+        for name in ["user", "metadata", "safety_identifier", "prompt_cache_key", "x_unknown"] {
+            for who in ["alice", "bob"] {
+                let mut body = question(name);
+                body[name] = if name == "metadata" { json!({"user_id": who}) } else { json!(who) };
+                let [first, again] = [(); 2].map(|()| post(gateway.addr(), CHAT, &[], &body));
+                let states = [&first, &again].map(|reply| reply.header("x-cache").unwrap());
+                assert_eq!(states, ["miss", "hit"], "{dialect} {name} {who}");
+                let others = if who == "bob" { "alice" } else { "bob" };
+                assert!(!again.text().contains(others), "{}", again.text());
+            }
+        }
+    }
+}
 
 #[test]
 fn headers_that_are_passed_on_are_part_of_the_question() {

@@ -1,10 +1,10 @@
 //! The key of a cached response: all that decides what the response is.
 //!
 //! One function makes it, from who asks (the tenant, and the credential that is passed on), from
-//! which upstream, and what: the endpoint with its query, what the body asks, and every header of
-//! the client that is passed on. Only headers that are known to shape no answer are left out. What
-//! the gateway itself changes in answers belongs to it, too: after a reload that turns scrubbing
-//! on, no answer of before is served.
+//! which upstream, and what: the endpoint with its query, every member of the body, and every
+//! header that is passed on. Only headers that are known to shape no answer are left out. What the
+//! gateway itself changes in answers belongs to it, too: after a reload that turns scrubbing on, no
+//! answer of before is served.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -21,18 +21,17 @@ use ring::digest::{Context, SHA256};
 use crate::config::Config;
 use crate::http::headers::is_credential;
 use crate::layers::auth::Auth;
-use crate::layers::forwarded::is_own;
 use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
 use crate::upstream::Upstream;
 use crate::worker::clock;
 
-/// The digest of what a body asks of an endpoint, however it is written.
+/// The digest of a body's members and its endpoint, however they are written.
 pub(super) type BodyKey = [u8; 32];
 
-/// Headers that shape no answer: those of the connection, and those of tracing, which differ in
-/// every request. Everything else that is passed on may say who asks.
-const HARMLESS: [&str; 19] = [
+/// Headers that shape no answer: those of the connection, the client's address, and those of
+/// tracing, which differ in every request. Everything else that is passed on may say who asks.
+const HARMLESS: [&str; 20] = [
     "accept-encoding",
     "b3",
     "connection",
@@ -49,6 +48,7 @@ const HARMLESS: [&str; 19] = [
     "upgrade",
     "x-amzn-trace-id",
     "x-cloud-trace-context",
+    "x-forwarded-for",
     "x-request-id",
     "x-correlation-id",
     "x-stainless-retry-count",
@@ -201,10 +201,7 @@ fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, 
     let mut shaping: Vec<_> = headers
         .iter()
         .filter(|(name, _)| {
-            !(own.contains(&Some(*name))
-                || is_credential(name)
-                || is_own(name)
-                || is_harmless(name.as_str()))
+            !(own.contains(&Some(*name)) || is_credential(name) || is_harmless(name.as_str()))
         })
         .map(|(name, value)| (name, value.as_bytes()))
         .collect();
