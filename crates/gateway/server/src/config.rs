@@ -16,7 +16,7 @@ use hyper::header::HeaderName;
 use ring::digest::{SHA256, digest};
 
 use crate::config::check::Check;
-use crate::config::spec::{FaultSpec, ServerSpec, Spec};
+use crate::config::spec::{ServerSpec, Spec};
 use crate::error::GatewayError;
 use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form::OwnedHeaders;
@@ -31,7 +31,6 @@ use crate::upstream::Upstream;
 /// The configuration in force.
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) name: String,
     /// Digest of the values, shown by `/admin/build`.
     pub(crate) digest: String,
     /// Names of the enabled layers.
@@ -58,7 +57,6 @@ pub(crate) struct Config {
     /// The most that waits for a client behind what is written: three of the largest buffer of
     /// the upstreams.
     pub(crate) upstream_buffer: usize,
-    pub(crate) faults: FaultSpec,
     /// Whether finished requests are measured or logged.
     pub(crate) observes_requests: bool,
     pub(crate) spec: Spec,
@@ -139,7 +137,6 @@ impl Config {
             admin,
             owned_headers: OwnedHeaders::new(layers.headers()),
             trusted_proxies: trusted_proxies.unwrap_or_default(),
-            name: spec.name.clone(),
             digest: digest_of(spec),
             text_rules: text_rules(spec, layers.policy.as_ref()),
             layer_names: spec.layers(),
@@ -151,7 +148,6 @@ impl Config {
             not_found_route: Arc::new(Route::not_found()),
             upstreams,
             upstream_buffer: upstream_buffer(spec),
-            faults: spec.faults,
             observes_requests: layers.observe(),
             layers,
             spec: spec.clone(),

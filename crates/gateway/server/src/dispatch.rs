@@ -59,7 +59,7 @@ pub(crate) async fn serve(
         && refusal.is_none()
         && config.request_id().is_none()
         && config.layers.cors.is_none()
-        && config.faults.delay.nanos() == 0;
+        && config.spec.faults.delay.nanos() == 0;
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
     }
@@ -218,7 +218,7 @@ async fn check_rate_limits(
     headers: &mut Vec<Header>,
 ) -> Result<(), ErrorResponse> {
     let (config, worker) = (&context.config, &context.worker);
-    if config.limits.is_empty() || config.faults.limiter_open {
+    if config.limits.is_empty() || config.spec.faults.limiter_open {
         return Ok(());
     }
     let caller = Caller { address: context.client.ip(), identity };
@@ -238,7 +238,7 @@ async fn handle(mut routed: RoutedRequest, format: ErrorFormat) -> Response<Resp
     if passes_headers_on(&route.handler) {
         own_forwarded_headers(&mut routed);
     }
-    let faults = routed.context.config.faults;
+    let faults = routed.context.config.spec.faults;
     if faults.delay.nanos() > 0 {
         fault_injection::delay(faults.delay.nanos()).await;
     }

@@ -24,6 +24,9 @@ pub enum GatewayError {
     /// There is no file to read again: the gateway was started from a value, or with overrides.
     #[error("this gateway was not started from a file: there is nothing to read again")]
     NoFile,
+    /// The new configuration changes settings that only a restart applies.
+    #[error("only a restart applies new values of: {}", .0.join(", "))]
+    Restart(Vec<&'static str>),
     /// Invalid values, all of them.
     #[error("the configuration is invalid:\n{}", .0.join("\n"))]
     Config(Vec<String>),
@@ -77,6 +80,7 @@ impl GatewayError {
             }
             Self::Empty => "the file has no routes".to_owned(),
             Self::Config(problems) => format!("{} values of the file are invalid", problems.len()),
+            Self::Restart(_) => self.to_string(),
             Self::NoFile => "this gateway was not started from a file alone".to_owned(),
             _ => "the gateway cannot reload".to_owned(),
         }

@@ -114,11 +114,11 @@ impl Gateway {
         self.state.request_log.lost()
     }
 
-    /// Reads the configuration's file again. Listener, workers, TLS, store and audit stay as they
-    /// are until the gateway is restarted.
+    /// Reads the configuration's file again, and the TLS files that it names.
     ///
     /// # Errors
-    /// The problems of the file; then the old configuration stays in force.
+    /// The problems of the file, or [`GatewayError::Restart`]; then the old configuration stays in
+    /// force.
     pub fn reload(&self) -> Result<(), GatewayError> {
         self.state.reload().map(drop)
     }
@@ -132,7 +132,7 @@ impl Gateway {
             // A worker that panicked has nothing left to finish.
             let _ = thread.join();
         }
-        self.state.close();
+        self.state.request_log.close();
     }
 }
 

@@ -172,7 +172,7 @@ impl RequestContext {
         let info = self.llm_info.as_deref();
         let rules: Vec<&str> =
             info.map(|info| info.rules.iter().map(String::as_str).collect()).unwrap_or_default();
-        let faults = &self.config.faults;
+        let faults = &self.config.spec.faults;
         let lose_audit = self.worker.faults.should_inject(faults, faults.audit_drop_share);
         self.worker.log.write(&self.row(&rules, latency_us), lose_audit);
     }

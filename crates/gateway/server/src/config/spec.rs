@@ -138,4 +138,28 @@ impl Spec {
     pub fn faults(&self) -> Vec<&'static str> {
         self.faults.names()
     }
+
+    /// The settings of a new configuration that a gateway started with this one cannot apply.
+    /// Whatever is read only at the start belongs here.
+    pub(crate) fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
+        let settings = [
+            ("listen", self.listen == new.listen),
+            ("workers", self.workers == new.workers),
+            ("server.connections", self.server.connections == new.server.connections),
+            ("tls", self.tls.is_some() == new.tls.is_some()),
+            ("admin.listen", self.admin.listen == new.admin.listen),
+            ("access_log", self.access_log == new.access_log),
+            ("cache.bytes", new.cache.is_none() || self.cache_bytes() == new.cache_bytes()),
+            ("audit", self.audit == new.audit),
+            ("store", self.store == new.store),
+            ("faults.pause", self.faults.pause == new.faults.pause),
+        ];
+        settings.into_iter().filter_map(|(name, is_same)| (!is_same).then_some(name)).collect()
+    }
+
+    /// Bytes of the cache in this process; none where Redis has it.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        let cache = self.cache.as_ref().filter(|_| self.store.redis.is_none());
+        cache.map_or(0, |cache| cache.bytes.0)
+    }
 }

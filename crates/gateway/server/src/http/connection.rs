@@ -19,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use crate::config::spec::ServerSpec;
 use crate::dispatch;
@@ -72,8 +73,9 @@ pub(crate) async fn serve_connection(
     let stream =
         ClientSocket::new(stream, config.server.write_timeout.0, memory, config.upstream_buffer);
     drop(config);
-    if let Some(tls) = &worker.state.tls {
-        let Ok(Ok(stream)) = timeout(limit, tls.accept(stream)).await else { return };
+    if let Some(tls) = worker.state.tls.load_full() {
+        let accepted = timeout(limit, TlsAcceptor::from(tls).accept(stream)).await;
+        let Ok(Ok(stream)) = accepted else { return };
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let version = if is_http2 { Version::Http2 } else { Version::Http1 };
         return serve_http(worker, stream, version, Bytes::new(), peer, slot).await;

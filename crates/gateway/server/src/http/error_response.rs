@@ -83,6 +83,7 @@ error_responses! {
     step_limit => CONFLICT, "step_limit";
     method_not_allowed => METHOD_NOT_ALLOWED, "method_not_allowed";
     name_collision => CONFLICT, "name_collision";
+    restart_needed => CONFLICT, "restart_needed";
     request_timeout => REQUEST_TIMEOUT, "request_timeout";
     request_too_large => PAYLOAD_TOO_LARGE, "request_too_large";
     path_too_long => URI_TOO_LONG, "path_too_long";

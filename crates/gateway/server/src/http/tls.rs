@@ -9,14 +9,14 @@ use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::TlsAcceptor;
 
 use crate::config::file;
 use crate::config::spec::TlsSpec;
 use crate::error::GatewayError;
 
-/// TLS 1.2 and 1.3; HTTP/2 is preferred where the client supports it.
-pub(crate) fn acceptor(spec: &TlsSpec) -> Result<TlsAcceptor, GatewayError> {
+/// TLS 1.2 and 1.3 with the certificate and key that the files have now; HTTP/2 is preferred where
+/// the client supports it.
+pub(crate) fn config(spec: &TlsSpec) -> Result<Arc<ServerConfig>, GatewayError> {
     let chain = CertificateDer::pem_reader_iter(open(&spec.cert)?)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| invalid(&spec.cert, error.to_string()))?;
@@ -27,7 +27,7 @@ pub(crate) fn acceptor(spec: &TlsSpec) -> Result<TlsAcceptor, GatewayError> {
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(|error| invalid(&spec.cert, error.to_string()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(Arc::new(config))
 }
 
 fn invalid(path: &Path, reason: String) -> GatewayError {

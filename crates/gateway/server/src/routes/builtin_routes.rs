@@ -7,6 +7,7 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::json;
 
 use crate::config::Config;
+use crate::error::GatewayError;
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
 use crate::http::normal_form::decoded;
 use crate::http::respond::{HandlerResult, expect_method, json as json_response, respond};
@@ -75,7 +76,7 @@ fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
         return with_media_type(ResponseBody::text("OK"), "text/plain; charset=utf-8");
     }
     let mut body =
-        json!({"status": "ok", "service": config.name, "version": env!("CARGO_PKG_VERSION")});
+        json!({"status": "ok", "service": config.spec.name, "version": env!("CARGO_PKG_VERSION")});
     if config.layers.tools.is_some() {
         body["mcp_servers"] = state.tools.registry().servers().len().into();
     }
@@ -92,7 +93,8 @@ fn ready(config: &Config) -> Response<ResponseBody> {
     let failed: Vec<_> =
         unavailable.map(|upstream| format!("upstream {}", upstream.name)).collect();
     let status = if failed.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body = json!({"ready": failed.is_empty(), "service": config.name, "checks_failed": failed});
+    let body =
+        json!({"ready": failed.is_empty(), "service": config.spec.name, "checks_failed": failed});
     json_response(status, body.to_string())
 }
 
@@ -110,7 +112,7 @@ fn metrics(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
 
 fn build(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     let body = json!({
-        "service": config.name,
+        "service": config.spec.name,
         "version": env!("CARGO_PKG_VERSION"),
         "profile": if cfg!(debug_assertions) { "debug" } else { "release" },
         "config": config.digest,
@@ -123,14 +125,17 @@ fn build(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     json_response(StatusCode::OK, body.to_string())
 }
 
-/// Reloads the configuration file. If the file is invalid, the old configuration stays in force.
-/// The response repeats nothing of the file.
+/// Reloads the configuration file. If the file is invalid or needs a restart, the old configuration
+/// stays in force. The response repeats no value of the file.
 fn reload(state: &Arc<GatewayState>) -> HandlerResult {
     let config = state.reload().map_err(|error| {
-        let why = error.summary();
-        ErrorResponse::bad_request(format!(
-            "{why}; the old configuration stays in force; SIGHUP and `--print` show what is wrong"
-        ))
+        let message = format!("{}; the old configuration stays in force", error.summary());
+        match error {
+            GatewayError::Restart(_) => ErrorResponse::restart_needed(message),
+            _ => ErrorResponse::bad_request(format!(
+                "{message}; SIGHUP and `--print` show what is wrong"
+            )),
+        }
     })?;
     Ok(build(state, &config))
 }

@@ -102,7 +102,7 @@ pub(crate) async fn send(
 
 /// Injects the faults that strike before the upstream sees the request.
 fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
-    let (injector, faults) = (&context.worker.faults, &context.config.faults);
+    let (injector, faults) = (&context.worker.faults, &context.config.spec.faults);
     injector.leak(faults);
     if injector.should_inject(faults, faults.error_share) {
         return Err(ErrorResponse::injected_fault("an injected fault"));
@@ -343,7 +343,7 @@ impl UpstreamResponse {
         parts.version = Version::HTTP_11;
         let worker = &context.worker;
         let is_stream = is_event_stream(&parts.headers);
-        let faults = worker.faults.body_faults(&context.config.faults, is_stream);
+        let faults = worker.faults.body_faults(&context.config.spec.faults, is_stream);
         let idle_limit = upstream.idle_timeout.0;
         let source =
             Source { incoming, connection: Some((Rc::clone(&worker.pool), connection)), in_flight };

@@ -52,8 +52,8 @@ pub(crate) async fn run(
     is_first: bool,
 ) {
     let config = worker.config();
-    let server = config.server;
-    if let Some(pause) = config.faults.pause.filter(|_| worker.serves == Serves::Clients) {
+    let connections = config.server.connections;
+    if let Some(pause) = config.spec.faults.pause.filter(|_| worker.serves == Serves::Clients) {
         spawn_local(fault_injection::run_pauses(pause));
     }
     drop(config);
@@ -63,14 +63,14 @@ pub(crate) async fn run(
     }
     spawn_local(sweep(Rc::clone(&worker)));
     spawn_local(Rc::clone(&worker.fair_queue).run());
-    let permits = Arc::new(Semaphore::new(server.connections));
-    let accepting = accept(worker, listener, Arc::clone(&permits), stop.clone());
+    let permits = Arc::new(Semaphore::new(connections));
+    let accepting = accept(Rc::clone(&worker), listener, Arc::clone(&permits), stop.clone());
     tokio::select! {
         () = accepting => {}
         _ = stop.wait_for(|stopped| *stopped) => {}
     }
-    let all = u32::try_from(server.connections).unwrap_or(u32::MAX);
-    let _ = timeout(server.drain.0, permits.acquire_many(all)).await;
+    let all = u32::try_from(connections).unwrap_or(u32::MAX);
+    let _ = timeout(worker.config().server.drain.0, permits.acquire_many(all)).await;
 }
 
 /// Gives back what a worker no longer needs, again and again.

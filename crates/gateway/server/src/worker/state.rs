@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
+use rustls::ServerConfig;
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 
 use crate::config::spec::{FailureMode as FailureModeSpec, Spec};
 use crate::config::{Config, Source};
 use crate::error::GatewayError;
+use crate::http::tls;
 use crate::layers::agent_layer::AgentRegistry;
 use crate::layers::metrics::Metrics;
 use crate::layers::request_log::RequestLog;
@@ -24,7 +25,7 @@ pub(crate) struct GatewayState {
     pub(crate) metrics: Metrics,
     pub(crate) backend: Backend,
     pub(crate) request_log: RequestLog,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: ArcSwapOption<ServerConfig>,
     pub(crate) memory: Arc<MemoryBudget>,
     /// Who has chats and runs in progress.
     pub(crate) owners: Arc<Owners>,
@@ -38,11 +39,13 @@ pub(crate) struct GatewayState {
     /// Notifies the first worker of a new configuration.
     pub(crate) reloaded: watch::Sender<()>,
     source: Source,
+    /// The configuration that it was started with.
+    started: Spec,
 }
 
 impl std::fmt::Debug for GatewayState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = &self.config.load().name;
+        let name = &self.config.load().spec.name;
         f.debug_struct("GatewayState").field("config", name).finish_non_exhaustive()
     }
 }
@@ -64,15 +67,17 @@ impl GatewayState {
             memory,
             agents: AgentRegistry::default(),
             runs: Arc::default(),
-            tls: spec.tls.as_ref().map(crate::http::tls::acceptor).transpose()?,
+            tls: spec.tls.as_ref().map(tls::config).transpose()?.into(),
             salt: crate::worker::clock::unix_ms().wrapping_mul(0x9e37_79b9)
                 ^ u64::from(std::process::id()) << 40,
             reloaded: watch::channel(()).0,
             source,
+            started: spec.clone(),
         })
     }
 
-    /// Reads the configuration file again and applies it. An invalid file changes nothing.
+    /// Reads the configuration file again and applies it, with the TLS files that it names. An
+    /// invalid file changes nothing, nor does one that needs a restart.
     pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
         let Source::File(path) = &self.source else {
             return Err(GatewayError::NoFile);
@@ -83,6 +88,11 @@ impl GatewayState {
             return Err(GatewayError::Empty);
         }
         let config = Arc::new(Config::new(&spec)?);
+        let unable = self.started.needs_restart(&spec);
+        if !unable.is_empty() {
+            return Err(GatewayError::Restart(unable));
+        }
+        self.tls.store(spec.tls.as_ref().map(tls::config).transpose()?);
         self.metrics.set_layers(&config.layer_names);
         self.metrics.forget_upstreams();
         self.memory.set_limit(config.server.memory.0);
@@ -111,17 +121,11 @@ impl GatewayState {
             }
         }
     }
-
-    /// Writes what is still queued for the request log.
-    pub(crate) fn close(&self) {
-        self.request_log.close();
-    }
 }
 
 fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
     let Some(url) = &spec.store.redis else {
-        let bytes = spec.cache.as_ref().map_or(0, |cache| cache.bytes.0);
-        let cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let cache_bytes = usize::try_from(spec.cache_bytes()).unwrap_or(usize::MAX);
         return Ok(Backend::memory(Sizes { cache_bytes, ..Sizes::default() }));
     };
     let on_loss = match spec.store.on_loss {

@@ -7,6 +7,7 @@ use std::thread;
 
 use plimsoll_gateway_server::{Gateway, Spec};
 
+use super::support::client::{ask, get};
 use super::support::raw::{OK, connect, fixed_upstream, head};
 
 #[test]
@@ -51,4 +52,64 @@ fn no_request_is_lost_while_the_configuration_is_reloaded() {
         over.store(true, Ordering::SeqCst);
     });
     assert!(answered.load(Ordering::SeqCst) >= 600);
+}
+
+/// A configuration that uses what only a start opens, in `folder`.
+const WHOLE: &str = "listen: 127.0.0.1:0
+admin: {local: true}
+metrics: {}
+server: {connections: 50, drain: 1s}
+access_log: {path: 'FOLDER/access'}
+audit: {path: 'FOLDER/audit', flush: 1ms}
+cache: {bytes: 1MiB}
+routes: [{name: r, path: /x, respond: {body: here}}]
+";
+
+#[test]
+fn a_reload_that_needs_a_restart_changes_nothing_and_names_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("g.yaml");
+    let write = |old: &str, new: &str| {
+        assert!(WHOLE.contains(old), "{old}");
+        // Every file would also change the route.
+        let text = WHOLE.replace("here", "there").replacen(old, new, 1);
+        fs::write(&file, text.replace("FOLDER", &folder.path().display().to_string())).unwrap();
+    };
+    fs::write(&file, WHOLE.replace("FOLDER", &folder.path().display().to_string())).unwrap();
+    let gateway = Gateway::spawn_from(&Spec::open(&file).unwrap(), &file).unwrap();
+    let build = || {
+        let mut build = get(gateway.addr(), "/admin/build").json();
+        build["served"].take();
+        build
+    };
+    let before = build();
+    for (old, new, names) in [
+        ("listen: 127.0.0.1:0", "listen: 127.0.0.1:1", "listen"),
+        ("metrics", "workers: 2\nmetrics", "workers"),
+        ("connections: 50", "connections: 51", "server.connections"),
+        ("local: true", "local: true, listen: '127.0.0.1:0'", "admin.listen"),
+        ("metrics", "tls: {cert: /none, key: /none}\nmetrics", "tls"),
+        ("FOLDER/access", "FOLDER/other", "access_log"),
+        ("access_log: {path: 'FOLDER/access'}\n", "", "access_log"),
+        ("FOLDER/audit", "FOLDER/other", "audit"),
+        ("flush: 1ms", "when_full: block", "audit"),
+        ("audit: {path: 'FOLDER/audit', flush: 1ms}\n", "workers: 2\n", "workers, audit"),
+        ("bytes: 1MiB", "bytes: 2MiB", "cache.bytes"),
+        ("metrics", "store: {timeout: 1s}\nmetrics", "store"),
+        ("metrics", "faults: {pause: {every: 1s, for: 1ms}}\nmetrics", "faults.pause"),
+    ] {
+        write(old, new);
+        let reply = ask(gateway.addr(), "POST /admin/reload", &[], b"");
+        let shown = reply.text();
+        assert_eq!(reply.status, 409, "{old} -> {new}: {shown}");
+        assert!(shown.contains(&format!("new values of: {names};")), "{new}: {shown}");
+        assert_eq!((build(), get(gateway.addr(), "/x").text()), (before.clone(), "here".into()));
+    }
+    assert!(!folder.path().join("other").exists());
+    // What a start is not needed for is applied, the end of the cache included.
+    for (old, new) in [("cache: {bytes: 1MiB}\n", ""), ("drain: 1s", "drain: 2s, body_bytes: 9")] {
+        write(old, new);
+        assert_eq!(ask(gateway.addr(), "POST /admin/reload", &[], b"").status, 200, "{new}");
+        assert_eq!(get(gateway.addr(), "/x").text(), "there");
+    }
 }

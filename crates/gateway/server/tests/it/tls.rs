@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use plimsoll_gateway_server::Gateway;
+use plimsoll_gateway_server::{Gateway, Spec};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -16,18 +16,49 @@ use tokio_rustls::client::TlsStream;
 use super::http2::{ask, block_on, talk};
 use super::support::raw::{OK, connect, fixed_upstream, proxy, read_to_end};
 
-/// A gateway with a self-signed certificate.
-fn start(folder: &TempDir) -> (Gateway, CertificateDer<'static>) {
+/// Writes a self-signed certificate and its key.
+fn certify(folder: &TempDir) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(["gateway".to_owned()]).unwrap();
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
     std::fs::write(&cert, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    let tls = format!(
-        "tls: {{cert: '{}', key: '{}'}}\nserver: {{header_timeout: 300ms}}",
-        cert.display(),
-        key.display()
-    );
-    (proxy(fixed_upstream(OK), "", &tls), made.cert.der().clone())
+    made.cert.der().clone()
+}
+
+/// The sections of a gateway that serves this certificate.
+fn sections(folder: &TempDir) -> String {
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
+    let tls = format!("tls: {{cert: '{}', key: '{}'}}", cert.display(), key.display());
+    format!("{tls}\nserver: {{header_timeout: 300ms}}")
+}
+
+/// A gateway with a self-signed certificate.
+fn start(folder: &TempDir) -> (Gateway, CertificateDer<'static>) {
+    let cert = certify(folder);
+    (proxy(fixed_upstream(OK), "", &sections(folder)), cert)
+}
+
+#[test]
+fn a_reload_serves_the_renewed_certificate_and_refuses_a_broken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = certify(&folder);
+    let file = folder.path().join("g.yaml");
+    let routes = "routes: [{name: r, path: /x, respond: {}}]";
+    std::fs::write(&file, format!("listen: 127.0.0.1:0\n{}\n{routes}", sections(&folder))).unwrap();
+    let gateway = Gateway::spawn_from(&Spec::open(&file).unwrap(), &file).unwrap();
+    let served = |trusted: &CertificateDer<'static>| {
+        block_on(async {
+            let stream = shake(&gateway, trusted, &[]).await;
+            stream.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned()
+        })
+    };
+    let new = certify(&folder);
+    assert_eq!(served(&old), old);
+    gateway.reload().unwrap();
+    assert_eq!(served(&new), new);
+    std::fs::write(folder.path().join("cert.pem"), "garbage").unwrap();
+    assert!(gateway.reload().is_err());
+    assert_eq!(served(&new), new);
 }
 
 async fn shake(

@@ -24,7 +24,6 @@ pub struct AdminSpec {
     /// An address of its own, like `127.0.0.1:9901`, with a thread of its own: health, metrics and
     /// administration are served there however busy the workers are, also when all
     /// `server.connections` are taken. Metrics and administration are then served only there.
-    /// Reading the configuration again does not change it.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub listen: Option<SocketAddr>,
 }

@@ -15,7 +15,7 @@ use crate::config::units::{ByteSize, HumanDuration};
 pub struct Empty {}
 
 /// The file of the access log.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AccessLogSpec {
@@ -268,7 +268,7 @@ pub enum BudgetUnit {
 }
 
 /// An audit row for every request.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditSpec {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// A text that is never shown. `${NAME}` stands for an environment variable.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 pub struct Secret(String);
 

@@ -86,7 +86,7 @@ pub enum EnvelopeSpec {
 }
 
 /// The store of rate limits, budgets and cached responses.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSpec {

@@ -171,7 +171,7 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
     let result = match request.method.as_str() {
         "ping" if era != Era::Stateless => Ok("{}".to_owned()),
         "server/discover" if era == Era::Stateless => {
-            Ok(mcp_server::discovered(&context.config.name))
+            Ok(mcp_server::discovered(&context.config.spec.name))
         }
         "tools/list" => list(context, request),
         "tools/call" => call(context, &asked).await?,
@@ -204,7 +204,7 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
         let id = Some(request.id.to_owned());
         return Ok(refuse(context, &Refusal { status: 503, id, error }));
     };
-    let result = mcp_server::initialized(version, &context.config.name);
+    let result = mcp_server::initialized(version, &context.config.spec.name);
     let message = rpc::success(request.id, &result);
     let response = head.answer(context, 200, message, events)?;
     Ok(with_session(response, &session))

@@ -186,7 +186,7 @@ impl Session {
 
     async fn check_rate_limits(&self, context: &RequestContext) -> Result<(), ErrorResponse> {
         let (config, worker) = (&context.config, &context.worker);
-        if self.route.open || config.limits.is_empty() || config.faults.limiter_open {
+        if self.route.open || config.limits.is_empty() || config.spec.faults.limiter_open {
             return Ok(());
         }
         let caller = Caller { address: self.client.ip(), identity: Some(&self.identity) };
