@@ -17,7 +17,7 @@ use plimsoll_runner::folder::RunDirOptions;
 use crate::console::Show;
 use crate::exit::UsageError;
 use crate::progress::{Ui, UiFlag};
-use crate::session::{RunOptions, Watch};
+use crate::session::{Launch, RunOptions, Watch};
 pub(crate) use export::{ExportFlags, PushFlags, ServeFlags};
 pub(crate) use shards::{Part, ShardFlag, StartFlags};
 
@@ -499,7 +499,7 @@ impl RunFlags {
             probe: !self.no_probe,
             allow_invalid: self.allow_invalid,
             watch,
-            start: None,
+            launch: Launch::default(),
             profile: None,
             show: if self.json.json { Show::Json } else { self.screen.show() },
         }

@@ -38,7 +38,8 @@ pub(crate) fn run(
     session.handle_signals()?;
     let run_id = plan.run_id.clone().unwrap_or_else(RunId::random).to_string();
     let place = Place::new(options.output.clone(), &run_id)?;
-    let mut division = Division::start(&place, &run_id, count)?;
+    let launch = RunId::random().to_string();
+    let mut division = Division::start(&place, [&run_id, &launch], count)?;
     let begun = division.wait_until_begun(session, &place);
     if let Err(error) = begun {
         division.end();
@@ -51,7 +52,7 @@ pub(crate) fn run(
     }
     let adding = Steps::passing(session.status(), "adding up the results");
     let mut whole =
-        merge::merge(std::slice::from_ref(&place.run), Some(count), place.keep.as_ref())?;
+        merge::merge(std::slice::from_ref(&place.run), Some(count), None, place.keep.as_ref())?;
     drop(adding);
     whole.print(options.show)?;
     whole.check_written()?;
@@ -127,13 +128,14 @@ struct Division {
 }
 
 impl Division {
-    fn start(place: &Place, run_id: &str, count: u64) -> Result<Self> {
+    fn start(place: &Place, [run_id, launch]: [&str; 2], count: u64) -> Result<Self> {
         let mut processes = Vec::new();
         for index in 0..count {
             let order = ChildOrder {
                 index,
                 count,
                 run_id: run_id.to_owned(),
+                launch: launch.to_owned(),
                 out: place.out.clone(),
                 rows: place.keep.as_ref().and_then(|options| options.rows),
             };

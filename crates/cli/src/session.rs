@@ -51,12 +51,21 @@ pub(crate) struct RunOptions {
     pub(crate) allow_invalid: bool,
     /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<Watch>,
-    /// When it begins, if not as soon as it is ready.
-    pub(crate) start: Option<CommonStart>,
+    /// As a shard: what started it.
+    pub(crate) launch: Launch,
     /// The profile with every default, for the folder.
     pub(crate) profile: Option<String>,
     /// How much of the result is printed.
     pub(crate) show: Show,
+}
+
+/// What started a shard, and when it begins.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Launch {
+    /// Tells it from other launches of the same run; empty if the launcher gave none.
+    pub(crate) id: String,
+    /// When it begins, if not as soon as it is ready.
+    pub(crate) start: Option<CommonStart>,
 }
 
 /// The state that several runs of one process share: the terminal, the signals, the limits.
@@ -196,6 +205,7 @@ impl Session {
         let metadata = runner.metadata_mut();
         metadata.environment = machine.so_far();
         metadata.run.plan_hash = hash;
+        metadata.run.launch.clone_from(&options.launch.id);
         if let Some(output) = &options.output {
             let started = utc_compact(metadata.run.started_unix_ns);
             runner.create_folder(output, &started).map_err(runner_error)?;
@@ -203,7 +213,7 @@ impl Session {
         if let Some(warning) = runner.folder().and_then(RunDir::low_disk_warning) {
             self.status.warn(&warning);
         }
-        if let Some(start) = options.start {
+        if let Some(start) = options.launch.start {
             runner.start_at(start);
         }
         if options.probe {

@@ -223,6 +223,7 @@ impl Runner {
         let mut counts = self.counts_file();
         let mut begins = self.folder.as_ref().map(|folder| folder.path().to_owned());
         let (shard, waited) = (self.run.plan().shard, self.wait_for_start());
+        let launch = self.metadata.run.launch.clone();
         let started = self.run.start(sink, control, &mut |progress| {
             watcher.interval(progress);
             if let Some(folder) = begins.take() {
@@ -235,7 +236,9 @@ impl Runner {
         });
         let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));
         let result = match started {
-            Err(EngineError::NotBegun) => return Err(not_begun(waited, shard, self.folder)),
+            Err(EngineError::NotBegun) => {
+                return Err(not_begun(waited, shard, launch, self.folder));
+            }
             started => started?,
         };
         counts.map(|counts| counts.finish(&result)).transpose()?;
@@ -245,7 +248,7 @@ impl Runner {
             blocks: self.blocks.map(|kept| kept.take()).unwrap_or_default(),
             ids,
             folder: self.folder,
-            status: status_of(shard, &waited),
+            status: status_of(shard, launch, &waited),
             planned: self.metadata,
             secrets: self.secrets,
             clock,
@@ -296,7 +299,7 @@ impl Runner {
 }
 
 /// The status of a shard that carried its load out; none of a whole run.
-fn status_of(shard: Stripe, waited: &Waited) -> Option<ShardStatus> {
+fn status_of(shard: Stripe, launch: String, waited: &Waited) -> Option<ShardStatus> {
     (shard != Stripe::WHOLE).then(|| {
         let start = match waited {
             Waited::Began(start) | Waited::Late(start, _) => Some(start),
@@ -304,6 +307,7 @@ fn status_of(shard: Stripe, waited: &Waited) -> Option<ShardStatus> {
         };
         ShardStatus {
             shard: format!("{}/{}", shard.index(), shard.count()),
+            launch,
             state: ShardState::Done,
             start_at_unix_ns: start.map(|start| start.unix_ns),
             clock_offset_ns: start.and_then(|start| start.clock_offset_ns),
@@ -315,8 +319,8 @@ fn status_of(shard: Stripe, waited: &Waited) -> Option<ShardStatus> {
 
 /// Why a run did not begin. A shard that was late leaves its folder, which says so; any other run
 /// leaves none.
-fn not_begun(waited: Waited, shard: Stripe, folder: Option<RunDir>) -> RunnerError {
-    let status = status_of(shard, &waited);
+fn not_begun(waited: Waited, shard: Stripe, launch: String, folder: Option<RunDir>) -> RunnerError {
+    let status = status_of(shard, launch, &waited);
     if let (Waited::Late(_, late), Some(folder), Some(status)) = (&waited, &folder, status) {
         let late_by_ns = Some(late.as_u64());
         let status = ShardStatus { state: ShardState::Late, late_by_ns, ..status };

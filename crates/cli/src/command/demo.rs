@@ -15,7 +15,7 @@ use super::{mock, versus};
 use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::flags::{OutputFlags, ProgressFlags, ScreenFlags};
-use crate::session::{RunOptions, Session};
+use crate::session::{Launch, RunOptions, Session};
 
 const AFTER: &str = "\
 Takes about 35 seconds. A mock provider and the reference gateway start in this process, and the built-in profile `realistic` runs through both. Then `versus` sends each request to the gateway and to the provider itself, and says what the gateway adds. All of them share this machine's cores: the numbers show what a report looks like, and say nothing about a real target.";
@@ -74,7 +74,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         probe: true,
         allow_invalid: true,
         watch: Vec::new(),
-        start: None,
+        launch: Launch::default(),
         profile: None,
         // Both results share a screen.
         show: if show == Show::Screen { Show::Nothing } else { show },

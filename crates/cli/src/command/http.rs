@@ -199,7 +199,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         page: true,
     });
     let mut options = flags.run.options(output);
-    options.start = part.start;
+    options.launch = part.launch;
     let several = urls.len() > 1;
     if several && options.show != Show::Full {
         options.show = Show::Nothing;

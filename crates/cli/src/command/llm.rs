@@ -188,7 +188,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if options.show == Show::Screen {
         options.show = Show::Nothing;
     }
-    options.start = part.start;
+    options.launch = part.launch;
     let finished = if let Some(count) = flags.start.processes {
         let run = processes::run(&mut session, &first, count, &options)?;
         sweep::Sweep { runs: vec![run], failed: None }

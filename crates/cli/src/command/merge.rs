@@ -48,6 +48,9 @@ pub(crate) struct Flags {
     /// The run has N shards: refuse shards of another run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     expect: Option<u64>,
+    /// Take only shards that were started with this --launch
+    #[arg(long, value_name = "ID")]
+    launch: Option<String>,
     /// Exit 0 or 1 by the thresholds even if the result is invalid
     #[arg(long)]
     allow_invalid: bool,
@@ -60,7 +63,7 @@ pub(crate) struct Flags {
 /// Merges the shards, prints the result and writes its folder.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let options = flags.output.options();
-    let mut whole = merge(&flags.folders, flags.expect, Some(&options))?;
+    let mut whole = merge(&flags.folders, flags.expect, flags.launch.as_deref(), Some(&options))?;
     whole.print(flags.screen.show())?;
     whole.check_written()?;
     Ok(whole.exit(flags.allow_invalid))
@@ -139,10 +142,11 @@ impl Whole {
 pub(crate) fn merge(
     folders: &[PathBuf],
     expect: Option<u64>,
+    launch: Option<&str>,
     options: Option<&RunDirOptions>,
 ) -> Result<Whole> {
     let shards = shards_in(folders)?;
-    let set = ShardSet::new(shards, expect).map_err(merge_error)?;
+    let set = ShardSet::new(shards, expect, launch).map_err(merge_error)?;
     let mut document = set.plan_document();
     let stored = StoredPlan::parse(&serde_json::to_vec(&document)?)?;
     let (thresholds, bands) = (stored.thresholds()?, stored.bands()?);
@@ -278,6 +282,7 @@ fn merge_error(error: MergeError) -> anyhow::Error {
     match error {
         MergeError::NotAShard { .. }
         | MergeError::Nothing
+        | MergeError::OtherLaunch { .. }
         | MergeError::Mixed { .. }
         | MergeError::Twice { .. }
         | MergeError::Expected { .. } => UsageError(error.to_string()).into(),

@@ -119,7 +119,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     let mut options = flags.run.options(Some(flags.output.options()));
-    (options.profile, options.start) = (Some(again), part.start);
+    (options.profile, options.launch) = (Some(again), part.launch);
     if flags.smoke && options.show == Show::Screen {
         options.show = Show::Nothing;
     }

@@ -165,7 +165,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         let settings = rounds::Settings { thresholds, options, upstream_log };
         return Ok(rounds::run(&mut session, &plan, &settings)?.exit);
     }
-    options.start = part.start;
+    options.launch = part.launch;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     if let Some(count) = flags.start.processes {

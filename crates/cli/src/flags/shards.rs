@@ -13,6 +13,7 @@ use plimsoll_runner::{CommonStart, StartAt};
 use super::parse_time;
 use crate::exit::UsageError;
 use crate::processes::ChildOrder;
+use crate::session::Launch;
 
 /// The part of the run that a process runs.
 #[derive(Args, Debug)]
@@ -31,7 +32,7 @@ pub(crate) struct StartFlags {
     /// Divide the run among N processes of this host, which begin together, and merge what they
     /// measured: each may have as many open files as one alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1024))]
-    #[arg(conflicts_with_all = ["shard", "start_at", "serve_metrics"])]
+    #[arg(conflicts_with_all = ["shard", "start_at", "launch", "serve_metrics"])]
     pub(crate) processes: Option<u64>,
     /// Begin at a common instant, and not as soon as this process is ready: `2026-11-21T01:23:45Z`,
     /// seconds since 1970, `+5s` from now, or of shards with a common folder `ready`: 2 s after all
@@ -41,14 +42,17 @@ pub(crate) struct StartFlags {
     /// The longest wait for the common start
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     start_timeout: Nanos,
+    /// Name this launch in the shard's files; `merge --launch ID` then ignores other launches
+    #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    launch: Option<String>,
 }
 
 /// The part of a run that this process carries out, and when it begins.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     shard: Option<String>,
-    /// When it begins, if not as soon as it is ready.
-    pub(crate) start: Option<CommonStart>,
+    /// What started it, and when it begins.
+    pub(crate) launch: Launch,
     /// As a process that another one of ours started.
     pub(crate) order: Option<ChildOrder>,
 }
@@ -60,7 +64,8 @@ impl StartFlags {
     /// `auto` finds no part, or one that contradicts itself.
     pub(crate) fn part(&self, shard: Option<&str>) -> Result<Part> {
         if let Some(order) = ChildOrder::from_environment()? {
-            return Ok(Part { shard: Some(order.shard()), start: None, order: Some(order) });
+            let shard = Some(order.shard());
+            return Ok(Part { shard, order: Some(order), ..Part::default() });
         }
         let shard = match shard {
             Some("auto") => Some(auto(&env::vars().collect()).map_err(UsageError)?),
@@ -71,7 +76,8 @@ impl StartFlags {
             return Err(UsageError(why.to_owned()).into());
         }
         let start = self.start_at.map(|at| CommonStart { at, limit: self.start_timeout });
-        Ok(Part { shard, start, order: None })
+        let launch = Launch { id: self.launch.clone().unwrap_or_default(), start };
+        Ok(Part { shard, launch, order: None })
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::console::Show;
 use crate::exit::{Exit, UsageError};
 use crate::progress::Ui;
-use crate::session::{RunOptions, Session};
+use crate::session::{Launch, RunOptions, Session};
 use crate::signal::exit_now;
 
 /// The variable in which a process finds its order; its command line is that of the whole run.
@@ -40,6 +40,8 @@ pub(crate) struct ChildOrder {
     pub(crate) count: u64,
     /// The id of the run.
     pub(crate) run_id: String,
+    /// What started it.
+    pub(crate) launch: String,
     /// The folder in which each run has its own.
     pub(crate) out: PathBuf,
     /// How it keeps a row for each request; `None` if it writes none.
@@ -85,7 +87,8 @@ impl ChildOrder {
         follow_parent(session.control().clone())?;
         let output = RunDirOptions { out: self.out.clone(), rows: self.rows, page: false };
         let start = Some(CommonStart { at: StartAt::AllReady(LEAD), limit: LONGEST_WAIT });
-        let options = RunOptions { output: Some(output), start, show: Show::Nothing, ..options };
+        let launch = Launch { id: self.launch.clone(), start };
+        let options = RunOptions { output: Some(output), launch, show: Show::Nothing, ..options };
         Ok((session, options))
     }
 }

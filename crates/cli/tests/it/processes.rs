@@ -193,6 +193,35 @@ fn shards_with_a_common_folder_wait_for_each_other() {
 }
 
 #[test]
+fn a_second_launch_with_the_same_run_id_does_not_show_the_result_of_the_first() {
+    let fixture = Fixture::with(FAST);
+    let launch = |id: &str, index: &str| {
+        let of = [("PLIMSOLL_SHARD_INDEX", index), ("PLIMSOLL_SHARD_COUNT", "2")];
+        let child = shard(&fixture, &of, &["--launch", id, "--no-probe"]);
+        ProcessOutput::from(child.wait_with_output().unwrap())
+    };
+    let merge = |id: &str| {
+        let expect = ["merge", "runs/both", "--expect", "2", "--launch", id];
+        fixture.plimsoll(&[&expect[..], &["--out", "whole", "--allow-invalid"]].concat())
+    };
+    for index in ["0", "1"] {
+        launch("job-7", index).expect(0);
+    }
+    for folder in folders(&fixture.folder.path().join("runs/both")) {
+        assert_eq!(status(&folder).launch, "job-7");
+    }
+    let sent = fixture.mock.stats().requests;
+    for index in ["0", "1"] {
+        assert!(launch("job-8", index).expect(2).stderr.contains("this shard has run"));
+    }
+    assert_eq!((sent, fixture.mock.stats().requests), (60, 60));
+    let stale = merge("job-8").expect(2);
+    assert!(stale.stderr.contains("no shard is of launch `job-8`"), "{}", stale.stderr);
+    assert_eq!(stale.stdout, "");
+    assert!(merge("job-7").expect(0).stdout.contains("60 requests"));
+}
+
+#[test]
 fn a_shard_that_is_late_sends_nothing_and_the_merge_says_so() {
     let fixture = Fixture::with(FAST);
     let of = |index| [("PLIMSOLL_SHARD_INDEX", index), ("PLIMSOLL_SHARD_COUNT", "2")];

@@ -39,6 +39,19 @@ pub enum MergeError {
         "there is no shard to merge: give the folders shard-KKKKK-of-NNNNN, or the folder that holds them"
     )]
     Nothing,
+    /// No shard is of the launch that was asked for.
+    #[error(
+        "no shard is of launch `{asked}`: the launch of {} is {found}; look in the launcher's output for why this launch left none",
+        folder.display()
+    )]
+    OtherLaunch {
+        /// As asked for.
+        asked: String,
+        /// As the first shard says.
+        found: String,
+        /// Its folder.
+        folder: PathBuf,
+    },
     /// Two shards are not parts of the same run.
     #[error(
         "{} and {} are not shards of one run: {what} is {} in the first and {} in the second; merge the shards of each run by themselves",

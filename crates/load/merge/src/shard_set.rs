@@ -17,13 +17,25 @@ pub struct ShardSet {
 
 impl ShardSet {
     /// Checks that the shards are parts of one run: the same number of parts, version, seed, run
-    /// id, schedule, targets and plan, and no part twice.
+    /// id, launch, schedule, targets and plan, and no part twice. With `launch`, shards of any
+    /// other one do not count: an earlier launch may have left them in the same folder.
     ///
     /// # Errors
     /// The first of these that does not hold, with the folders.
-    pub fn new(shards: Vec<Shard>, expect: Option<u64>) -> Result<Self, MergeError> {
+    pub fn new(
+        mut shards: Vec<Shard>,
+        expect: Option<u64>,
+        launch: Option<&str>,
+    ) -> Result<Self, MergeError> {
         let mut by_place: BTreeMap<u64, Shard> = BTreeMap::new();
-        let first = shards.first().cloned().ok_or(MergeError::Nothing)?;
+        let mut first = shards.first().cloned().ok_or(MergeError::Nothing)?;
+        if let Some(asked) = launch {
+            shards.retain(|shard| shard.planned.run.launch == asked);
+            let found = quoted(&first.planned.run.launch, NO_LAUNCH);
+            let (asked, folder) = (asked.to_owned(), first.folder);
+            let other = MergeError::OtherLaunch { asked, found, folder };
+            first = shards.first().cloned().ok_or(other)?;
+        }
         let count = first.place.count();
         for shard in shards {
             same_run(&first, &shard)?;
@@ -72,7 +84,8 @@ fn same_run(first: &Shard, other: &Shard) -> Result<(), MergeError> {
         ("the number of shards", first.place.count().to_string(), other.place.count().to_string()),
         ("the version of plimsoll", a.tool_version.clone(), b.tool_version.clone()),
         ("the seed", a.seed.to_string(), b.seed.to_string()),
-        ("the run id", quoted(&a.run_id), quoted(&b.run_id)),
+        ("the run id", quoted(&a.run_id, NO_ID), quoted(&b.run_id, NO_ID)),
+        ("the launch", quoted(&a.launch, NO_LAUNCH), quoted(&b.launch, NO_LAUNCH)),
         ("the hash of the schedule", first.fingerprint.clone(), other.fingerprint.clone()),
     ];
     let plans = [first, other].map(|shard| shard.document.get("plan").unwrap_or(&Value::Null));
@@ -85,8 +98,11 @@ fn same_run(first: &Shard, other: &Shard) -> Result<(), MergeError> {
     Err(MergeError::Mixed { what, folders, values: Box::new(values) })
 }
 
-fn quoted(run_id: &str) -> String {
-    if run_id.is_empty() { "not given (--run-id)".to_owned() } else { format!("`{run_id}`") }
+const NO_ID: &str = "not given (--run-id)";
+const NO_LAUNCH: &str = "not given (--launch)";
+
+fn quoted(name: &str, none: &str) -> String {
+    if name.is_empty() { none.to_owned() } else { format!("`{name}`") }
 }
 
 /// Keys of a plan that differ between shards of one run.

@@ -43,6 +43,9 @@ pub struct RunInfo {
     /// requests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run_id: String,
+    /// Of a shard: the launch that started it, as its launcher named it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub launch: String,
     /// Hash of what it sends and when: the same for runs that may be compared, whatever their
     /// target, key, seed and names.
     #[serde(default, skip_serializing_if = "String::is_empty")]

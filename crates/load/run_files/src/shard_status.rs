@@ -17,6 +17,9 @@ pub struct ShardStatus {
     pub schema: String,
     /// Which part of the run, `k/n` with k from 0.
     pub shard: String,
+    /// The launch that started it, as its launcher named it; empty if it did not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub launch: String,
     /// What became of it: `done` or `late`.
     pub state: ShardState,
     /// The common start that it was given, in nanoseconds since 1970 UTC.

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use crate::support::{REQUESTS, shard, shards, write_counts};
 
 fn set(folders: &[PathBuf], expect: Option<u64>) -> Result<ShardSet, MergeError> {
-    let read =
-        folders.iter().map(|folder: &PathBuf| Shard::read(folder)).collect::<Result<_, _>>()?;
-    ShardSet::new(read, expect)
+    ShardSet::new(read(folders)?, expect, None)
+}
+
+fn read(folders: &[PathBuf]) -> Result<Vec<Shard>, MergeError> {
+    folders.iter().map(|folder: &PathBuf| Shard::read(folder)).collect()
 }
 
 fn merge(folders: &[PathBuf]) -> Merged {
@@ -35,6 +37,7 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
     for (place, value, words) in [
         ("/metadata/run/seed", json!(8), "the seed is 7 in the first and 8 in the second"),
         ("/metadata/run/run_id", json!("r2"), "the run id is `r1`"),
+        ("/metadata/run/launch", json!("second"), "the launch is `first`"),
         ("/metadata/run/tool_version", json!("9"), "the version of plimsoll"),
         ("/metadata/run/shard", json!("1/3"), "the number of shards is 2"),
         ("/schedule_fingerprint", json!("1"), "the hash of the schedule"),
@@ -90,6 +93,25 @@ fn a_missing_shard_is_named_and_nothing_is_judged_until_it_turns_up() {
         (reason(&again).as_str(), &again.summary.thresholds[0].judgement),
         ("valid", &Judgement::Pass)
     );
+}
+
+#[test]
+fn shards_of_an_earlier_launch_do_not_count() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    let of = |launch| ShardSet::new(read(&folders).unwrap(), Some(3), Some(launch));
+    let all = of("first").unwrap().merge(Judges::default()).unwrap();
+    assert_eq!(reason(&all), "valid");
+    let none = of("second").unwrap_err().to_string();
+    assert!(none.contains("no shard is of launch `second`") && none.contains("`first`"), "{none}");
+    change(&folders[2], "/metadata/run/launch", json!("second"));
+    for (launch, missing) in [
+        ("second", "1 of 3 ended; shard 0/3 is missing; shard 1/3 is missing"),
+        ("first", "2 of 3 ended; shard 2/3 is missing"),
+    ] {
+        let merged = of(launch).unwrap().merge(Judges::default()).unwrap();
+        assert_eq!(reason(&merged), missing, "{launch}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn merge(count: u64) -> Merged {
     let parent = tempfile::tempdir().unwrap();
     let folders = shards(parent.path(), count);
     let read = folders.iter().map(|folder| Shard::read(folder).unwrap()).collect();
-    ShardSet::new(read, Some(count)).unwrap().merge(Judges::default()).unwrap()
+    ShardSet::new(read, Some(count), None).unwrap().merge(Judges::default()).unwrap()
 }
 
 /// Results as JSON, without confidence intervals.
@@ -98,7 +98,7 @@ fn rows_are_merged_by_their_intended_start_and_a_cut_line_is_left_out() {
     fs::write(folders[0].join("results.jsonl"), row(1) + &row(30) + "{\"inten").unwrap();
     fs::write(folders[1].join("results.jsonl"), row(2) + &row(4)).unwrap();
     let read = folders.iter().map(|folder| Shard::read(folder).unwrap()).collect();
-    let set = ShardSet::new(read, None).unwrap();
+    let set = ShardSet::new(read, None, None).unwrap();
     let mut out = Vec::new();
     assert_eq!(merge_rows(&set, "results.jsonl", &mut out).unwrap(), 4);
     assert_eq!(String::from_utf8(out).unwrap(), row(1) + &row(2) + &row(4) + &row(30));

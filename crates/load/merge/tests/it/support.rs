@@ -104,6 +104,7 @@ pub(crate) fn metadata(part: Stripe) -> RunMetadata {
             tool_version: VERSION.to_owned(),
             seed: 7,
             run_id: "r1".to_owned(),
+            launch: "first".to_owned(),
             shard: format!("{}/{}", part.index(), part.count()),
             started_unix_ns: 1_763_688_225_000_000_000,
             ended: RunEnd::Complete,
