@@ -9,8 +9,8 @@ use plimsoll_engine::{
 };
 use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample, Stripe};
 use plimsoll_metrics::{
-    Accounting, Distribution, GroupStats, Metric, MetricsError, RunExemplars, RunMetadata,
-    RunSummary, ShardState, Threshold, TimeRecord,
+    Accounting, Distribution, GroupStats, Interruption, Metric, MetricsError, RunEnd, RunExemplars,
+    RunMetadata, RunSummary, ShardState, Threshold, TimeRecord,
 };
 use plimsoll_plan::Plan;
 use plimsoll_run_files::ShardStatus;
@@ -242,13 +242,20 @@ impl Runner {
             started => started?,
         };
         counts.map(|counts| counts.finish(&result)).transpose()?;
+        let mut status = status_of(shard, launch, &waited);
+        if let (Some(status), RunEnd::Interrupted) = (&mut status, result.metadata.run.ended) {
+            let [at_s, of_s] = [&result.metadata, &self.metadata]
+                .map(|run| run.stages.iter().map(|stage| stage.duration_s).sum());
+            status.state = ShardState::Partial;
+            status.interrupted = Some(Interruption { at_s, of_s });
+        }
         Ok(Finished {
             result,
             samples: self.samples.map(|kept| kept.take()).unwrap_or_default(),
             blocks: self.blocks.map(|kept| kept.take()).unwrap_or_default(),
             ids,
             folder: self.folder,
-            status: status_of(shard, launch, &waited),
+            status,
             planned: self.metadata,
             secrets: self.secrets,
             clock,

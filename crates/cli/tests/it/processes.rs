@@ -108,6 +108,30 @@ fn a_process_that_is_killed_is_named_and_makes_the_whole_invalid() {
 }
 
 #[test]
+fn a_process_that_gets_sigterm_is_named_and_makes_the_whole_invalid() {
+    let fixture = Fixture::with(FAST);
+    let child = fixture.start(&["minimal", "--stages", "@60:6s", "--processes", "3"]);
+    fixture.wait_for_requests(100);
+    kill(children(child.id())[1], Signal::SIGTERM).unwrap();
+    let output = ProcessOutput::from(child.wait_with_output().unwrap());
+    let words = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("INVALID: shards: 2 of 3 ended; a signal ended shard 1/3 at "),
+        "{words}"
+    );
+    let whole = fixture.only_run();
+    let merged = summary(&whole);
+    assert_eq!(merged.metadata.run.ended, RunEnd::Unfinished);
+    assert_eq!(merged.results.total.counters.arrivals_planned, 360);
+    let found = status(&folders(&whole.join("shards"))[1]).interrupted.unwrap();
+    assert!((1.0..5.0).contains(&found.at_s) && (found.of_s - 6.0).abs() < 1e-9, "{found:?}");
+    // By the mock: the others sent their 240, and three processes probed; the rest is its own.
+    let own = fixture.mock.stats().requests - 3 - 240;
+    assert_eq!(merged.shards[1].scheduled, own);
+    assert!((own as f64 - 20.0 * found.at_s).abs() < 4.0, "{own} in {} s", found.at_s);
+}
+
+#[test]
 fn processes_end_with_the_one_that_started_them() {
     let fixture = Fixture::with(FAST);
     let mut child = start_long(&fixture);
@@ -117,12 +141,12 @@ fn processes_end_with_the_one_that_started_them() {
     child.wait().unwrap();
     let gone = |pid: &Pid| !Path::new(&format!("/proc/{pid}/fd/0")).exists();
     assert!(wait_until(|| all.iter().all(gone)), "they go on without their parent");
-    // They ended in order: what they measured is there.
-    let shards = folders(&fixture.only_run());
-    assert_eq!(
-        shards.iter().map(|shard| status(shard).state).collect::<Vec<_>>(),
-        [ShardState::Done; 2]
-    );
+    // They ended in order: what they measured is there, and that it is not all.
+    for shard in folders(&fixture.only_run()) {
+        let status = status(&shard);
+        assert_eq!(status.state, ShardState::Partial);
+        assert!(status.interrupted.unwrap().at_s < 59.0, "{status:?}");
+    }
 }
 
 #[test]

@@ -95,6 +95,9 @@ fn info(run: &PreparedRun, stage: &StagePlan, name: String) -> StageInfo {
         warmup: stage.warmup,
         start_s: stage.start.as_secs_f64(),
         duration_s: (stage.end.saturating_sub(stage.start)).as_secs_f64(),
+        arrivals: (run.pairs.is_none() && run.plan.limits.max_requests.is_none())
+            .then(|| run.schedule.planned(stage.id))
+            .filter(|planned| *planned > 0),
         users: match stage.load {
             Load::Closed { from, to } => {
                 Some(f64::midpoint(from.into(), to.into()) * targets_at_once(run, stage.id))

@@ -1,7 +1,9 @@
 //! The result of all shards together.
 
+use plimsoll_measure::{StageId, Stripe};
 use plimsoll_metrics::{
-    Band, RunExemplars, RunSummary, Snapshot, TaskTally, Threshold, TimeRecord, TimeSeries,
+    Band, RunExemplars, RunSummary, ShardState, Snapshot, StageInfo, TaskTally, Threshold,
+    TimeRecord, TimeSeries,
 };
 use plimsoll_run_files::Counts;
 
@@ -53,6 +55,21 @@ impl Sum {
             none => *none = Some(series),
         }
     }
+
+    /// Counts the arrivals that belong to a shard that did not end, and that it did not count: the
+    /// plan of the whole is the same, whatever became of its shards.
+    fn add_unsent(&mut self, place: Stripe, stages: &[StageInfo], counts: Option<&Counts>) {
+        let mut before = 0;
+        for (stage, id) in stages.iter().zip(0..).map(|(stage, id)| (stage, StageId(id))) {
+            let after = before + stage.arrivals.unwrap_or(0);
+            let planned = place.share(after) - place.share(before);
+            let counted = counts.map_or(0, |counts| {
+                counts.snapshot.total(|key| key.stage == id).counters().arrivals_planned
+            });
+            self.snapshot.add_unsent(id, planned.saturating_sub(counted));
+            before = after;
+        }
+    }
 }
 
 impl ShardSet {
@@ -66,19 +83,20 @@ impl ShardSet {
     pub fn merge(&self, judges: Judges<'_>) -> Result<Merged, MergeError> {
         let (mut sum, mut parts) = (Sum::default(), Vec::new());
         let time = metadata::merge(self, Vec::new()).headline_time();
-        for shard in &self.shards {
-            let mut shard = shard.clone();
-            let counts = shard.counts()?;
-            parts.push(Part::new(&shard, counts.as_ref(), time));
-            if let Some(counts) = counts {
+        let stages = self.shards.first().map_or(&[][..], |first| &first.planned.stages);
+        let stopped = self.was_interrupted();
+        for place in (0..self.count).filter_map(|index| Stripe::new(index, self.count)) {
+            let mut shard = self.shards.iter().find(|shard| shard.place == place).cloned();
+            let counts = shard.as_mut().map(Shard::counts).transpose()?.flatten();
+            let part = Part::new(place, shard.as_ref(), counts.as_ref(), time);
+            if part.shown.state != ShardState::Done && !stopped {
+                sum.add_unsent(place, stages, counts.as_ref());
+            }
+            parts.push(part);
+            if let Some((shard, counts)) = shard.zip(counts) {
                 sum.add(&shard, counts);
             }
         }
-        let missing = self.missing();
-        parts.extend(missing.iter().map(|index| Part::missing(*index, self.count)));
-        parts.sort_by_key(|part| {
-            part.shown.shard.split('/').next().and_then(|k| k.parse::<u64>().ok())
-        });
         let spread = align(&mut parts);
         let summaries: Vec<_> =
             self.shards.iter().filter_map(|shard| shard.summary.as_ref()).collect();
@@ -97,7 +115,7 @@ impl ShardSet {
             summary.processes.clone_from(&busiest.processes);
             summary.resources.clone_from(&busiest.resources);
         }
-        verdict::apply(&mut summary, spread);
+        verdict::apply(&mut summary, spread, stopped);
         let series = sum.series.unwrap_or_default();
         let record = TimeRecord::build(&series, &summary.metadata, &summary.health, &[])?;
         let kept = self.shards.iter().map(Shard::exemplars);

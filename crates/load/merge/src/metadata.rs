@@ -56,7 +56,7 @@ pub(crate) fn base(set: &ShardSet) -> Option<&Shard> {
     ended.or_else(|| set.shards.first())
 }
 
-/// The common end; of several the worst.
+/// The common end; of several the worst. With one shard interrupted, the others went on.
 fn ended(set: &ShardSet) -> RunEnd {
     let ends: Vec<_> = set.shards.iter().map(|shard| shard.metadata().run.ended).collect();
     if let Some(first) = ends.first()
@@ -64,7 +64,7 @@ fn ended(set: &ShardSet) -> RunEnd {
     {
         return *first;
     }
-    let worst = [RunEnd::Aborted, RunEnd::Interrupted, RunEnd::TooManyErrors];
+    let worst = [RunEnd::Aborted, RunEnd::TooManyErrors];
     worst.into_iter().find(|end| ends.contains(end)).unwrap_or(RunEnd::Unfinished)
 }
 

@@ -1,6 +1,6 @@
 //! The shards side by side.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, Stripe};
 use plimsoll_metrics::{Metric, RunMetadata, ShardPart, ShardState, Snapshot};
 use plimsoll_run_files::Counts;
 
@@ -14,8 +14,18 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A shard with what it counted, if anything; `time` heads the report.
-    pub(crate) fn new(shard: &Shard, counts: Option<&Counts>, time: Metric) -> Self {
+    /// A shard, if its folder is there, with what it counted, if anything; `time` heads the report.
+    pub(crate) fn new(
+        place: Stripe,
+        shard: Option<&Shard>,
+        counts: Option<&Counts>,
+        time: Metric,
+    ) -> Self {
+        let Some(shard) = shard else {
+            let shard = format!("{}/{}", place.index(), place.count());
+            let shown = ShardPart { shard, state: ShardState::Missing, ..ShardPart::default() };
+            return Self { shown, started_unix_ns: None };
+        };
         let mut shown = ShardPart {
             shard: shard.name(),
             state: shard.state(),
@@ -24,6 +34,7 @@ impl Part {
             ..ShardPart::default()
         };
         let status = shard.status.as_ref();
+        shown.interrupted = status.and_then(|status| status.interrupted);
         shown.late_by_s =
             status.and_then(|status| status.late_by_ns).map(|late| Nanos::new(late).as_secs_f64());
         shown.clock_uncertainty_s = status
@@ -31,19 +42,13 @@ impl Part {
             .map(|uncertainty| Nanos::new(uncertainty).as_secs_f64());
         let Some(counts) = counts else { return Self { shown, started_unix_ns: None } };
         fill(&mut shown, &counts.snapshot, &shard.planned, time);
-        shown.counted_all = counts.complete;
+        shown.counted_all = counts.complete && shown.interrupted.is_none();
         shown.counted_s = Some(counts.series.length().as_secs_f64());
         let origin = counts.series.origin().as_nanos();
         let started = shard.metadata().run.started_unix_ns.saturating_add(origin);
         let ahead = status.and_then(|status| status.clock_offset_ns).unwrap_or(0);
         let started = started.saturating_add_signed(ahead.saturating_neg());
         Self { shown, started_unix_ns: Some(started) }
-    }
-
-    /// A shard of which there is no folder.
-    pub(crate) fn missing(index: u64, count: u64) -> Self {
-        let (shard, state) = (format!("{index}/{count}"), ShardState::Missing);
-        Self { shown: ShardPart { shard, state, ..ShardPart::default() }, started_unix_ns: None }
     }
 }
 

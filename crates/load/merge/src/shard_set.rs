@@ -53,10 +53,10 @@ impl ShardSet {
         Ok(Self { shards: by_place.into_values().collect(), count })
     }
 
-    /// The parts of which there is no folder, from 0.
-    pub fn missing(&self) -> Vec<u64> {
-        let there: Vec<_> = self.shards.iter().map(|shard| shard.place.index()).collect();
-        (0..self.count).filter(|index| !there.contains(index)).collect()
+    /// Whether a signal ended every shard, and so the whole run.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        let status = self.shards.iter().filter_map(|shard| shard.status.as_ref());
+        status.filter(|status| status.interrupted.is_some()).count() as u64 == self.count
     }
 
     /// The shards that are there.

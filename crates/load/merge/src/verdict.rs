@@ -1,6 +1,8 @@
 //! What shards that are missing, cut off, late or not simultaneous mean for the whole.
 
-use plimsoll_metrics::{BandLevel, Judgement, Reason, RunSummary, ShardPart, ShardState, Validity};
+use plimsoll_metrics::{
+    BandLevel, Interruption, Judgement, Reason, RunSummary, ShardPart, ShardState, Validity,
+};
 
 use crate::part::Spread;
 
@@ -11,11 +13,17 @@ const OF_CUT_OFF: [&str; 2] = ["accounting", "end of the run"];
 /// The part of the load's length by which starts may lie apart.
 const MOST_SPREAD: f64 = 0.02;
 
+/// The figure of a rate that is only lower because a shard did not send its part.
+const RATE: &str = "achieved_rate";
+
 /// Makes the whole invalid where the load was not what was planned. Thresholds are then not judged.
-pub(crate) fn apply(summary: &mut RunSummary, spread: Spread) {
+/// A run that was `stopped` as a whole is one that was interrupted, as it would be with one process.
+pub(crate) fn apply(summary: &mut RunSummary, spread: Spread, stopped: bool) {
     let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
     let apart = starts(spread, load_s);
-    let mut reasons: Vec<_> = lost(&summary.shards).into_iter().collect();
+    let lost = lost(&summary.shards).filter(|_| !stopped);
+    let is_lost = lost.is_some();
+    let mut reasons: Vec<_> = lost.into_iter().collect();
     if apart.is_none() && spread.began > 1 {
         summary.metadata.notes.push(together(spread));
     }
@@ -40,6 +48,7 @@ pub(crate) fn apply(summary: &mut RunSummary, spread: Spread) {
     if let Validity::Invalid(others) = &mut summary.validity {
         // What a shard had in flight when it was cut off has no outcome, and it saw no end.
         others.retain(|other| !cut_off || !OF_CUT_OFF.contains(&other.what.as_str()));
+        others.retain(|other| !is_lost || other.figure.as_deref() != Some(RATE));
         reasons.append(others);
     }
     summary.validity = Validity::Invalid(reasons);
@@ -71,6 +80,12 @@ fn describe(part: &ShardPart) -> String {
         let files = part.damaged.join(", ");
         return format!(
             "files of shard {name} are damaged ({files}): copy its folder again, and repeat the merge"
+        );
+    }
+    if let Some(Interruption { at_s, of_s }) = part.interrupted {
+        let percent = 100.0 * at_s / of_s;
+        return format!(
+            "a signal ended shard {name} at {at_s:.1} s of {of_s:.0} s ({percent:.0} %)"
         );
     }
     match (part.state, part.counted_s) {

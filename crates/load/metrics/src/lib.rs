@@ -76,7 +76,7 @@ pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
 pub use scope::Scope;
-pub use shard_part::{ShardPart, ShardState};
+pub use shard_part::{Interruption, ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{
     Bottleneck, HostLoad, LinkLoad, NetworkLoad, ProcessLoad, ProcessPlace, QuotaLoad,

@@ -90,6 +90,10 @@ pub struct StageInfo {
     /// Time in which new requests were started, in seconds: planned in a plan, actual in a summary.
     /// Where a number of requests ended the load of virtual users, it lasts until the last answer.
     pub duration_s: f64,
+    /// Open model: arrivals that its schedule plans, those of all shards; left out where the
+    /// number of requests is limited, or targets are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<u64>,
     /// Closed model: virtual users, on average over the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<f64>,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum ShardState {
     /// It ended, and all of its files are there.
     Done,
-    /// It was cut off: in its load, and its counts go up to a second before that, or while it wrote
-    /// its files; or files of it are damaged.
+    /// A signal ended its load early; or it was cut off: in its load, and its counts go up to a
+    /// second before that, or while it wrote its files; or files of it are damaged.
     Partial,
     /// It was ready only after the common start, and sent nothing.
     Late,
@@ -30,6 +30,15 @@ impl fmt::Display for ShardState {
             Self::Missing => "missing",
         })
     }
+}
+
+/// A signal that ended the load of a shard before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interruption {
+    /// When, in seconds after the start of its load.
+    pub at_s: f64,
+    /// Planned length of its load, in seconds.
+    pub of_s: f64,
 }
 
 /// One shard of a merged run.
@@ -50,6 +59,9 @@ pub struct ShardPart {
     /// How long after the common start it was ready, in seconds, if it was late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_s: Option<f64>,
+    /// The signal that ended its load early, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interruption>,
     /// Which of its files are damaged, and how; what they hold is not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,

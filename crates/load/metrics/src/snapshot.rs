@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use plimsoll_measure::{ScenarioId, StageId, TargetId};
 use plimsoll_stats::NoIntervalReason;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,17 @@ impl Snapshot {
     /// Those without a new number are counted with the parts that have no name.
     pub fn renumber_server_parts(&mut self, numbers: &[Option<usize>]) {
         self.cells.values_mut().for_each(|cell| cell.renumber_server_parts(numbers));
+    }
+
+    /// Counts planned arrivals of a stage that a generator which ended early did not dispatch.
+    pub fn add_unsent(&mut self, stage: StageId, arrivals: u64) {
+        if arrivals > 0 {
+            let (scenario, target) = (ScenarioId(0), TargetId(0));
+            let key = GroupKey { stage, scenario, target, operation: None };
+            let counters = &mut self.cells.entry(key).or_default().counters;
+            counters.arrivals_planned += arrivals;
+            counters.arrivals_late_by_generator += arrivals;
+        }
     }
 
     /// Every cell with a count, by stage, then scenario, then target.

@@ -18,7 +18,7 @@ pub fn shard_table(summary: &RunSummary) -> Option<Table> {
         return None;
     }
     let head =
-        ["shard", "state", "began", "counted", "planned", "completed", "failed", "p50", "p99"];
+        ["shard", "state", "began", "counted", "scheduled", "completed", "failed", "p50", "p99"];
     let mut table = Table::new(head);
     for part in &summary.shards {
         table.row([

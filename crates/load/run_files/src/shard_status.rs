@@ -1,7 +1,7 @@
 //! Writes and reads `shard.json`, the last file that a shard writes: where it is, the others are
 //! whole.
 
-use plimsoll_metrics::ShardState;
+use plimsoll_metrics::{Interruption, ShardState};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunFileError;
@@ -11,7 +11,7 @@ use crate::stored;
 const SCHEMA: &str = "plimsoll.shard/1";
 
 /// The end of a shard.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShardStatus {
     /// Version of the layout: `plimsoll.shard/1`.
     pub schema: String,
@@ -20,8 +20,11 @@ pub struct ShardStatus {
     /// The launch that started it, as its launcher named it; empty if it did not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub launch: String,
-    /// What became of it: `done` or `late`.
+    /// What became of it: `done`, `late`, or `partial` after a signal.
     pub state: ShardState,
+    /// The signal that ended its load early, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interruption>,
     /// The common start that it was given, in nanoseconds since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_unix_ns: Option<u64>,

@@ -8,7 +8,7 @@ use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet};
 use plimsoll_metrics::{Judgement, ShardState, Threshold, Validity};
 use serde_json::{Value, json};
 
-use crate::support::{REQUESTS, shard, shards, write_counts};
+use crate::support::{REQUESTS, shard, shards, write_counts, write_counts_until};
 
 fn set(folders: &[PathBuf], expect: Option<u64>) -> Result<ShardSet, MergeError> {
     ShardSet::new(read(folders)?, expect, None)
@@ -161,6 +161,39 @@ fn a_late_shard_is_told_apart_from_one_that_was_cut_off() {
     );
     // Which of them sent nothing is one thing, what was lost of the others another.
     assert_eq!(merged.summary.results.total.counters.scheduled, REQUESTS / 3 * 2);
+}
+
+#[test]
+fn a_shard_that_a_signal_ended_is_named_with_time_and_share_and_the_plan_is_not_shortened() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    let planned = |merged: &Merged| merged.summary.results.total.counters.arrivals_planned;
+    assert_eq!(planned(&merge(&folders)), REQUESTS);
+    let signal =
+        |at_s: f64| json!({"state": "partial", "interrupted": {"at_s": at_s, "of_s": 10.0}});
+    say(&folders[1], &signal(4.1));
+    // Of its 300 arrivals it counted those of 4 seconds.
+    write_counts_until(&folders[1], Stripe::new(1, 3).unwrap(), 4);
+    let merged = merge(&folders);
+    let words = "2 of 3 ended; a signal ended shard 1/3 at 4.1 s of 10 s (41 %)";
+    assert_eq!(reason(&merged), words);
+    let judged = &merged.summary.thresholds[0].judgement;
+    assert!(matches!(judged, Judgement::Inconclusive(why) if why.contains("1/3")), "{judged:?}");
+    assert_eq!((planned(&merged), merged.summary.health.planned_arrivals), (900, Some(900)));
+    // 133 of its 300 arrivals are due in the first 4 seconds.
+    assert_eq!(merged.summary.health.achieved_arrivals, Some(733));
+    let Validity::Invalid(reasons) = &merged.summary.validity else { unreachable!() };
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    // A shard of which nothing is known leaves the plan as it is, too.
+    assert_eq!(planned(&merge(&folders[..2])), REQUESTS);
+    // Where a signal ended all of them, the run is interrupted, as that of one process.
+    for (folder, at_s) in folders.iter().zip([4.0, 4.1, 4.0]) {
+        say(folder, &signal(at_s));
+    }
+    let merged = merge(&folders);
+    assert_eq!((reason(&merged).as_str(), planned(&merged)), ("valid", 733));
+    let of_shards = merged.summary.shards.iter().map(|part| part.state);
+    assert!(of_shards.clone().all(|state| state == ShardState::Partial), "{of_shards:?}");
 }
 
 #[test]

@@ -80,9 +80,14 @@ fn sample(n: u64) -> Sample {
 
 /// What one process counts of the requests of its part, second by second.
 pub(crate) fn count(part: Stripe) -> (Snapshot, TimeSeries) {
+    count_until(part, 10)
+}
+
+/// The same of the first seconds.
+fn count_until(part: Stripe, seconds: u32) -> (Snapshot, TimeSeries) {
     let mut recorder = Recorder::new(vec![Moment::EPOCH + Nanos::from_secs(10)]);
     let mut counted = (Snapshot::new(), TimeSeries::new(Moment::EPOCH));
-    for second in 0..10_u32 {
+    for second in 0..seconds {
         for n in (0..REQUESTS).filter(|n| n / 100 == u64::from(second) && part.owns(*n)) {
             let sample = sample(n);
             recorder.scheduled(sample.stage, sample.scenario, sample.target);
@@ -93,7 +98,7 @@ pub(crate) fn count(part: Stripe) -> (Snapshot, TimeSeries) {
         counted.1.add(at, &interval);
         counted.0.append(interval);
     }
-    counted.1.end(Moment::EPOCH + Nanos::from_secs(10));
+    counted.1.end(Moment::EPOCH + Nanos::from_secs(seconds.into()));
     counted
 }
 
@@ -114,6 +119,7 @@ pub(crate) fn metadata(part: Stripe) -> RunMetadata {
             name: "@100:10s".to_owned(),
             model: LoadModel::Open,
             duration_s: 10.0,
+            arrivals: Some(REQUESTS),
             ..StageInfo::default()
         }],
         scenarios: vec!["simple".to_owned(), "complex".to_owned()],
@@ -159,9 +165,17 @@ pub(crate) fn shard(parent: &Path, part: Stripe) -> PathBuf {
 
 /// Writes what a shard counted; not `complete` is what it had counted when it was cut off.
 pub(crate) fn write_counts(folder: &Path, part: Stripe, complete: bool) {
-    let (snapshot, series) = count(part);
+    write(folder, &count(part), complete);
+}
+
+/// Writes the last counts of a shard that ended after so many seconds.
+pub(crate) fn write_counts_until(folder: &Path, part: Stripe, seconds: u32) {
+    write(folder, &count_until(part, seconds), true);
+}
+
+fn write(folder: &Path, (snapshot, series): &(Snapshot, TimeSeries), complete: bool) {
     let tasks = TaskTally::default();
-    let view = CountsView { complete, snapshot: &snapshot, series: &series, tasks: &tasks };
+    let view = CountsView { complete, snapshot, series, tasks: &tasks };
     fs::write(folder.join("counts.bin"), counts_bytes(&view, VERSION).unwrap()).unwrap();
 }
 

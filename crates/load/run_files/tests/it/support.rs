@@ -109,6 +109,7 @@ pub(crate) fn metadata() -> RunMetadata {
             shard: "0/1".to_owned(),
             started_unix_ns: 1_763_688_225_000_000_000,
             ended: RunEnd::Complete,
+            ..RunInfo::default()
         },
         stages: vec![
             stage("w4:1s", LoadModel::Closed, 0.0, 1.0, Some(4)),
@@ -156,7 +157,7 @@ fn stage(
         duration_s,
         users: (model == LoadModel::Closed).then_some(if start_s > 0.0 { 8.0 } else { 4.0 }),
         peak_in_flight,
-        mean_in_flight: None,
+        ..StageInfo::default()
     }
 }
 
