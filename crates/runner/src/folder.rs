@@ -6,6 +6,7 @@ mod plan;
 mod reservation;
 mod rows;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use nix::sys::statvfs::statvfs;
 use plimsoll_measure::Stripe;
 use plimsoll_metrics::RunMetadata;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
-use plimsoll_run_files::{RowFormat, ShardStatus, shard_status_json};
+use plimsoll_run_files::{FileDigest, RowFormat, ShardStatus, shard_status_json};
 
 use crate::error::RunnerError;
 pub(crate) use counts::CountsFile;
@@ -242,7 +243,11 @@ impl RunDir {
     /// # Errors
     /// It cannot be written.
     pub fn commit(&self, status: &ShardStatus) -> Result<(), RunnerError> {
-        self.write(file::SHARD, shard_status_json(status)?.as_bytes())
+        let files = digests(&self.path);
+        let files =
+            files.map_err(|source| RunnerError::Read { path: self.path.clone(), source })?;
+        let status = ShardStatus { files, ..status.clone() };
+        self.write(file::SHARD, shard_status_json(&status)?.as_bytes())
     }
 
     /// Gives the reserved space back, for the results.
@@ -270,6 +275,22 @@ impl Drop for RunDir {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// The digests of a shard's files, but those that only say how far it is.
+fn digests(folder: &Path) -> io::Result<BTreeMap<String, FileDigest>> {
+    let mut digests = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        let name = name.to_string_lossy().into_owned();
+        if path.is_file()
+            && !name.starts_with('.')
+            && ![file::READY, file::PROGRESS].contains(&&*name)
+        {
+            digests.insert(name, FileDigest::of(&path)?);
+        }
+    }
+    Ok(digests)
 }
 
 /// The name of the folder of a shard.

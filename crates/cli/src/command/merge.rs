@@ -162,7 +162,9 @@ pub(crate) fn merge(
     if let Some(metadata) = document.get_mut("metadata") {
         *metadata = serde_json::to_value(&merged.summary.metadata)?;
     }
-    let shards = ComparedShards::read(set.shards().iter().map(Shard::folder));
+    let shards = set.shards().iter();
+    let whole = shards.filter(|shard| shard.is_whole(file::PAIRS) && shard.is_whole(file::FACTS));
+    let shards = ComparedShards::read(whole.map(Shard::folder));
     let versus = shards.as_ref().map(|shards| compare(shards, &merged.summary, &document));
     let Merged { summary, record, exemplars } = merged;
     let versus = versus.transpose()?;
@@ -282,7 +284,6 @@ fn merge_error(error: MergeError) -> anyhow::Error {
     match error {
         MergeError::NotAShard { .. }
         | MergeError::Nothing
-        | MergeError::OtherLaunch { .. }
         | MergeError::Mixed { .. }
         | MergeError::Twice { .. }
         | MergeError::Expected { .. } => UsageError(error.to_string()).into(),

@@ -246,6 +246,35 @@ fn a_second_launch_with_the_same_run_id_does_not_show_the_result_of_the_first() 
 }
 
 #[test]
+fn rows_of_another_shard_are_found_by_merge_and_join() {
+    let fixture = Fixture::with("{log: memory}");
+    fixture.run(&["minimal", "--stages", "@40:1s", "--processes", "2"]).expect(0);
+    let run = fixture.only_run().join("shards");
+    let rows = [0, 1].map(|index: usize| folders(&run)[index].join("results.jsonl"));
+    let log = fixture.folder.path().join("log.jsonl");
+    fs::copy(&rows[1], &log).unwrap();
+    let run = run.display().to_string();
+    let merge = ["merge", &run, "--expect", "2", "--out", "again"];
+    let own = fs::read(&rows[1]).unwrap();
+    for (content, words) in [
+        (fs::read(&rows[0]).unwrap(), "results.jsonl has "),
+        (own[..own.len() / 2].to_vec(), "results.jsonl has "),
+        (vec![b'x'; own.len()], "results.jsonl has other content than the shard wrote"),
+    ] {
+        fs::write(&rows[1], content).unwrap();
+        let merged = fixture.plimsoll(&merge).expect(3).stdout;
+        let merged = merged.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(merged.contains("INVALID: shards: 1 of 2 ended; files of shard 1/2"), "{merged}");
+        assert!(merged.contains(words), "{merged}");
+        let shard = rows[1].parent().unwrap().display().to_string();
+        let log = log.display().to_string();
+        let map = ["--map", "id=request_id,at=,total=,status="];
+        let joined = fixture.plimsoll(&[&["join", &shard, "--log", &log][..], &map].concat());
+        assert!(joined.expect(3).stderr.contains(words));
+    }
+}
+
+#[test]
 fn a_shard_that_is_late_sends_nothing_and_the_merge_says_so() {
     let fixture = Fixture::with(FAST);
     let of = |index| [("PLIMSOLL_SHARD_INDEX", index), ("PLIMSOLL_SHARD_COUNT", "2")];

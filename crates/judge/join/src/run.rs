@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{CacheState, Nanos, Outcome, PolicyDecision, TokenSource};
-use plimsoll_run_files::{ParsedRow, parse_row};
+use plimsoll_run_files::{ParsedRow, changed_since, parse_row};
 use serde::Deserialize;
 
 use crate::error::{JoinError, quoted};
@@ -191,6 +191,12 @@ impl Run {
         progress: &mut Progress<'_>,
     ) -> Result<Self, JoinError> {
         let path = rows_of(folder)?;
+        if let Some(how) = changed_since(&path) {
+            let path = path.display();
+            return Err(JoinError::Unjudged(format!(
+                "{path} {how}; copy the shard's folder again"
+            )));
+        }
         let mut lines = Lines::open(&path)?;
         let mut run = Self::default();
         while let Some(line) = lines.next()? {

@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_metrics::MetricsError;
-use plimsoll_run_files::RunFileError;
 
 /// Why shards cannot be merged. Each says which folder is at fault, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -26,32 +25,11 @@ pub enum MergeError {
         /// The system's reason.
         source: io::Error,
     },
-    /// A file is damaged, or of another version.
-    #[error("{}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: RunFileError,
-    },
     /// No folder was given.
     #[error(
         "there is no shard to merge: give the folders shard-KKKKK-of-NNNNN, or the folder that holds them"
     )]
     Nothing,
-    /// No shard is of the launch that was asked for.
-    #[error(
-        "no shard is of launch `{asked}`: the launch of {} is {found}; look in the launcher's output for why this launch left none",
-        folder.display()
-    )]
-    OtherLaunch {
-        /// As asked for.
-        asked: String,
-        /// As the first shard says.
-        found: String,
-        /// Its folder.
-        folder: PathBuf,
-    },
     /// Two shards are not parts of the same run.
     #[error(
         "{} and {} are not shards of one run: {what} is {} in the first and {} in the second; merge the shards of each run by themselves",

@@ -60,7 +60,8 @@ impl Sum {
     /// plan of the whole is the same, whatever became of its shards.
     fn add_unsent(&mut self, place: Stripe, stages: &[StageInfo], counts: Option<&Counts>) {
         let mut before = 0;
-        for (stage, id) in stages.iter().zip(0..).map(|(stage, id)| (stage, StageId(id))) {
+        for (stage, index) in stages.iter().zip(0..) {
+            let id = StageId(index);
             let after = before + stage.arrivals.unwrap_or(0);
             let planned = place.share(after) - place.share(before);
             let counted = counts.map_or(0, |counts| {

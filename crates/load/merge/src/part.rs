@@ -29,7 +29,7 @@ impl Part {
         let mut shown = ShardPart {
             shard: shard.name(),
             state: shard.state(),
-            damaged: shard.damaged.clone(),
+            damaged: shard.files.damaged.values().cloned().collect(),
             valid: shard.summary.as_ref().map(|summary| summary.validity.is_valid()),
             ..ShardPart::default()
         };

@@ -11,7 +11,7 @@ use crate::shard_set::ShardSet;
 
 /// Writes the lines of `name` (`results.jsonl` or `tasks.jsonl`) of all shards, by intended start
 /// where they have one, and returns their number. One line of each shard is in memory. Lines that
-/// are cut are left out.
+/// are cut are left out, and files that are damaged.
 ///
 /// # Errors
 /// A file cannot be read, or `out` cannot be written.
@@ -19,6 +19,9 @@ pub fn merge_rows(set: &ShardSet, name: &str, out: &mut dyn Write) -> Result<u64
     let mut files = Vec::new();
     for shard in set.shards() {
         let Some(path) = find_rows(shard.folder(), name) else { continue };
+        if path.file_name().is_some_and(|name| !shard.is_whole(&name.to_string_lossy())) {
+            continue;
+        }
         match open_rows(&path) {
             Ok(file) => files.push(BoundedLines::new(file)),
             Err(source) => return Err(MergeError::Read { path, source }),

@@ -1,5 +1,6 @@
 //! The folder of one shard, read back.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use crate::error::MergeError;
 /// The folder of one shard, without its counts, which are large.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    pub(crate) folder: PathBuf,
+    pub(crate) files: Files,
     pub(crate) place: Stripe,
     pub(crate) fingerprint: String,
     /// The whole `plan.json`.
@@ -24,8 +25,36 @@ pub struct Shard {
     pub(crate) planned: RunMetadata,
     pub(crate) status: Option<ShardStatus>,
     pub(crate) summary: Option<RunSummary>,
-    /// Its files that are damaged, and how: the copy broke off, or the disk was full.
-    pub(crate) damaged: Vec<String>,
+}
+
+/// The files of a shard.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) folder: PathBuf,
+    /// Those that are damaged, with how in words: the copy broke off, the disk was full, or they
+    /// are of another shard. They do not count.
+    pub(crate) damaged: BTreeMap<String, String>,
+}
+
+impl Files {
+    /// Reads a file; `None` if it is missing or damaged, which is noted.
+    fn read<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&[u8]) -> Result<T, RunFileError>,
+    ) -> Result<Option<T>, MergeError> {
+        if self.damaged.contains_key(name) {
+            return Ok(None);
+        }
+        let bytes = contents(&self.folder.join(name))?;
+        match bytes.map(|bytes| parse(&bytes)).transpose() {
+            Ok(read) => Ok(read),
+            Err(error) => {
+                self.damaged.insert(name.to_owned(), format!("{name}: {error}"));
+                Ok(None)
+            }
+        }
+    }
 }
 
 /// The part of `plan.json` that is needed.
@@ -64,18 +93,21 @@ impl Shard {
                 plan.metadata.run.shard
             ))
         })?;
-        let mut damaged = Vec::new();
-        let status = read(folder, "shard.json", read_shard_status);
-        let summary = read(folder, "summary.json", read_summary);
+        let mut files = Files { folder: folder.to_owned(), damaged: BTreeMap::new() };
+        let status = files.read("shard.json", read_shard_status)?;
+        for (name, digest) in status.iter().flat_map(|status| &status.files) {
+            if let Some(how) = digest.mismatch(&folder.join(name)) {
+                files.damaged.insert(name.clone(), format!("{name} {how}"));
+            }
+        }
         Ok(Self {
             place,
             fingerprint: plan.schedule_fingerprint,
             document,
             planned: plan.metadata,
-            status: unless_damaged(status, &mut damaged)?,
-            summary: unless_damaged(summary, &mut damaged)?,
-            folder: folder.to_owned(),
-            damaged,
+            status,
+            summary: files.read("summary.json", read_summary)?,
+            files,
         })
     }
 
@@ -86,14 +118,19 @@ impl Shard {
 
     /// Its folder.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        &self.files.folder
+    }
+
+    /// Whether a file of it is as the shard wrote it, as far as is known.
+    pub fn is_whole(&self, name: &str) -> bool {
+        !self.files.damaged.contains_key(name)
     }
 
     /// What became of it.
     pub fn state(&self) -> ShardState {
         let stated = self.status.as_ref().map(|status| status.state);
         match stated {
-            Some(ShardState::Done) if self.summary.is_some() && self.damaged.is_empty() => {
+            Some(ShardState::Done) if self.summary.is_some() && self.files.damaged.is_empty() => {
                 ShardState::Done
             }
             Some(ShardState::Late) => ShardState::Late,
@@ -104,47 +141,18 @@ impl Shard {
     /// What it counted; `None` if it was cut off within its first second, or its file is damaged.
     pub(crate) fn counts(&mut self) -> Result<Option<Counts>, MergeError> {
         let version = &self.planned.run.tool_version;
-        let counts = read(&self.folder, "counts.bin", |bytes| read_counts(bytes, version));
-        unless_damaged(counts, &mut self.damaged)
+        self.files.read("counts.bin", |bytes| read_counts(bytes, version))
     }
 
-    /// Its single requests with all their times. They only illustrate: none of a damaged file.
+    /// Its single requests with all their times.
     pub(crate) fn exemplars(&self) -> Result<Option<RunExemplars>, MergeError> {
-        let exemplars = read(&self.folder, "exemplars.json", read_exemplars);
-        unless_damaged(exemplars, &mut Vec::new())
+        self.files.clone().read("exemplars.json", read_exemplars)
     }
 
     /// Its names and stages as they were carried out, or else as planned.
     pub(crate) fn metadata(&self) -> &RunMetadata {
         self.summary.as_ref().map_or(&self.planned, |summary| &summary.metadata)
     }
-}
-
-/// What was read, and nothing of a damaged file, which is noted.
-fn unless_damaged<T>(
-    read: Result<Option<T>, MergeError>,
-    damaged: &mut Vec<String>,
-) -> Result<Option<T>, MergeError> {
-    match read {
-        Err(MergeError::File { path, source }) => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            damaged.push(format!("{name}: {source}"));
-            Ok(None)
-        }
-        read => read,
-    }
-}
-
-/// Reads a file that may be missing.
-fn read<T>(
-    folder: &Path,
-    name: &str,
-    parse: impl FnOnce(&[u8]) -> Result<T, RunFileError>,
-) -> Result<Option<T>, MergeError> {
-    let path = folder.join(name);
-    let bytes = contents(&path)?;
-    let parsed = bytes.map(|bytes| parse(&bytes)).transpose();
-    parsed.map_err(|source| MergeError::File { path, source })
 }
 
 fn contents(path: &Path) -> Result<Option<Vec<u8>>, MergeError> {

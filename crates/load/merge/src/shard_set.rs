@@ -32,8 +32,10 @@ impl ShardSet {
         if let Some(asked) = launch {
             shards.retain(|shard| shard.planned.run.launch == asked);
             let found = quoted(&first.planned.run.launch, NO_LAUNCH);
-            let (asked, folder) = (asked.to_owned(), first.folder);
-            let other = MergeError::OtherLaunch { asked, found, folder };
+            let why = format!(
+                "its launch is {found}, and no shard is of launch `{asked}`: see in the output of that launch why it left none"
+            );
+            let other = MergeError::NotAShard { folder: first.files.folder, why };
             first = shards.first().cloned().ok_or(other)?;
         }
         let count = first.place.count();
@@ -42,13 +44,18 @@ impl ShardSet {
             match by_place.entry(shard.place.index()) {
                 Entry::Vacant(free) => drop(free.insert(shard)),
                 Entry::Occupied(taken) => {
-                    let folders = Box::new([taken.get().folder.clone(), shard.folder.clone()]);
+                    let folders =
+                        Box::new([taken.get().folder().to_owned(), shard.folder().to_owned()]);
                     return Err(MergeError::Twice { shard: shard.name(), folders });
                 }
             }
         }
         if let Some(expected) = expect.filter(|expected| *expected != count) {
-            return Err(MergeError::Expected { expected, found: count, folder: first.folder });
+            return Err(MergeError::Expected {
+                expected,
+                found: count,
+                folder: first.files.folder,
+            });
         }
         Ok(Self { shards: by_place.into_values().collect(), count })
     }
@@ -94,7 +101,7 @@ fn same_run(first: &Shard, other: &Shard) -> Result<(), MergeError> {
     let Some((what, values)) = differs.or_else(|| difference("the plan's", plans)) else {
         return Ok(());
     };
-    let folders = Box::new([first, other].map(|shard| shard.folder.clone()));
+    let folders = Box::new([first, other].map(|shard| shard.folder().to_owned()));
     Err(MergeError::Mixed { what, folders, values: Box::new(values) })
 }
 

@@ -40,7 +40,9 @@ pub use shard_signs::{
     ShardProgress, ShardReady, ShardStart, read_shard_progress, read_shard_start,
     shard_progress_json, shard_ready_json, shard_start_json,
 };
-pub use shard_status::{ShardStatus, read_shard_status, shard_status_json};
+pub use shard_status::{
+    FileDigest, ShardStatus, changed_since, read_shard_status, shard_status_json,
+};
 pub use summary::{read_summary, summary_json};
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};
 pub use timeline::{read_timeline, timeline_json};

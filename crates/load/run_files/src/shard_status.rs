@@ -1,6 +1,10 @@
 //! Writes and reads `shard.json`, the last file that a shard writes: where it is, the others are
 //! whole.
 
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::Path;
+
 use plimsoll_metrics::{Interruption, ShardState};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +41,59 @@ pub struct ShardStatus {
     /// How long after that it was ready, if it was late, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ns: Option<u64>,
+    /// Its files by name, as they were when it ended.
+    #[serde(default)]
+    pub files: BTreeMap<String, FileDigest>,
+}
+
+/// Length and checksum of a file: a copy that was cut, or a file of another shard, differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Its length.
+    pub bytes: u64,
+    /// The CRC-32 of its content, as zip and PNG have it: rows are read at memory speed.
+    pub crc32: u32,
+}
+
+impl FileDigest {
+    /// That of a file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let (mut file, mut hasher) = (plimsoll_input::open(path)?, crc32fast::Hasher::new());
+        let (mut bytes, mut buffer) = (0, vec![0; 1 << 20]);
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(Self { bytes, crc32: hasher.finalize() }),
+                read => {
+                    bytes += read as u64;
+                    hasher.update(&buffer[..read]);
+                }
+            }
+        }
+    }
+
+    /// How a file differs from the one of this digest, in words; `None` if it does not.
+    pub fn mismatch(&self, path: &Path) -> Option<String> {
+        match Self::of(path) {
+            Ok(found) if found == *self => None,
+            Ok(found) if found.bytes != self.bytes => {
+                Some(format!("has {} bytes instead of {}", found.bytes, self.bytes))
+            }
+            Ok(_) => Some("has other content than the shard wrote".to_owned()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Some("is missing".to_owned()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+/// How a file in the folder of a shard differs from the one that the shard wrote; `None` if it does
+/// not, and elsewhere.
+pub fn changed_since(path: &Path) -> Option<String> {
+    let status = plimsoll_input::read(&path.with_file_name("shard.json")).ok()?;
+    let digests = read_shard_status(&status).ok()?.files;
+    digests.get(path.file_name()?.to_str()?)?.mismatch(path)
 }
 
 /// The status as JSON, with a final newline.

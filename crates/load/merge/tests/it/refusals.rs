@@ -272,6 +272,56 @@ fn a_damaged_file_makes_the_whole_invalid_with_the_shard_and_the_file() {
     }
 }
 
+/// What a copy that broke off, or one from the wrong place, makes of rows and pairs.
+#[test]
+fn a_file_that_is_not_the_one_of_its_shard_makes_the_whole_invalid() {
+    let parent = tempfile::tempdir().unwrap();
+    let folders = shards(parent.path(), 3);
+    for folder in &folders {
+        let mut files = serde_json::Map::new();
+        for name in ["results.jsonl.zst", "pairs.bin"] {
+            fs::write(folder.join(name), format!("{name} of {}", folder.display())).unwrap();
+        }
+        for file in fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let content = fs::read(&path).unwrap();
+            let digest = json!({"bytes": content.len(), "crc32": crc32(&content)});
+            files.insert(path.file_name().unwrap().to_str().unwrap().to_owned(), digest);
+        }
+        files.remove("shard.json");
+        say(folder, &json!({"files": files}));
+    }
+    assert_eq!(reason(&merge(&folders)), "valid");
+    for name in ["results.jsonl.zst", "pairs.bin", "counts.bin", "summary.json", "plan.json"] {
+        let [own, other] = [1, 0].map(|shard: usize| fs::read(folders[shard].join(name)).unwrap());
+        let (path, cut) = (folders[1].join(name), own.len() - 2);
+        let mut flipped = own.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        for changed in [Some(&own[..cut]), Some(&flipped), Some(&other), None] {
+            match changed {
+                Some(content) => fs::write(&path, content).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            let Ok(set) = set(&folders, None) else {
+                assert_eq!(name, "plan.json");
+                continue;
+            };
+            let found = reason(&set.merge(Judges::default()).unwrap());
+            let start = format!("2 of 3 ended; files of shard 1/3 are damaged ({name} ");
+            assert!(found.starts_with(&start), "{found}");
+        }
+        fs::write(&path, &own).unwrap();
+        assert_eq!(reason(&merge(&folders)), "valid", "{name}");
+    }
+}
+
+/// As ISO 3309 has it, bit by bit.
+fn crc32(content: &[u8]) -> u32 {
+    !content.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1)))
+    })
+}
+
 #[test]
 fn a_bit_that_flipped_in_the_counts_is_found() {
     let parent = tempfile::tempdir().unwrap();
