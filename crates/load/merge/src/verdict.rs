@@ -17,7 +17,7 @@ const MOST_SPREAD: f64 = 0.02;
 const RATE: &str = "achieved_rate";
 
 /// Makes the whole invalid where the load was not what was planned. Thresholds are then not judged.
-/// A run that was `stopped` as a whole is one that was interrupted, as it would be with one process.
+/// A run that was `stopped` as a whole is an interrupted one, as it would be with one process.
 pub(crate) fn apply(summary: &mut RunSummary, spread: Spread, stopped: bool) {
     let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
     let apart = starts(spread, load_s);

@@ -173,7 +173,8 @@ pub(crate) fn write_counts_until(folder: &Path, part: Stripe, seconds: u32) {
     write(folder, &count_until(part, seconds), true);
 }
 
-fn write(folder: &Path, (snapshot, series): &(Snapshot, TimeSeries), complete: bool) {
+fn write(folder: &Path, counted: &(Snapshot, TimeSeries), complete: bool) {
+    let (snapshot, series) = counted;
     let tasks = TaskTally::default();
     let view = CountsView { complete, snapshot, series, tasks: &tasks };
     fs::write(folder.join("counts.bin"), counts_bytes(&view, VERSION).unwrap()).unwrap();
