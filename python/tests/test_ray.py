@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import errno
+import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -113,6 +116,48 @@ def test_a_cluster_without_room_or_a_bad_profile_sends_nothing(cluster: Any, tmp
     with pytest.raises(TypeError, match="stream"):
         plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", strem=True)
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_shards_stay_on_their_nodes_until_the_result_is_written(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    def failing(*arguments: Any, **keywords: Any) -> Any:
+        raise failure
+
+    monkeypatch.setattr(plimsoll.ray.tarfile, "open", failing)
+    expected = plimsoll.Interrupted if isinstance(failure, KeyboardInterrupt) else plimsoll.RunError
+    with server() as mock, pytest.raises(expected, match="its shards are kept: shard 0/2 on .*; shard 1/2") as caught:
+        plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="@40:1s", run_id="kept")
+    monkeypatch.undo()
+    last = str(caught.value).splitlines()[-1]
+    folders = re.findall(r" in (\S+/kept/shard-0000[01]-of-00002)", last)
+    assert len(folders) == 2, last
+    merged = plimsoll.ray._binary.call(["merge", *folders, "--expect", "2", "--allow-invalid", "--out", str(tmp_path)])
+    assert merged.code == 0 and "40 requests" in merged.stdout, merged
+    for folder in folders:
+        shutil.rmtree(Path(folder).parent.parent)
+
+
+def test_shards_are_removed_from_their_nodes_once_the_result_is_written(cluster: Any, tmp_path: Path) -> None:
+    with server() as mock:
+        run = plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="@40:1s")
+    assert [Path(shard.folder).exists() for shard in run.shards] == [False, False]
+
+
+def test_an_out_that_cannot_be_written_is_found_before_the_load(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "used").mkdir()
+    # Nothing listens there: a load would be another error.
+    for out, run_id, words in [
+        (tmp_path / "file", "any", "nothing was sent"),
+        (tmp_path / "file/deeper", "any", "nothing was sent"),
+        (tmp_path, "used", "exists already"),
+        (Path("/proc/plimsoll"), "any", "nothing was sent"),
+    ]:
+        with pytest.raises(plimsoll.UsageError, match=words):
+            plimsoll.ray.run(CHAT, shards=2, target="http://127.0.0.1:1", out=out, run_id=run_id)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "used"]
 
 
 @takes_minutes

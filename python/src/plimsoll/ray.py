@@ -10,6 +10,7 @@ On every node: `pip install 'plimsoll-load[ray]'`, for instance by `runtime_env=
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -19,6 +20,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
@@ -41,6 +43,8 @@ LEAD_S = 1.0
 POLL_S = 0.5
 #: A shard that answers nothing for so long is given up, once its load must be over.
 SILENCE_S = 30.0
+#: An interrupted shard may write its files for so long after the driver gave up.
+ENDING_S = 5.0
 #: The parts in which a folder travels.
 PIECE = 32 << 20
 #: Readings by which two clocks are compared; the one with the shortest way counts.
@@ -61,6 +65,8 @@ class Shard:
     #: What its clock is ahead of the driver's, and by how much that may be wrong, in seconds.
     clock_offset_s: float
     clock_uncertainty_s: float
+    #: Its folder on its node, which is removed once the result is on the driver's disk.
+    folder: str = ""
     #: Why it is missing, in words; `None` if its folder was collected.
     lost: str | None = None
 
@@ -116,6 +122,7 @@ def run(
     A node that is lost before the start ends the run before anything is sent (`RunError`). One that is lost later is
     told as a `ShardLost` warning, the others finish, and the result is INVALID: see `RayRun.lost`. Ctrl-C ends the
     load on all nodes; `Interrupted` has what was measured. If the driver dies, Ray ends the actors, and these the load.
+    If the result cannot be written, the nodes keep the folders of their shards, and the error names them.
     """
     flags = run_flags(
         target=target,
@@ -204,10 +211,8 @@ class _Result:
 
 def _together(kind: type[R], order: _Order, place: _Place, result: _Result) -> R:
     """Has the shards carry their load out, and merges what they measured."""
-    folder = result.out / order.run_id
-    if folder.exists():
-        raise UsageError(f"{folder} is there already: choose another run_id or out, or remove the folder")
-    cluster, interrupted = _Cluster(order, place.cpus, place.resources), False
+    cluster, interrupted, stored = _Cluster(order, place.cpus, place.resources), False, False
+    folder = _claim(result.out / order.run_id)
     try:
         cluster.get_ready(place.timeout_s)
         cluster.start()
@@ -219,14 +224,53 @@ def _together(kind: type[R], order: _Order, place: _Place, result: _Result) -> R
                 interrupted = True
                 cluster.interrupt()
         cluster.collect(folder)
+        merged = _merge(kind, cluster, folder, result)
+        stored = True
+    except BaseException as error:
+        if not cluster.started:
+            raise
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(cluster.kept(), None) from error
+        if isinstance(error, Exception):
+            raise RunError(f"{error}\n{cluster.kept()}") from error
+        # As `ray job stop` ends a driver: its exit shows no message.
+        print(cluster.kept(), file=sys.stderr, flush=True)
+        raise
     finally:
-        cluster.end()
+        cluster.end(stored)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    if interrupted:
+        raise Interrupted(f"interrupted; the report of the time until then is in {merged.folder}", merged)
+    return merged
+
+
+def _claim(folder: Path) -> Path:
+    """Creates the folder of the shards before the load: afterwards it would be too late to find that it cannot be."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UsageError(f"{folder} exists already: choose another run_id or out, or remove the folder") from error
+    except OSError as error:
+        raise UsageError(f"cannot create {folder} ({error}); nothing was sent: choose another out") from error
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(1 << 16))
+    except OSError as error:
+        folder.rmdir()
+        raise UsageError(f"cannot write to {folder} ({error}); nothing was sent: choose another out") from error
+    return folder
+
+
+def _merge(kind: type[R], cluster: _Cluster, folder: Path, result: _Result) -> R:
+    """Merges the collected shards, and returns once shards and result are on the disk."""
+    count = cluster.order.count
     for shard in cluster.lost():
-        warnings.warn(f"shard {shard.index}/{order.count} on {shard.node}: {shard.lost}", ShardLost, stacklevel=3)
-    if not folder.is_dir():
-        words = "; ".join(f"shard {shard.index}/{order.count}: {shard.lost}" for shard in cluster.lost())
+        warnings.warn(f"shard {shard.index}/{count} on {shard.node}: {shard.lost}", ShardLost, stacklevel=4)
+    if not any(folder.iterdir()):
+        words = "; ".join(f"shard {shard.index}/{count}: {shard.lost}" for shard in cluster.lost())
         raise RunError(f"nothing of the run could be collected: {words}")
-    merge = ["merge", str(folder), "--expect", str(order.count), "--out", str(result.out)]
+    merge = ["merge", str(folder), "--expect", str(count), "--launch", cluster.order.launch, "--out", str(result.out)]
     switches = {
         "--no-html": not result.html,
         "--allow-invalid": result.allow_invalid,
@@ -237,8 +281,10 @@ def _together(kind: type[R], order: _Order, place: _Place, result: _Result) -> R
         raise RunError(finished.error)
     merged = kind(finished.folder, exit_code=finished.code, text=finished.stdout)
     merged.shards = cluster.shards
-    if interrupted:
-        raise Interrupted(f"interrupted; the report of the time until then is in {finished.folder}", merged)
+    for path in [folder, *folder.rglob("*"), merged.folder, *merged.folder.rglob("*")]:
+        opened = os.open(path, os.O_RDONLY)
+        os.fsync(opened)
+        os.close(opened)
     return merged
 
 
@@ -250,6 +296,8 @@ class _Order:
     command: Sequence[str]
     count: int
     run_id: str
+    #: Tells the shards of this launch from those of any other.
+    launch: str
     #: Its name, or that of its file; `None` for the command's own.
     profile: str | None
     text: str | None
@@ -272,11 +320,12 @@ def _order(
     name, text = profile_text(profile) if profile is not None else (None, None)
     run_id = run_id or f"ray-{secrets.token_hex(6)}"
     binary = os.environ.get("PLIMSOLL_BIN")
-    return _Order(command, place.shards, run_id, name, text, flags, key, place.timeout_s, binary)
+    launch = secrets.token_hex(8)
+    return _Order(command, place.shards, run_id, launch, name, text, flags, key, place.timeout_s, binary)
 
 
 class _Process:
-    """The program on a node: the body of an actor. Every method returns at once."""
+    """The program on a node: the body of an actor. Every method but the last returns at once."""
 
     def __init__(self, index: int, order: _Order) -> None:
         self.index, self.order = index, order
@@ -285,6 +334,7 @@ class _Process:
         self.out = Path(tempfile.mkdtemp(prefix="plimsoll-ray-"))
         self.folder = self.out / order.run_id / f"shard-{index:05}-of-{order.count:05}"
         self.process: subprocess.Popen[bytes] | None = None
+        self.interrupted = False
         self.packed: Path | None = None
 
     def about(self) -> dict[str, str]:
@@ -292,7 +342,7 @@ class _Process:
         ray = importlib.import_module("ray")
         node = ray.get_runtime_context().get_node_id()
         version = _binary.call(["--version"]).stdout.strip()
-        return {"host": socket.gethostname(), "node": node, "version": version}
+        return {"host": socket.gethostname(), "node": node, "version": version, "folder": str(self.folder)}
 
     def clock(self) -> int:
         return time.time_ns()
@@ -307,6 +357,7 @@ class _Process:
             profile = str(path)
         place = f"{self.index}/{self.order.count}"
         arguments = [*self.order.command, *([profile] if profile is not None else []), *self.order.flags]
+        arguments += ["--launch", self.order.launch]
         arguments += ["--run-id", self.order.run_id, "--shard", place, "--no-html", "--quiet", "--out", str(self.out)]
         arguments += ["--start-at", "ready", "--start-timeout", f"{self.order.timeout_s}s"]
         own = {k: v for k, v in os.environ.items() if not k.startswith("PLIMSOLL_") or k == "PLIMSOLL_BIN"}
@@ -344,6 +395,7 @@ class _Process:
     def interrupt(self) -> None:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
+            self.interrupted = True
 
     def pack(self) -> int:
         """Packs the folder, and says how long that is; 0 if there is none."""
@@ -361,10 +413,18 @@ class _Process:
             file.seek(offset)
             return file.read(PIECE)
 
-    def end(self) -> None:
-        if self.process and self.process.poll() is None:
+    def end(self, keep: bool) -> None:
+        """Ends the program, and removes its folder unless that is to be kept."""
+        if self.process and keep:
+            # It writes its files, which it could no longer do after a second interrupt or the end of this actor.
+            if not self.interrupted:
+                self.interrupt()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(ENDING_S)
+        elif self.process:
             self.process.kill()
-        shutil.rmtree(self.out, ignore_errors=True)
+        if not keep:
+            shutil.rmtree(self.out, ignore_errors=True)
 
 
 def _end_with_parent() -> None:
@@ -415,7 +475,7 @@ class _Cluster:
                     f"shard {index} on {node} has {about['version']}, this driver {own}: install one version everywhere"
                 )
             offset, uncertainty = self._compare_clocks(index, end)
-            self.shards.append(Shard(index, node, offset, uncertainty))
+            self.shards.append(Shard(index, node, offset, uncertainty, about["folder"]))
         for index in range(self.order.count):
             self._ask(index, "launch", end)
         waiting = set(range(self.order.count))
@@ -582,25 +642,31 @@ class _Cluster:
                 try:
                     self._fetch(actor, folder)
                 except self.ray.exceptions.RayError as error:
-                    shard.lost = f"was lost before its files were collected ({_first_line(error)})"
+                    why = f"was lost before its files were collected ({_first_line(error)})"
+                    shard.lost = f"{why}; they may be in {shard.folder} of its node"
 
     def _fetch(self, actor: Any, folder: Path) -> None:
         length = self.ray.get(actor.pack.remote(), timeout=600)
-        with tempfile.TemporaryFile() as spooled:
+        with tempfile.TemporaryFile(dir=folder) as spooled:
             while spooled.tell() < length:
                 spooled.write(self.ray.get(actor.piece.remote(spooled.tell()), timeout=600))
             spooled.seek(0)
             if length:
-                folder.mkdir(parents=True, exist_ok=True)
                 with tarfile.open(fileobj=spooled, mode="r:gz") as archive:
                     archive.extractall(folder, filter="data")
 
-    def end(self) -> None:
-        for actor in self.actors:
-            actor.end.remote()
+    def kept(self) -> str:
+        """Where the shards are, if the result could not be written."""
+        places = [f"shard {shard.index}/{self.order.count} on {shard.node} in {shard.folder}" for shard in self.shards]
+        return f"the result was not written; its shards are kept: {'; '.join(places)}"
+
+    def end(self, stored: bool) -> None:
+        """Ends the actors. A shard stays on its node if the load began, and it is not in a result that was written."""
+        for index, actor in enumerate(self.actors):
+            actor.end.remote(keep=bool(self.started) and not (stored and self.shards[index].lost is None))
         util = importlib.import_module("ray.util")
         done = [actor.__ray_terminate__.remote() for actor in self.actors]
-        self.ray.wait(done, num_returns=len(done), timeout=5) if done else None
+        self.ray.wait(done, num_returns=len(done), timeout=2 * ENDING_S) if done else None
         if self.group is not None:
             util.remove_placement_group(self.group)
 
