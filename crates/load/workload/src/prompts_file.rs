@@ -1,19 +1,26 @@
-//! Prompts of a file: plain lines, JSON lines, a JSON list (`ShareGPT` too), CSV.
+//! Prompts of a file: plain lines, JSON in any arrangement, CSV.
 //!
-//! Lines are read one by one, and of a list one entry after another becomes its prompt: what is
-//! kept is the prompts, and not the file.
+//! JSON is read to its end: one document, several in a row, one a line; each an entry or a list of
+//! them. Entries are read one by one: the prompts are kept in memory, not the file. An entry gives
+//! one prompt.
+
+mod search;
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use csv::StringRecord;
-use serde::de::{DeserializeSeed, Deserializer as _, SeqAccess, Visitor};
+use serde::Deserialize as _;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// So many broken entries are named.
+use search::{prompt_of, speaker};
+
+/// The most broken entries that are named.
 const NAMED: usize = 5;
 
 /// The prompts of a file, or why there are none. Copies share them: a profile is checked before its
@@ -44,14 +51,14 @@ impl PartialEq for FilePrompts {
     }
 }
 
-/// The prompts of a file, of a dialogue the first line of its user.
+/// The prompts of a file, of a dialogue the first message of its user.
 ///
 /// # Errors
 /// The file cannot be read, has no prompt or, unless `skip_broken`, an entry without one; in words.
 fn read(file: &Path, skip_broken: bool) -> Result<Vec<Arc<str>>, String> {
     let mut found = Entries::default();
     collect(file, &mut found)?;
-    let Entries { prompts, broken, count, named } = found;
+    let Entries { prompts, broken, count, named, .. } = found;
     if !skip_broken && broken > 0 {
         let more = if broken > NAMED { ", ..." } else { "" };
         return Err(format!(
@@ -65,19 +72,20 @@ fn read(file: &Path, skip_broken: bool) -> Result<Vec<Arc<str>>, String> {
     Ok(prompts)
 }
 
-/// What was read so far.
+/// The entries read so far.
 #[derive(Default)]
 struct Entries {
     prompts: Vec<Arc<str>>,
     count: usize,
     broken: usize,
-    /// Where the first broken ones are.
+    /// Positions of the first broken ones.
     named: Vec<String>,
+    /// The current line, where a line is an entry.
+    line: Option<usize>,
 }
 
 impl Entries {
-    /// Adds an entry, which is the `number`th line, row or entry.
-    fn add(&mut self, kind: &str, number: usize, prompt: Option<&str>) {
+    fn add(&mut self, prompt: Option<&str>) {
         self.count += 1;
         if let Some(prompt) = prompt {
             self.prompts.push(Arc::from(prompt));
@@ -85,117 +93,134 @@ impl Entries {
         }
         self.broken += 1;
         if self.named.len() < NAMED {
-            self.named.push(format!("{kind} {number}"));
+            let entry = format!("entry {}", self.count);
+            self.named.push(self.line.map_or(entry, |line| format!("line {line}")));
         }
     }
 }
 
+fn unreadable(error: impl fmt::Display) -> String {
+    format!("{error}; name a file of UTF-8 text")
+}
+
 fn collect(file: &Path, found: &mut Entries) -> Result<(), String> {
-    let unreadable = |error: io::Error| format!("{error}; name a file of UTF-8 text");
     let mut reader =
         BufReader::with_capacity(1 << 16, plimsoll_input::open(file).map_err(unreadable)?);
+    let start = reader.fill_buf().map_err(unreadable)?;
+    let mark = if start.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+    reader.consume(mark);
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if extension.eq_ignore_ascii_case("csv") {
         return read_csv(reader, found);
     }
-    let first = first_byte(&mut reader).map_err(unreadable)?;
-    if first == Some(b'[') {
-        let mut json = serde_json::Deserializer::from_reader(reader);
-        let read = json.deserialize_seq(List(found));
-        return read.map_err(|error| format!("is no JSON list: {error}; correct it there"));
+    // Looked for in the first piece that is read.
+    let first = reader.buffer().iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_json = extension.to_ascii_lowercase().starts_with("json") || first == Some(&b'{');
+    match first {
+        Some(b'[') => read_documents(reader, found),
+        _ if is_json => read_json_lines(reader, found),
+        _ => read_lines(reader, found),
     }
-    let is_json = extension.to_ascii_lowercase().starts_with("json") || first == Some(b'{');
-    for (index, line) in reader.lines().enumerate() {
+}
+
+fn read_lines(reader: BufReader<File>, found: &mut Entries) -> Result<(), String> {
+    for line in reader.lines() {
         let line = line.map_err(unreadable)?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        if is_json {
-            let value: Option<Value> = serde_json::from_str(&line).ok();
-            found.add("line", index + 1, value.as_ref().and_then(prompt_of));
-        } else {
-            found.add("line", index + 1, Some(line.trim()));
+        if !line.trim().is_empty() {
+            found.add(Some(line.trim()));
         }
     }
     Ok(())
 }
 
-/// The first byte that is no white space, which stays to be read. It is looked for in what one read
-/// gives.
-fn first_byte(reader: &mut BufReader<File>) -> io::Result<Option<u8>> {
-    let bytes = reader.fill_buf()?;
-    Ok(bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace()))
+/// Reads a document a line. A broken line does not spoil the others. If the first one does not end
+/// in its line, the file has documents of several lines.
+fn read_json_lines(mut reader: BufReader<File>, found: &mut Entries) -> Result<(), String> {
+    let (mut line, mut number) = (String::new(), 0);
+    while reader.read_line(&mut line).map_err(unreadable)? > 0 {
+        number += 1;
+        if line.trim().is_empty() {
+            continue;
+        }
+        found.line = Some(number);
+        let read = documents(&mut serde_json::Deserializer::from_str(&line), found);
+        if found.count == 0 && read.as_ref().is_err_and(serde_json::Error::is_eof) {
+            found.line = None;
+            return read_documents(line.as_bytes().chain(reader), found);
+        }
+        if read.is_err() {
+            found.add(None);
+        }
+        line.clear();
+    }
+    Ok(())
 }
 
-/// A list, whose entries become prompts one by one.
-struct List<'e>(&'e mut Entries);
+fn read_documents(reader: impl Read, found: &mut Entries) -> Result<(), String> {
+    documents(&mut serde_json::Deserializer::from_reader(reader), found)
+        .map_err(|error| format!("is not valid JSON: {error}; correct it there"))
+}
 
-impl<'de> Visitor<'de> for List<'_> {
+fn documents<'de, R: serde_json::de::Read<'de>>(
+    json: &mut serde_json::Deserializer<R>,
+    found: &mut Entries,
+) -> serde_json::Result<()> {
+    while json.end().is_err() {
+        Document(&mut *found).deserialize(&mut *json)?;
+    }
+    Ok(())
+}
+
+/// A document: an entry, or a list of entries, which become prompts one by one.
+struct Document<'e>(&'e mut Entries);
+
+impl<'de> DeserializeSeed<'de> for Document<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
+        f.write_str("a prompt or a list of prompts")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.0.add(Some(text).filter(|text| !text.trim().is_empty()));
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        let entry = Value::deserialize(MapAccessDeserializer::new(map))?;
+        self.0.add(prompt_of(&entry).as_deref());
+        Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let mut number = 0;
-        while let Some(value) = list.next_element_seed(AnyValue)? {
-            number += 1;
-            self.0.add("entry", number, prompt_of(&value));
+        let mut messages = Vec::new();
+        while let Some(entry) = list.next_element::<Value>()? {
+            // A list of messages is one entry.
+            if speaker(&entry).is_some() || !messages.is_empty() {
+                messages.push(entry);
+            } else {
+                self.0.add(prompt_of(&entry).as_deref());
+            }
+        }
+        if !messages.is_empty() {
+            self.0.add(prompt_of(&Value::Array(messages)).as_deref());
         }
         Ok(())
     }
 }
 
-/// Any JSON.
-struct AnyValue;
-
-impl<'de> DeserializeSeed<'de> for AnyValue {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        serde::Deserialize::deserialize(from)
-    }
-}
-
-/// The prompt of an entry in JSON: a text, a member that holds one, or the first line of the user.
-///
-/// `turns` and `texts` are members of `AIPerf`'s files, and `body` is a request of a batch.
-fn prompt_of(value: &Value) -> Option<&str> {
-    const MEMBERS: [&str; 8] =
-        ["prompt", "text", "question", "input", "content", "texts", "text_input", "value"];
-    const DIALOGUES: [&str; 4] = ["messages", "conversations", "turns", "conversation"];
-    if !value.is_object() {
-        return text(value);
-    }
-    let member = MEMBERS.iter().find_map(|name| value.get(name).and_then(text));
-    member
-        .or_else(|| {
-            let dialogue = DIALOGUES.iter().find_map(|name| value.get(name)?.as_array())?;
-            dialogue.iter().find(|line| is_user(line)).and_then(prompt_of)
-        })
-        .or_else(|| prompt_of(value.get("body")?))
-}
-
-/// A text, or the first one in a list: of texts, or of the parts of a content.
-fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::Array(parts) => parts.iter().find_map(|part| text(part.get("text").unwrap_or(part))),
-        _ => value.as_str().filter(|text| !text.is_empty()),
-    }
-}
-
-/// Whether a line of a dialogue is the user's: it says so, or nobody says who speaks.
-fn is_user(line: &Value) -> bool {
-    let who = line.get("role").or_else(|| line.get("from")).and_then(Value::as_str);
-    matches!(who, None | Some("user" | "human"))
-}
-
 /// The column `prompt`, or the only one.
-fn read_csv(reader: impl io::Read, found: &mut Entries) -> Result<(), String> {
+fn read_csv(reader: BufReader<File>, found: &mut Entries) -> Result<(), String> {
     let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(reader);
     let mut rows = rows.records().filter(|row| row.as_ref().map_or(true, has_text));
-    let unreadable = |error: csv::Error| format!("{error}; name a file of UTF-8 text");
     let head = rows.next().transpose().map_err(unreadable)?.unwrap_or_default();
     let column = head.iter().position(|name| name.trim().eq_ignore_ascii_case("prompt"));
     let column = column.or_else(|| (head.len() == 1).then_some(0)).ok_or_else(|| {
@@ -204,7 +229,8 @@ fn read_csv(reader: impl io::Read, found: &mut Entries) -> Result<(), String> {
     })?;
     for (index, row) in rows.enumerate() {
         let row = row.map_err(unreadable)?;
-        found.add("row", index + 2, row.get(column).filter(|cell| !cell.trim().is_empty()));
+        found.line = Some(index + 2);
+        found.add(row.get(column).filter(|cell| !cell.trim().is_empty()));
     }
     Ok(())
 }
@@ -244,6 +270,7 @@ mod tests {
             ("batch.jsonl", &batch),
             ("spec.jsonl", spec_bench),
             ("p.txt", "a\n\nb\n"),
+            ("p.txt", "\u{feff}a\r\nb\r\n"),
             ("p.json", sharegpt),
             ("p.jsonl", messages),
             ("p.csv", "id,prompt\n1,a\n2,b\n"),
@@ -252,6 +279,43 @@ mod tests {
         }
         let quoted = "prompt\n\"a, \"\"b\"\"\nc\"\n";
         assert_eq!(read_text("p.csv", quoted, false).unwrap(), ["a, \"b\"\nc"]);
+    }
+
+    #[test]
+    fn json_is_read_to_its_end_however_it_is_arranged() {
+        let dialogue =
+            r#"[{"role": "user", "content": "a"}, {"role": "assistant", "content": "x"}]"#;
+        let other = dialogue.replace("\"a\"", "\"b\"");
+        for text in [
+            // A list a line, lists in a row, a list of lists, and one document of several lines.
+            &format!("{dialogue}\n{other}\n"),
+            &format!("\u{feff}{dialogue}\r\n\r\n{other}"),
+            &format!("[{dialogue}, {other}]"),
+            &format!("{{\n\"messages\": {dialogue}\n}}\n{{\n\"messages\": {other}\n}}"),
+            &format!("{{\"messages\": {dialogue}}} {{\"messages\": {other}}}"),
+            "[{\"prompt\": \"a\"}]\n[{\"prompt\": \"b\"}]",
+            "[{\"prompt\": \"a\"}][[\"b\", \"x\"]]",
+            "[\"a\",\n\"b\"]",
+            "{\"prompt\": \"a\"}\n[\"b\"]\n",
+            "\n{\"prompt\": \"a\"}\n\n\"b\"\n",
+        ] {
+            for name in ["p.json", "p.jsonl", "p.txt"] {
+                assert_eq!(read_text(name, text, false).unwrap(), ["a", "b"], "{text}");
+            }
+        }
+        for (text, place) in [
+            (
+                "[{\"prompt\": \"a\"}]\n\n{garbage\n",
+                "is not valid JSON: key must be a string at line 3",
+            ),
+            ("{\n\"prompt\": \"a\"\n}\ngarbage", "is not valid JSON: expected value at line 4"),
+            ("{\"prompt\": \"a\"}\ngarbage", "1 of 2 entries have no prompt (line 2)"),
+            ("{\"prompt\": \"a\"} 5", "1 of 2 entries have no prompt (line 1)"),
+            ("[{\"prompt\": \"a\"}", "is not valid JSON: EOF while parsing a list at line 1"),
+        ] {
+            let error = read_text("p.json", text, false).unwrap_err();
+            assert!(error.starts_with(place), "{text}: {error}");
+        }
     }
 
     #[test]
@@ -271,7 +335,8 @@ mod tests {
     fn broken_entries_are_counted_and_named() {
         let text = "{\"prompt\": \"a\"}\n{\"prompt\": \n{\"other\": 1}\n";
         let error = read_text("p.jsonl", text, false).unwrap_err();
-        assert!(error.contains("2 of 3 entries have no prompt (line 2, line 3); "), "{error}");
+        let named = "2 of 3 entries have no prompt (line 2, line 3); ";
+        assert!(error.contains(named), "{error}");
         assert_eq!(read_text("p.jsonl", text, true).unwrap(), ["a"]);
         assert!(read_text("p.txt", "\n", false).unwrap_err().contains("has no prompt"));
         let columns = read_text("p.csv", "a,b\n1,2\n", false).unwrap_err();
