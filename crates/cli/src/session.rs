@@ -19,6 +19,7 @@ use plimsoll_runner::folder::{self, RunDir, RunDirOptions, file};
 use plimsoll_runner::{CommonStart, RunWatcher, Runner, RunnerError};
 use plimsoll_schedule::Load;
 use plimsoll_why::why;
+use plimsoll_workload::unsent_members;
 
 use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
@@ -201,6 +202,9 @@ impl Session {
         drop(steps);
         let mut runner = watch(runner, &options.watch)?.target_is(target);
         self.warn_about_fd_limit(runner.prepared().plan());
+        for warning in unsent_members(&runner.prepared().plan().scenarios) {
+            self.status.warn(&warning);
+        }
         let hash = plan_hash(&serde_json::to_value(runner.prepared().plan())?);
         let metadata = runner.metadata_mut();
         metadata.environment = machine.so_far();

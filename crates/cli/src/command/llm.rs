@@ -138,9 +138,9 @@ struct Request {
     #[arg(long, value_name = "TOKENS", default_value_t = 150)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     osl: u32,
-    /// Prompts from a file, one at random for each request: plain lines, JSON lines (`prompt`,
-    /// `text`, `messages`, `turns`, or a batch's `body`), `ShareGPT`, or CSV with a column
-    /// `prompt`. Of a dialogue the first line of the user
+    /// Prompts from a file, one at random for each request: plain lines, JSON lines or lists
+    /// (`prompt`, `text`, `messages`, `turns`, or a batch's `body`), `ShareGPT`, or CSV with a
+    /// column `prompt`. Of a dialogue, the first message of the user
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompts: Option<PathBuf>,
     /// Send each prompt of --prompts once, in the order of the file, and end after the last one
@@ -149,6 +149,9 @@ struct Request {
     /// Leave out entries of --prompts that cannot be read, instead of refusing the file
     #[arg(long, requires = "prompts")]
     skip_broken: bool,
+    /// Refuse a file of --prompts with members that are not sent, instead of naming them
+    #[arg(long, requires = "prompts")]
+    strict: bool,
     /// A local tokenizer.json that counts the tokens of --isl [default: they are estimated]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tokenizer: Option<PathBuf>,

@@ -86,10 +86,41 @@ fn a_file_of_prompts_is_sent_and_a_broken_one_refused() {
     let args = ["llm", &url, "-m", "m", "-c", "1", "--prompts", "chats.jsonl"];
     let args = [&args[..], &LOAD[..]].concat();
     let output = fixture.plimsoll(&args).expect(2);
-    assert!(output.stderr.contains("1 of 2 entries have no prompt (line 2)"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("1 of 2 entries have no prompt for openai-chat (line 2)"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(fixture.mock.stats().requests, 0);
     fixture.plimsoll(&[&args[..], &["--skip-broken"]].concat()).expect(0);
     assert!(fixture.mock.stats().requests > 1);
+}
+
+#[test]
+fn the_parts_of_a_prompt_that_are_not_sent_are_named_and_refused_if_strict() {
+    let fixture = Fixture::with("{log: memory, log_text: true}");
+    let url = fixture.target();
+    let rows = r#"[{"role": "user", "content": "0 a"}, {"role": "assistant", "content": "A0"}]
+[{"role": "system", "content": "S"}, {"role": "user", "content": [{"type": "text", "text": "1 b"}, {"type": "image_url"}]}]
+{"prompt": "2 c", "output_length": 9}"#;
+    fs::write(fixture.folder.path().join("m.jsonl"), rows).unwrap();
+    let args = ["llm", &url, "-m", "m", "-c", "1", "-d", "1m", "--warmup", "0", "--in-order"];
+    let more = ["--prompts", "m.jsonl", "--set", "cache_mode=allow", "--no-probe"];
+    let args = [&args[..], &more].concat();
+    let output = fixture.plimsoll(&args).expect(0);
+    let named = "not sent from m.jsonl: image_url (1), messages after the first user turn (1), \
+                 output_length (1), system (1)";
+    let screen = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(screen.contains(named), "{}", output.stdout);
+    assert!(output.stderr.contains(named), "{}", output.stderr);
+    assert_eq!(sent(&fixture), [0, 1, 2]);
+    let output = fixture.plimsoll(&[&args[..], &["--strict"]].concat()).expect(2);
+    assert!(
+        output.stderr.contains("output_length (1), system (1); remove these"),
+        "{}",
+        output.stderr
+    );
+    assert!(sent(&fixture).is_empty());
 }
 
 /// The prompts that the mock was sent, of this file: each begins with its number.

@@ -5,7 +5,7 @@ mod targets;
 use std::path::PathBuf;
 
 use plimsoll_measure::{RunId, Seed, Stripe};
-use plimsoll_workload::{Content, TraceSpec, with_parts};
+use plimsoll_workload::{Content, TraceSpec, unsent_members, with_parts};
 use serde::Deserialize as _;
 
 use crate::check::{CheckedTargets, ProfileCheck, Purpose, resolve_path};
@@ -41,6 +41,7 @@ pub fn load(
     let resolved = resolved.map_err(|problems| layers.locate(problems))?;
     let unjudgeable = judgeable::faults(&resolved.file, &resolved.targets.main);
     let mut plan = plan(profile, &layers, resolved);
+    plan.notes.extend(unsent_members(&plan.scenarios));
     plan.notes.extend(
         unjudgeable.into_iter().map(|(path, fault)| {
             format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)

@@ -46,7 +46,7 @@ pub use spec::{
     DurationSpec, ExpectedDecision, HttpSpec, LengthDistribution, LengthSpec, LognormalLength,
     McpMethod, McpSpec, McpStep, PolicyDecisionSpec, PrefixPool, PromptOrder, ResponseMatch,
     ScenarioSpec, StatusSet, StatusSetError, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec,
-    WebSocketSpec, part_names, with_parts,
+    WebSocketSpec, part_names, unsent_members, with_parts,
 };
 pub use token_counter::READS_TOKENIZERS;
 pub use trace::{Trace, TraceRow};

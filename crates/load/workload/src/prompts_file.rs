@@ -2,10 +2,11 @@
 //!
 //! JSON is read to its end: one document, several in a row, one a line; each an entry or a list of
 //! them. Entries are read one by one: the prompts are kept in memory, not the file. An entry gives
-//! one prompt.
+//! one prompt, and every other member of it is counted as not sent.
 
 mod search;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
@@ -13,28 +14,46 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use csv::StringRecord;
+use plimsoll_protocol::Dialect;
 use serde::Deserialize as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use search::{prompt_of, speaker};
+use search::{is_for, prompt_of, speaker};
 
 /// The most broken entries that are named.
 const NAMED: usize = 5;
+/// The most members that are named as not sent; the others are counted together.
+const NAMED_MEMBERS: usize = 40;
 
 /// The prompts of a file, or why there are none. Copies share them: a profile is checked before its
 /// load begins, and a search or several rounds send it again and again.
 #[derive(Clone, Default)]
-pub struct FilePrompts(Arc<OnceLock<PromptsRead>>);
+pub struct FilePrompts(Arc<OnceLock<Result<Prompts, String>>>);
 
 /// The prompts, or in words why there are none.
 pub(crate) type PromptsRead = Result<Arc<[Arc<str>]>, String>;
 
+/// The prompts of a file.
+struct Prompts {
+    texts: Arc<[Arc<str>]>,
+    /// The members that are not sent, with their counts.
+    unsent: String,
+}
+
 impl FilePrompts {
-    /// Reads the file, the first time.
-    pub(crate) fn get(&self, file: &Path, skip_broken: bool) -> PromptsRead {
-        self.0.get_or_init(|| read(file, skip_broken).map(Arc::from)).clone()
+    /// Reads the file for a protocol, the first time.
+    pub(crate) fn get(&self, file: &Path, protocol: Dialect, skip_broken: bool) -> PromptsRead {
+        let read = self.0.get_or_init(|| read(file, protocol, skip_broken));
+        read.as_ref().map(|prompts| Arc::clone(&prompts.texts)).map_err(Clone::clone)
+    }
+
+    /// The members that are not sent, like `image_url (1), temperature (2)`, once the file is read
+    /// and if there are any.
+    pub(crate) fn unsent(&self) -> Option<&str> {
+        let prompts = self.0.get()?.as_ref().ok()?;
+        Some(&*prompts.unsent).filter(|unsent| !unsent.is_empty())
     }
 }
 
@@ -55,36 +74,54 @@ impl PartialEq for FilePrompts {
 ///
 /// # Errors
 /// The file cannot be read, has no prompt or, unless `skip_broken`, an entry without one; in words.
-fn read(file: &Path, skip_broken: bool) -> Result<Vec<Arc<str>>, String> {
-    let mut found = Entries::default();
+fn read(file: &Path, protocol: Dialect, skip_broken: bool) -> Result<Prompts, String> {
+    let mut found = Entries { protocol, ..Entries::default() };
     collect(file, &mut found)?;
-    let Entries { prompts, broken, count, named, .. } = found;
+    let Entries { prompts, broken, count, named, mut unsent, .. } = found;
     if !skip_broken && broken > 0 {
         let more = if broken > NAMED { ", ..." } else { "" };
         return Err(format!(
-            "{broken} of {count} entries have no prompt ({}{more}); correct them, or leave them out with `skip_broken: true` (--skip-broken)",
+            "{broken} of {count} entries have no prompt for {} ({}{more}); correct them, or leave them out with `skip_broken: true` (--skip-broken)",
+            protocol.name(),
             named.join(", "),
         ));
     }
     if prompts.is_empty() {
         return Err("has no prompt; write one on each line".to_owned());
     }
-    Ok(prompts)
+    if broken > 0 {
+        unsent.insert("entries without a prompt".to_owned(), broken);
+    }
+    let unsent: Vec<_> = unsent.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    Ok(Prompts { texts: prompts.into(), unsent: unsent.join(", ") })
 }
 
 /// The entries read so far.
 #[derive(Default)]
 struct Entries {
+    protocol: Dialect,
     prompts: Vec<Arc<str>>,
     count: usize,
     broken: usize,
     /// Positions of the first broken ones.
     named: Vec<String>,
+    /// Members that are not sent, with their counts.
+    unsent: BTreeMap<String, usize>,
     /// The current line, where a line is an entry.
     line: Option<usize>,
 }
 
 impl Entries {
+    /// Adds an entry in JSON.
+    fn add_json(&mut self, entry: &Value) {
+        let mut unsent = Vec::new();
+        let is_for = is_for(self.protocol, entry);
+        self.add(is_for.then(|| prompt_of(entry, "messages", &mut unsent)).flatten().as_deref());
+        for name in unsent {
+            self.leave_out(name);
+        }
+    }
+
     fn add(&mut self, prompt: Option<&str>) {
         self.count += 1;
         if let Some(prompt) = prompt {
@@ -96,6 +133,12 @@ impl Entries {
             let entry = format!("entry {}", self.count);
             self.named.push(self.line.map_or(entry, |line| format!("line {line}")));
         }
+    }
+
+    fn leave_out(&mut self, name: String) {
+        let full = self.unsent.len() >= NAMED_MEMBERS && !self.unsent.contains_key(&name);
+        let name = if full { "other members".to_owned() } else { name };
+        *self.unsent.entry(name).or_default() += 1;
     }
 }
 
@@ -130,7 +173,18 @@ fn read_lines(reader: BufReader<File>, found: &mut Entries) -> Result<(), String
             found.add(Some(line.trim()));
         }
     }
+    if found.count > 0 && found.prompts.iter().all(|line| is_logged(line)) {
+        let fix = "write lines like `POST URL` for `plimsoll http --urls FILE`";
+        return Err(format!("is an access log, not prompts; {fix}"));
+    }
     Ok(())
+}
+
+/// Whether this is a line of an access log in the common or combined format: a time like
+/// `[02/Oct/2026:08:00:00 +0200]`, and then the request in quotes.
+fn is_logged(line: &str) -> bool {
+    let start = line.split_once("] \"").and_then(|parts| parts.0.rsplit_once('['));
+    start.is_some_and(|parts| parts.1.len() == 26 && parts.1.matches(':').count() == 3)
 }
 
 /// Reads a document a line. A broken line does not spoil the others. If the first one does not end
@@ -190,13 +244,12 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.0.add(Some(text).filter(|text| !text.trim().is_empty()));
+        self.0.add_json(&text.into());
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        let entry = Value::deserialize(MapAccessDeserializer::new(map))?;
-        self.0.add(prompt_of(&entry).as_deref());
+        self.0.add_json(&Value::deserialize(MapAccessDeserializer::new(map))?);
         Ok(())
     }
 
@@ -207,11 +260,11 @@ impl<'de> Visitor<'de> for Document<'_> {
             if speaker(&entry).is_some() || !messages.is_empty() {
                 messages.push(entry);
             } else {
-                self.0.add(prompt_of(&entry).as_deref());
+                self.0.add_json(&entry);
             }
         }
         if !messages.is_empty() {
-            self.0.add(prompt_of(&Value::Array(messages)).as_deref());
+            self.0.add_json(&Value::Array(messages));
         }
         Ok(())
     }
@@ -219,7 +272,12 @@ impl<'de> Visitor<'de> for Document<'_> {
 
 /// The column `prompt`, or the only one.
 fn read_csv(reader: BufReader<File>, found: &mut Entries) -> Result<(), String> {
-    let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(reader);
+    let head = reader.buffer().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let uses = |delimiter: &u8| head.split(|byte| byte == delimiter).count();
+    let delimiter = [b'\t', b';', b','].into_iter().max_by_key(uses).unwrap_or(b',');
+    let mut rows = csv::ReaderBuilder::new();
+    let rows = rows.has_headers(false).flexible(true).delimiter(delimiter);
+    let mut rows = rows.from_reader(reader);
     let mut rows = rows.records().filter(|row| row.as_ref().map_or(true, has_text));
     let head = rows.next().transpose().map_err(unreadable)?.unwrap_or_default();
     let column = head.iter().position(|name| name.trim().eq_ignore_ascii_case("prompt"));
@@ -231,6 +289,11 @@ fn read_csv(reader: BufReader<File>, found: &mut Entries) -> Result<(), String> 
         let row = row.map_err(unreadable)?;
         found.line = Some(index + 2);
         found.add(row.get(column).filter(|cell| !cell.trim().is_empty()));
+        for (at, cell) in row.iter().enumerate() {
+            if at != column && !cell.is_empty() {
+                found.leave_out(head.get(at).unwrap_or("column").to_owned());
+            }
+        }
     }
     Ok(())
 }
@@ -243,12 +306,28 @@ fn has_text(row: &StringRecord) -> bool {
 mod tests {
     use super::*;
 
-    fn read_text(name: &str, text: &str, skip_broken: bool) -> Result<Vec<String>, String> {
+    const CHAT: Dialect = Dialect::OpenaiChat;
+
+    /// The prompts of a file with this text, and the members that are not sent.
+    fn read_as(
+        name: &str,
+        text: &str,
+        protocol: Dialect,
+        skip_broken: bool,
+    ) -> Result<(Vec<String>, String), String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(name);
         std::fs::write(&file, text).unwrap();
-        let prompts = read(&file, skip_broken)?;
-        Ok(prompts.iter().map(ToString::to_string).collect())
+        let read = read(&file, protocol, skip_broken)?;
+        Ok((read.texts.iter().map(ToString::to_string).collect(), read.unsent))
+    }
+
+    fn read_text(name: &str, text: &str, skip_broken: bool) -> Result<Vec<String>, String> {
+        read_as(name, text, CHAT, skip_broken).map(|read| read.0)
+    }
+
+    fn unsent(name: &str, text: &str) -> String {
+        read_as(name, text, CHAT, false).unwrap().1
     }
 
     #[test]
@@ -274,6 +353,7 @@ mod tests {
             ("p.json", sharegpt),
             ("p.jsonl", messages),
             ("p.csv", "id,prompt\n1,a\n2,b\n"),
+            ("p.csv", "\u{feff}prompt;id\r\na;1\r\nb;2\r\n"),
         ] {
             assert_eq!(read_text(name, text, false).unwrap(), ["a", "b"], "{name}");
         }
@@ -309,12 +389,103 @@ mod tests {
                 "is not valid JSON: key must be a string at line 3",
             ),
             ("{\n\"prompt\": \"a\"\n}\ngarbage", "is not valid JSON: expected value at line 4"),
-            ("{\"prompt\": \"a\"}\ngarbage", "1 of 2 entries have no prompt (line 2)"),
-            ("{\"prompt\": \"a\"} 5", "1 of 2 entries have no prompt (line 1)"),
+            (
+                "{\"prompt\": \"a\"}\ngarbage",
+                "1 of 2 entries have no prompt for openai-chat (line 2)",
+            ),
+            ("{\"prompt\": \"a\"} 5", "1 of 2 entries have no prompt for openai-chat (line 1)"),
             ("[{\"prompt\": \"a\"}", "is not valid JSON: EOF while parsing a list at line 1"),
         ] {
             let error = read_text("p.json", text, false).unwrap_err();
             assert!(error.starts_with(place), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_member_that_is_not_sent_is_counted() {
+        let image = r#"{"type": "image_url", "image_url": {"url": "data:,"}}"#;
+        let text = r#"{"type": "text", "text": "a", "cache_control": {}}"#;
+        let user = r#"{"role": "user", "content": "a"}"#;
+        for (entry, expected) in [
+            // Nothing is lost: the prompt is all that the entry has.
+            (r#"{"prompt": "a", "image": null, "tools": []}"#.to_owned(), ""),
+            (format!(r#"{{"messages": [{user}]}}"#), ""),
+            (r#"{"prompt": "a", "output_length": 9, "stream": false}"#.to_owned(), "output_length (1), stream (1)"),
+            // Parts of a content.
+            (format!(r#"{{"messages": [{{"role": "user", "content": [{text}, {image}, {image}]}}]}}"#), "image_url (2)"),
+            (r#"{"content": [{"type": "text", "text": "a", "x": 1}, {"type": "audio"}]}"#.to_owned(), "audio (1), x (1)"),
+            (r#"{"content": [{"text": "a"}, {"type": "tool_result", "content": "x"}]}"#.to_owned(), "tool_result (1)"),
+            // Messages before and after the prompt, whoever wrote them.
+            (format!(r#"[{{"role": "system", "content": "x"}}, {{"role": "assistant", "content": "x"}}, {user}, {user}, {user}]"#), "assistant (1), messages after the first user turn (2), system (1)"),
+            (r#"{"id": 1, "conversations": [{"from": "gpt", "value": "x"}, {"from": "human", "value": "a", "image": "x"}]}"#.to_owned(), "gpt (1), id (1), image (1)"),
+            (r#"{"conversations": ["{\"from\": \"gpt\", \"value\": \"x\"}", "{\"from\": \"human\", \"value\": \"a\"}"]}"#.to_owned(), "gpt (1)"),
+            (r#"{"input": [{"type": "message", "role": "user", "content": "a"}, {"type": "function_call", "name": "x"}]}"#.to_owned(), "input after the first user turn (1)"),
+            // A request of a batch.
+            (format!(r#"{{"url": "/v1/chat/completions?v=1", "body": {{"messages": [{user}], "temperature": 0, "tools": [1]}}}}"#), "temperature (1), tools (1), url (1)"),
+(r#"{"turns": [{"role": "system", "text": "x"}, {"text": "a"}, {"text": "x"}]}"#.to_owned(), "system (1), turns after the first user turn (1)"),
+            (r#"{"texts": ["a", "x"]}"#.to_owned(), "texts after the first (1)"),
+            (r#"{"prompt": "a", "messages": [{"role": "user", "content": "x"}]}"#.to_owned(), "messages (1)"),
+        ] {
+            let (prompts, found) = read_as("p.jsonl", &entry, CHAT, false).unwrap();
+            assert_eq!((prompts.join("|"), &*found), ("a".to_owned(), expected), "{entry}");
+        }
+        let rows = "prompt,id\na,1\nb\n\"c\",2,x\n";
+        assert_eq!(unsent("p.csv", rows), "column (1), id (2)");
+        let broken = "{\"prompt\": \"a\"}\n{\"id\": 1}\n";
+        let skipped = read_as("p.jsonl", broken, CHAT, true);
+        assert_eq!(skipped.unwrap().1, "entries without a prompt (1)");
+        let texts =
+            r#"{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}"#;
+        assert_eq!(
+            read_as("p.json", texts, CHAT, false).unwrap(),
+            (vec!["a\nb".to_owned()], String::new())
+        );
+        let foreign: Vec<_> = (0..100).map(|name| format!("\"m{name}\": 1")).collect();
+        let foreign = format!("{{\"prompt\": \"a\", {}}}", foreign.join(", "));
+        let counted = unsent("p.json", &foreign);
+        assert!(counted.contains("other members (60)"), "{counted}");
+    }
+
+    #[test]
+    fn only_the_text_of_a_user_is_sent_to_a_protocol_that_it_was_written_for() {
+        let embedding = r#"{"url": "/v1/embeddings", "body": {"input": "a"}}"#;
+        let chat = r#"{"url": "/v1/responses", "body": {"input": "a"}}"#;
+        for (entry, protocol, is_sent) in [
+            (chat, CHAT, true),
+            (chat, Dialect::OpenaiEmbeddings, false),
+            (embedding, CHAT, false),
+            (embedding, Dialect::OpenaiEmbeddings, true),
+            (r#"{"url": "/v1/moderations", "body": {"input": "a"}}"#, CHAT, false),
+            (r#"{"url": "/v1/chat/completions", "body": "eyJh"}"#, CHAT, false),
+            (r#"{"role": "assistant", "content": "x"}"#, CHAT, false),
+            (
+                r#"[{"role": "assistant", "content": "x"}, {"type": "reasoning", "content": "x"}]"#,
+                CHAT,
+                false,
+            ),
+            (
+                r#"{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}"#,
+                CHAT,
+                false,
+            ),
+        ] {
+            match read_as("p.jsonl", entry, protocol, false) {
+                Ok(read) => assert!(is_sent && read.0 == ["a"], "{entry}: {read:?}"),
+                Err(error) => assert!(!is_sent && error.starts_with("1 of 1 entries"), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_access_log_is_refused() {
+        let line =
+            "::1 - - [02/Oct/2026:08:00:00 +0200] \"GET /a HTTP/1.1\" 200 5 \"-\" \"curl\"\n";
+        for log in [line, &[line, "\n", line].concat()] {
+            let error = read_text("p.log", log, false).unwrap_err();
+            assert!(error.contains("is an access log, not prompts"), "{log}: {error}");
+        }
+        for prompts in [&[line, "Explain this line.\n"].concat(), "At [12:30:00] \"now\"\n"] {
+            assert!(read_text("p.txt", prompts, false).is_ok(), "{prompts}");
         }
     }
 
@@ -325,17 +496,17 @@ mod tests {
         std::fs::write(&file, "a\n").unwrap();
         let prompts = FilePrompts::default();
         let copy = prompts.clone();
-        let first = prompts.get(&file, false).unwrap();
+        let first = prompts.get(&file, CHAT, false).unwrap();
         std::fs::remove_file(&file).unwrap();
-        assert!(Arc::ptr_eq(&first, &copy.get(&file, false).unwrap()));
-        assert!(FilePrompts::default().get(&file, false).is_err());
+        assert!(Arc::ptr_eq(&first, &copy.get(&file, CHAT, false).unwrap()));
+        assert!(FilePrompts::default().get(&file, CHAT, false).is_err());
     }
 
     #[test]
     fn broken_entries_are_counted_and_named() {
         let text = "{\"prompt\": \"a\"}\n{\"prompt\": \n{\"other\": 1}\n";
         let error = read_text("p.jsonl", text, false).unwrap_err();
-        let named = "2 of 3 entries have no prompt (line 2, line 3); ";
+        let named = "2 of 3 entries have no prompt for openai-chat (line 2, line 3); ";
         assert!(error.contains(named), "{error}");
         assert_eq!(read_text("p.jsonl", text, true).unwrap(), ["a"]);
         assert!(read_text("p.txt", "\n", false).unwrap_err().contains("has no prompt"));

@@ -251,8 +251,15 @@ impl ScenarioCheck<'_> {
                 }
                 TextSource::Pool(shared(prompts))
             }
-            Content::File { file, order, skip_broken, prompts } => {
-                let read = prompts.get(file, *skip_broken);
+            Content::File { file, order, skip_broken, strict, prompts } => {
+                let read = prompts.get(file, self.spec.protocol, *skip_broken);
+                if let Some(unsent) = prompts.unsent().filter(|_| *strict) {
+                    let why = format!(
+                        "is not sent as a whole: {unsent}; remove these members, or leave out `strict: true` (--strict)"
+                    );
+                    let file = file.clone();
+                    self.report("content.file", ScenarioFault::Prompts { file, why });
+                }
                 self.file(file, *order, read)
             }
             Content::Scripted { script } => {

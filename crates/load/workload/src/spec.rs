@@ -51,9 +51,9 @@ pub enum Content {
         /// The list.
         prompts: Vec<String>,
     },
-    /// The prompts of a file: plain lines, JSON lines with `prompt`, `text` or `messages`, a JSON
-    /// list (also of `ShareGPT`), or CSV with a column `prompt`. Of a dialogue it is the first line
-    /// of the user.
+    /// The prompts of a file: plain lines, JSON (lines, lists or documents) with `prompt`, `text`
+    /// or `messages`, also of `ShareGPT` and batches, or CSV with a column `prompt`. Of a dialogue
+    /// the first message of the user is sent. The run names the members that are not sent.
     File {
         /// The file, relative to the profile.
         file: PathBuf,
@@ -63,6 +63,9 @@ pub enum Content {
         /// Whether entries without a prompt are left out. Otherwise they are an error.
         #[serde(default)]
         skip_broken: bool,
+        /// Whether a file with members that are not sent is refused.
+        #[serde(default)]
+        strict: bool,
         /// What the file has: read once for all copies of the scenario.
         #[serde(skip)]
         prompts: FilePrompts,
@@ -245,6 +248,21 @@ impl ScenarioSpec {
             agent: None,
         }
     }
+}
+
+/// What the files of prompts have that is not sent, in a sentence for each; only of scenarios that
+/// were checked, which reads the files.
+pub fn unsent_members(scenarios: &[ScenarioSpec]) -> Vec<String> {
+    let of_file = |scenario: &ScenarioSpec| {
+        let Content::File { file, prompts, .. } = &scenario.content else { return None };
+        let (name, unsent) = (file.file_name()?.display(), prompts.unsent()?);
+        Some(format!(
+            "not sent from {name}: {unsent}; `strict: true` (--strict) refuses such a file"
+        ))
+    };
+    let mut found: Vec<_> = scenarios.iter().filter_map(of_file).collect();
+    found.dedup();
+    found
 }
 
 /// File format of a trace.

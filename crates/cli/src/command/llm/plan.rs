@@ -118,6 +118,7 @@ fn content(request: &Request) -> Value {
                 "file": literal(&file.to_string_lossy()),
                 "order": order,
                 "skip_broken": request.skip_broken,
+                "strict": request.strict,
             })
         }
     }
