@@ -31,14 +31,16 @@ impl Spending {
         Some(Self { budget, tokens, cost })
     }
 
-    /// Adds what an answer reports; of an unreported input what its bytes suggest.
-    pub(crate) fn add(&self, usage: &Usage, request_bytes: u64) {
+    /// Adds the usage of an answer, or the total that the target reports if that is more. An
+    /// unreported input is estimated from its bytes.
+    pub(crate) fn add(&self, usage: &Usage, total: Option<u32>, request_bytes: u64) {
         let input = match usage.prompt.source {
             TokenSource::Reported => u64::from(usage.prompt.count),
             _ => request_bytes / TOKEN_BYTES,
         };
         let output = u64::from(usage.completion.count);
-        self.tokens.fetch_add(input + output, Ordering::Relaxed);
+        let tokens = (input + output).max(total.unwrap_or(0).into());
+        self.tokens.fetch_add(tokens, Ordering::Relaxed);
         let for_input = input as f64 * self.budget.input_price / 1e6;
         let for_output = output as f64 * self.budget.output_price / 1e6;
         self.cost.fetch_add(units(for_input + for_output), Ordering::Relaxed);
@@ -97,26 +99,26 @@ mod tests {
     #[test]
     fn tokens_and_money_are_limits_of_their_own() {
         let by_tokens = spending(Some(100), None);
-        by_tokens.add(&usage(40, 50), 0);
+        by_tokens.add(&usage(40, 50), None, 0);
         assert!(!by_tokens.is_spent());
-        by_tokens.add(&usage(5, 5), 0);
+        by_tokens.add(&usage(5, 4), Some(10), 0);
         assert!(by_tokens.is_spent());
         assert!(by_tokens.sentence().starts_with("spent: 100 tokens of 100 (--max-tokens); that"));
         // 1,000 tokens of input at 0.5 a million and 2,000 of output at 2: 0.0045.
         let by_cost = spending(None, Some(0.009));
-        by_cost.add(&usage(1_000, 2_000), 0);
+        by_cost.add(&usage(1_000, 2_000), Some(3_000), 0);
         assert!(!by_cost.is_spent());
         assert!(by_cost.sentence().contains("0.0045 of 0.009"), "{}", by_cost.sentence());
-        by_cost.add(&usage(1_000, 2_000), 0);
+        by_cost.add(&usage(1_000, 2_000), Some(3_000), 0);
         assert!(by_cost.is_spent());
     }
 
     #[test]
     fn an_unreported_input_counts_by_its_bytes() {
         let spending = spending(Some(100), None);
-        spending.add(&Usage::default(), 396);
+        spending.add(&Usage::default(), None, 396);
         assert!(!spending.is_spent());
-        spending.add(&Usage::default(), 4);
+        spending.add(&Usage::default(), None, 4);
         assert!(spending.is_spent());
     }
 }

@@ -410,7 +410,7 @@ impl OpenTurn {
             decoder.check_usage(sample.bytes_out, self.asked_output);
             sample.usage = decoder.usage();
             if let Some(spending) = &self.worker.run.spending {
-                spending.add(&sample.usage, sample.bytes_out);
+                spending.add(&sample.usage, decoder.reported_total(), sample.bytes_out);
             }
             if let Some(refused) = decoder.refused_usage() {
                 sample.usage_refused = true;

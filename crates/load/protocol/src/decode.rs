@@ -341,6 +341,12 @@ impl Decoder {
         self.state.usage()
     }
 
+    /// The total that the target reports. It may exceed input and output: tokens of a server's own
+    /// tools are in no other count.
+    pub const fn reported_total(&self) -> Option<u32> {
+        self.state.counts().total()
+    }
+
     /// Whether this response is a stream of events or messages.
     pub fn is_stream(&self) -> bool {
         match (self.body, &self.rpc) {

@@ -3,7 +3,7 @@
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::usage::AnthropicUsage;
+use super::usage::UsageReport;
 use crate::sse::Event;
 
 /// One event of a stream.
@@ -13,7 +13,7 @@ struct StreamEvent<'a> {
     message: Option<MessageStart<'a>>,
     content_block: Option<Block<'a>>,
     delta: Option<BlockDelta<'a>>,
-    usage: Option<AnthropicUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(StreamEvent<'a> { kind = "type", message, content_block, delta, usage, error });
@@ -21,7 +21,7 @@ from_object!(StreamEvent<'a> { kind = "type", message, content_block, delta, usa
 /// The message in `message_start`.
 #[derive(Default)]
 struct MessageStart<'a> {
-    usage: Option<AnthropicUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
 }
 from_object!(MessageStart<'a> { usage });
 
@@ -40,7 +40,7 @@ from_object!(BlockDelta<'a> { text, thinking, partial_json, stop_reason });
 struct Message<'a> {
     content: Option<Vec<Block<'a>>>,
     stop_reason: Str<'a>,
-    usage: Option<AnthropicUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Message<'a> { content, stop_reason, usage, error });
@@ -90,7 +90,7 @@ pub(super) fn read_event(
     match &*read.kind.or(event.name) {
         "message_start" => {
             if let Some(usage) = read.message.and_then(|message| message.usage) {
-                state.set_usage(|_, refused| usage.without_output(refused));
+                state.add_usage(&usage.of_anthropic().without_output());
             }
         }
         "content_block_start" => {
@@ -128,11 +128,11 @@ fn read_delta(state: &mut ResponseState, delta: &BlockDelta<'_>, on_delta: OnDel
 fn read_message_delta(
     state: &mut ResponseState,
     delta: &BlockDelta<'_>,
-    usage: Option<AnthropicUsage<'_>>,
+    usage: Option<UsageReport<'_>>,
 ) {
     state.set_finish_reason(&delta.stop_reason);
     if let Some(usage) = usage {
-        state.set_usage(|before, refused| usage.merged_into(before, refused));
+        state.add_usage(&usage.of_anthropic());
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     }
     state.set_finish_reason(&message.stop_reason);
     if let Some(usage) = message.usage {
-        state.set_usage(|_, refused| usage.read(refused));
+        state.add_usage(&usage.of_anthropic());
     }
     Ok(())
 }

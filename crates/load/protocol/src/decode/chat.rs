@@ -4,23 +4,31 @@
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{
     FirstElement, FreeValue, FromJson, Index, JsonError, Raw, Reader, Str, Tag, free_values,
-    from_object,
+    from_object, from_str,
 };
 use super::parts::{Arguments, Content, Reason};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::usage::ChatUsage;
+use super::usage::UsageReport;
 use crate::sse::Event;
 
 /// One event of a stream.
 #[derive(Default)]
 struct Chunk<'a> {
     choices: Option<FollowedChoice<'a>>,
-    usage: Option<ChatUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
+    x_groq: Option<Groq<'a>>,
     error: Option<Raw<'a>>,
     /// The dialect has none; events of gateways have.
     kind: Tag<'a>,
 }
-from_object!(Chunk<'a> { choices, usage, error, kind = "type" });
+from_object!(Chunk<'a> { choices, usage, x_groq, error, kind = "type" });
+
+/// What Groq adds to the dialect.
+#[derive(Default)]
+struct Groq<'a> {
+    usage: Option<Raw<'a>>,
+}
+from_object!(Groq<'a> { usage });
 
 /// The first choice, if an event has a part of it. Where a request asks for several (`n`), each
 /// event has a part of one of them, and they are not to be mixed.
@@ -53,16 +61,18 @@ struct Choice<'a> {
     delta: Option<Message<'a>>,
     text: Str<'a>,
     finish_reason: Reason<'a>,
+    /// The usage of the whole answer, at Moonshot AI.
+    usage: Option<Raw<'a>>,
     /// What failed, at `OpenRouter`.
     error: Option<Raw<'a>>,
 }
-from_object!(Choice<'a> { index, delta, text, finish_reason, error });
+from_object!(Choice<'a> { index, delta, text, finish_reason, usage, error });
 
 /// A response that is not streamed.
 #[derive(Default)]
 struct Completion<'a> {
     choices: Option<FirstElement<WholeChoice<'a>>>,
-    usage: Option<ChatUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Completion<'a> { choices, usage, error });
@@ -174,6 +184,7 @@ pub(super) fn read_event(
             None => Err(DecodeError::without_member("choices", event.data)),
         };
     }
+    let mut elsewhere = chunk.x_groq.and_then(|groq| groq.usage);
     if let Some(FollowedChoice(Some(choice))) = chunk.choices {
         if let Some(error) = choice.error.and_then(DecodeError::reported) {
             return Err(error);
@@ -183,9 +194,10 @@ pub(super) fn read_event(
         }
         state.push_delta(DeltaKind::Text, &choice.text, on_delta);
         state.set_finish_reason(&choice.finish_reason.0);
+        elsewhere = elsewhere.or(choice.usage);
     }
-    if let Some(usage) = chunk.usage {
-        state.set_usage(|_, refused| usage.read(refused));
+    if let Some(usage) = chunk.usage.or_else(|| from_str(elsewhere?.0).ok()) {
+        state.add_usage(&usage);
     }
     Ok(())
 }
@@ -231,7 +243,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     }
     state.set_finish_reason(&choice.finish_reason.0);
     if let Some(usage) = completion.usage {
-        state.set_usage(|_, refused| usage.read(refused));
+        state.add_usage(&usage);
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::json_reader::{FirstElement, Raw, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::usage::ChatUsage;
+use super::usage::UsageReport;
 
 #[derive(Default)]
 struct Embeddings<'a> {
     data: Option<FirstElement<Raw<'a>>>,
-    usage: Option<ChatUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Embeddings<'a> { data, usage, error });
@@ -23,7 +23,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
         return Err(error.unwrap_or_else(|| DecodeError::without_member("data", body)));
     }
     if let Some(usage) = embeddings.usage {
-        state.set_usage(|_, refused| usage.read(refused));
+        state.add_usage(&usage);
     }
     Ok(())
 }

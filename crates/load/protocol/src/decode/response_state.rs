@@ -1,13 +1,13 @@
 //! State of the response that is being decoded, the same for all dialects.
 
-use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
+use plimsoll_measure::{ErrorClass, Usage};
 use serde::de::IgnoredAny;
 
 use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::{self, ErrorDetail};
 use super::json_reader::{FromJson, JsonError, Raw, from_str};
 use super::plain::PlainAnswer;
-use super::usage::{RefusedUsage, UsageBounds};
+use super::usage::{Counts, RefusedUsage, UsageBounds, UsageReport};
 use crate::turn::ToolCall;
 
 /// Buffer capacity kept between responses. The excess that one huge body needed is freed.
@@ -139,11 +139,6 @@ pub(super) fn parse<'a, T: FromJson<'a>>(text: &'a str) -> Result<T, DecodeError
     from_str(text).map_err(|error| DecodeError::unreadable(error, text))
 }
 
-const NOTHING_REPORTED: Usage = {
-    let unknown = TokenCount { count: 0, source: TokenSource::Unknown };
-    Usage { prompt: unknown, completion: unknown, cached: 0, reasoning: 0 }
-};
-
 /// Whether a part that names a tool begins another call than this one: it has another id, or
 /// neither has any and the arguments of this one are complete.
 fn begins_another(call: &ToolCall, id: &str, name: &str) -> bool {
@@ -172,9 +167,8 @@ fn extend_call(call: &mut ToolCall, [id, name, arguments]: [&str; 3]) {
 pub(super) struct ResponseState {
     keep_text: bool,
     text: String,
-    /// As reported, without estimates.
-    usage: Usage,
-    /// The first count that cannot be true, which `usage` is without.
+    counts: Counts,
+    /// The first count that cannot be true, which `counts` is without.
     refused: RefusedUsage,
     content_events: u32,
     /// Only if the text is kept.
@@ -200,7 +194,7 @@ impl ResponseState {
         Self {
             keep_text,
             text: String::new(),
-            usage: NOTHING_REPORTED,
+            counts: Counts::NONE,
             refused: RefusedUsage::NONE,
             content_events: 0,
             tool_calls: Vec::new(),
@@ -287,22 +281,18 @@ impl ResponseState {
     }
 
     /// Tokens as reported; output tokens are estimated from content events where not reported.
-    pub(super) const fn usage(&self) -> Usage {
-        let mut usage = self.usage;
-        if usage.completion.known().is_none() && self.content_events > 0 {
-            usage.completion = TokenCount::estimated(self.content_events);
-        }
-        usage
+    pub(super) fn usage(&self) -> Usage {
+        self.counts.usage(self.content_events)
     }
 
     /// Tokens as reported, without estimates.
-    pub(super) const fn reported_usage(&self) -> Usage {
-        self.usage
+    pub(super) const fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Removes reported counts that cannot be true.
     pub(super) fn check_usage(&mut self, bounds: UsageBounds) {
-        self.refused.check(&mut self.usage, bounds);
+        self.refused.check(&mut self.counts, bounds);
     }
 
     /// The first reported count that cannot be true.
@@ -315,8 +305,9 @@ impl ResponseState {
     /// tokenizers have three, and a few tokens end an answer without a text.
     pub(super) fn has_fewer_tokens(&self) -> bool {
         const WITHOUT_TEXT: u32 = 8;
-        let reported = self.usage.completion.known().unwrap_or(0);
-        let expected = reported.saturating_sub(self.usage.reasoning.saturating_add(WITHOUT_TEXT));
+        let usage = self.usage();
+        let reported = usage.completion.known().unwrap_or(0);
+        let expected = reported.saturating_sub(usage.reasoning.saturating_add(WITHOUT_TEXT));
         self.content_events < expected / 2 && self.content_bytes < u64::from(expected) * 2
     }
 
@@ -364,16 +355,21 @@ impl ResponseState {
                 format!("the target ended the answer with the reason `{}`", self.finish_reason);
             return Some(DecodeError::new(ErrorClass::StreamError, &message));
         }
-        let is_empty = self.is_silent() && self.usage.completion.known().unwrap_or(0) == 0;
+        let is_empty = self.is_silent() && self.usage().completion.known().unwrap_or(0) == 0;
         is_empty.then(|| {
             let message = "the stream has its end and nothing before it: no content, no reason why the model stopped, no tokens";
             DecodeError::new(ErrorClass::EmptyAnswer, message)
         })
     }
 
-    /// Replaces the reported usage by what `read` makes of the one before.
-    pub(super) fn set_usage(&mut self, read: impl FnOnce(Usage, &mut RefusedUsage) -> Usage) {
-        self.usage = read(self.usage, &mut self.refused);
+    /// Adds a usage to those reported before.
+    pub(super) fn add_usage(&mut self, report: &UsageReport<'_>) {
+        self.refused.merge(&mut self.counts, report);
+    }
+
+    /// Adds counts to those reported before.
+    pub(super) fn add_counts(&mut self, later: Counts) {
+        self.counts.merge(later);
     }
 
     /// Sets why the model stopped. An empty reason, which some servers send in every event, is

@@ -6,7 +6,7 @@ use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
 use super::parts::{Arguments, Content};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::usage::ResponsesUsage;
+use super::usage::UsageReport;
 use crate::sse::Event;
 
 /// One event of a stream.
@@ -35,7 +35,7 @@ struct Response<'a> {
     status: Str<'a>,
     output: Option<Raw<'a>>,
     incomplete_details: Option<IncompleteDetails<'a>>,
-    usage: Option<ResponsesUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Response<'a> { status, output, incomplete_details, usage, error });
@@ -155,6 +155,6 @@ fn read_final_state(state: &mut ResponseState, response: Response<'_>) {
     let reason = response.incomplete_details.unwrap_or_default().reason;
     state.set_finish_reason(&reason.or(response.status));
     if let Some(usage) = response.usage {
-        state.set_usage(|_, refused| usage.read(refused));
+        state.add_usage(&usage);
     }
 }

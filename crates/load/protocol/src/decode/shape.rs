@@ -12,11 +12,10 @@
 use std::cell::RefCell;
 use std::mem;
 
-use plimsoll_measure::{TokenCount, TokenSource, Usage};
-
 use super::delta::{Delta, DeltaKind, OnDelta};
 use super::json_reader::{FreeValue, Reader, Str, ValueKind};
 use super::response_state::{DecodeResult, ResponseState};
+use super::usage::{COUNTS, Counts};
 use crate::Dialect;
 
 /// Longest text that becomes a shape, in bytes, its values included.
@@ -213,7 +212,7 @@ impl Shape {
             event: kind.event.map(Box::from),
             runs: runs.into(),
             rest: run,
-            meaning: Meaning::from_marked(&marked, kind.event.is_some(), parse)?,
+            meaning: Meaning::from_marked(&marked, counts, kind.event.is_some(), parse)?,
         })
     }
 
@@ -261,22 +260,15 @@ struct Meaning {
     /// Of a response that is not streamed: its text.
     text: Option<usize>,
     finish_reason: Option<usize>,
-    usage: Option<UsageMeaning>,
-}
-
-/// Which count is which; `None` is not reported.
-#[derive(Clone, Copy, Debug)]
-struct UsageMeaning {
-    prompt: Option<usize>,
-    completion: Option<usize>,
-    cached: Option<usize>,
-    reasoning: Option<usize>,
+    /// Which count is which; `None` is not reported.
+    usage: Option<[Option<u8>; COUNTS]>,
 }
 
 impl Meaning {
     /// Looks where the marks in `marked` come out. `None` if they do more than a meaning can say.
     fn from_marked(
         marked: &str,
+        counts: usize,
         is_event: bool,
         parse: impl FnOnce(&str, &mut ResponseState, OnDelta<'_>) -> DecodeResult,
     ) -> Option<Self> {
@@ -301,16 +293,19 @@ impl Meaning {
             text => Some(which_text(text)?),
         };
         let finish_reason = state.finish_reason().map(which_text);
-        let usage = UsageMeaning::from_marked(state.reported_usage())?;
-        // How the usage of an event changes the one before is the dialect's.
-        if is_event && !usage.is_empty() {
+        let usage = state.counts().0.map(|count| count.map(which_count));
+        // How the usage of an event changes the one before is not known here, nor which one of two
+        // members for the same count is used.
+        let known = usage.iter().flatten().count();
+        if known != counts || (is_event && known > 0) || usage.contains(&Some(None)) {
             return None;
         }
+        let usage = (known > 0).then(|| usage.map(Option::flatten));
         let finish_reason = match finish_reason {
             Some(which) => Some(which?),
             None => None,
         };
-        Some(Self { delta, text, finish_reason, usage: (!usage.is_empty()).then_some(usage) })
+        Some(Self { delta, text, finish_reason, usage })
     }
 
     fn apply(self, values: &Values<'_>, state: &mut ResponseState, on_delta: OnDelta<'_>) {
@@ -324,45 +319,9 @@ impl Meaning {
             state.set_finish_reason(&values.texts[which]);
         }
         if let Some(usage) = self.usage {
-            state.set_usage(|_, _| usage.read(values));
-        }
-    }
-}
-
-impl UsageMeaning {
-    fn from_marked(usage: Usage) -> Option<Self> {
-        let tokens = |tokens: TokenCount| match tokens.source {
-            TokenSource::Unknown => Some(None),
-            _ => which_count(tokens.count).map(Some),
-        };
-        let part = |count| match count {
-            0 => Some(None),
-            _ => which_count(count).map(Some),
-        };
-        Some(Self {
-            prompt: tokens(usage.prompt)?,
-            completion: tokens(usage.completion)?,
-            cached: part(usage.cached)?,
-            reasoning: part(usage.reasoning)?,
-        })
-    }
-
-    fn is_empty(self) -> bool {
-        [self.prompt, self.completion, self.cached, self.reasoning].iter().all(Option::is_none)
-    }
-
-    fn read(self, values: &Values<'_>) -> Usage {
-        let count = |which: Option<usize>| which.map_or(0, |which| values.counts[which]);
-        let tokens = |which: Option<usize>| {
-            which.map_or_else(TokenCount::default, |which| {
-                TokenCount::reported(values.counts[which])
-            })
-        };
-        Usage {
-            prompt: tokens(self.prompt),
-            completion: tokens(self.completion),
-            cached: count(self.cached),
-            reasoning: count(self.reasoning),
+            state.add_counts(Counts(
+                usage.map(|which| which.map(|which| values.counts[usize::from(which)])),
+            ));
         }
     }
 }
@@ -372,9 +331,9 @@ fn which_text(text: &str) -> Option<usize> {
     (0..MAX_USED).find(|&which| mark_of_text(which) == text)
 }
 
-/// Which mark this is. A sum of several is none.
-fn which_count(count: u32) -> Option<usize> {
-    (0..MAX_USED).find(|&which| mark_of_count(which) == count)
+/// Which of the [`MAX_USED`] marks this is. A sum of several is none.
+fn which_count(count: u32) -> Option<u8> {
+    (0..6).find(|&which| mark_of_count(which.into()) == count)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Token counts in the form of each dialect.
+//! Token counts: the members of all dialects in one table, and what each of them includes.
 
 use plimsoll_measure::{TokenCount, Usage};
 
-use super::json_reader::{Reported, from_object};
+use super::json_reader::{FromJson, JsonError, Reader, Reported};
 
 /// More tokens than any model takes as one prompt: the largest context windows have ten million.
 const LARGEST_CONTEXT: u64 = 10_000_000;
@@ -11,61 +11,193 @@ const LARGEST_OUTPUT: u64 = 1_000_000;
 /// Longest count that is quoted, in bytes.
 const MAX_QUOTE: usize = 40;
 
-/// `usage` of chat completions and embeddings.
-#[derive(Debug, Default)]
-pub(super) struct ChatUsage<'a> {
-    prompt_tokens: Reported<'a>,
-    completion_tokens: Reported<'a>,
-    prompt_tokens_details: Option<Details<'a>>,
-    completion_tokens_details: Option<Details<'a>>,
+/// The counts that targets report. Their members have many names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// The prompt, cached tokens included.
+    Input,
+    /// The prompt without cached tokens.
+    FreshInput,
+    Output,
+    Total,
+    /// Read from a prompt cache.
+    Cached,
+    /// Written to a prompt cache.
+    Written,
+    Reasoning,
+    /// The same as a direct member of `usage`.
+    TopReasoning,
+    /// Output of which nothing is sent.
+    Rejected,
 }
-from_object!(ChatUsage<'a> {
-    prompt_tokens,
-    completion_tokens,
-    prompt_tokens_details,
-    completion_tokens_details
-});
 
-/// `usage` of the Responses API.
-#[derive(Debug, Default)]
-pub(super) struct ResponsesUsage<'a> {
-    input_tokens: Reported<'a>,
-    output_tokens: Reported<'a>,
-    input_tokens_details: Option<Details<'a>>,
-    output_tokens_details: Option<Details<'a>>,
-}
-from_object!(ResponsesUsage<'a> {
-    input_tokens,
-    output_tokens,
-    input_tokens_details,
-    output_tokens_details
-});
+/// The number of [`Count`]s.
+pub(super) const COUNTS: usize = 9;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Details<'a> {
-    cached_tokens: Reported<'a>,
-    reasoning_tokens: Reported<'a>,
-}
-from_object!(Details<'a> { cached_tokens, reasoning_tokens });
+/// Members of `usage`, and of the objects in it whose name ends with `_details`.
+const MEMBERS: [(&str, Count); 13] = [
+    ("prompt_tokens", Count::Input),
+    ("input_tokens", Count::Input),
+    ("completion_tokens", Count::Output),
+    ("output_tokens", Count::Output),
+    ("total_tokens", Count::Total),
+    ("cached_tokens", Count::Cached),
+    // DeepSeek, Mistral, Anthropic.
+    ("prompt_cache_hit_tokens", Count::Cached),
+    ("num_cached_tokens", Count::Cached),
+    ("cache_read_input_tokens", Count::Cached),
+    ("cache_creation_input_tokens", Count::Written),
+    ("reasoning_tokens", Count::Reasoning),
+    ("thinking_tokens", Count::Reasoning),
+    ("rejected_prediction_tokens", Count::Rejected),
+];
 
-/// `usage` of Anthropic's messages.
-///
-/// The prompt is `input_tokens + cache_read_input_tokens + cache_creation_input_tokens`: unlike
-/// `OpenAI`, Anthropic does not include cached tokens in `input_tokens`. Cached are those read.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_field_names, reason = "the names are Anthropic's")]
-pub(super) struct AnthropicUsage<'a> {
-    input_tokens: Reported<'a>,
-    cache_read_input_tokens: Reported<'a>,
-    cache_creation_input_tokens: Reported<'a>,
-    output_tokens: Reported<'a>,
+/// Counts as reported, each `None` until the target reports it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts(pub(super) [Option<u32>; COUNTS]);
+
+impl Counts {
+    pub(super) const NONE: Self = Self([None; COUNTS]);
+
+    const fn get(&self, count: Count) -> Option<u32> {
+        self.0[count as usize]
+    }
+
+    fn or_zero(&self, count: Count) -> u32 {
+        self.get(count).unwrap_or(0)
+    }
+
+    /// Merges a later report. Counts are cumulative, so the last one is valid, but some servers end
+    /// with zeros.
+    pub(super) fn merge(&mut self, later: Self) {
+        for (known, later) in self.0.iter_mut().zip(later.0) {
+            if later > known.and(Some(0)) {
+                *known = later;
+            }
+        }
+    }
+
+    /// Input tokens, cached ones included. Anthropic's input excludes them. So does that of other
+    /// targets if it is smaller than its cached part, or if the total exceeds it by that part.
+    fn input(&self) -> Option<u32> {
+        let (cached, written) = (self.or_zero(Count::Cached), self.or_zero(Count::Written));
+        let apart = cached.saturating_add(written);
+        if let Some(fresh) = self.get(Count::FreshInput) {
+            return Some(fresh.saturating_add(apart));
+        }
+        let input = self.get(Count::Input)?;
+        let sum = input.saturating_add(self.or_zero(Count::Output));
+        let beyond = self.or_zero(Count::Total).saturating_sub(sum);
+        let is_apart = cached > input || (apart > 0 && beyond == apart);
+        Some(if is_apart { input.saturating_add(apart) } else { input })
+    }
+
+    /// Output tokens, and the reasoning in them. Most targets include reasoning in the output. xAI
+    /// and Google include it only in the total.
+    fn output(&self) -> Option<(u32, u32)> {
+        let output = self.get(Count::Output)?;
+        let total = self.get(Count::Total).zip(self.input());
+        let beyond =
+            total.map_or(0, |(total, input)| total.saturating_sub(input.saturating_add(output)));
+        let (detailed, top) = (self.get(Count::Reasoning), self.get(Count::TopReasoning));
+        let reasoning = detailed.or(top);
+        Some(match reasoning.unwrap_or(beyond) {
+            reasoning if reasoning > 0 && reasoning == beyond => {
+                (output.saturating_add(reasoning), reasoning)
+            }
+            reasoning if reasoning <= output => (output, reasoning),
+            // Perplexity includes it in neither.
+            reasoning if top == Some(reasoning) => (output.saturating_add(reasoning), reasoning),
+            _ => (output, 0),
+        })
+    }
+
+    pub(super) const fn total(&self) -> Option<u32> {
+        self.get(Count::Total)
+    }
+
+    /// The usage of an answer with so many content events. An output of 0 beside content counts as
+    /// not reported, and so does an input of 0.
+    pub(super) fn usage(&self, events: u32) -> Usage {
+        let prompt = self.input().filter(|input| *input > 0);
+        let output = self.output().filter(|(output, _)| *output > 0 || events == 0);
+        let completion = match output {
+            Some((output, _)) => TokenCount::reported(output),
+            None if events > 0 => TokenCount::estimated(events),
+            None => TokenCount::default(),
+        };
+        Usage {
+            prompt: prompt.map_or_else(TokenCount::default, TokenCount::reported),
+            completion,
+            cached: self.or_zero(Count::Cached),
+            reasoning: output.map_or(0, |(_, reasoning)| reasoning),
+        }
+    }
 }
-from_object!(AnthropicUsage<'a> {
-    input_tokens,
-    cache_read_input_tokens,
-    cache_creation_input_tokens,
-    output_tokens
-});
+
+/// The member `usage` of any dialect.
+#[derive(Debug, Default)]
+pub(super) struct UsageReport<'a> {
+    counts: Counts,
+    /// A count that cannot be true, and its member.
+    refused: Option<(&'static str, &'a str)>,
+}
+
+impl<'a> FromJson<'a> for UsageReport<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self, JsonError> {
+        let mut report = Self::default();
+        report.read_members(json, true)?;
+        Ok(report)
+    }
+
+    fn fits(first: u8) -> bool {
+        first == b'{'
+    }
+}
+
+impl<'a> UsageReport<'a> {
+    fn read_members(&mut self, json: &mut Reader<'a>, is_top: bool) -> Result<(), JsonError> {
+        json.members(|member, json| {
+            match MEMBERS.iter().find(|(name, _)| name.as_bytes() == member) {
+                Some(&(name, Count::Reasoning)) if is_top => {
+                    self.add(name, Count::TopReasoning, Reported::read(json)?);
+                }
+                Some(&(name, count)) => self.add(name, count, Reported::read(json)?),
+                None if is_top && member.ends_with(b"_details") && json.peek() == Some(b'{') => {
+                    self.read_members(json, false)?;
+                }
+                None => json.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    fn add(&mut self, member: &'static str, count: Count, reported: Reported<'a>) {
+        match reported {
+            Reported::Missing => {}
+            Reported::Impossible(written) => {
+                self.refused.get_or_insert((member, written));
+            }
+            Reported::Count(number) => {
+                let mut later = Counts::NONE;
+                later.0[count as usize] = Some(number);
+                self.counts.merge(later);
+            }
+        }
+    }
+
+    /// The same with Anthropic's input, which excludes cached tokens.
+    pub(super) fn of_anthropic(mut self) -> Self {
+        self.counts.0.swap(Count::Input as usize, Count::FreshInput as usize);
+        self
+    }
+
+    /// Usage in a stream's `message_start`. Its output count is a placeholder and ignored.
+    pub(super) fn without_output(mut self) -> Self {
+        self.counts.0[Count::Output as usize] = None;
+        self
+    }
+}
 
 /// A count of the target that cannot be true, as it was written: `completion_tokens -5`. The first
 /// of a response is kept.
@@ -85,28 +217,12 @@ impl RefusedUsage {
         self.0.get_or_insert_with(|| format!("{member} {quote}"));
     }
 
-    /// The count, if it is one.
-    fn count(&mut self, member: &str, reported: Reported<'_>) -> Option<u32> {
-        match reported {
-            Reported::Missing => None,
-            Reported::Count(count) => Some(count),
-            Reported::Impossible(written) => {
-                self.add(member, written);
-                None
-            }
+    /// Adds a report of the target to its counts so far.
+    pub(super) fn merge(&mut self, counts: &mut Counts, report: &UsageReport<'_>) {
+        if let Some((member, written)) = report.refused {
+            self.add(member, written);
         }
-    }
-
-    fn tokens(&mut self, member: &str, reported: Reported<'_>) -> TokenCount {
-        self.count(member, reported).map_or_else(TokenCount::default, TokenCount::reported)
-    }
-
-    fn cached(&mut self, details: Option<Details<'_>>) -> u32 {
-        details.and_then(|own| self.count("cached_tokens", own.cached_tokens)).unwrap_or(0)
-    }
-
-    fn reasoning(&mut self, details: Option<Details<'_>>) -> u32 {
-        details.and_then(|own| self.count("reasoning_tokens", own.reasoning_tokens)).unwrap_or(0)
+        counts.merge(report.counts);
     }
 
     /// Removes counts that cannot be true.
@@ -117,30 +233,25 @@ impl RefusedUsage {
     ///   (or, where nothing was asked for, than any model writes). Hidden reasoning leaves no
     ///   bytes, so the response alone does not bound it.
     /// - `cached` and `reasoning` have the bounds of the counts that they are part of.
-    pub(super) fn check(&mut self, usage: &mut Usage, bounds: UsageBounds) {
+    pub(super) fn check(&mut self, counts: &mut Counts, bounds: UsageBounds) {
         let input = bounds.request_bytes.max(LARGEST_CONTEXT);
         let asked = bounds.asked_output.map_or(LARGEST_OUTPUT, u64::from);
         let output = bounds.response_bytes.max(asked);
-        self.limit_tokens("prompt tokens", &mut usage.prompt, input);
-        self.limit_tokens("output tokens", &mut usage.completion, output);
-        self.limit("cached tokens", &mut usage.cached, input);
-        self.limit("reasoning tokens", &mut usage.reasoning, output);
-    }
-
-    fn limit_tokens(&mut self, what: &str, tokens: &mut TokenCount, limit: u64) {
-        if self.limit(what, &mut tokens.count, limit) {
-            *tokens = TokenCount::default();
+        for (count, what, limit) in [
+            (Count::Input, "prompt tokens", input),
+            (Count::FreshInput, "prompt tokens", input),
+            (Count::Output, "output tokens", output),
+            (Count::Cached, "cached tokens", input),
+            (Count::Written, "cached tokens", input),
+            (Count::Reasoning, "reasoning tokens", output),
+            (Count::TopReasoning, "reasoning tokens", output),
+            (Count::Total, "total tokens", input + output),
+        ] {
+            let reported = &mut counts.0[count as usize];
+            if let Some(beyond) = reported.take_if(|number| u64::from(*number) > limit) {
+                self.add(what, &beyond.to_string());
+            }
         }
-    }
-
-    /// Whether the count was beyond the limit; then it is set to zero.
-    fn limit(&mut self, what: &str, count: &mut u32, limit: u64) -> bool {
-        let beyond = u64::from(*count) > limit;
-        if beyond {
-            self.add(what, &count.to_string());
-            *count = 0;
-        }
-        beyond
     }
 }
 
@@ -153,58 +264,4 @@ pub(super) struct UsageBounds {
     pub(super) asked_output: Option<u32>,
     /// Bytes of the response's body.
     pub(super) response_bytes: u64,
-}
-
-impl ChatUsage<'_> {
-    pub(super) fn read(self, refused: &mut RefusedUsage) -> Usage {
-        Usage {
-            prompt: refused.tokens("prompt_tokens", self.prompt_tokens),
-            completion: refused.tokens("completion_tokens", self.completion_tokens),
-            cached: refused.cached(self.prompt_tokens_details),
-            reasoning: refused.reasoning(self.completion_tokens_details),
-        }
-    }
-}
-
-impl ResponsesUsage<'_> {
-    pub(super) fn read(self, refused: &mut RefusedUsage) -> Usage {
-        Usage {
-            prompt: refused.tokens("input_tokens", self.input_tokens),
-            completion: refused.tokens("output_tokens", self.output_tokens),
-            cached: refused.cached(self.input_tokens_details),
-            reasoning: refused.reasoning(self.output_tokens_details),
-        }
-    }
-}
-
-impl AnthropicUsage<'_> {
-    pub(super) fn read(self, refused: &mut RefusedUsage) -> Usage {
-        let read = refused.count("cache_read_input_tokens", self.cache_read_input_tokens);
-        let created =
-            refused.count("cache_creation_input_tokens", self.cache_creation_input_tokens);
-        let (read, created) = (read.unwrap_or(0), created.unwrap_or(0));
-        let fresh = refused.count("input_tokens", self.input_tokens);
-        let prompt = fresh.map(|fresh| fresh.saturating_add(read).saturating_add(created));
-        Usage {
-            prompt: prompt.map_or_else(TokenCount::default, TokenCount::reported),
-            completion: refused.tokens("output_tokens", self.output_tokens),
-            cached: read,
-            reasoning: 0,
-        }
-    }
-
-    /// Usage in a stream's `message_start`. Its output count is a placeholder and ignored.
-    pub(super) fn without_output(self, refused: &mut RefusedUsage) -> Usage {
-        Usage { completion: TokenCount::default(), ..self.read(refused) }
-    }
-
-    /// Usage in a `message_delta`. Counts are cumulative: the output count replaces the earlier
-    /// one. The prompt is often missing or 0, so the larger count is kept.
-    pub(super) fn merged_into(self, before: Usage, refused: &mut RefusedUsage) -> Usage {
-        let now = self.read(refused);
-        let prompt =
-            if now.prompt.count > before.prompt.count { now.prompt } else { before.prompt };
-        let completion = now.completion.known().map_or(before.completion, TokenCount::reported);
-        Usage { prompt, completion, cached: now.cached.max(before.cached), ..before }
-    }
 }

@@ -9,13 +9,13 @@ use plimsoll_measure::ErrorClass;
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{Raw, Str, Tag, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
-use super::usage::ChatUsage;
+use super::usage::UsageReport;
 
 #[derive(Default)]
 struct Message<'a> {
     kind: Tag<'a>,
     text: Str<'a>,
-    usage: Option<ChatUsage<'a>>,
+    usage: Option<UsageReport<'a>>,
     finish_reason: Str<'a>,
     error: Option<Raw<'a>>,
 }
@@ -40,7 +40,7 @@ pub(super) fn read_message(
         "done" => {
             state.set_finish_reason(&message.finish_reason);
             if let Some(usage) = message.usage {
-                state.set_usage(|_, refused| usage.read(refused));
+                state.add_usage(&usage);
             }
             state.end();
         }

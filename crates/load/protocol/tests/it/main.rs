@@ -17,6 +17,7 @@ mod sse;
 mod sse_oracle;
 mod streams;
 mod support;
+mod token_variants;
 mod tool_use;
 mod usage;
 mod websocket;

@@ -141,3 +141,56 @@ fn fewer_tokens_than_reported_are_told_by_events_and_text() {
         assert_eq!(decoder.has_fewer_tokens(), fewer, "{events} events, {reported} tokens");
     }
 }
+
+/// Members of single servers, and how later reports of a stream change earlier ones.
+#[test]
+fn counts_are_merged_by_member() {
+    for (reports, expected) in [
+        // Zeros at the end are no counts.
+        (
+            &[
+                r#"{"prompt_tokens":9,"completion_tokens":3}"#,
+                r#"{"prompt_tokens":0,"completion_tokens":0}"#,
+            ][..],
+            "9 in, 3 out, 0 cached, 0 reasoning",
+        ),
+        // A later count is smaller: the first was an estimate.
+        (
+            &[r#"{"prompt_tokens":9}"#, r#"{"prompt_tokens":7,"completion_tokens":3}"#],
+            "7 in, 3 out, 0 cached, 0 reasoning",
+        ),
+        // Mistral.
+        (
+            &[r#"{"prompt_tokens":9,"completion_tokens":3,"num_cached_tokens":8}"#],
+            "9 in, 3 out, 8 cached, 0 reasoning",
+        ),
+        // SGLang: reasoning is a part of the completion.
+        (
+            &[
+                r#"{"prompt_tokens":9,"completion_tokens":13,"total_tokens":22,"reasoning_tokens":10}"#,
+            ],
+            "9 in, 13 out, 0 cached, 10 reasoning",
+        ),
+        // Converse behind a gateway: only the total includes cached tokens.
+        (
+            &[
+                r#"{"prompt_tokens":9,"completion_tokens":3,"total_tokens":20,"prompt_tokens_details":{"cached_tokens":8}}"#,
+            ],
+            "17 in, 3 out, 8 cached, 0 reasoning",
+        ),
+        // More reasoning than output: one of the counts is wrong.
+        (
+            &[
+                r#"{"prompt_tokens":9,"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":10}}"#,
+            ],
+            "9 in, 3 out, 0 cached, 0 reasoning",
+        ),
+    ] {
+        let reports: Vec<_> = reports
+            .iter()
+            .map(|usage| format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n"))
+            .collect();
+        let body = [&TEXT.repeat(3), &reports.concat(), "data: [DONE]\n\n"].concat();
+        assert_eq!(decode(Dialect::OpenaiChat, &body).1.usage, expected, "{reports:?}");
+    }
+}
