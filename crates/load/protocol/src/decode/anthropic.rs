@@ -102,7 +102,8 @@ pub(super) fn read_event(
                 if &*block.kind == "tool_use" {
                     let input = block.initial_input();
                     state.begin_tool_call([&block.id, &block.name, input]);
-                    state.push_delta(DeltaKind::ToolCall, input, on_delta);
+                    let first = if input.is_empty() { &*block.name } else { input };
+                    state.push_delta(DeltaKind::ToolCall, first, on_delta);
                 }
             }
         }

@@ -81,7 +81,9 @@ pub(super) fn read_event(
         "response.output_item.added" => {
             // Its arguments are empty here, and come in the deltas.
             if let Some(item) = read.item.filter(|item| &*item.kind == FUNCTION_CALL) {
-                state.begin_tool_call([&text(item.call_id), &text(item.name), ""]);
+                let name = text(item.name);
+                state.begin_tool_call([&text(item.call_id), &name, ""]);
+                state.push_delta(DeltaKind::ToolCall, &name, on_delta);
             }
             Ok(())
         }
@@ -110,9 +112,10 @@ fn delta_kind(kind: &str) -> Option<DeltaKind> {
     match kind.strip_prefix("response.")?.strip_suffix(".delta")? {
         "output_text" | "refusal" => Some(DeltaKind::Text),
         "reasoning_text" | "reasoning_summary_text" => Some(DeltaKind::Reasoning),
-        "function_call_arguments" | "custom_tool_call_input" | "mcp_call_arguments" => {
-            Some(DeltaKind::ToolCall)
-        }
+        "function_call_arguments"
+        | "custom_tool_call_input"
+        | "mcp_call_arguments"
+        | "code_interpreter_call_code" => Some(DeltaKind::ToolCall),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 
 #![expect(clippy::too_many_lines, clippy::needless_pass_by_value, reason = "tables of streams")]
 
-use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
+use plimsoll_protocol::{Decoder, DecoderOptions, DeltaKind, Dialect};
 use serde_json::{Value, json};
 
 /// The time of an event in milliseconds, and its data.
@@ -514,5 +514,28 @@ fn counts_include_what_the_provider_counts_elsewhere() {
             let budget = sum.max(decoder.reported_total().unwrap_or(0));
             assert_eq!(budget, variant.budget, "{name}");
         }
+    }
+}
+
+#[test]
+fn the_name_of_a_call_is_its_first_content_in_every_dialect() {
+    for (name, at, first) in [
+        ("the name of a tool first", 100, "find_city_by_na"),
+        ("a call that is held back, cached tokens at the end", 120, "write_file_body_"),
+        ("a summary, then a call", 3120, "find_city_by_na"),
+        ("a code interpreter", 120, "the sun "),
+    ] {
+        let variant = variants().into_iter().find(|variant| variant.name == name).unwrap();
+        let mut decoder = Decoder::new(variant.dialect, true, DecoderOptions::default());
+        decoder.head(200, None);
+        let mut calls = Vec::new();
+        for (now, data) in variant.lines {
+            decoder.feed(format!("data: {data}\n\n").as_bytes(), &mut |delta| {
+                if delta.kind == DeltaKind::ToolCall {
+                    calls.push((now, delta.text.to_owned()));
+                }
+            });
+        }
+        assert_eq!(calls[0], (at, first.to_owned()), "{name}");
     }
 }
