@@ -47,6 +47,7 @@ INTEGER = [
     "prompt_tokens",
     "completion_tokens",
     "cached_tokens",
+    "tokens_after_first",
     "reasoning_tokens",
     "upstream_retries",
     "bytes_out",
@@ -62,7 +63,6 @@ BOOLEAN = [
     "receive_stall",
     "tool_error",
     "usage_refused",
-    "fewer_tokens",
 ]
 NUMBER = [
     "dispatch_lag_ms",

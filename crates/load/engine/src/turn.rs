@@ -477,7 +477,6 @@ impl OpenTurn {
                 return Outcome::Failed(ErrorClass::NoFinishReason);
             }
         }
-        sample.fewer_tokens = decoder.has_fewer_tokens();
         outcome
     }
 }

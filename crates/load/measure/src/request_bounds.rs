@@ -67,9 +67,15 @@ impl RequestTime {
         named.map_or("", |(name, _)| name)
     }
 
-    /// Whether it is the time to a first token.
-    const fn is_to_a_token(self) -> bool {
-        matches!(self, Self::Ttft | Self::ResponseTtft)
+    /// Whether a whole stream should have this time: it has no token at all, or an unknown number.
+    fn is_lacking(self, sample: &Sample) -> bool {
+        let is_whole = sample.stream && sample.outcome == Outcome::Completed;
+        is_whole
+            && match self {
+                Self::Ttft | Self::ResponseTtft => sample.timeline.ttft().is_none(),
+                Self::Tpot => sample.hides_tokens(),
+                _ => false,
+            }
     }
 
     fn of(self, sample: &Sample, timeline: &Timeline) -> Option<Nanos> {
@@ -167,7 +173,7 @@ impl<'de> Deserialize<'de> for RequestBounds {
 impl RequestBounds {
     /// Whether a request is good: a good answer within all bounds. A bound on a time that a good
     /// answer does not have, such as the time per output token of a single token, is kept; but a
-    /// stream without any token had no first one in time.
+    /// stream without any token had no first one in time, and hidden tokens prove no bound.
     pub fn are_kept_by(&self, sample: &Sample) -> bool {
         self.are_kept(sample, &sample.timeline)
     }
@@ -182,7 +188,7 @@ impl RequestBounds {
         answered
             && self.0.iter().all(|TimeBound { time, bound }| match time.of(sample, timeline) {
                 Some(time) => time < *bound,
-                None => !(time.is_to_a_token() && is_empty_stream(sample)),
+                None => !time.is_lacking(sample),
             })
     }
 
@@ -201,12 +207,6 @@ impl RequestBounds {
     pub fn first_time_of(&self, sample: &Sample) -> Option<Nanos> {
         self.0.first()?.time.of(sample, &sample.timeline)
     }
-}
-
-/// Whether a stream came to its end without a token.
-fn is_empty_stream(sample: &Sample) -> bool {
-    let is_whole = sample.stream && sample.outcome == Outcome::Completed;
-    is_whole && sample.timeline.ttft().is_none()
 }
 
 #[cfg(test)]
@@ -270,6 +270,12 @@ mod tests {
             let (bounds, sample) =
                 (text.parse::<RequestBounds>().unwrap(), Sample { stream, ..empty });
             assert_eq!(bounds.are_kept_by(&sample), kept, "{text} {stream}");
+        }
+        // Nobody knows how many of its tokens were sent.
+        let mut hidden = Sample { stream: true, ..sample };
+        hidden.usage.completion = crate::TokenCount::reported(500);
+        for (text, kept) in [("ttft<1s", true), ("ttft<1s, tpot<1s", false)] {
+            assert_eq!(text.parse::<RequestBounds>().unwrap().are_kept_by(&hidden), kept, "{text}");
         }
         let failed = Sample { outcome: Outcome::TimedOut, ..sample };
         assert!(!"ttft<1s".parse::<RequestBounds>().unwrap().are_kept_by(&failed));

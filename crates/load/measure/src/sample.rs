@@ -196,9 +196,6 @@ pub struct Sample {
     pub shape: Option<StreamShape>,
     /// Why the model stopped, if the target said so.
     pub finish_reason: Option<FinishReason>,
-    /// Whether a whole stream brought fewer tokens than its own usage says, by its events and by
-    /// its text.
-    pub fewer_tokens: bool,
     /// Whether the target reported usage that cannot be true. It is left out of `usage`.
     pub usage_refused: bool,
     /// What the answer of a tool server or an agent says.
@@ -250,7 +247,6 @@ impl Sample {
             gaps: GapSummary::default(),
             shape: None,
             finish_reason: None,
-            fewer_tokens: false,
             usage_refused: false,
             rpc: RpcReport::default(),
             flow: FlowControl::default(),
@@ -328,7 +324,7 @@ impl Sample {
         self.events.saturating_sub(1 + self.gaps.count)
     }
 
-    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` also if
+    /// `(last_token - first_token) / after_first`. `None` if the number of tokens is unknown, or if
     /// the content came in one piece: then there is no time between its tokens.
     pub fn tpot(&self) -> Option<Nanos> {
         self.tpot_of(&self.timeline)
@@ -339,16 +335,18 @@ impl Sample {
         if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
             return None;
         }
-        timeline.tpot(self.streamed_tokens()?)
+        let Usage { completion, reasoning, after_first, .. } = self.usage;
+        let answer = completion.count.saturating_sub(reasoning);
+        // Less than the whole answer excludes the reasoning before it.
+        let of_answer = reasoning > 0 && after_first? < answer;
+        let first = if of_answer { timeline.first_output_token } else { timeline.first_token };
+        let span = Some(timeline.last_token?.since(first?)).filter(|span| *span > Nanos::ZERO)?;
+        span.as_u64().checked_div(after_first?.into()).map(Nanos::new)
     }
 
-    /// The output tokens that were streamed, if known. A target that hides its reasoning counts its
-    /// tokens and sends none of them: then the first content event is no reasoning.
-    fn streamed_tokens(&self) -> Option<u32> {
-        let all = self.output_tokens()?;
-        let hides_reasoning = self.timeline.first_token == self.timeline.first_output_token;
-        let hidden = if hides_reasoning { self.usage.reasoning } else { 0 };
-        Some(all.saturating_sub(hidden))
+    /// Whether the usage of a stream does not separate the tokens that were sent.
+    pub const fn hides_tokens(&self) -> bool {
+        self.output_tokens().is_some() && self.usage.after_first.is_none()
     }
 
     /// The output tokens, if known.
@@ -367,10 +365,11 @@ mod tests {
     }
 
     /// 11 visible tokens in 100 ms, after 989 hidden ones (awslabs/llmeter#99): 10 ms each. Where
-    /// the reasoning is streamed, all 1,000 share the time.
+    /// the reasoning is streamed, all 1,000 share the time, and where a summary of it is, the
+    /// answer has its own.
     #[test]
     fn hidden_reasoning_has_no_part_in_the_time_of_a_token() {
-        let sample = |first_output_token| {
+        let sample = |first_output_token, after_first| {
             let timeline = Timeline {
                 dispatched: Some(at(0)),
                 first_token: Some(at(900)),
@@ -380,12 +379,19 @@ mod tests {
                 ..Timeline::intended(at(0))
             };
             let completion = TokenCount { count: 1_000, source: TokenSource::Reported };
-            let usage = Usage { completion, reasoning: 989, ..Usage::default() };
+            let usage = Usage { completion, reasoning: 989, after_first, ..Usage::default() };
             let gaps = GapSummary { count: 10, ..GapSummary::default() };
             Sample { timeline, usage, gaps, ..Sample::unsent(at(0)) }
         };
-        assert_eq!(sample(at(900)).tpot(), Some(Nanos::from_millis(10)));
-        assert_eq!(sample(at(950)).tpot(), Some(Nanos::new(100_000_000 / 999)));
+        let hidden = sample(at(900), Some(10));
+        assert_eq!(hidden.tpot(), Some(Nanos::from_millis(10)));
+        let shown = sample(at(950), Some(999));
+        assert_eq!(shown.tpot(), Some(Nanos::new(100_000_000 / 999)));
+        let summarised = sample(at(950), Some(10));
+        assert_eq!(summarised.tpot(), Some(Nanos::from_millis(5)));
+        let unknown = sample(at(900), None);
+        assert_eq!((unknown.tpot(), unknown.hides_tokens()), (None, true));
+        assert!(!sample(at(900), Some(0)).hides_tokens());
     }
 
     /// Sent 5 ms late, written 1 ms late; the first byte may have come 20 ms before its stamp.

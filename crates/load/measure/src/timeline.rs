@@ -74,15 +74,6 @@ impl Timeline {
         Some(self.finished?.since(self.first_byte?))
     }
 
-    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` of a
-    /// stream that came in one piece: it has no time between tokens.
-    pub fn tpot(&self, output_tokens: u32) -> Option<Nanos> {
-        let gaps = u64::from(output_tokens.checked_sub(1)?);
-        let span =
-            Some(self.last_token?.since(self.first_token?)).filter(|span| *span > Nanos::ZERO)?;
-        span.as_u64().checked_div(gaps).map(Nanos::new)
-    }
-
     /// `service_time / output_tokens`.
     pub fn ntpot(&self, output_tokens: u32) -> Option<Nanos> {
         self.service_time()?.as_u64().checked_div(u64::from(output_tokens)).map(Nanos::new)
@@ -143,17 +134,12 @@ mod tests {
         assert_eq!(ms(line.response_ttft()), Some(110.0));
         assert_eq!(ms(line.ttfot()), Some(120.0));
         assert_eq!(ms(line.transfer_time()), Some(370.0));
-        assert_eq!(ms(line.tpot(31)), Some(10.0));
         assert_eq!(ms(line.ntpot(41)), Some(10.0));
     }
 
     #[test]
-    fn too_few_tokens_or_no_response_give_no_value() {
+    fn no_response_gives_no_value() {
         let line = Timeline::intended(at(5));
         assert_eq!(line.response_time(), None);
-        assert_eq!(line.tpot(10), None);
-        let one = Timeline { first_token: Some(at(6)), last_token: Some(at(6)), ..line };
-        assert_eq!((one.tpot(1), one.tpot(10)), (None, None));
-        assert_eq!(one.tpot(0), None);
     }
 }

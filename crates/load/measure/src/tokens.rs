@@ -66,4 +66,9 @@ pub struct Usage {
     pub cached: u32,
     /// Output tokens spent on reasoning (reported, else 0).
     pub reasoning: u32,
+    /// Output tokens after the first content event of a stream. If the reasoning is hidden or
+    /// summarised: those of the answer after its own first event. 0 if the target paused between
+    /// them, for a search of its own. `None` if the usage does not separate the tokens that were
+    /// sent.
+    pub after_first: Option<u32>,
 }

@@ -74,6 +74,7 @@ fn streamed(index: usize) -> Sample {
     sample.timeline.finished = after(1_300_100);
     sample.usage.prompt = TokenCount::reported(500);
     sample.usage.completion = TokenCount::reported(129);
+    sample.usage.after_first = Some(128);
     sample.events = 129;
     sample
 }

@@ -63,7 +63,7 @@ impl StreamTally {
 
     fn whole(&mut self, sample: &Sample) {
         self.with_finish_reason += u64::from(sample.finish_reason.is_some());
-        self.fewer_tokens += u64::from(sample.fewer_tokens);
+        self.fewer_tokens += u64::from(sample.hides_tokens());
         let Some(shape) = sample.shape else {
             self.without_content += 1;
             return;
@@ -194,7 +194,7 @@ pub enum StreamWord {
     /// At least 1 % ended without the reason why the model stopped, which the target gives in other
     /// streams.
     NoFinishReason,
-    /// At least 1 % brought fewer tokens than their own usage says.
+    /// The usage of at least 1 % does not match their content.
     FewerTokens,
     /// Too few content events to tell.
     Unknown,
@@ -229,8 +229,8 @@ pub struct StreamDiagnosis {
     /// Ended without the reason why the model stopped, which the target gives in other streams.
     /// They count as failed.
     pub no_finish_reason: u64,
-    /// Brought fewer tokens than their own usage says, by events and by text. They count as
-    /// completed: reasoning that is neither sent nor reported looks the same.
+    /// Their usage does not match their content: reasoning that is neither sent nor reported, or a
+    /// cut. They count as completed, without a TPOT.
     pub fewer_tokens: u64,
     /// Whether any stream says why the model stopped. If none does, a stream that was cut before a
     /// gateway ended it cannot be told from a whole one.

@@ -177,6 +177,7 @@ mod tests {
                 prompt: TokenCount::reported(input),
                 completion: TokenCount::reported(output),
                 reasoning,
+                after_first: output.checked_sub(1),
                 ..Usage::default()
             },
             timeline: Timeline {

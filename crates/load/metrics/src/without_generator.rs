@@ -148,8 +148,8 @@ fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
     let (first, last, parts) = match span {
         Span::Transfer => (own.first_byte, own.finished, 1),
         Span::Tokens => {
-            let gaps = sample.output_tokens().unwrap_or(2).saturating_sub(1).max(1);
-            (own.first_token, own.last_token, u64::from(gaps))
+            let tokens = sample.usage.after_first.unwrap_or(1).max(1);
+            (own.first_token, own.last_token, u64::from(tokens))
         }
     };
     let by = Nanos::new(first.max(last).as_u64() / parts);
@@ -258,7 +258,8 @@ mod tests {
             let generator = GeneratorShare { dispatch, send: Nanos::new(send), ..GeneratorShare::default() };
             let outcome = outcomes[outcome];
             let completion = tokens.map_or_else(TokenCount::default, TokenCount::reported);
-            let usage = Usage { completion, ..Usage::default() };
+            let after_first = tokens.and_then(|tokens| tokens.checked_sub(1));
+            let usage = Usage { completion, after_first, ..Usage::default() };
             let sample = Sample { timeline, generator, outcome, usage, ..Sample::unsent(timeline.intended) };
             prop_assert_eq!(
                 recorded(|moved| moved.record(&sample, &[], &[])),

@@ -14,6 +14,7 @@ mod plain_answer;
 mod response_state;
 mod responses;
 mod rpc_answer;
+mod sent;
 mod shape;
 mod usage;
 mod websocket;
@@ -374,12 +375,6 @@ impl Decoder {
             Some(rpc) => rpc.is_within_event(),
             None => self.parser.is_within_event(),
         }
-    }
-
-    /// Whether a stream brought fewer tokens than the target reports, by the number of events and
-    /// by the length of their text. Reasoning that is neither sent nor reported looks the same.
-    pub fn has_fewer_tokens(&self) -> bool {
-        self.is_stream() && self.state.has_fewer_tokens()
     }
 
     /// Removes reported counts that cannot be true, given the bytes of the request's body and the

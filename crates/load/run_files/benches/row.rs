@@ -53,6 +53,7 @@ fn streamed() -> Sample {
             completion: TokenCount::reported(129),
             cached: 0,
             reasoning: 0,
+            after_first: Some(128),
         },
         events: 129,
         gaps: GapSummary {
@@ -65,7 +66,6 @@ fn streamed() -> Sample {
         },
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),
-        fewer_tokens: false,
         usage_refused: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 2_345,

@@ -156,7 +156,7 @@ metrics! {
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
         => |_, _| None;
     Tpot("tpot", "TPOT", Completed, Interval, Gap, Stream):
-        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
+        "Per request `(last_token - first_token) / tokens_after_first`, without hidden or summarised reasoning. No value if the content came in one piece, or if the usage does not separate the tokens that were sent."
         => |line, s| s.tpot_of(line);
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."

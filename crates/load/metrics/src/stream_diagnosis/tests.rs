@@ -1,4 +1,4 @@
-use plimsoll_measure::{FinishReason, GapSummary, Moment, Nanos, Timeline};
+use plimsoll_measure::{FinishReason, GapSummary, Moment, Nanos, Timeline, TokenCount, Usage};
 
 use super::*;
 
@@ -134,7 +134,8 @@ fn bad_ends_are_counted_and_one_in_a_hundred_gives_the_word() {
     ] {
         assert_eq!(diagnosis([(30, &intact), (3, &ended(outcome))]).word, word, "{outcome:?}");
     }
-    let fewer = Sample { fewer_tokens: true, ..intact };
+    let completion = TokenCount::reported(500);
+    let fewer = Sample { usage: Usage { completion, ..Usage::default() }, ..intact };
     assert_eq!(diagnosis([(30, &intact), (3, &fewer)]).word, StreamWord::FewerTokens);
     assert_eq!(diagnosis([(7, &cut)]).word, StreamWord::Cut);
 }

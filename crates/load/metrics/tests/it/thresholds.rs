@@ -65,7 +65,7 @@ fn a_time_per_estimated_token_is_an_upper_bound() {
         for i in 0..200 {
             let mut stream = sample(1, 1_000 + i, 60, Outcome::Completed);
             stream.gaps = GapSummary { count: 4, ..GapSummary::default() };
-            stream.usage = Usage { completion, ..Usage::default() };
+            stream.usage = Usage { completion, after_first: Some(4), ..Usage::default() };
             run(&mut recorder, &stream, &[]);
         }
         let summary = summary(&mut recorder, &[("tpot", expression)]);

@@ -3,6 +3,7 @@
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
+use super::sent::Pause;
 use super::usage::UsageReport;
 use crate::sse::Event;
 
@@ -94,17 +95,8 @@ pub(super) fn read_event(
             }
         }
         "content_block_start" => {
-            // Usually empty, but a gateway may put the first part here.
             if let Some(block) = &read.content_block {
-                state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
-                state.push_delta(DeltaKind::Text, &block.text, on_delta);
-                // The input is usually empty here, and comes in the deltas.
-                if &*block.kind == "tool_use" {
-                    let input = block.initial_input();
-                    state.begin_tool_call([&block.id, &block.name, input]);
-                    let first = if input.is_empty() { &*block.name } else { input };
-                    state.push_delta(DeltaKind::ToolCall, first, on_delta);
-                }
+                begin_block(state, block, on_delta);
             }
         }
         "content_block_delta" => read_delta(state, &delta, on_delta),
@@ -115,6 +107,23 @@ pub(super) fn read_event(
         _ => {}
     }
     Ok(())
+}
+
+/// Usually, the block is empty, but a gateway may put the first part here.
+fn begin_block(state: &mut ResponseState, block: &Block<'_>, on_delta: OnDelta<'_>) {
+    state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
+    state.push_delta(DeltaKind::Text, &block.text, on_delta);
+    match &*block.kind {
+        "thinking" | "redacted_thinking" => state.pause(Pause::Thinking),
+        "tool_use" => {
+            let input = block.initial_input();
+            state.begin_tool_call([&block.id, &block.name, input]);
+            let first = if input.is_empty() { &*block.name } else { input };
+            state.push_delta(DeltaKind::ToolCall, first, on_delta);
+        }
+        kind if kind.contains("tool") => state.pause(Pause::ServerTool),
+        _ => {}
+    }
 }
 
 fn read_delta(state: &mut ResponseState, delta: &BlockDelta<'_>, on_delta: OnDelta<'_>) {

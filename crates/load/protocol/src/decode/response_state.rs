@@ -7,6 +7,7 @@ use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::{self, ErrorDetail};
 use super::json_reader::{FromJson, JsonError, Raw, from_str};
 use super::plain::PlainAnswer;
+use super::sent::{Pause, Sent};
 use super::usage::{Counts, RefusedUsage, UsageBounds, UsageReport};
 use crate::turn::ToolCall;
 
@@ -170,13 +171,11 @@ pub(super) struct ResponseState {
     counts: Counts,
     /// The first count that cannot be true, which `counts` is without.
     refused: RefusedUsage,
-    content_events: u32,
+    sent: Sent,
     /// Only if the text is kept.
     tool_calls: Vec<ToolCall>,
     /// What the target says of their places.
     tool_positions: Vec<Option<u64>>,
-    /// Bytes of their content.
-    content_bytes: u64,
     /// Whether the last event had content.
     after_content: bool,
     /// Empty until the target has named one.
@@ -190,16 +189,15 @@ pub(super) struct ResponseState {
 }
 
 impl ResponseState {
-    pub(super) const fn new(keep_text: bool) -> Self {
+    pub(super) fn new(keep_text: bool) -> Self {
         Self {
             keep_text,
             text: String::new(),
-            counts: Counts::NONE,
-            refused: RefusedUsage::NONE,
-            content_events: 0,
+            counts: Counts::default(),
+            refused: RefusedUsage::default(),
+            sent: Sent::default(),
             tool_calls: Vec::new(),
             tool_positions: Vec::new(),
-            content_bytes: 0,
             after_content: false,
             finish_reason: String::new(),
             ended: false,
@@ -282,7 +280,7 @@ impl ResponseState {
 
     /// Tokens as reported; output tokens are estimated from content events where not reported.
     pub(super) fn usage(&self) -> Usage {
-        self.counts.usage(self.content_events)
+        self.counts.usage(&self.sent)
     }
 
     /// Tokens as reported, without estimates.
@@ -300,17 +298,6 @@ impl ResponseState {
         self.refused.first()
     }
 
-    /// Whether fewer tokens came than were reported, by their events and by their text: fewer than
-    /// one event for two tokens, and fewer than two bytes a token. The shortest texts of common
-    /// tokenizers have three, and a few tokens end an answer without a text.
-    pub(super) fn has_fewer_tokens(&self) -> bool {
-        const WITHOUT_TEXT: u32 = 8;
-        let usage = self.usage();
-        let reported = usage.completion.known().unwrap_or(0);
-        let expected = reported.saturating_sub(usage.reasoning.saturating_add(WITHOUT_TEXT));
-        self.content_events < expected / 2 && self.content_bytes < u64::from(expected) * 2
-    }
-
     /// An event begins. Until a delta comes, it has no content.
     pub(super) const fn begin_event(&mut self) {
         self.after_content = false;
@@ -326,13 +313,21 @@ impl ResponseState {
         if text.is_empty() {
             return;
         }
-        self.content_events = self.content_events.saturating_add(1);
-        self.content_bytes += text.len() as u64;
+        self.sent.add(kind, text);
         self.after_content = true;
         if kind == DeltaKind::Text {
             self.push_text(text);
         }
         on_delta(Delta { kind, text });
+    }
+
+    pub(super) const fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// The target does something else, which may come between two parts of the answer.
+    pub(super) fn pause(&mut self, pause: Pause) {
+        self.sent.pause(pause);
     }
 
     /// Appends text of the response, streamed or not.
@@ -344,7 +339,7 @@ impl ResponseState {
 
     /// Whether there has been neither content nor a reason why the model stopped.
     pub(super) const fn is_silent(&self) -> bool {
-        self.content_events == 0 && self.finish_reason.is_empty()
+        self.sent.events() == 0 && self.finish_reason.is_empty()
     }
 
     /// Why an answer that came to its end is none: its reason says that it failed, or it has

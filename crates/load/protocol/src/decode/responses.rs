@@ -6,6 +6,7 @@ use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
 use super::parts::{Arguments, Content};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
+use super::sent::Pause;
 use super::usage::UsageReport;
 use crate::sse::Event;
 
@@ -79,12 +80,21 @@ pub(super) fn read_event(
         "error" => Err(DecodeError::from_error_event(event.data)),
         "" => Err(missing("type", event.data)),
         "response.output_item.added" => {
-            // Its arguments are empty here, and come in the deltas.
-            if let Some(item) = read.item.filter(|item| &*item.kind == FUNCTION_CALL) {
-                let name = text(item.name);
-                state.begin_tool_call([&text(item.call_id), &name, ""]);
-                state.push_delta(DeltaKind::ToolCall, &name, on_delta);
+            let item = read.item.unwrap_or_default();
+            match &*item.kind {
+                "reasoning" => state.pause(Pause::Thinking),
+                // Its arguments are empty here, and come in the deltas.
+                FUNCTION_CALL => {
+                    let name = text(item.name);
+                    state.begin_tool_call([&text(item.call_id), &name, ""]);
+                    state.push_delta(DeltaKind::ToolCall, &name, on_delta);
+                }
+                _ => {}
             }
+            Ok(())
+        }
+        kind if kind.contains("_call.") => {
+            state.pause(Pause::ServerTool);
             Ok(())
         }
         kind => {

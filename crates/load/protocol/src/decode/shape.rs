@@ -278,8 +278,9 @@ impl Meaning {
             deltas.push((kind, which_text(text)));
         })
         .ok()?;
-        // What a tool call and the end of a stream do depends on what came before.
-        if state.is_over() || !state.tool_calls().is_empty() || deltas.len() > 1 {
+        // What a tool call, a pause and the end of a stream do depends on what came before.
+        let is_content = state.sent().has_no_pause() && !state.is_over();
+        if !is_content || !state.tool_calls().is_empty() || deltas.len() > 1 {
             return None;
         }
         let delta = match deltas.pop() {

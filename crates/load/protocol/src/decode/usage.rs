@@ -3,6 +3,7 @@
 use plimsoll_measure::{TokenCount, Usage};
 
 use super::json_reader::{FromJson, JsonError, Reader, Reported};
+use super::sent::Sent;
 
 /// More tokens than any model takes as one prompt: the largest context windows have ten million.
 const LARGEST_CONTEXT: u64 = 10_000_000;
@@ -57,8 +58,6 @@ const MEMBERS: [(&str, Count); 13] = [
 pub(super) struct Counts(pub(super) [Option<u32>; COUNTS]);
 
 impl Counts {
-    pub(super) const NONE: Self = Self([None; COUNTS]);
-
     const fn get(&self, count: Count) -> Option<u32> {
         self.0[count as usize]
     }
@@ -100,7 +99,8 @@ impl Counts {
         let beyond =
             total.map_or(0, |(total, input)| total.saturating_sub(input.saturating_add(output)));
         let (detailed, top) = (self.get(Count::Reasoning), self.get(Count::TopReasoning));
-        let reasoning = detailed.or(top);
+        // Translators report 0 where they know nothing.
+        let reasoning = detailed.or(top).filter(|reasoning| *reasoning > 0);
         Some(match reasoning.unwrap_or(beyond) {
             reasoning if reasoning > 0 && reasoning == beyond => {
                 (output.saturating_add(reasoning), reasoning)
@@ -116,9 +116,10 @@ impl Counts {
         self.get(Count::Total)
     }
 
-    /// The usage of an answer with so many content events. An output of 0 beside content counts as
-    /// not reported, and so does an input of 0.
-    pub(super) fn usage(&self, events: u32) -> Usage {
+    /// The usage of an answer. An output of 0 beside content counts as not reported, and so does an
+    /// input of 0.
+    pub(super) fn usage(&self, sent: &Sent) -> Usage {
+        let events = sent.events();
         let prompt = self.input().filter(|input| *input > 0);
         let output = self.output().filter(|(output, _)| *output > 0 || events == 0);
         let completion = match output {
@@ -131,6 +132,15 @@ impl Counts {
             completion,
             cached: self.or_zero(Count::Cached),
             reasoning: output.map_or(0, |(_, reasoning)| reasoning),
+            after_first: match output {
+                Some((output, reasoning)) => {
+                    let output = output.saturating_sub(self.or_zero(Count::Rejected));
+                    let is_anthropic = self.get(Count::FreshInput).is_some();
+                    sent.tokens_after_first(output, reasoning, is_anthropic)
+                }
+                None if self.get(Count::Output).is_none() => events.checked_sub(1),
+                None => None,
+            },
         }
     }
 }
@@ -179,7 +189,7 @@ impl<'a> UsageReport<'a> {
                 self.refused.get_or_insert((member, written));
             }
             Reported::Count(number) => {
-                let mut later = Counts::NONE;
+                let mut later = Counts::default();
                 later.0[count as usize] = Some(number);
                 self.counts.merge(later);
             }
@@ -205,8 +215,6 @@ impl<'a> UsageReport<'a> {
 pub(super) struct RefusedUsage(Option<String>);
 
 impl RefusedUsage {
-    pub(super) const NONE: Self = Self(None);
-
     pub(super) fn first(&self) -> Option<&str> {
         self.0.as_deref()
     }

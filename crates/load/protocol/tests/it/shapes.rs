@@ -18,7 +18,6 @@ struct Decoded {
     tool_calls: Vec<ToolCall>,
     deltas: Vec<(DeltaKind, String)>,
     detail: String,
-    fewer_tokens: bool,
 }
 
 fn decode(dialect: Dialect, stream: bool, body: &str) -> Decoded {
@@ -37,7 +36,6 @@ fn decode(dialect: Dialect, stream: bool, body: &str) -> Decoded {
         tool_calls: decoder.tool_calls().to_vec(),
         deltas,
         detail: format!("{:?}", decoder.error_detail()),
-        fewer_tokens: decoder.has_fewer_tokens(),
     }
 }
 

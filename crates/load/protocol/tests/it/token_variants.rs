@@ -3,7 +3,8 @@
 
 #![expect(clippy::too_many_lines, clippy::needless_pass_by_value, reason = "tables of streams")]
 
-use plimsoll_protocol::{Decoder, DecoderOptions, DeltaKind, Dialect};
+use plimsoll_measure::{Moment, Nanos, Sample};
+use plimsoll_protocol::{Decoder, DecoderOptions, Delta, DeltaKind, Dialect};
 use serde_json::{Value, json};
 
 /// The time of an event in milliseconds, and its data.
@@ -490,21 +491,75 @@ fn responses() -> Vec<Variant> {
     ]
 }
 
-fn decode(variant: &Variant) -> Decoder {
+/// Decodes a stream; `on_delta` gets the time of each piece.
+fn decode(variant: &Variant, mut on_delta: impl FnMut(u64, Delta<'_>)) -> Decoder {
     let mut decoder = Decoder::new(variant.dialect, true, DecoderOptions::default());
     decoder.head(200, None);
-    for (_, data) in &variant.lines {
-        decoder.feed(format!("data: {data}\n\n").as_bytes(), &mut |_| {});
+    for (at, data) in &variant.lines {
+        let event = format!("data: {data}\n\n");
+        decoder.feed(event.as_bytes(), &mut |delta| on_delta(*at, delta));
     }
     decoder.finish();
     decoder
+}
+
+/// The time of a token in milliseconds.
+fn tpot(variant: &Variant) -> Option<f64> {
+    let mut sample = Sample::unsent(Moment::EPOCH);
+    let decoder = decode(variant, |at, delta| {
+        let at = Moment::EPOCH + Nanos::from_millis(at);
+        let line = &mut sample.timeline;
+        sample.gaps.count += u32::from(line.last_token.is_some_and(|last| last < at));
+        line.first_token.get_or_insert(at);
+        line.last_token = Some(at);
+        if delta.kind != DeltaKind::Reasoning {
+            line.first_output_token.get_or_insert(at);
+        }
+    });
+    sample.usage = decoder.usage();
+    sample.tpot().map(Nanos::as_millis_f64)
+}
+
+/// Nothing in these says how long a token took.
+const UNTIMED: [&str; 6] = [
+    "vLLM, hidden without details",
+    "vLLM, a call in one piece",
+    "a gateway that reports zeros",
+    "omitted thinking without details",
+    "a tool of the server between two texts",
+    "a code interpreter",
+];
+
+#[test]
+fn the_time_of_a_token_is_right_or_withheld() {
+    // Decoders know events of this form by then.
+    for variant in variants().into_iter().chain(variants()) {
+        let (name, tpot) = (variant.name, tpot(&variant));
+        assert_eq!(tpot.is_none(), UNTIMED.contains(&name), "{name}: {tpot:?}");
+        assert!(tpot.is_none_or(|tpot| (8.5..=11.5).contains(&tpot)), "{name}: {tpot:?}");
+    }
+}
+
+/// Hidden reasoning between a text and a call takes time, and is not a part of either.
+#[test]
+fn a_pause_for_hidden_reasoning_is_not_the_time_of_a_token() {
+    let item = |at, item: Value| (at, json!({"type": "response.output_item.added", "item": item}));
+    let function = json!({"type": "function_call", "call_id": "1", "name": "find_city_by_na"});
+    let interleaved = [
+        vec![item(50, json!({"type": "reasoning"}))],
+        deltas("output_text", 1000, 20, 1),
+        vec![item(1200, json!({"type": "reasoning"})), item(4000, function)],
+        deltas("function_call_arguments", 4010, 20, 1),
+        vec![completed(4210, 64, 344, 300, 0)],
+    ];
+    assert_eq!(tpot(&variant("interleaved", RESPONSES, interleaved.concat())), None);
 }
 
 #[test]
 fn counts_include_what_the_provider_counts_elsewhere() {
     assert_eq!(variants().len(), 24);
     for variant in variants() {
-        let (name, decoder) = (variant.name, decode(&variant));
+        let (name, decoder) = (variant.name, decode(&variant, |_, _| {}));
         let usage = decoder.usage();
         assert_eq!(usage.completion.count, variant.output, "{name}");
         assert_eq!(usage.prompt.known(), variant.input, "{name}");
@@ -526,16 +581,12 @@ fn the_name_of_a_call_is_its_first_content_in_every_dialect() {
         ("a code interpreter", 120, "the sun "),
     ] {
         let variant = variants().into_iter().find(|variant| variant.name == name).unwrap();
-        let mut decoder = Decoder::new(variant.dialect, true, DecoderOptions::default());
-        decoder.head(200, None);
         let mut calls = Vec::new();
-        for (now, data) in variant.lines {
-            decoder.feed(format!("data: {data}\n\n").as_bytes(), &mut |delta| {
-                if delta.kind == DeltaKind::ToolCall {
-                    calls.push((now, delta.text.to_owned()));
-                }
-            });
-        }
+        decode(&variant, |at, delta| {
+            if delta.kind == DeltaKind::ToolCall {
+                calls.push((at, delta.text.to_owned()));
+            }
+        });
         assert_eq!(calls[0], (at, first.to_owned()), "{name}");
     }
 }

@@ -81,9 +81,12 @@ fn tool_errors(summary: &RunSummary) -> Option<Item> {
 
 /// Streams that did not come as they should.
 pub(super) fn odd_streams(streams: &StreamDiagnosis) -> Option<Item> {
-    let ended_badly = streams.ended_badly() > 0;
+    let item = Item::new(Tone::Unsure, &streams::sentences(streams));
     let fix = match streams.shape() {
-        _ if ended_badly => "look for a timeout or a limit in the target, or a proxy before it",
+        _ if streams.ended_badly() > streams.fewer_tokens => {
+            "look for a timeout or a limit in the target, or a proxy before it"
+        }
+        _ if streams.fewer_tokens > 0 => return Some(item),
         StreamWord::Merged | StreamWord::BufferedWhole | StreamWord::Mixed => {
             "switch the buffering of responses off, in the target or a proxy before it"
         }
@@ -94,7 +97,7 @@ pub(super) fn odd_streams(streams: &StreamDiagnosis) -> Option<Item> {
         }
         _ => return None,
     };
-    Some(Item::new(Tone::Unsure, &streams::sentences(streams)).fix(fix))
+    Some(item.fix(fix))
 }
 
 /// A warning sign; that there is none does not stand out.

@@ -31,7 +31,7 @@ fn ends(streams: &StreamDiagnosis) -> Vec<String> {
         (streams.no_finish_reason, "ended without a `finish_reason`, as streams do that were cut"),
         (
             streams.fewer_tokens,
-            "with fewer tokens than their own usage says (or with reasoning that it does not show)",
+            "without TPOT: their usage does not match their content (hidden reasoning, or a cut)",
         ),
     ];
     let ends = ends.into_iter().filter(|(count, _)| *count > 0);

@@ -93,9 +93,8 @@ columns! {
         "HTTP/2: `true` if the generator's own flow-control window may have held the target up.",
         "it did not";
     "tpot_ms" ["ms"]
-        "Time per output token after the first: `(last_token - first_token) / (output_tokens - \
-         1)`.",
-        "no content event, fewer than 2 tokens, their number is not known, or they came in one piece";
+        "Time per output token after the first piece: `(last_token - first_token) / tokens_after_first`.",
+        "no token after the first piece, their number is not known, or they came in one piece";
     "generator_ms" ["ms"]
         "Of the response time, what the generator itself may have added: an upper bound.",
         "less than 20us or 0.5 % of the time to the first byte, or no response time";
@@ -165,9 +164,9 @@ columns! {
     "usage_refused" ["boolean"]
         "`true` if the target reported token counts that cannot be true.",
         "it did not";
-    "fewer_tokens" ["boolean"]
-        "`true` if a whole stream brought fewer tokens than its own usage says.",
-        "it did not";
+    "tokens_after_first" ["tokens"]
+        "Output tokens after the first piece of the stream, without hidden or summarised reasoning.",
+        "the usage does not separate the tokens that were sent";
     "cache" ["text"]
         "What the response says of a cache: `hit`, `miss` or `bypass`.",
         "it says nothing";

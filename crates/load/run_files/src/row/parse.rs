@@ -120,8 +120,7 @@ pub struct ParsedRow {
     pub reasoning_tokens: u32,
     #[serde(default)]
     pub usage_refused: bool,
-    #[serde(default)]
-    pub fewer_tokens: bool,
+    pub tokens_after_first: Option<u32>,
     pub cache: Option<CacheState>,
     #[serde(default)]
     pub upstream_retries: u32,
@@ -240,7 +239,6 @@ impl ParsedRow {
             gaps: self.gaps(),
             shape: self.stream_shape,
             finish_reason: self.finish_reason,
-            fewer_tokens: self.fewer_tokens,
             usage_refused: self.usage_refused,
             rpc: RpcReport {
                 code: self.rpc_code,
@@ -300,6 +298,7 @@ impl ParsedRow {
             completion: TokenCount { count: self.completion_tokens, source: output },
             cached: self.cached_tokens,
             reasoning: self.reasoning_tokens,
+            after_first: self.tokens_after_first,
         }
     }
 

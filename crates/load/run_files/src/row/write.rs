@@ -247,8 +247,8 @@ fn usage(object: &mut JsonObject<'_>, sample: &Sample) {
     if sample.usage_refused {
         object.flag(key!("usage_refused"), true);
     }
-    if sample.fewer_tokens {
-        object.flag(key!("fewer_tokens"), true);
+    if let Some(tokens) = usage.after_first {
+        object.number(key!("tokens_after_first"), tokens.into());
     }
 }
 

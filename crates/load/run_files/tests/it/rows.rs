@@ -56,7 +56,7 @@ fn a_completed_turn_is_written_like_this() {
             r#""largest_burst":2,"stream_shape":"intact","status":200,"outcome":"completed","#,
             r#""finish_reason":"stop","policy_decision":"allow","#,
             r#""prompt_tokens":120,"prompt_tokens_source":"reported","completion_tokens":11,"#,
-            r#""completion_tokens_source":"reported","bytes_out":840,"bytes_in":4200}"#,
+            r#""completion_tokens_source":"reported","tokens_after_first":10,"bytes_out":840,"bytes_in":4200}"#,
             "\n"
         )
     );
@@ -146,7 +146,6 @@ fn full_row() -> String {
         usage_refused: true,
         operation: Some(Operation::CallTool),
         rpc: RpcReport { code: Some(-32_602), tool_error: true, notifications: 3 },
-        fewer_tokens: true,
         generator: GeneratorShare { dispatch: Nanos::from_micros(200), ..turn.generator },
         ..turn
     };
@@ -264,8 +263,14 @@ fn usage() -> impl Strategy<Value = Usage> {
         any::<u32>().prop_map(TokenCount::reported),
         any::<u32>().prop_map(TokenCount::estimated),
     ];
-    (tokens.clone(), tokens, any::<u32>(), any::<u32>()).prop_map(
-        |(prompt, completion, cached, reasoning)| Usage { prompt, completion, cached, reasoning },
+    (tokens.clone(), tokens, any::<[u32; 2]>(), any::<Option<u32>>()).prop_map(
+        |(prompt, completion, [cached, reasoning], after_first)| Usage {
+            prompt,
+            completion,
+            cached,
+            reasoning,
+            after_first,
+        },
     )
 }
 
@@ -317,7 +322,6 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             gaps,
             shape: StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
             finish_reason: FinishReason::ALL.get(usize::from(flags.3) % 17).copied(),
-            fewer_tokens: flags.1,
             usage_refused: flags.2,
             operation: Operation::ALL.get(usize::from(flags.3) % 30).copied(),
             rpc: RpcReport {

@@ -62,6 +62,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             completion: TokenCount::reported(11),
             cached: 0,
             reasoning: 0,
+            after_first: Some(10),
         },
         events: 11,
         gaps: GapSummary {
@@ -74,7 +75,6 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         },
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),
-        fewer_tokens: false,
         usage_refused: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 840,

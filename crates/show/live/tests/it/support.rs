@@ -76,12 +76,15 @@ fn sample(second: u64, index: u64, target: u16) -> Sample {
         outcome: if fails { Outcome::Failed(ErrorClass::Reset) } else { Outcome::Completed },
         policy_decision: None,
         expected: None,
-        usage: Usage { completion: TokenCount::reported(12), ..Usage::default() },
+        usage: Usage {
+            completion: TokenCount::reported(12),
+            after_first: Some(11),
+            ..Usage::default()
+        },
         events: 12,
         gaps: GapSummary::default(),
         shape: None,
         finish_reason: None,
-        fewer_tokens: false,
         usage_refused: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 300,

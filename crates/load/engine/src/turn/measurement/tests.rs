@@ -231,7 +231,7 @@ fn usage_is_compared_with_what_came_and_refused_where_it_cannot_be_true() {
     };
     // The profile asks for 8 tokens.
     let fewer = with_usage("200");
-    assert!(fewer.samples[0].fewer_tokens && !fewer.samples[0].usage_refused);
+    assert!(fewer.samples[0].hides_tokens() && !fewer.samples[0].usage_refused);
     assert_eq!(fewer.samples[0].outcome, Outcome::Completed);
     assert_eq!(diagnosis(&fewer).word, StreamWord::FewerTokens);
     for tokens in ["18446744073709551615", "4000000000", "-1", "2.5"] {

@@ -1,0 +1,157 @@
+//! The content of a stream, and how many tokens it can be.
+//!
+//! Usage counts tokens that are not sent: hidden reasoning, for instance. A count is believed only
+//! if so many tokens can be in the content that it should cover.
+
+use super::delta::DeltaKind;
+
+/// Tokens without a content event of their own: end marks, parts of the model's template.
+const WITHOUT_CONTENT: u64 = 3;
+/// Content events with fewer bytes on average are about one token each.
+const LARGE_EVENT: u64 = 10;
+
+/// Something that the target does between two parts of the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pause {
+    #[default]
+    None,
+    Thinking,
+    ServerTool,
+}
+
+/// Content events of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Events {
+    count: u32,
+    bytes: u64,
+    /// Bytes of the first one.
+    first: u64,
+}
+
+impl Events {
+    const fn add(&mut self, text: &str) {
+        let bytes = text.len() as u64;
+        if self.count == 0 {
+            self.first = bytes;
+        }
+        self.count = self.count.saturating_add(1);
+        self.bytes += bytes;
+    }
+
+    /// Whether each event is one token.
+    fn are(&self, tokens: u32) -> bool {
+        (0..=WITHOUT_CONTENT).contains(&u64::from(tokens).wrapping_sub(self.count.into()))
+    }
+
+    /// Whether no more than these tokens are missing. A token of plain text has up to five bytes,
+    /// and in any script at least two.
+    fn can_be(&self, tokens: u32, is_trusted: bool) -> bool {
+        let count = u64::from(self.count);
+        let most = if is_trusted || self.bytes >= LARGE_EVENT * count {
+            self.bytes / 2
+        } else {
+            count.max(self.bytes / 5) * 13 / 10 + WITHOUT_CONTENT
+        };
+        self.are(tokens) || u64::from(tokens) <= most
+    }
+
+    /// Whether so many tokens are enough: an event is at least one, and few have eight bytes.
+    fn are_covered_by(&self, tokens: u32) -> bool {
+        u64::from(self.count).max(self.bytes / 8) * 10 <= u64::from(tokens) * 13
+    }
+
+    /// Those of the tokens that came after the first event, by its part of the bytes.
+    fn after_first(&self, tokens: u32) -> u32 {
+        if self.are(tokens) {
+            return self.count.saturating_sub(1);
+        }
+        let first = (u64::from(tokens) * self.first + self.bytes / 2) / self.bytes.max(1);
+        tokens.saturating_sub(u32::try_from(first).unwrap_or(tokens).max(1))
+    }
+}
+
+/// The content of an answer so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    reasoning: Events,
+    /// Texts and calls of tools.
+    answer: Events,
+    /// Whether the target says that the model thinks.
+    thinks: bool,
+    /// Since the last event of the answer.
+    pause: Pause,
+    /// Between two events of the answer.
+    within: Pause,
+}
+
+impl Sent {
+    /// Content events.
+    pub(super) const fn events(&self) -> u32 {
+        self.reasoning.count.saturating_add(self.answer.count)
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, kind: DeltaKind, text: &str) {
+        if kind == DeltaKind::Reasoning {
+            self.pause = self.pause.max(Pause::Thinking);
+            self.reasoning.add(text);
+        } else {
+            if self.answer.count > 0 {
+                self.within = self.within.max(self.pause);
+            }
+            self.pause = Pause::None;
+            self.answer.add(text);
+        }
+    }
+
+    /// Notes what the target says that it does.
+    pub(super) fn pause(&mut self, pause: Pause) {
+        self.thinks |= pause == Pause::Thinking;
+        self.pause = self.pause.max(pause);
+    }
+
+    /// Whether there was only content.
+    pub(super) fn has_no_pause(&self) -> bool {
+        !self.thinks && self.pause < Pause::ServerTool
+    }
+
+    /// Of `output` tokens, `reasoning` included, those that came after the first event whose tokens
+    /// are counted; see [`Usage::after_first`](plimsoll_measure::Usage::after_first).
+    pub(super) fn tokens_after_first(
+        &self,
+        output: u32,
+        reasoning: u32,
+        is_anthropic: bool,
+    ) -> Option<u32> {
+        if self.within == Pause::ServerTool {
+            return Some(0);
+        }
+        let is_shown = self.reasoning.count > 0;
+        let all = Events {
+            count: self.events(),
+            bytes: self.reasoning.bytes + self.answer.bytes,
+            first: if is_shown { self.reasoning.first } else { self.answer.first },
+        };
+        let rest = output.saturating_sub(reasoning);
+        // More than the rest, where reasoning is among them.
+        let least = if reasoning > 0 { rest } else { 0 };
+        if reasoning == 0 || reasoning < self.reasoning.count {
+            let is_known = if self.thinks {
+                all.are(output)
+            } else {
+                all.can_be(output, is_anthropic) && (!is_shown || all.are_covered_by(output))
+            };
+            return is_known.then(|| all.after_first(output).max(least));
+        }
+        // Some gateways estimate the reasoning, and the rest is small beside it.
+        let is_trusted = is_anthropic || reasoning <= rest;
+        if !self.answer.can_be(rest, is_trusted) || !self.answer.are_covered_by(rest) {
+            return None;
+        }
+        // Less than was counted is a summary.
+        if is_shown && self.reasoning.can_be(reasoning, false) {
+            return Some(all.after_first(output).max(least));
+        }
+        Some(if self.within == Pause::None { self.answer.after_first(rest) } else { 0 })
+    }
+}
