@@ -41,9 +41,11 @@ impl ConversationStart {
 /// The end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConversationEnd {
-    /// When its last turn ended; of a task that the end of the run cuts, when its next one would
-    /// have begun.
+    /// When its last turn ended; if the end of the load cut it, when its next turn was intended, so
+    /// that its user starts nothing else instead.
     pub(crate) at: Moment,
+    /// How long its user thinks before the next conversation.
+    pub(crate) think_time: Nanos,
     /// Whether its last request got as far as the kernel.
     pub(crate) sent: bool,
     /// How long the target asks to wait before the next request.
@@ -51,9 +53,9 @@ pub(crate) struct ConversationEnd {
 }
 
 impl ConversationEnd {
-    /// With this turn as its last one.
-    const fn after(turn: &TurnEnd) -> Self {
-        Self { at: turn.at, sent: turn.sent, retry_after: turn.retry_after }
+    /// Before a turn that is intended at `at`.
+    const fn before_turn(at: Moment) -> Self {
+        Self { at, think_time: Nanos::ZERO, sent: true, retry_after: None }
     }
 }
 
@@ -70,7 +72,7 @@ pub(crate) async fn run_conversation(
     let open_model = permit.is_some();
     // The pacer has taken the first request of an arrival.
     if !open_model && !worker.take_request(intended) {
-        return ConversationEnd { at: intended, sent: true, retry_after: None };
+        return ConversationEnd::before_turn(intended);
     }
     worker.stats().conversation_started();
     let mut channel = WebSocketChannel::default();
@@ -82,11 +84,11 @@ pub(crate) async fn run_conversation(
             let source = worker.source_of(worker.target_of(conversation.key()));
             *permit = source.limit.acquire_by_policy(intended).await;
             if permit.is_none() {
-                break ConversationEnd { at: intended, sent: false, retry_after: None };
+                break ConversationEnd::before_turn(intended);
             }
         }
         // In a block: what outlives it would keep its room while the next turn waits.
-        let conversation_end = {
+        intended = {
             let mut turn_end = if turn.is_over_websocket() {
                 turn.converse(conversation, &mut channel, timeout, permit.as_ref()).await
             } else {
@@ -98,7 +100,9 @@ pub(crate) async fn run_conversation(
             if let Some(permit) = permit.take() {
                 permit.release(turn_end.without_generator);
             }
-            let (conversation_end, ended_at) = (ConversationEnd::after(&turn_end), turn_end.at);
+            let TurnEnd { at, sent, retry_after, .. } = turn_end;
+            let think_time = conversation.think_time_after();
+            let conversation_end = ConversationEnd { at, think_time, sent, retry_after };
             let goes_on = match turn_end.rpc.take() {
                 Some(end) => conversation.note_answer(*end),
                 None => turn_end.completed,
@@ -111,18 +115,14 @@ pub(crate) async fn run_conversation(
                 worker.stats().conversation_finished();
                 break conversation_end;
             }
-            intended = ended_at + conversation.think_time();
-            conversation_end
+            at + conversation.think_time()
         };
-        if intended >= worker.last_start(end, task.is_some()) {
-            // A user whose task is cut begins no other one in its place.
-            let at = if task.is_some() { intended } else { conversation_end.at };
-            break ConversationEnd { at, ..conversation_end };
+        if intended < worker.last_start(end, task.is_some()) {
+            channel.sleep_until(worker, intended).await;
         }
-        channel.sleep_until(worker, intended).await;
         // The run may have been interrupted meanwhile.
         if intended >= worker.last_start(end, task.is_some()) || !worker.take_request(intended) {
-            break conversation_end;
+            break ConversationEnd::before_turn(intended);
         }
     };
     channel.close(worker);

@@ -145,17 +145,19 @@ async fn run_iteration(
     // Pinned where it is made: awaited as it is, its kilobytes would be moved first.
     let end =
         pin!(run_conversation(worker, &mut conversation, connections, timeout, &mut start)).await;
-    if let Some(wait) = end.retry_after {
-        let free = worker.end_by(end.at + wait);
-        worker.stats().waited_as_asked(free.since(end.at));
-        worker.timer.sleep_until(free).await;
-        return free;
+    let wait = match end.retry_after {
+        Some(asked) => {
+            let wait = worker.end_by(end.at + asked).since(end.at);
+            worker.stats().waited_as_asked(wait);
+            wait
+        }
+        None if end.sent => Nanos::ZERO,
+        None => BACKOFF,
+    };
+    let free = end.at + wait.max(end.think_time);
+    if free > end.at {
+        worker.timer.sleep_until(free.min(to)).await;
     }
-    if end.sent {
-        return end.at;
-    }
-    let free = end.at + BACKOFF;
-    worker.timer.sleep_until(free).await;
     free
 }
 

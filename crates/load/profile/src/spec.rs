@@ -296,7 +296,8 @@ pub struct Behaviour {
     /// What every tool call of the model is answered with, before the user's next prompt.
     #[serde(default = "tool_result")]
     pub tool_result: String,
-    /// Pause before every turn but the first: a duration, or a distribution of durations.
+    /// Pause of a virtual user between two requests, and of an arrival between its turns: a
+    /// duration, or a distribution of durations.
     #[serde(default)]
     pub think_time: Option<DurationSpec>,
     /// Whether prompts may hit caches between here and the model.

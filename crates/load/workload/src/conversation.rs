@@ -193,6 +193,11 @@ impl Conversation {
         }
     }
 
+    /// How long its user thinks after it, before another conversation.
+    pub fn think_time_after(&self) -> Nanos {
+        self.spec().think_time(self.seed, u16::MAX)
+    }
+
     /// The pause before the current turn; none before the first.
     pub fn think_time(&self) -> Nanos {
         match &self.task {

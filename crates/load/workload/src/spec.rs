@@ -186,7 +186,7 @@ pub struct ScenarioSpec {
     pub max_tokens_field: TokenLimit,
     /// What every tool call of the model is answered with.
     pub tool_result: String,
-    /// Pause before every turn but the first.
+    /// Pause before every turn but the first, and of a virtual user before the next conversation.
     pub think_time: Option<DurationSpec>,
     /// Headers of every request, added to those of the profile.
     pub headers: BTreeMap<String, String>,

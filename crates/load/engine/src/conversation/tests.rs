@@ -38,7 +38,8 @@ fn three_turns(target: ScriptedTarget) -> Harness {
 fn a_turn_is_intended_when_the_think_time_after_the_one_before_is_over() {
     let harness = three_turns(ScriptedTarget::always(respond_after(20)));
     let end = converse(&harness, 10_000);
-    assert_eq!(end, ConversationEnd { at: at(260), sent: true, retry_after: None });
+    let think_time = Nanos::from_millis(100);
+    assert_eq!(end, ConversationEnd { at: at(260), think_time, sent: true, retry_after: None });
     let run = harness.finish(end.at);
     let expected = [0, 120, 240].map(|start| (start, Some(start), Some(start + 20)));
     assert_eq!(times(&run.samples), expected);
@@ -85,7 +86,7 @@ fn the_first_turn_that_does_not_complete_ends_the_conversation() {
         let profile = format!("{THREE_TURNS}stages: '1:10s'\nretry_reused: false\n");
         let harness = Harness::new(&profile, target);
         let end = converse(&harness, 10_000);
-        assert_eq!(end, ConversationEnd { at: at(ended), sent: true, retry_after: None });
+        assert_eq!((end.at, end.sent, end.retry_after), (at(ended), true, None));
         let run = harness.finish(end.at);
         let outcomes: Vec<_> = run.samples.iter().map(|sample| sample.outcome).collect();
         assert_eq!(outcomes, [Outcome::Completed, outcome]);
@@ -101,7 +102,9 @@ fn no_turn_starts_at_the_end_of_the_users_time_or_later() {
     // The third turn would be intended at 240 ms.
     for (end, turns) in [(240, 2), (241, 3), (120, 1), (121, 2)] {
         let harness = three_turns(ScriptedTarget::always(respond_after(20)));
-        converse(&harness, end);
+        // The user is ready again when the turn that is not started would have been.
+        let cut_at = if turns < 3 { at(120 * turns as u64) } else { at(260) };
+        assert_eq!(converse(&harness, end).at, cut_at, "end {end}");
         assert_eq!(harness.finish(at(10_000)).samples.len(), turns, "end {end}");
     }
 }
@@ -123,7 +126,7 @@ fn an_interrupt_while_the_user_thinks_ends_the_conversation() {
         run_conversation(worker, &mut conversation, &worker.connections, &mut timeout, &mut start)
             .await
     });
-    assert_eq!(end, ConversationEnd { at: at(20), sent: true, retry_after: None });
+    assert_eq!(end, ConversationEnd::before_turn(at(120)));
     assert_eq!(harness.finish(end.at).samples.len(), 1);
 }
 

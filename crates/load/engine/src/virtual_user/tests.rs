@@ -91,6 +91,49 @@ fn a_connection_is_kept_over_stages_that_touch_and_not_over_a_pause() {
     assert_eq!(sent(&run), [(0, 1), (20, 2), (50, 3)]);
 }
 
+/// Requests in each second of a run against a target that answers after 20 ms.
+fn per_second(profile: &str, reply: Reply) -> Vec<usize> {
+    let run =
+        simulate(&format!("max_tokens: 8\ndrain: 5s\n{profile}\n"), ScriptedTarget::always(reply));
+    let last = run.requests.last().map_or(0, |request| request.at.as_nanos() / 1_000_000_000);
+    let in_second = |second: u64| move |at: &u64| at / 1_000 == second;
+    let all: Vec<_> = sent(&run).into_iter().map(|(at, _)| at).collect();
+    (0..=last)
+        .map(|second| all.iter().copied().filter(|at| in_second(second)(at)).count())
+        .collect()
+}
+
+/// A user sends a request every 1.02 s, whether the next one belongs to the same conversation or
+/// not, whether it was answered, and up to the last second.
+#[test]
+fn users_who_think_load_every_second_of_their_time_alike() {
+    let (one, three) = (
+        "content: {mode: sized, approx_input_tokens: 8}",
+        "content: {mode: scripted, script: [a, b, c]}\nturns: 3",
+    );
+    let http = "protocol: http\nhttp: {method: GET, path: /}";
+    let (answer, refusal) =
+        (respond_after(20), Reply::Respond { after: Nanos::from_millis(20), status: 429 });
+    for (scenario, stages, reply, expected) in [
+        (one, "2:3s", answer, &[2, 2, 2][..]),
+        (three, "2:3s", answer, &[2, 2, 2]),
+        (three, "4:5s", answer, &[4, 4, 4, 4, 4]),
+        (three, "4:5s", refusal, &[4, 4, 4, 4, 4]),
+        (http, "4:5s", answer, &[4, 4, 4, 4, 4]),
+        ("protocol: http\nhttp: {method: GET, path: /}\nturns: 2", "3:3s", answer, &[3, 3, 3]),
+        // The users of a stage that others follow go on, and the new ones start at its beginning.
+        (three, "2:3s,5:2s", answer, &[2, 2, 2, 5, 5]),
+        (three, "2:3s,1:2s,2:1s", answer, &[2, 2, 2, 1, 1, 2]),
+        // The line crosses 1.5 after 1.5 s, and 0.5 after 4.5 s.
+        (three, "2..0:6s", answer, &[2, 2, 1, 1, 1]),
+        // A user of the third stage starts at its beginning, however long he would have thought.
+        (one, "1:1010ms,@1:1s,1:1s", answer, &[1, 1, 1]),
+    ] {
+        let profile = format!("{scenario}\nthink_time: 1s\nstages: '{stages}'");
+        assert_eq!(per_second(&profile, reply), expected, "{profile}");
+    }
+}
+
 /// A 429 of the scripted target asks to wait for two seconds, and a 503 until a date that is two
 /// seconds after its own.
 #[test]
