@@ -71,11 +71,7 @@ impl PreparedRun {
         let ids = plan.id_seed();
         let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
-        let stages = match &trace {
-            Some(trace) => plan.stages.clone().with_trace_length(trace.duration()),
-            None => plan.stages.clone(),
-        };
-        let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets.clone())?;
+        let schedule = Schedule::new(&plan.stages, plan.arrivals, plan.seed, offsets.clone())?;
         let pairs = pairs(&plan, &schedule, offsets.as_ref());
         check_slots(&plan, &schedule)?;
         let tokenizer = plan.tokenizer.as_deref();

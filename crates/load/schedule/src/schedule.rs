@@ -21,8 +21,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// Puts the stages on the time axis. `trace_offsets` are the arrivals of the trace, measured
-    /// from the start of the stage that plays it; every trace stage plays them from the first. A
-    /// trace stage without a duration ends a nanosecond after its last arrival.
+    /// from the start of the stage that plays it; every trace stage plays them from the first, and
+    /// ends one mean gap after the last, of at most a second, unless its duration ends it before.
     ///
     /// # Errors
     /// Everything that is wrong with the stages, each with its position, cause and fix.

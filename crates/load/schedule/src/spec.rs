@@ -47,8 +47,8 @@ pub enum Load {
 pub struct StageSpec {
     /// The load shape.
     pub load: Load,
-    /// How long new work is started. Only a [`Load::Trace`] stage may leave it out: it then lasts
-    /// as long as the trace, see [`Stages::with_trace_length`].
+    /// How long new work is started. A [`Load::Trace`] stage may leave it out, and lasts no longer
+    /// than its trace.
     pub duration: Option<Nanos>,
     /// Recorded separately, and left out of every total and threshold.
     pub warmup: bool,
@@ -103,15 +103,5 @@ impl Stages {
     /// Whether a stage plays the trace.
     pub fn play_trace(&self) -> bool {
         self.0.iter().any(|stage| stage.load == Load::Trace)
-    }
-
-    /// Gives trace stages that were written without a duration the length of the (scaled) trace
-    /// window, which may end later than its last arrival.
-    #[must_use]
-    pub fn with_trace_length(mut self, length: Nanos) -> Self {
-        for stage in self.0.iter_mut().filter(|stage| stage.load == Load::Trace) {
-            stage.duration.get_or_insert(length);
-        }
-        self
     }
 }

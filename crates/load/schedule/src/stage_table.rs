@@ -51,8 +51,7 @@ impl StageTable {
         seed: Seed,
         trace_offsets: &Arc<[Nanos]>,
     ) -> Self {
-        let after_trace = trace_offsets.last().map_or(Nanos::ZERO, |last| *last + Nanos::new(1));
-        let plans = plans(stages, after_trace);
+        let plans = plans(stages, trace_length(trace_offsets));
         let arrivals = plans.iter().map(|plan| {
             let length = plan.end.saturating_sub(plan.start);
             let gaps = seed.rng("arrivals", u64::from(plan.id.0));
@@ -76,14 +75,27 @@ impl StageTable {
     }
 }
 
-fn plans(stages: &[StageSpec], after_trace: Nanos) -> Vec<StagePlan> {
+/// From the start of a trace stage to one mean gap after its last arrival, when another one would
+/// be due: so its rate is that of all of its arrivals, and the last one has time to be sent. The
+/// gap is a second at most, and where all arrivals come at once.
+fn trace_length(offsets: &[Nanos]) -> Nanos {
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Nanos::ZERO };
+    let gaps = (offsets.len() as u64 - 1).max(1);
+    let mean = last.saturating_sub(*first).as_u64() / gaps;
+    let longest = Nanos::from_secs(1);
+    *last + if mean == 0 { longest } else { Nanos::new(mean).min(longest) }
+}
+
+fn plans(stages: &[StageSpec], trace_length: Nanos) -> Vec<StagePlan> {
     let mut end = Nanos::ZERO;
     stages
         .iter()
         .zip(0u16..)
         .map(|(stage, position)| {
             let start = end;
-            end += stage.duration.unwrap_or(after_trace);
+            let longest =
+                if stage.load == Load::Trace { trace_length } else { Nanos::new(u64::MAX) };
+            end += stage.duration.map_or(longest, |length| length.min(longest));
             let (load, warmup) = (stage.load, stage.warmup);
             StagePlan { id: StageId(position), start, end, load, warmup }
         })

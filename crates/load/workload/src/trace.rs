@@ -25,7 +25,6 @@ use recording::Recording;
 #[derive(Clone, Debug)]
 pub struct Trace {
     offsets: Arc<[Nanos]>,
-    duration: Nanos,
     recording: Recording,
 }
 
@@ -59,22 +58,13 @@ impl Trace {
         if recording.records.is_empty() {
             return Err(refuse(window.outside()));
         }
-        let offsets: Arc<[Nanos]> =
-            recording.records.iter().map(|record| window.offset(record.at)).collect();
-        // At any speed the last row lies inside.
-        let just_after = offsets.last().map_or(Nanos::ZERO, |last| *last + Nanos::new(1));
-        let duration = window.played(window.to - window.from).max(just_after);
-        Ok(Self { offsets, duration, recording })
+        let offsets = recording.records.iter().map(|record| window.offset(record.at)).collect();
+        Ok(Self { offsets, recording })
     }
 
     /// When each row is played, from the start of the window, in ascending order.
     pub fn offsets(&self) -> Arc<[Nanos]> {
         Arc::clone(&self.offsets)
-    }
-
-    /// Length of the window as it is played: to its `to`, else to just after the last row.
-    pub const fn duration(&self) -> Nanos {
-        self.duration
     }
 
     /// The request of a row, by its position in [`Trace::offsets`].
@@ -122,16 +112,13 @@ impl Window {
         self.from <= time && time < self.to
     }
 
-    fn offset(&self, at: u64) -> Nanos {
-        self.played(at - self.origin - self.from)
-    }
-
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "saturates at 584 years"
     )]
-    fn played(&self, recorded: u64) -> Nanos {
+    fn offset(&self, at: u64) -> Nanos {
+        let recorded = at - self.origin - self.from;
         Nanos::new((recorded as f64 / self.scale).round() as u64)
     }
 

@@ -6,6 +6,7 @@ use plimsoll_measure::{ConversationKey, Nanos, Outcome};
 use tokio::task::yield_now;
 
 use super::run_pacer;
+use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, at, millis, simulate, times};
 use crate::simulation_tests::script::{Reply, ScriptedTarget, respond_after};
 
@@ -130,6 +131,25 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
     // Only the eleventh is in time: it is the first of the second stage, at 100 ms. Ten were late,
     // and the last nine were never sent.
     assert_eq!(harness.finish(at(101)).arrivals, [20, 1, 19]);
+}
+
+#[test]
+fn the_last_row_of_a_trace_has_time_to_be_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.jsonl");
+    // The second and the third come at the same time, and the file is not sorted.
+    let rows = [0, 400, 100, 200, 200]
+        .map(|ms| format!("{{\"timestamp\": {ms}, \"input_length\": 8, \"output_length\": 8}}\n"));
+    for (rows, last) in [(&rows[..], 400), (&rows[..1], 0), (&rows[3..], 0)] {
+        std::fs::write(&file, rows.concat()).unwrap();
+        let profile = format!("trace: {{file: '{}', format: mooncake}}", file.display());
+        let target = ScriptedTarget::always(respond_after(15));
+        let harness = Harness::new(&format!("{CHAT}stages: trace\n{profile}\n"), target);
+        harness.simulation.pause(at(last), at(last + 3));
+        let run = harness.run_load(&Control::new());
+        let count = rows.len() as u64;
+        assert_eq!(run.arrivals, [count, count, 0], "planned, in time, late");
+    }
 }
 
 #[test]

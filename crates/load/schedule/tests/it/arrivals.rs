@@ -112,9 +112,9 @@ fn a_trace_is_played_row_by_row_from_the_start_of_its_stage() {
             (1, 1, 10 * ms),
             (1, 2, 10 * ms),
             (1, 3, 30 * ms),
-            (2, 0, 30 * ms + 1),
-            (2, 1, 40 * ms + 1),
-            (2, 2, 40 * ms + 1),
+            (2, 0, 40 * ms),
+            (2, 1, 50 * ms),
+            (2, 2, 50 * ms),
         ]
     );
     assert_eq!(schedule.planned(StageId(1)), 4);
@@ -122,10 +122,24 @@ fn a_trace_is_played_row_by_row_from_the_start_of_its_stage() {
 }
 
 #[test]
-fn the_length_of_the_trace_window_can_be_given() {
-    let stages: Stages = "trace,5:1s,trace:2s".parse().unwrap();
-    let filled = stages.with_trace_length(Nanos::from_secs(60));
-    assert_eq!(filled.to_string(), "trace:1m,5:1s,trace:2s");
+fn a_trace_stage_lasts_as_long_as_its_rows_at_their_mean_rate() {
+    let even: Vec<_> = (0..50).map(|row| row * 60).collect();
+    let hour: Vec<_> = (0..3).map(|row| row * 1_800_000).collect();
+    for (sentence, stage, rows, millis) in [
+        ("50 rows, one each 60 ms", "trace", &even[..], 3_000),
+        ("a stage that is longer", "trace:15s", &even, 3_000),
+        ("a stage that is shorter", "trace:1s", &even, 1_000),
+        ("one row", "trace", &[0], 1_000),
+        ("one row after the start of the window", "trace", &[500], 1_500),
+        ("rows at the same time", "trace", &[0, 0], 1_000),
+        ("two of three rows at the same time", "trace", &[0, 0, 400], 600),
+        ("rows far apart", "trace", &hour, 3_601_000),
+    ] {
+        let schedule = traced(&format!("{stage},@1:1s"), rows).unwrap();
+        let trace = schedule.stages()[0];
+        assert_eq!(trace.end, Nanos::from_millis(millis), "{sentence}");
+        assert_eq!(schedule.stages()[1].start, trace.end, "{sentence}");
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn ten_minutes_of_azure_conversations_are_played_in_one() {
     let to = Some(Nanos::from_secs(600));
     let trace = trace("azure_llm_2023_conv_600s.csv", TraceFormat::Azure, 10.0, to);
     let offsets = trace.offsets();
-    assert_eq!((offsets.len(), trace.duration()), (2_867, Nanos::from_secs(60)));
+    assert_eq!(offsets.len(), 2_867);
     // 18:15:46.6805900, 18:15:50.9951690, and the last row 599.971336 s after the first.
     let played = [offsets[0], offsets[1], offsets[2_866]].map(Nanos::as_u64);
     assert_eq!(played, [0, 431_457_900, 59_997_133_600]);

@@ -56,7 +56,6 @@ fn times_count_from_the_first_row_across_midnights_and_months() {
         "31 days of January and 29 of February"
     );
     assert_eq!(lengths(&trace), [(1, 2), (3, 4), (5, 6), (7, 8)]);
-    assert_eq!(trace.duration(), Nanos::new(60 * day + 101), "to just after the last row");
 }
 
 #[test]
@@ -87,31 +86,21 @@ fn a_window_is_cut_out_in_recorded_time_and_then_sped_up() {
     let text = format!("{HEADER}\n{}", rows.join("\n"));
     let secs = |secs| Some(Nanos::from_secs(secs));
     let ms = 1_000_000;
-    for (sentence, from, to, time_scale, first, count, start, length) in [
-        ("all of it", None, None, 1.0, 1, 60, 0, 59_000 * ms + 1),
-        ("ten times as fast", None, None, 10.0, 1, 60, 0, 5_900 * ms + 1),
-        ("half as fast", None, None, 0.5, 1, 60, 0, 118_000 * ms + 2),
-        ("from a row on", secs(20), None, 1.0, 21, 40, 0, 39_000 * ms + 1),
-        ("up to a row, without it", None, secs(20), 2.0, 1, 20, 0, 10_000 * ms),
-        ("a part", secs(10), secs(20), 10.0, 11, 10, 0, 1_000 * ms),
-        (
-            "between two rows",
-            Some(Nanos::from_millis(9_500)),
-            secs(20),
-            1.0,
-            11,
-            10,
-            500 * ms,
-            10_500 * ms,
-        ),
-        ("beyond the end", secs(50), secs(90), 1.0, 51, 10, 0, 40_000 * ms),
+    for (sentence, from, to, time_scale, first, count, start, last) in [
+        ("all of it", None, None, 1.0, 1, 60, 0, 59_000),
+        ("ten times as fast", None, None, 10.0, 1, 60, 0, 5_900),
+        ("half as fast", None, None, 0.5, 1, 60, 0, 118_000),
+        ("from a row on", secs(20), None, 1.0, 21, 40, 0, 39_000),
+        ("up to a row, without it", None, secs(20), 2.0, 1, 20, 0, 9_500),
+        ("a part", secs(10), secs(20), 10.0, 11, 10, 0, 900),
+        ("between two rows", Some(Nanos::from_millis(9_500)), secs(20), 1.0, 11, 10, 500, 9_500),
+        ("beyond the end", secs(50), secs(90), 1.0, 51, 10, 0, 9_000),
     ] {
         let spec = TraceSpec { from, to, time_scale, ..spec(TraceFormat::Azure) };
         let trace = Trace::parse(&spec, text.as_bytes()).unwrap();
-        let seen = (lengths(&trace)[0].0, trace.offsets().len(), offsets(&trace)[0]);
-        assert_eq!(seen, (first, count, start), "{sentence}");
-        assert_eq!(trace.duration().as_u64(), length, "{sentence}");
-        assert!(offsets(&trace).iter().all(|offset| *offset < length), "{sentence}");
+        let seen = offsets(&trace);
+        assert_eq!((lengths(&trace)[0].0, seen.len()), (first, count), "{sentence}");
+        assert_eq!((seen[0], seen[count - 1]), (start * ms, last * ms), "{sentence}");
     }
 }
 
