@@ -37,7 +37,7 @@ Start here:
 
 Exit codes:
     0  pass
-    1  a threshold or a gate failed
+    1  a threshold or a gate failed, or most requests did
     2  wrong usage or an invalid profile or configuration
     3  the run is invalid or inconclusive, or could not be carried out
   130  interrupted (the report is still written)";

@@ -44,8 +44,7 @@ impl Exit {
     pub(crate) fn of_run(summary: &RunSummary, allow_invalid: bool) -> Self {
         match summary.judgement(allow_invalid) {
             RunJudgement::Passed => Self::Pass,
-            // The share of errors was a bound, and it was broken.
-            RunJudgement::Failed(_) | RunJudgement::TooManyErrors => Self::Fail,
+            RunJudgement::Failed(_) | RunJudgement::TooManyErrors(_) => Self::Fail,
             RunJudgement::Invalid(_) | RunJudgement::Inconclusive(_) => Self::Invalid,
             RunJudgement::Interrupted => Self::Interrupted,
         }

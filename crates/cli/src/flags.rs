@@ -95,6 +95,10 @@ pub(crate) struct LimitFlags {
     /// (looked at every second, once 100 have ended); exit code 1
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) abort_on_errors: Option<f64>,
+    /// Do not fail a run in which more than half of the requests failed, and keep sending when none
+    /// has succeeded for 10 seconds
+    #[arg(long)]
+    pub(crate) allow_failures: bool,
 }
 
 /// Flags for TLS connections to the target.
@@ -431,8 +435,8 @@ fn parse_money(text: &str) -> Result<f64, String> {
 }
 
 impl LimitFlags {
-    /// The settings of a profile for what may be spent.
-    pub(crate) fn sets(&self) -> Option<String> {
+    /// The settings of a profile for what may be spent, and for failures.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = String> {
         let mut budget = serde_json::Map::new();
         if let Some(tokens) = self.max_tokens {
             budget.insert("tokens".to_owned(), tokens.into());
@@ -445,7 +449,8 @@ impl LimitFlags {
             budget.insert("output_price".to_owned(), output.into());
         }
         let text = serde_json::Value::Object(budget);
-        (text != serde_json::json!({})).then(|| format!("budget={text}"))
+        let budget = (text != serde_json::json!({})).then(|| format!("budget={text}"));
+        budget.into_iter().chain(self.allow_failures.then(|| "allow_failures=true".to_owned()))
     }
 }
 

@@ -200,7 +200,7 @@ impl Session {
         let target = target_process(&plan);
         let runner = Runner::new(plan).map_err(runner_error)?;
         drop(steps);
-        let mut runner = watch(runner, &options.watch)?.target_is(target);
+        let mut runner = watch(runner, &options.watch)?.target_is(target).stop_without_success();
         self.warn_about_fd_limit(runner.prepared().plan());
         for warning in unsent_members(&runner.prepared().plan().scenarios) {
             self.status.warn(&warning);

@@ -105,6 +105,13 @@ impl Runner {
         self
     }
 
+    /// Ends the run once no request has succeeded for 10 seconds, unless its plan allows that.
+    #[must_use]
+    pub const fn stop_without_success(mut self) -> Self {
+        self.run.stop_without_success();
+        self
+    }
+
     /// Keeps every sample in memory.
     #[must_use]
     pub fn keep_samples(mut self) -> Self {
@@ -433,6 +440,7 @@ impl Finished {
         let truncated = truncated.map(|error| format!("results.jsonl is incomplete: {error}"));
         metadata.notes.extend(truncated);
         metadata.notes.extend(self.result.spent.clone());
+        metadata.notes.extend(self.result.stopped.clone());
         metadata.notes.extend(notes::for_addresses(&metadata.targets));
         let (causes, secrets) = (&self.result.causes, &self.secrets);
         metadata.notes.extend(notes::for_failures(causes, secrets));

@@ -13,6 +13,32 @@ pub(crate) struct InFlightIntegral {
     stages: Vec<StageInFlight>,
 }
 
+/// Turns in flight by the second of the run for which they were intended.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTurns(Vec<u32>);
+
+impl OpenTurns {
+    /// One turn more.
+    pub(crate) fn inc(&mut self, second: usize) {
+        if self.0.len() <= second {
+            self.0.resize(second + 1, 0);
+        }
+        self.0[second] += 1;
+    }
+
+    /// One turn less.
+    pub(crate) fn dec(&mut self, second: usize) {
+        if let Some(open) = self.0.get_mut(second) {
+            *open = open.saturating_sub(1);
+        }
+    }
+
+    /// The second of the oldest one.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.0.iter().position(|open| *open > 0).map(|second| second as u64)
+    }
+}
+
 /// Turns in flight during one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StageInFlight {
@@ -107,6 +133,22 @@ mod tests {
 
     fn at(ms: u64) -> Moment {
         Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    #[test]
+    fn the_oldest_turn_is_that_of_the_earliest_second() {
+        let mut open = OpenTurns::default();
+        assert_eq!(open.oldest(), None);
+        for second in [3, 1, 1, 7] {
+            open.inc(second);
+        }
+        assert_eq!(open.oldest(), Some(1));
+        for second in [1, 1, 3] {
+            open.dec(second);
+        }
+        assert_eq!(open.oldest(), Some(7));
+        open.dec(7);
+        assert_eq!(open.oldest(), None);
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             .collect(),
         labels: plan.labels.clone(),
         max_requests: plan.limits.max_requests,
+        allow_failures: plan.limits.allow_failures,
         goodput: plan.goodput.as_ref().map(ToString::to_string),
         server_parts: run.headers.part_names(),
         ..RunMetadata::default()

@@ -13,7 +13,7 @@ use crate::health::{HostLog, Peaks, Resources};
 use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
-use crate::target_watch::TargetWatch;
+use crate::target_watch::{SuccessWatch, TargetWatch};
 use crate::ticker::Interval;
 
 /// Time between checks whether the processes are due to be read.
@@ -38,6 +38,10 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) resources: Resources,
     pub(crate) blocks: BlockOutput,
     failing: TargetWatch,
+    /// Of a run that ends when nothing succeeds any more.
+    pub(crate) success: Option<SuccessWatch>,
+    /// Why the run was stopped, if nothing succeeded any more.
+    pub(crate) stopped: Option<String>,
     /// By target: when it was taken out of the comparison.
     pub(crate) taken_out: Vec<Option<Nanos>>,
     /// When the last worker was done.
@@ -71,6 +75,8 @@ impl<'r> RunMonitor<'r> {
             resources: Resources::new(watched, at_target, due),
             blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
+            success: None,
+            stopped: None,
             taken_out: vec![None; targets],
             ended: origin,
         }
@@ -122,6 +128,7 @@ impl<'r> RunMonitor<'r> {
         observe: &mut dyn FnMut(&Progress<'_>),
     ) {
         let in_flight = round.iter().map(|interval| interval.in_flight).sum();
+        let oldest = round.iter().filter_map(|interval| interval.oldest).min();
         let counted = merged(round);
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
@@ -130,6 +137,18 @@ impl<'r> RunMonitor<'r> {
             self.take_out_failing(&counted, elapsed);
         }
         if gives_up(self.run.plan.limits.abort_on_error_rate, self.so_far.counters()) {
+            self.control.give_up();
+        }
+        let (now, settled) = (elapsed, oldest.unwrap_or(elapsed));
+        let last_success = self
+            .success
+            .as_mut()
+            .and_then(|watch| watch.gave_up(now, settled, interval.counters()));
+        if let (Some(last), None) = (last_success, self.control.stop()) {
+            let (last, now) = (last.as_secs_f64(), now.as_secs_f64());
+            self.stopped = Some(format!(
+                "stopped after {now:.0} s: no request succeeded after {last:.0} s (--allow-failures goes on)"
+            ));
             self.control.give_up();
         }
         self.peaks.update();
@@ -160,7 +179,7 @@ impl<'r> RunMonitor<'r> {
             let of_target = counted.total(|key| key.target.index() == target);
             let counters = of_target.counters();
             if out.is_none()
-                && self.failing.is_failing(target, ended(counters), counters.unexpected)
+                && self.failing.is_failing(target, counters.answered(), counters.unexpected)
             {
                 *out = Some(elapsed);
                 self.run.take_out(target, elapsed);
@@ -169,14 +188,9 @@ impl<'r> RunMonitor<'r> {
     }
 }
 
-/// Requests that ended by themselves.
-const fn ended(counters: &Counters) -> u64 {
-    counters.completed + counters.rejected + counters.failed + counters.timed_out
-}
-
 /// Whether so many of the requests that ended got no good answer that the run shall end.
 fn gives_up(limit: Option<f64>, counters: &Counters) -> bool {
-    let ended = ended(counters);
+    let ended = counters.answered();
     limit.is_some_and(|limit| {
         ended >= ENOUGH_TO_GIVE_UP && counters.unexpected as f64 > limit * ended as f64
     })

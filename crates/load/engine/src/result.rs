@@ -60,6 +60,8 @@ pub struct RunResult {
     pub causes: Vec<Cause>,
     /// What the run has spent, in words, where that is limited.
     pub spent: Option<String>,
+    /// Why the run was stopped before its end, if no request succeeded any more.
+    pub stopped: Option<String>,
     /// Tasks of agents.
     pub tasks: TaskTally,
     /// The slowest requests and random ones, with all their times.
@@ -122,6 +124,7 @@ impl RunResult {
             tracks: Vec::new(),
             causes: by_frequency(causes),
             spent: None,
+            stopped: None,
             tasks,
             exemplars: exemplars.map(ExemplarKeeper::finish).unwrap_or_default(),
             sink: SinkReport::default(),

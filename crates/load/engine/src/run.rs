@@ -22,6 +22,7 @@ use crate::result::RunResult;
 use crate::sink::{SampleSink, Sink};
 use crate::spending::Spending;
 use crate::start_gate::StartGate;
+use crate::target_watch::SuccessWatch;
 use crate::worker_threads::{WorkerThreads, without_contention};
 
 /// A run that is ready to start.
@@ -34,6 +35,7 @@ pub struct Run {
     at_target: Option<u32>,
     blocks: BlockOutput,
     gate: Option<Box<dyn StartGate>>,
+    stops_without_success: bool,
 }
 
 impl Run {
@@ -45,7 +47,16 @@ impl Run {
         let plan = without_contention(plan);
         let (prepared, clock) = (Arc::new(PreparedRun::new(plan)?), MonotonicClock::start());
         let (watched, pages, blocks) = (Vec::new(), Vec::new(), BlockOutput::default());
-        Ok(Self { prepared, clock, watched, pages, at_target: None, blocks, gate: None })
+        Ok(Self {
+            prepared,
+            clock,
+            watched,
+            pages,
+            at_target: None,
+            blocks,
+            gate: None,
+            stops_without_success: false,
+        })
     }
 
     /// Measures the CPU time and memory of these processes, and of this one, during the load.
@@ -68,6 +79,12 @@ impl Run {
     /// Hands over the blocks of a comparison as they come.
     pub fn record_blocks(&mut self, sink: Box<dyn BlockSink>) {
         self.blocks = BlockOutput::new(Some(sink));
+    }
+
+    /// Ends the run once no request has succeeded for 10 seconds, unless the plan allows failures
+    /// or compares targets.
+    pub const fn stop_without_success(&mut self) {
+        self.stops_without_success = true;
     }
 
     /// Lets the run begin when this says so, and not as soon as it is ready.
@@ -153,6 +170,9 @@ impl Run {
             self.at_target,
             control,
         );
+        let watched = self.stops_without_success && self.pairs().is_none();
+        let watched = watched && !self.plan().limits.allow_failures;
+        monitor.success = watched.then(SuccessWatch::default);
         monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;
@@ -188,6 +208,7 @@ impl Run {
         monitor.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
         result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());
+        result.stopped = monitor.stopped;
         result.spent = self.prepared.spending.as_ref().map(Spending::sentence);
         result.close_sink(sink);
         Ok(result)

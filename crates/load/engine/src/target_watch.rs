@@ -1,4 +1,40 @@
-//! Finds the targets of a comparison that fail, so that they are taken out of it.
+//! Finds the targets of a comparison that fail, so that they are taken out of it, and a target that
+//! no longer gives any good answer, so that its run ends.
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::Counters;
+
+/// Time without a success after which a run ends.
+const HOPELESS: Nanos = Nanos::from_secs(10);
+/// Requests that must have failed by then.
+const HANDFUL: u64 = 5;
+
+/// How long no request of a run has succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct SuccessWatch {
+    /// The last success, after the run's start.
+    last: Nanos,
+    failed: u64,
+}
+
+impl SuccessWatch {
+    /// Counts the requests that ended until `now`, after the run's start; all that were intended
+    /// before `settled` have ended. Gives the last success once every request that was intended in
+    /// the 10 seconds after it has failed: one that is in flight since then may still succeed.
+    pub(crate) fn gave_up(
+        &mut self,
+        now: Nanos,
+        settled: Nanos,
+        counters: &Counters,
+    ) -> Option<Nanos> {
+        if counters.answered() > counters.failures() {
+            *self = Self { last: now, failed: 0 };
+        }
+        self.failed += counters.failures();
+        let waited = settled.saturating_sub(self.last);
+        (waited >= HOPELESS && self.failed >= HANDFUL).then_some(self.last)
+    }
+}
 
 /// Seconds in a row in which at least half of the requests failed.
 const FAILING_SECONDS: u32 = 10;
@@ -43,6 +79,50 @@ impl TargetWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A second in which so many requests ended, and so many of them failed.
+    fn second(answered: u64, failed: u64) -> Counters {
+        let (completed, unexpected) = (answered - failed, failed);
+        Counters { completed, failed, unexpected, ..Counters::default() }
+    }
+
+    /// The second at which a run is stopped, if each second ends as given; with the last success.
+    /// Requests are answered after `latency` seconds.
+    fn stopped_at(seconds: impl IntoIterator<Item = (u64, u64)>, latency: u64) -> Option<[u64; 2]> {
+        let mut watch = SuccessWatch::default();
+        (1..).zip(seconds).find_map(|(now, (answered, failed)): (u64, _)| {
+            let [time, settled] = [now, now.saturating_sub(latency)].map(Nanos::from_secs);
+            let last = watch.gave_up(time, settled, &second(answered, failed))?;
+            Some([now, last.as_u64() / 1_000_000_000])
+        })
+    }
+
+    #[test]
+    fn a_run_is_stopped_when_all_requests_of_ten_seconds_have_failed() {
+        for (sentence, seconds, latency, expected) in [
+            ("dead from the start", vec![(50, 50); 30], 0, Some([10, 0])),
+            ("dies after 4 s", [vec![(50, 0); 4], vec![(50, 50); 30]].concat(), 0, Some([14, 4])),
+            ("a success each 9 s", [vec![(9, 9); 8], vec![(9, 8)]].concat().repeat(4), 0, None),
+            ("idle", vec![(0, 0); 60], 0, None),
+            ("four failures", [vec![(1, 1); 4], vec![(0, 0); 60]].concat(), 0, None),
+            // A timeout of 30 s: nothing is known of a request until then.
+            ("hangs", [vec![(0, 0); 29], vec![(50, 50); 30]].concat(), 30, Some([40, 0])),
+            // Refusals at once beside answers that take 20 s: they were sent at the start.
+            ("slow", [vec![(9, 9); 19], vec![(9, 8)]].concat(), 20, None),
+        ] {
+            assert_eq!(stopped_at(seconds, latency), expected, "{sentence}");
+        }
+        // Neither what is in flight at the end nor what the generator gave up has failed.
+        let other = Counters {
+            in_flight: 9,
+            never_sent: 9,
+            unexpected: 18,
+            cancelled: 9,
+            ..Counters::default()
+        };
+        let mut watch = SuccessWatch::default();
+        assert_eq!(watch.gave_up(Nanos::from_secs(60), Nanos::from_secs(60), &other), None);
+    }
 
     /// When a target is taken out, counted from 1, if each second ends as given.
     fn taken_out_after(seconds: impl IntoIterator<Item = (u64, u64)>) -> Option<usize> {

@@ -21,6 +21,8 @@ pub(crate) struct Interval {
     pub(crate) at: Moment,
     pub(crate) snapshot: Snapshot,
     pub(crate) in_flight: u64,
+    /// Before this time, counted from the run's start, no request in flight was intended.
+    pub(crate) oldest: Option<Nanos>,
     /// Blocks of a comparison that ended.
     pub(crate) blocks: Vec<Block>,
 }
@@ -43,9 +45,10 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
         if ticks % TICKS_PER_INTERVAL == 0 {
             let snapshot = worker.stats().take_snapshot(at);
             let in_flight = worker.stats().in_flight();
+            let oldest = worker.stats().oldest_open();
             // The receiver is gone when the run is being torn down.
             let blocks = worker.take_blocks(false);
-            if intervals.send(Interval { at, snapshot, in_flight, blocks }).is_err() {
+            if intervals.send(Interval { at, snapshot, in_flight, oldest, blocks }).is_err() {
                 return;
             }
         }

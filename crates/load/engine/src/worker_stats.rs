@@ -7,7 +7,7 @@ use plimsoll_metrics::{Conversations, GroupKey, Recorder, Snapshot, TaskTally};
 use plimsoll_transport::ResponseHead;
 
 use crate::finished_turns::TurnExtras;
-use crate::in_flight::{InFlightIntegral, StageInFlight};
+use crate::in_flight::{InFlightIntegral, OpenTurns, StageInFlight};
 
 /// Reasons why requests did not complete, by kind.
 pub(crate) type Causes = BTreeMap<String, CauseTally>;
@@ -56,6 +56,9 @@ pub const FOLLOWED_REDIRECTS: &str = "redirects";
 pub(crate) struct WorkerStats {
     recorder: Recorder,
     in_flight: InFlightIntegral,
+    /// When the run began.
+    origin: Moment,
+    open: OpenTurns,
     conversations: Conversations,
     tasks: TaskTally,
     /// When the last snapshot was taken.
@@ -91,6 +94,8 @@ impl WorkerStats {
         let recorder = Recorder::new(stage_ends.clone()).starting_at(origin);
         Self {
             in_flight: InFlightIntegral::new(origin, stage_ends),
+            origin,
+            open: OpenTurns::default(),
             recorder: recorder.with_goodput(goodput),
             conversations: Conversations::default(),
             tasks: TaskTally::default(),
@@ -104,15 +109,28 @@ impl WorkerStats {
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn scheduled(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.inc(at);
+        self.open.inc(self.second_of(sample));
         self.recorder.scheduled_in(GroupKey::for_sample(sample));
     }
 
     /// A turn ended at `at`: it is in flight no longer.
     pub(crate) fn ended(&mut self, sample: &Sample, at: Moment) {
         self.in_flight.dec(at);
+        self.open.dec(self.second_of(sample));
         if self.until_answered.is_some() && is_answered(sample.outcome) {
             self.until_answered = Some(self.answered(at));
         }
+    }
+
+    /// The second of the run for which a turn is intended.
+    fn second_of(&self, sample: &Sample) -> usize {
+        let offset = sample.timeline.intended.since(self.origin).as_u64();
+        usize::try_from(offset / 1_000_000_000).unwrap_or(0)
+    }
+
+    /// Turns that were intended before this moment have ended, if any is in flight.
+    pub(crate) fn oldest_open(&self) -> Option<Nanos> {
+        self.open.oldest().map(Nanos::from_secs)
     }
 
     /// The load ends at `at`: answers that come later count to no stage's throughput.

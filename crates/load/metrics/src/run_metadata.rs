@@ -17,8 +17,8 @@ pub enum RunEnd {
     Complete,
     /// The user ended it early; the report covers the time until then.
     Interrupted,
-    /// Too many requests got no good answer (`abort_on_error_rate`); the report covers the time
-    /// until then.
+    /// Too many requests got no good answer (`abort_on_error_rate`), or none did for 10 seconds;
+    /// the report covers the time until then.
     TooManyErrors,
     /// A comparison that was to end as soon as it is decided (`versus.decide`); the report covers
     /// the time until then.
@@ -169,6 +169,9 @@ pub struct RunMetadata {
     /// shards together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u64>,
+    /// Whether most requests may fail (`allow_failures`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_failures: bool,
     /// What makes a request a good one, if the profile states it: `ttft<500ms & tpot<50ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<String>,

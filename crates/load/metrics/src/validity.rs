@@ -18,6 +18,7 @@ use crate::health::InstrumentHealth;
 use crate::results::Results;
 use crate::run_metadata::RunEnd;
 
+pub(crate) use bounds::percent;
 pub use causes::causes;
 
 /// A broken bound, or a limit of the measurement.

@@ -96,6 +96,9 @@ pub struct Limits {
     pub budget: Option<BudgetPlan>,
     /// The share of requests without a good answer beyond which the run ends.
     pub abort_on_error_rate: Option<f64>,
+    /// Whether most requests may fail.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_failures: bool,
     /// Whether a virtual user waits as long as a 429 or 503 asks with `Retry-After`.
     pub honour_retry_after: bool,
     /// Worker threads; `None` means one for each core that this process may use.
@@ -114,6 +117,7 @@ impl Limits {
         max_requests: None,
         budget: None,
         abort_on_error_rate: None,
+        allow_failures: false,
         honour_retry_after: false,
         workers: None,
     };

@@ -325,6 +325,7 @@ const fn limits(file: &ProfileFile) -> Limits {
         max_requests: file.max_requests,
         budget: file.budget,
         abort_on_error_rate: file.abort_on_error_rate,
+        allow_failures: file.allow_failures,
         honour_retry_after: matches!(file.retry_after, RetryAfter::Honour),
         workers: file.workers,
     }

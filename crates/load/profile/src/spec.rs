@@ -105,6 +105,11 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub abort_on_error_rate: Option<f64>,
+    /// Lets a run pass in which more than half of the requests failed, and keeps sending to a
+    /// target that has not answered any request well for 10 seconds. A comparison judges each
+    /// target anyway.
+    #[serde(default)]
+    pub allow_failures: bool,
     /// What a virtual user does when a 429 or 503 asks it to wait (`Retry-After`).
     /// Arrivals of `@` stages do not wait.
     #[serde(default)]

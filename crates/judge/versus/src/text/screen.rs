@@ -207,9 +207,7 @@ fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
             let why = std::iter::once(why).chain(outage::short(versus)).collect::<Vec<_>>();
             return (Tone::Unsure, format!("INCONCLUSIVE: {}", why.join("; ")));
         }
-        RunJudgement::TooManyErrors => {
-            return (Tone::Bad, "FAIL: stopped, because too many requests failed".to_owned());
-        }
+        RunJudgement::TooManyErrors(why) => return (Tone::Bad, format!("FAIL: {why}")),
         RunJudgement::Failed(_) | RunJudgement::Invalid(_) | RunJudgement::Passed => {}
     }
     match versus.judgement_of_bounds() {

@@ -109,6 +109,16 @@ impl Counters {
         self.completed + self.rejected + self.failed + self.timed_out + self.cancelled
     }
 
+    /// Requests that the target ended, however it did.
+    pub const fn answered(&self) -> u64 {
+        self.ended() - self.cancelled
+    }
+
+    /// Of [`Counters::answered`], those without a good answer.
+    pub const fn failures(&self) -> u64 {
+        self.unexpected.saturating_sub(self.in_flight + self.never_sent)
+    }
+
     /// Arrivals that waited for a free slot of `max_in_flight` until their stage was over, or were
     /// dropped for want of one.
     pub const fn arrivals_held(&self) -> u64 {

@@ -10,7 +10,7 @@ pub(super) fn reason(what: &str, measured: String, bound: impl Into<String>, fix
     Reason { what: what.to_owned(), measured, bound, fix, causes: Vec::new(), figure: None }
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

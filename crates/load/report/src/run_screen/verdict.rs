@@ -7,22 +7,23 @@ use crate::screen::Tone;
 
 /// The verdict of a run. That it is invalid is said however it ended.
 pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
-    let ended = match summary.judgement(false) {
-        RunJudgement::Interrupted => Some("it was interrupted"),
-        RunJudgement::TooManyErrors => Some("it was stopped: too many errors"),
-        _ => None,
-    };
-    if let Validity::Invalid(reasons) = &summary.validity {
-        let ended = ended.map_or_else(String::new, |ended| format!("; {ended}"));
-        return (Tone::Bad, format!("INVALID: {}{ended}", main_reason(reasons)));
+    match (summary.judgement(false), &summary.validity) {
+        (RunJudgement::Interrupted, Validity::Invalid(reasons)) => {
+            (Tone::Bad, format!("INVALID: {}; it was interrupted", main_reason(reasons)))
+        }
+        (RunJudgement::TooManyErrors(failure), Validity::Invalid(reasons)) => {
+            (Tone::Bad, format!("FAIL: {failure}; INVALID: {}", main_reason(reasons)))
+        }
+        (judgement, _) => judged(summary, judgement),
     }
-    match summary.judgement(false) {
+}
+
+fn judged(summary: &RunSummary, judgement: RunJudgement) -> (Tone, String) {
+    match judgement {
         RunJudgement::Interrupted => {
             (Tone::Unsure, "INTERRUPTED: the figures cover the time until then".to_owned())
         }
-        RunJudgement::TooManyErrors => {
-            (Tone::Bad, "FAIL: stopped, because too many requests got no good answer".to_owned())
-        }
+        RunJudgement::TooManyErrors(failure) => (Tone::Bad, format!("FAIL: {failure}")),
         RunJudgement::Invalid(reasons) => {
             (Tone::Bad, format!("INVALID: {}", main_reason(&reasons)))
         }

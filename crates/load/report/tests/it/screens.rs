@@ -1,13 +1,13 @@
 //! The end of a run on a terminal of 24 lines.
 
-use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId, StreamShape};
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, PolicyDecision, Sample, StageId, StreamShape};
 use plimsoll_metrics::{
     Band, InstrumentHealth, LoadModel, Reason, Recorder, RunEnd, RunMetadata, RunSummary,
     StageInfo, Threshold,
 };
 use plimsoll_report::screen::{Chapter, Item, LINES, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
-use plimsoll_report::{Style, run_screen, text};
+use plimsoll_report::{Style, run_screen, run_verdict, text};
 
 use crate::support::{
     ended, health, late_samples, metadata, path, sample, samples, summary, summary_of,
@@ -209,10 +209,44 @@ fn a_target_that_nobody_reaches_is_no_pass() {
     check("unreachable", &summary);
     let text = shown(&summary, 80);
     assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
-    assert!(
-        text.ends_with("INCONCLUSIVE: no request was completed outside of warm-up\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("FAIL: 100.0 % of requests failed (connect_refused)\n"), "{text}");
+}
+
+/// Of 4,000 requests: half may fail, one more may not, and refusals that are expected are answers.
+#[test]
+fn a_target_that_fails_most_requests_fails_the_run_before_all_other_judgements() {
+    let refused = |count: usize| {
+        move |index: usize, one: Sample| {
+            if index < count {
+                ended(one, Outcome::Failed(ErrorClass::ServerError), 503)
+            } else {
+                one
+            }
+        }
+    };
+    let verdict = |summary: &RunSummary| run_verdict(summary).1;
+    let half = plain_http(refused(2_000));
+    assert!(!verdict(&half).starts_with("FAIL"), "{}", verdict(&half));
+    let mut most = plain_http(refused(3_520));
+    assert_eq!(verdict(&most), "FAIL: 88.0 % of requests failed (server_error)");
+    most.metadata.run.ended = RunEnd::TooManyErrors;
+    assert_eq!(verdict(&most), "FAIL: 88.0 % of requests failed (server_error); stopped early");
+    most.metadata.run.ended = RunEnd::Complete;
+    // Where the generator itself had no files left, the target is not to blame.
+    most.health.generator_errors.insert("gen_fd_exhaustion".to_owned(), 3_520);
+    assert!(!verdict(&most).starts_with("FAIL"), "{}", verdict(&most));
+    most.health.generator_errors.clear();
+    most.metadata.allow_failures = true;
+    assert_eq!(verdict(&most).split(':').next(), verdict(&half).split(':').next());
+    let blocked = plain_http(|_, one| {
+        let block = Some(PolicyDecision::Block);
+        Sample {
+            expected: block,
+            policy_decision: block,
+            ..ended(one, Outcome::Rejected(403), 403)
+        }
+    });
+    assert!(!verdict(&blocked).starts_with("FAIL"), "{}", verdict(&blocked));
 }
 
 #[test]
