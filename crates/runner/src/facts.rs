@@ -89,9 +89,8 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
             target.stalls = group.streams.as_ref().and_then(stalls);
             target.stated = group.server_timing.as_ref().and_then(stated);
             // A run that ends early ends for all targets.
-            let loaded_s = group.duration_s * loaded;
-            let completed = group.counters.completed_in_stage as f64;
-            target.throughput = (loaded_s > 0.0 && out.is_none()).then(|| completed / loaded_s);
+            let rate = group.rates.throughput_per_s.filter(|_| loaded > 0.0 && out.is_none());
+            target.throughput = rate.map(|rate| rate / loaded);
             let sent = group.counters.dispatched_in_stage;
             let cpu_s = cpu_of_measured_stages(summary, &target.name);
             let cpu_s = cpu_s.filter(|_| is_known && sent > 0);

@@ -2,14 +2,15 @@
 
 use plimsoll_engine::Progress;
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Distribution, Metric, Rates};
+use plimsoll_metrics::{Distribution, Edges, Metric, Rates};
 use plimsoll_report::format::{self, digits, or_dash};
 
 /// The line: throughput, requests in flight, failed and rejected requests, and the time that the
 /// report of the run has, by its name.
 pub(super) fn line(progress: &Progress<'_>, time: Metric) -> String {
-    let rates =
-        Rates::compute(progress.interval.counters(), progress.interval_length.as_secs_f64());
+    let (counters, seconds) =
+        (progress.interval.counters(), progress.interval_length.as_secs_f64());
+    let rates = Rates::compute(counters, &Edges::default(), seconds);
     let times = progress.interval.distribution(time);
     let so_far = progress.total.accounting();
     let rejected = match so_far.rejected {

@@ -58,7 +58,7 @@ impl Stage<'_> {
     }
 
     pub(crate) fn throughput(&self) -> f64 {
-        self.group.counters.completed_in_stage as f64 / self.info.duration_s
+        self.group.rates.throughput_per_s.unwrap_or_default()
     }
 
     /// Whether more could not be carried.
@@ -72,7 +72,7 @@ impl Stage<'_> {
             model: self.info.model,
             users: self.info.users,
             throughput_per_s: self.throughput(),
-            sent_per_s: self.group.counters.dispatched_in_stage as f64 / self.info.duration_s,
+            sent_per_s: self.group.rates.achieved_rate_per_s.unwrap_or_default(),
             in_flight: self.info.mean_in_flight,
             at_limit,
             because,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_measure::{ErrorClass, IdSeed, Nanos, RunId, ScenarioId, TargetId};
+use plimsoll_measure::{ErrorClass, IdSeed, Moment, Nanos, RunId, ScenarioId, TargetId};
 use plimsoll_plan::{
     ConnectTo as PlannedPlace, HttpVersion, Plan, ProxyScheme, ProxyUrl, ReachPlan, Replies,
     Scheme, Target,
@@ -132,6 +132,12 @@ impl PreparedRun {
     /// Whether prompts are sent in order, each once.
     pub(crate) const fn sends_in_order(&self) -> bool {
         self.next_prompt.is_some()
+    }
+
+    /// When the first of the requests began whose number ended the load; `None` if it did not.
+    pub(crate) fn begin_of_requests(&self) -> Option<Moment> {
+        let limited = self.plan.limits.max_requests.is_some() && self.pairs.is_none();
+        self.request_budget().filter(|_| limited).and_then(RequestBudget::begin)
     }
 
     /// The requests that may be sent; `None` without a limit.

@@ -9,6 +9,8 @@ use plimsoll_measure::{Moment, Nanos};
 #[derive(Debug)]
 pub(crate) struct RequestBudget {
     left: AtomicU64,
+    /// The earliest intended start of a request that was taken.
+    begin: AtomicU64,
     /// One nanosecond after the latest intended start of a request that was taken.
     end: AtomicU64,
 }
@@ -16,7 +18,8 @@ pub(crate) struct RequestBudget {
 impl RequestBudget {
     /// A budget of so many requests.
     pub(crate) const fn new(requests: u64) -> Self {
-        Self { left: AtomicU64::new(requests), end: AtomicU64::new(0) }
+        let [begin, end] = [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
+        Self { left: AtomicU64::new(requests), begin, end }
     }
 
     /// Takes one, for a request that is intended at `at`; `false` if none is left.
@@ -26,6 +29,7 @@ impl RequestBudget {
         if self.is_spent() {
             return false;
         }
+        self.begin.fetch_min(at.as_nanos(), Ordering::Relaxed);
         self.end.fetch_max(end, Ordering::Relaxed);
         self.left
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1))
@@ -35,6 +39,12 @@ impl RequestBudget {
     /// Whether no request may be sent any more.
     pub(crate) fn is_spent(&self) -> bool {
         self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// When the first request that was taken is intended to start; `None` as long as requests may
+    /// be sent.
+    pub(crate) fn begin(&self) -> Option<Moment> {
+        self.is_spent().then(|| Moment::from_nanos(self.begin.load(Ordering::Relaxed)))
     }
 
     /// When the load ended: just after the last request that was taken is intended to start.

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
 use plimsoll_metrics::{
-    Conversations, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag, ProcessTrack,
-    ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
+    Conversations, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag, LoadModel,
+    ProcessTrack, ProcessUse, RunMetadata, Snapshot, StageResources, TaskTally, TimeSeries,
 };
 use plimsoll_plan::Instrument;
 use plimsoll_transport::ReadCounts;
@@ -169,13 +169,20 @@ fn count_connections(metadata: &mut RunMetadata, workers: &[WorkerOutput]) {
 fn finish_stages(metadata: &mut RunMetadata, origin: Moment, workers: &[WorkerOutput]) {
     let end = workers.iter().map(|worker| worker.end).max().unwrap_or(origin);
     let end = end.since(origin).as_secs_f64();
+    let begin = workers.iter().find_map(|worker| worker.begin);
+    let begin = begin.map(|begin: Moment| begin.since(origin).as_secs_f64());
     for (index, stage) in metadata.stages.iter_mut().enumerate() {
         stage.duration_s = stage.duration_s.min((end - stage.start_s).max(0.0));
+        let nanos = stage.duration_s * 1e9;
+        let skipped = begin.map_or(0.0, |begin| begin - stage.start_s);
+        if !stage.warmup && stage.model == LoadModel::Closed && skipped < stage.duration_s {
+            stage.duration_s -= skipped.max(0.0);
+            stage.start_s += skipped.max(0.0);
+        }
         stage.start_s += origin.since(Moment::EPOCH).as_secs_f64();
         let id = StageId(u16::try_from(index).unwrap_or(u16::MAX));
         let in_flight = StageInFlight::sum(workers.iter().map(|worker| &*worker.in_flight), id);
         stage.peak_in_flight = Some(in_flight.peak);
-        let nanos = stage.duration_s * 1e9;
         stage.mean_in_flight = (nanos > 0.0).then(|| in_flight.area as f64 / nanos);
     }
 }

@@ -203,6 +203,11 @@ impl WorkerStats {
         self.causes.entry(cause).or_default().add(sample.target, detail.unwrap_or_default());
     }
 
+    /// Counts the requests of users that a warm-up left in flight; `apart` to the warm-up alone.
+    pub(crate) fn count_warmup(&mut self, apart: bool) {
+        self.recorder.count_warmup(apart);
+    }
+
     /// Counts since the last call, up to `at`.
     pub(crate) fn take_snapshot(&mut self, at: Moment) -> Snapshot {
         self.counted_from = at;

@@ -89,6 +89,8 @@ pub(crate) struct WorkerOutput {
     pub(crate) addresses: Vec<Vec<(SocketAddr, u64)>>,
     /// Connections by what their TLS handshakes agreed on, for each target.
     pub(crate) negotiated: Vec<BTreeMap<String, u64>>,
+    /// The first of the requests whose number ended the load, if it did.
+    pub(crate) begin: Option<Moment>,
     /// The end of the load: no turn was started here or later.
     pub(crate) end: Moment,
     /// Connections that were opened before the run.
@@ -232,6 +234,8 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     let blocks = worker.take_blocks(true);
     let mut stats = worker.stats();
     let counted_from = stats.counted_from();
+    let begin = worker.run.begin_of_requests();
+    stats.count_warmup(begin.is_some());
     let snapshot = stats.take_snapshot(load_end);
     let LoadEnd { at: end, in_flight } = stats.take_end(worker.end.get(), load_end);
     WorkerOutput {
@@ -248,6 +252,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         servers: stats.take_servers(),
         addresses: worker.addresses(),
         negotiated: worker.negotiated(),
+        begin,
         end,
         opened_ahead: OpenedAhead::default(),
         cpu: None,

@@ -17,8 +17,9 @@ pub(crate) fn merge(set: &ShardSet, server_parts: Vec<String>) -> RunMetadata {
     "0/1".clone_into(&mut merged.run.shard);
     merged.run.ended = ended(set);
     merged.server_parts = server_parts;
+    let origin = merged.stages.first().map_or(0.0, |stage| stage.start_s);
     for (index, stage) in merged.stages.iter_mut().enumerate() {
-        merge_stage(stage, set, index);
+        merge_stage(stage, set, index, origin);
     }
     for (index, target) in merged.targets.iter_mut().enumerate() {
         let of_shards = set.shards.iter().map(|shard| shard.metadata().targets.get(index));
@@ -68,12 +69,20 @@ fn ended(set: &ShardSet) -> RunEnd {
     worst.into_iter().find(|end| ends.contains(end)).unwrap_or(RunEnd::Unfinished)
 }
 
-/// A stage lasts as long as in the shard in which it lasted longest. What is in flight at once is
-/// added; so the sum of the peaks is the most that it can have been.
-fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize) {
+/// A stage lasts from its first start in a shard to its last end; the run began at `origin`.
+/// What is in flight at once is added; so the sum of the peaks is the most that it can have been.
+fn merge_stage(stage: &mut StageInfo, set: &ShardSet, index: usize, origin: f64) {
     let shards = set.shards.iter();
     let stages: Vec<_> = shards.filter_map(|shard| shard.metadata().stages.get(index)).collect();
-    stage.duration_s = stages.iter().map(|other| other.duration_s).fold(0.0, f64::max);
+    let spans = set.shards.iter().filter_map(|shard| {
+        let stages = &shard.metadata().stages;
+        let (own, first) = (stages.get(index)?, stages.first()?);
+        let begin = own.start_s - first.start_s;
+        Some([begin, begin + own.duration_s])
+    });
+    let span = spans.reduce(|one: [f64; 2], other| [one[0].min(other[0]), one[1].max(other[1])]);
+    let [begin, end] = span.unwrap_or_default();
+    (stage.start_s, stage.duration_s) = (origin + begin, end - begin);
     stage.peak_in_flight = stages.iter().map(|other| other.peak_in_flight).sum();
     stage.mean_in_flight = stages.iter().map(|other| other.mean_in_flight).sum();
 }

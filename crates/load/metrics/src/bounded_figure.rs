@@ -33,6 +33,8 @@ pub struct BoundedFigure {
     pub value: f64,
     /// How much of it the generator itself may have added (or, of a rate, taken away).
     pub bound: f64,
+    /// Of a rate: its 95 % interval, where that is wider than 5 %.
+    pub interval: Option<[f64; 2]>,
     /// Why its value alone carries no statement, if so: only its limits do.
     pub refused: Option<Refusal>,
 }
@@ -46,7 +48,7 @@ enum StoredFigure {
 }
 
 impl From<BoundedFigure> for StoredFigure {
-    fn from(BoundedFigure { value, bound, refused }: BoundedFigure) -> Self {
+    fn from(BoundedFigure { value, bound, refused, .. }: BoundedFigure) -> Self {
         refused.map_or(Self::Usable(value), |refused| Self::Refused { value, bound, refused })
     }
 }
@@ -56,7 +58,7 @@ impl From<StoredFigure> for BoundedFigure {
         match stored {
             StoredFigure::Usable(value) => Self::exact(value),
             StoredFigure::Refused { value, bound, refused } => {
-                Self { value, bound, refused: Some(refused) }
+                Self { value, bound, interval: None, refused: Some(refused) }
             }
         }
     }
@@ -104,7 +106,7 @@ impl Refusal {
 impl BoundedFigure {
     /// A figure that nothing speaks against.
     pub const fn exact(value: f64) -> Self {
-        Self { value, bound: 0.0, refused: None }
+        Self { value, bound: 0.0, interval: None, refused: None }
     }
 
     /// A time as it would be without what the generator may have added.
@@ -118,13 +120,14 @@ impl BoundedFigure {
         self.refused.is_none().then_some(self.value)
     }
 
-    /// The least and the largest value that the figure may have without the generator, and with the
-    /// requests that had no end.
+    /// The least and the largest value that the figure may have without the generator, with the
+    /// requests that had no end, and within its interval.
     pub fn limits(&self, bias: Bias) -> [f64; 2] {
         let low = if bias == Bias::Takes { 0.0 } else { self.bound };
         let high = if bias == Bias::Adds { 0.0 } else { self.bound };
         let longer = if self.refused == Some(Refusal::Censored) { f64::INFINITY } else { high };
-        [(self.value - low).max(0.0), self.value + longer]
+        let [least, most] = self.interval.unwrap_or([self.value; 2]);
+        [(least - low).max(0.0), most + longer]
     }
 
     /// Whether all of it may be the generator's: then nothing is known of it.
@@ -206,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_a_plain_number_in_json_unless_it_is_refused() {
-        let usable = BoundedFigure { value: 4.5, bound: 0.1, refused: None };
+        let usable = BoundedFigure { value: 4.5, bound: 0.1, ..BoundedFigure::default() };
         assert_eq!(serde_json::to_string(&usable).unwrap(), "4.5");
         let refused = BoundedFigure { refused: Some(Refusal::Generator), ..usable };
         let json = serde_json::to_string(&refused).unwrap();

@@ -12,6 +12,7 @@ use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
+use crate::edges::Edges;
 use crate::server_parts::PartsTally;
 use crate::starts::Starts;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
@@ -46,6 +47,8 @@ impl GroupKey {
 pub struct GroupStats {
     pub(crate) counters: Counters,
     pub(crate) in_flight_time: u128,
+    /// Requests that began or ended in another stage.
+    pub(crate) edges: Edges,
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
     rpc_errors: BTreeMap<i32, u64>,
@@ -152,6 +155,7 @@ impl GroupStats {
     /// Adds another group's counters and times, without its distributions.
     pub(crate) fn add_time(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
+        self.edges.merge(&other.edges);
         self.in_flight_time += other.in_flight_time;
         self.generator_time += other.generator_time;
     }

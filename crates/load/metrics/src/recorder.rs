@@ -6,6 +6,7 @@ use plimsoll_measure::{
     TargetId,
 };
 
+use crate::edges::{WHOLE, is_shared};
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::snapshot::Snapshot;
 
@@ -20,6 +21,8 @@ pub struct Recorder {
     stage_ends: Vec<Moment>,
     /// The load ended then, although its stages did not.
     ended: Option<Moment>,
+    /// The requests that a warm-up left in flight, and whether they are good. They are few.
+    of_warmup: Vec<(Sample, bool)>,
     /// What makes a request a good one.
     goodput: Option<RequestBounds>,
     /// The key of each of `cells`. A worker uses few in an interval, so that a search from the
@@ -34,8 +37,15 @@ impl Recorder {
     ///
     /// The ends decide to which stage's throughput a completion counts.
     pub const fn new(stage_ends: Vec<Moment>) -> Self {
-        let (origin, ended, goodput) = (Moment::EPOCH, None, None);
-        Self { origin, stage_ends, ended, goodput, keys: Vec::new(), cells: Vec::new() }
+        Self {
+            origin: Moment::EPOCH,
+            stage_ends,
+            ended: None,
+            of_warmup: Vec::new(),
+            goodput: None,
+            keys: Vec::new(),
+            cells: Vec::new(),
+        }
     }
 
     /// The same of a run that began at `origin`, instead of the clock's epoch.
@@ -48,6 +58,14 @@ impl Recorder {
     #[must_use]
     pub fn with_goodput(self, goodput: Option<RequestBounds>) -> Self {
         Self { goodput, ..self }
+    }
+
+    /// Counts the requests of users that a warm-up left in flight: `apart` to the warm-up alone, if
+    /// a number of requests ended the load; else to each stage by their share.
+    pub fn count_warmup(&mut self, apart: bool) {
+        for (sample, good) in std::mem::take(&mut self.of_warmup) {
+            self.record_across_stages(&sample, good, apart.then_some(sample.stage));
+        }
     }
 
     /// The load ends at `at`, before its stages do: what is sent or answered later counts to no
@@ -103,8 +121,10 @@ impl Recorder {
                 cell.counters.complete(sample.usage.completion);
             }
             cell.counters.good_in_stage += u64::from(good);
+        } else if sample.warmup && !sample.conversation.is_arrival() {
+            self.of_warmup.push((*sample, good));
         } else {
-            self.record_across_stages(sample, good);
+            self.record_across_stages(sample, good, None);
         }
     }
 
@@ -135,35 +155,42 @@ impl Recorder {
         self.keys.drain(..).zip(self.cells.drain(..)).collect()
     }
 
-    /// Counts a request that did not begin and end within its own stage.
+    /// Counts a request that did not begin and end within its own stage, in all stages or in one.
     #[cold]
-    fn record_across_stages(&mut self, sample: &Sample, good: bool) {
+    fn record_across_stages(&mut self, sample: &Sample, good: bool, only: Option<StageId>) {
         let (key, timeline) = (GroupKey::for_sample(sample), &sample.timeline);
-        if let Some(stage) = self.stage_at(timeline.dispatched) {
-            self.cell(GroupKey { stage, ..key }).counters.dispatch();
+        let (closed, shared) = (!sample.conversation.is_arrival(), is_shared(sample));
+        let counts = |stage: &StageId| only.is_none_or(|only| only == *stage);
+        if let Some(stage) = self.stage_at(timeline.dispatched).filter(counts) {
+            let cell = self.cell(GroupKey { stage, ..key });
+            cell.counters.dispatch();
+            cell.edges.late += u64::from(!closed && stage != key.stage);
+            cell.edges.requests -= i64::from(shared) * WHOLE;
         }
-        if let (Outcome::Completed, Some(stage)) =
-            (sample.outcome, self.stage_at(timeline.finished))
-        {
-            self.cell(GroupKey { stage, ..key }).counters.complete(sample.usage.completion);
-        }
-        if let Some(stage) = self.stage_at(timeline.finished).filter(|_| good) {
-            self.cell(GroupKey { stage, ..key }).counters.good_in_stage += 1;
+        if let Some(stage) = self.stage_at(timeline.finished).filter(counts) {
+            let cell = self.cell(GroupKey { stage, ..key });
+            cell.counters.good_in_stage += u64::from(good);
+            if sample.outcome == Outcome::Completed {
+                cell.counters.complete(sample.usage.completion);
+                cell.edges.entered_completed += u64::from(stage != key.stage);
+            }
+            if shared {
+                cell.edges.answer(sample, -WHOLE, good);
+            }
         }
         let until = match sample.outcome {
             Outcome::NeverSent => timeline.intended,
             // Without a response when the last stage had ended.
             _ => timeline.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
         };
-        self.spread_over_stages(key, timeline.intended, until);
-    }
-
-    /// Counts a request as in flight in every stage between two moments.
-    fn spread_over_stages(&mut self, key: GroupKey, mut from: Moment, until: Moment) {
-        while let Some(stage) = self.stage_at(Some(from)).filter(|_| from < until) {
+        let mut from = timeline.intended;
+        while let Some(stage) =
+            self.stage_at(Some(from)).filter(|stage| from < until && counts(stage))
+        {
             let to = self.end_by(self.stage_ends[stage.index()]).min(until);
-            self.cell(GroupKey { stage, ..key }).in_flight_time +=
-                u128::from(to.since(from).as_u64());
+            let cell = self.cell(GroupKey { stage, ..key });
+            cell.in_flight_time += u128::from(to.since(from).as_u64());
+            cell.edges.part(sample, [from, to], until, good);
             from = to;
         }
     }

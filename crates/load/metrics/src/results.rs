@@ -1,5 +1,6 @@
 //! The measured results of a run: groups of requests, rolled up from what was counted.
 
+mod count_limits;
 mod distribution_summary;
 mod group;
 mod limited;

@@ -52,8 +52,15 @@ fn header() -> Vec<String> {
     columns.extend(RATES.iter().map(|rate| rate.key.to_owned()));
     columns.extend(ErrorClass::ALL.iter().map(|class| format!("error_{}", class.name())));
     columns.extend(
-        ["statuses", "rpc_errors", "policy_decisions", "rate_bounds", "refused_rates"]
-            .map(str::to_owned),
+        [
+            "statuses",
+            "rpc_errors",
+            "policy_decisions",
+            "rate_bounds",
+            "rate_intervals",
+            "refused_rates",
+        ]
+        .map(str::to_owned),
     );
     for metric in Metric::ALL {
         let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
@@ -90,6 +97,7 @@ fn record(cell: &Group) -> Vec<String> {
     fields.push(codes(cell));
     fields.push(policy_decisions(cell));
     fields.push(pairs(&cell.rate_bounds, ToString::to_string));
+    fields.push(pairs(&cell.rate_intervals, |[low, high]| format!("{low}..{high}")));
     fields.push(pairs(&cell.refused_rates, |why| why.name().to_owned()));
     for metric in Metric::ALL {
         fields.extend(times(cell.distribution(metric)));

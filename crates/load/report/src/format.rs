@@ -117,11 +117,16 @@ pub fn limited_time(figure: Option<BoundedFigure>) -> String {
 }
 
 /// A rate with its limit, or `-` where there is none: `1,200 (+60)` where the generator may have
-/// held back at least 1 % more, `>= 1,200` where that is as much as the rate itself.
+/// held back at least 1 % more, `>= 1,200` where that is as much as the rate itself, and
+/// `1,200 [1,050, 1,340]` where the number of answers leaves more than 5 % open.
 pub fn limited_rate(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| {
         let [value, bound] = [figure.value, figure.bound].map(digits);
         match figure {
+            figure if figure.interval.is_some() => {
+                let [low, high] = figure.limits(Bias::Takes).map(digits);
+                format!("{value} [{low}, {high}]")
+            }
             figure if figure.bound >= figure.value && figure.bound > 0.0 => format!(">= {value}"),
             figure if figure.has_notable_bound() => format!("{value} (+{bound})"),
             _ => value,
@@ -373,7 +378,8 @@ mod tests {
 
     #[test]
     fn what_proves_nothing_alone_has_its_limit_behind_it() {
-        let of = |value, bound, refused| Some(BoundedFigure { value, bound, refused });
+        let of =
+            |value, bound, refused| Some(BoundedFigure { value, bound, interval: None, refused });
         let generator = Some(Refusal::Generator);
         for (shown, text) in [
             (time_with_share(of(0.535, 0.112, generator)), "535us (-21%)"),

@@ -45,6 +45,7 @@ pub fn rebuild<L: AsRef<[u8]>>(
     metadata.run.ended = RunEnd::Unfinished;
     metadata.notes.extend(rows.notes());
     metadata.server_parts = std::mem::take(&mut rows.part_names);
+    rows.recorder.count_warmup(false);
     rows.end_interval();
     for (id, stage) in (0..).map(StageId).zip(&mut metadata.stages) {
         let has_rows = rows.counted.total(|key| key.stage == id).counters().scheduled > 0;

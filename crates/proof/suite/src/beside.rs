@@ -126,7 +126,7 @@ mod tests {
     fn two_environments_have_the_factor_between_their_rates() {
         let with = |per_s: f64, bound: f64| {
             let refused = (bound > 0.0).then_some(Refusal::Generator);
-            let figure = Some(BoundedFigure { value: per_s, bound, refused });
+            let figure = Some(BoundedFigure { value: per_s, bound, interval: None, refused });
             let figures = Figures { requests: 9, requests_per_s: figure, ..Figures::default() };
             MeasurementResult { passes: vec![figures], ..MeasurementResult::default() }
         };

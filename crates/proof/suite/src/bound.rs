@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_figure_is_judged_on_its_limits() {
-        let of = |value, bound, refused| Ok(BoundedFigure { value, bound, refused });
+        let of =
+            |value, bound, refused| Ok(BoundedFigure { value, bound, interval: None, refused });
         let (below, least) = (Requirement::below(10.0, time), Requirement::at_least(10.0, digits));
         let generator = Some(Refusal::Generator);
         for (figure, requirement, shown, status) in [

@@ -276,6 +276,7 @@ mod tests {
             p99_ms: Some(BoundedFigure {
                 value: 777.0,
                 bound: 500.0,
+                interval: None,
                 refused: Some(Refusal::Generator),
             }),
             ..Figures::default()

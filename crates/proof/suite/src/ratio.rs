@@ -46,7 +46,7 @@ mod tests {
     use plimsoll_metrics::Refusal;
 
     fn figure(value: f64, bound: f64) -> BoundedFigure {
-        BoundedFigure { value, bound, refused: None }
+        BoundedFigure { value, bound, interval: None, refused: None }
     }
 
     /// A rate of 80 that may have been 100, over one of 40 that may have been 50: 80/50 to 100/40.

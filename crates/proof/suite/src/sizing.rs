@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_capacity_with_limits_gives_as_many_instances_as_each_of_them() {
         let refused = Some(plimsoll_metrics::Refusal::Generator);
-        let per_s = BoundedFigure { value: 51_250.0, bound: 3_750.0, refused };
+        let per_s = BoundedFigure { value: 51_250.0, bound: 3_750.0, interval: None, refused };
         let of = |wanted| instances_text(wanted, per_s);
         assert_eq!([10_000.0, 75_000.0, 100_000.0].map(of), ["1", "2 to 3", "3"]);
         assert_eq!(instances_text(1.0, BoundedFigure::exact(0.0)), "-");

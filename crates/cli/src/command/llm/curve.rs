@@ -40,9 +40,9 @@ impl Level<'_> {
         self.group.distribution(metric)?.raw_quantile(&QUANTILES[P50])
     }
 
-    /// Throughput and speed.
-    fn point(&self) -> Option<[f64; 2]> {
-        Some([throughput(self.group), self.speed()?])
+    /// The limits of throughput and of speed.
+    fn point(&self) -> Option<[[f64; 2]; 2]> {
+        Some([throughput(self.group), [self.speed()?; 2]])
     }
 }
 
@@ -261,14 +261,14 @@ fn pareto(levels: &[Level<'_>]) -> Vec<usize> {
 /// Figures that differ by less than this share are equal: levels are not told apart by chance.
 const NOISE: f64 = 0.01;
 
-/// Whether a level has as much of both as another, and more of one.
-fn beats(one: &[f64; 2], other: &[f64; 2]) -> bool {
-    let mut pairs = one.iter().zip(other);
-    let as_much = pairs.clone().all(|(a, b)| *a >= b * (1.0 - NOISE));
-    as_much && pairs.any(|(a, b)| *a > b * (1.0 + NOISE))
+/// Whether a level has as much of both as another, and more of one, within their limits.
+fn beats(one: &[[f64; 2]; 2], other: &[[f64; 2]; 2]) -> bool {
+    let mut pairs = one.iter().zip(other).map(|(one, other)| (one[0], other[1]));
+    let as_much = pairs.clone().all(|(a, b)| a >= b * (1.0 - NOISE));
+    as_much && pairs.any(|(a, b)| a > b * (1.0 + NOISE))
 }
 
-fn non_dominated(points: &[Option<[f64; 2]>]) -> Vec<usize> {
+fn non_dominated(points: &[Option<[[f64; 2]; 2]>]) -> Vec<usize> {
     let known =
         points.iter().enumerate().filter_map(|(index, point)| Some((index, point.as_ref()?)));
     let best = known.filter(|(_, point)| !points.iter().flatten().any(|other| beats(other, point)));
@@ -281,10 +281,13 @@ mod tests {
 
     #[test]
     fn pareto_points_are_those_that_no_other_beats() {
-        let points = [Some([10.0, 9.0]), Some([20.0, 8.0]), Some([19.0, 7.0]), None];
+        let point = |rate: f64, speed: f64| Some([[rate; 2], [speed; 2]]);
+        let points = [point(10.0, 9.0), point(20.0, 8.0), point(19.0, 7.0), None];
         assert_eq!(non_dominated(&points), [0, 1]);
-        assert_eq!(non_dominated(&[Some([640.0, 500.2]), Some([2_560.0, 500.0])]), [1]);
-        assert_eq!(non_dominated(&[Some([1.0, 1.0]), Some([1.0, 1.0])]), [0, 1]);
+        assert_eq!(non_dominated(&[point(640.0, 500.2), point(2_560.0, 500.0)]), [1]);
+        assert_eq!(non_dominated(&[point(1.0, 1.0), point(1.0, 1.0)]), [0, 1]);
+        // 12 within 9 to 15 is not surely more than 10.
+        assert_eq!(non_dominated(&[point(10.0, 9.0), Some([[9.0, 15.0], [9.0; 2]])]), [0, 1]);
     }
 
     #[test]

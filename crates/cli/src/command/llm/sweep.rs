@@ -8,7 +8,8 @@ use super::plan::{self, LlmProfile};
 use crate::exit::Exit;
 use crate::session::{FinishedRun, RunOptions, Session};
 
-/// A level that gives less than this more than the one before shows saturation.
+/// A level that gives less than this more than the one before, beyond their intervals, shows
+/// saturation.
 const LEAST_GAIN: f64 = 1.05;
 /// The most users.
 const MOST_USERS: u32 = 1_024;
@@ -29,7 +30,7 @@ pub(super) fn until_saturated(
     load: &Load,
 ) -> Sweep {
     let mut sweep = Sweep { runs: Vec::new(), failed: None };
-    let (mut users, mut before) = (1, 0.0);
+    let (mut users, mut before) = (1, [0.0; 2]);
     let mut stages = plan::stages(load);
     while users <= MOST_USERS {
         let run = profile.plan(&stages).and_then(|plan| session.run_plan(plan, options));
@@ -44,8 +45,7 @@ pub(super) fn until_saturated(
         let (now, success) = (throughput(total), total.rates.success_rate.unwrap_or(0.0));
         // Beyond what the generator can carry there is nothing to learn.
         let is_valid = run.summary.validity.is_valid();
-        let goes_on =
-            is_valid && now >= before * LEAST_GAIN && now > 0.0 && success >= LEAST_SUCCESS;
+        let goes_on = is_valid && may_rise(before, now) && success >= LEAST_SUCCESS;
         sweep.runs.push(run);
         if exit == Exit::Interrupted || !goes_on {
             break;
@@ -57,10 +57,34 @@ pub(super) fn until_saturated(
     sweep
 }
 
-/// Output tokens per second; completed requests per second where no tokens are counted.
-pub(super) fn throughput(group: &Group) -> f64 {
-    let rates = &group.rates;
-    let tokens = [rates.output_token_rate_reported_per_s, rates.output_token_rate_estimated_per_s];
-    let tokens: f64 = tokens.into_iter().flatten().sum();
-    if tokens > 0.0 { tokens } else { rates.throughput_per_s.unwrap_or(0.0) }
+/// The limits of output tokens per second; of completed requests per second where no tokens are
+/// counted.
+pub(super) fn throughput(group: &Group) -> [f64; 2] {
+    let tokens = group.token_rate().map(|tokens| tokens.figure);
+    let rate = tokens.or_else(|| group.named_rate("throughput")).unwrap_or_default();
+    rate.interval.unwrap_or([rate.value; 2])
+}
+
+/// Whether a level may give more than the one before, within the limits of both.
+fn may_rise(before: [f64; 2], now: [f64; 2]) -> bool {
+    now[1] > 0.0 && now[1] >= before[0] * LEAST_GAIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_goes_on_while_two_levels_are_not_told_apart() {
+        for (before, now, goes_on) in [
+            ([10.0, 10.0], [10.6, 10.6], true),
+            ([10.0, 10.0], [10.4, 10.4], false),
+            ([6.0, 18.0], [12.0, 12.0], true),
+            ([11.0, 13.0], [9.0, 12.0], true),
+            ([11.0, 13.0], [9.0, 11.0], false),
+            ([0.0, 0.0], [0.0, 0.0], false),
+        ] {
+            assert_eq!(may_rise(before, now), goes_on, "{before:?} {now:?}");
+        }
+    }
 }

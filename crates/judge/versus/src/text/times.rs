@@ -85,7 +85,7 @@ fn limited(target: &TargetResult, figure: Figure) -> [Option<BoundedFigure>; 2] 
             let value = value? / 1e6;
             let bound = between.map_or(0.0, |(least, _)| (value - least / 1e6).max(0.0));
             let refused = (q * all > own.count as f64).then_some(Refusal::Censored);
-            Some(BoundedFigure { value, bound, refused })
+            Some(BoundedFigure { value, bound, interval: None, refused })
         },
     )
 }

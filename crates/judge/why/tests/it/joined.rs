@@ -43,7 +43,7 @@ fn join(change: impl FnOnce(&mut Value)) -> Join {
 }
 
 fn answer(change: impl FnOnce(&mut Value)) -> Why {
-    why_with(&run().0, Some(&join(change)))
+    why_with(&run().summary(), Some(&join(change)))
 }
 
 fn parts(why: &Why) -> Vec<(&str, f64)> {
@@ -55,13 +55,13 @@ fn parts(why: &Why) -> Vec<(&str, f64)> {
 #[test]
 fn a_slow_provider_limits_a_closed_loop_whose_times_grow() {
     let grows = in_cell(Case::empty().with_closed(10, 100.0).with_closed(50, 490.0));
-    let why = why_with(&grows.0, Some(&join(|_| ())));
+    let why = why_with(&grows.summary(), Some(&join(|_| ())));
     let sentence =
         "the provider limits at 100/s: it takes 81.6% of the time, and nothing watched is full";
     assert_eq!((why.answer.name(), &*why.sentence), ("provider", sentence));
     // Nobody watches it, and the line of the provider says what the log knows.
     let unseen = grows.without("provider");
-    let why = why_with(&unseen.0, Some(&join(|_| ())));
+    let why = why_with(&unseen.summary(), Some(&join(|_| ())));
     let provider = why.findings.iter().find(|found| found.suspect == Suspect::Provider).unwrap();
     assert_eq!((provider.state, &provider.missing), (State::Saturated, &None));
     let line = "provider SATURATED takes 81.6% of the requests' time (998 of 1,000 completed";
@@ -73,7 +73,7 @@ fn a_slow_provider_limits_a_closed_loop_whose_times_grow() {
         join["stages"][0]["upstream_ms"] = 380.0.into();
         join["stages"][0]["gateway_ms"] = 100.0.into();
     });
-    assert_eq!(why_with(&grows.0, Some(&less)).answer.name(), "cannot_be_told");
+    assert_eq!(why_with(&grows.summary(), Some(&less)).answer.name(), "cannot_be_told");
     // Where times do not grow with the load, more users would get more.
     let flat = answer(|_| ());
     assert_eq!(flat.answer.name(), "nothing_saturated");
@@ -165,7 +165,7 @@ fn a_join_is_of_one_target_and_yields_to_a_direct_one() {
     let more = |direct| {
         let other = TargetInfo { name: "other".to_owned(), direct, ..TargetInfo::default() };
         let case = run().with(|case| case.0.metadata.targets.push(other));
-        why_with(&case.0, Some(&join(|_| ())))
+        why_with(&case.summary(), Some(&join(|_| ())))
     };
     let several = more(false);
     assert!(several.split_refused.unwrap().contains("several targets"));

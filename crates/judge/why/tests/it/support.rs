@@ -1,9 +1,9 @@
 //! Summaries of runs that never happened.
 
 use plimsoll_metrics::{
-    Counters, Group, HostLoad, InstrumentHealth, Lag, LoadModel, NetworkLoad, ProcessLoad,
-    ProcessPlace, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, StageResources,
-    TargetInfo, ThreadLoad,
+    Counters, Edges, Group, HostLoad, InstrumentHealth, Lag, LoadModel, NetworkLoad, ProcessLoad,
+    ProcessPlace, Rates, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo,
+    StageResources, TargetInfo, ThreadLoad,
 };
 use plimsoll_why::{Finding, Suspect, Why, why};
 use serde_json::json;
@@ -152,7 +152,16 @@ impl Case {
     }
 
     pub(crate) fn why(&self) -> Why {
-        why(&self.0)
+        why(&self.summary())
+    }
+
+    /// The summary, with the rates of its counters.
+    pub(crate) fn summary(&self) -> RunSummary {
+        let mut summary = self.0.clone();
+        for group in &mut summary.results.by_stage {
+            group.rates = Rates::compute(&group.counters, &Edges::default(), group.duration_s);
+        }
+        summary
     }
 
     /// The word of the answer.

@@ -1,6 +1,6 @@
 //! Virtual users in virtual time. All times are milliseconds after the run's start.
 
-use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome, TargetId};
+use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Nanos, Outcome, StageId, TargetId};
 
 use super::SharedConversations;
 use crate::control::Control;
@@ -194,6 +194,18 @@ fn a_limit_of_requests_ends_the_time_and_the_count_of_answers_together() {
     let run = simulate(&profile, ScriptedTarget::always(respond_after(70)));
     assert_eq!(run.samples.len(), 20);
     assert_eq!(counted(&run), (14, 200));
+}
+
+/// Answers of 60 ms: the second of the warm-up of 100 ms ends at 120 ms. The one request is sent
+/// then, and answered at 180 ms.
+#[test]
+fn a_limit_of_requests_leaves_the_answers_of_the_warm_up_out() {
+    let profile = format!("{CHAT}stages: 'w1:100ms,1:10s'\nmax_requests: 1\n");
+    let run = simulate(&profile, ScriptedTarget::always(respond_after(60)));
+    let measured = run.output.snapshot.total(|key| key.stage == StageId(1));
+    assert_eq!(measured.counters().completed_in_stage, 1);
+    let at = |ms| Moment::EPOCH + Nanos::from_millis(ms);
+    assert_eq!((run.output.begin, run.output.end), (Some(at(120)), at(180)));
 }
 
 /// The first request is never answered, the others of the two users after 30 ms: four of them take

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
 use super::unit::Unit;
+use crate::edges::{Edges, WHOLE};
 
 /// One rate or share of the catalog.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +32,8 @@ macro_rules! rates {
 
         impl Rates {
             /// The rates of a group whose stages lasted `seconds` together.
-            pub fn compute(counters: &Counters, seconds: f64) -> Self {
-                let basis = Basis { counters, seconds };
+            pub fn compute(counters: &Counters, edges: &Edges, seconds: f64) -> Self {
+                let basis = Basis { counters, edges, seconds };
                 Self { $($key: { let of: fn(&Basis<'_>) -> Option<f64> = $formula; of(&basis) },)+ }
             }
         }
@@ -50,23 +51,23 @@ macro_rules! rates {
 
 rates! {
     planned_rate_per_s = "planned_rate"(RequestsPerSecond):
-        "`scheduled` per second of the stage."
-        => |b| b.per_second(b.counters.scheduled);
+        "`scheduled` per second of the stage; in closed stages a request counts by the share of its time in the stage."
+        => |b| b.per_second(b.counters.scheduled, b.edges.requests);
     achieved_rate_per_s = "achieved_rate"(RequestsPerSecond):
-        "`dispatched_in_stage` per second of the stage."
-        => |b| b.per_second(b.counters.dispatched_in_stage);
+        "`dispatched_in_stage` per second of the stage, without those due in an earlier stage; in closed stages a request counts by the share of its time in the stage."
+        => |b| b.per_second(b.counters.dispatched_in_stage - b.edges.late, b.edges.requests);
     throughput_per_s = "throughput"(RequestsPerSecond):
-        "`completed_in_stage` per second of the stage."
-        => |b| b.per_second(b.counters.completed_in_stage);
+        "`completed_in_stage` per second of the stage; in closed stages an answer that began or ended in another stage counts by the share of its time in this one."
+        => |b| b.per_second(b.counters.completed_in_stage, b.edges.completed);
     goodput_per_s = "goodput"(RequestsPerSecond):
-        "`good_in_stage` per second of the stage; only where the profile states `goodput`."
-        => |b| b.per_second(b.counters.good_in_stage).filter(|_| b.counters.goodput_judged > 0);
+        "`good_in_stage` per second of the stage, counted as `throughput`; only where the profile states `goodput`."
+        => |b| b.per_second(b.counters.good_in_stage, b.edges.good).filter(|_| b.counters.goodput_judged > 0);
     output_token_rate_reported_per_s = "output_token_rate_reported"(TokensPerSecond):
-        "`output_tokens_reported_in_stage` per second of the stage."
-        => |b| b.per_second(b.counters.output_tokens_reported_in_stage);
+        "`output_tokens_reported_in_stage` per second of the stage, counted as `throughput`."
+        => |b| b.per_second(b.counters.output_tokens_reported_in_stage, b.edges.tokens_reported);
     output_token_rate_estimated_per_s = "output_token_rate_estimated"(TokensPerSecond):
-        "`output_tokens_estimated_in_stage` per second of the stage."
-        => |b| b.per_second(b.counters.output_tokens_estimated_in_stage);
+        "`output_tokens_estimated_in_stage` per second of the stage, counted as `throughput`."
+        => |b| b.per_second(b.counters.output_tokens_estimated_in_stage, b.edges.tokens_estimated);
     success_rate = "success_rate"(Share):
         "`completed / scheduled`."
         => |b| b.share(b.counters.completed);
@@ -111,12 +112,14 @@ rates! {
 /// The input of the formulas.
 struct Basis<'a> {
     counters: &'a Counters,
+    edges: &'a Edges,
     seconds: f64,
 }
 
 impl Basis<'_> {
-    fn per_second(&self, count: u64) -> Option<f64> {
-        (self.seconds > 0.0).then(|| count as f64 / self.seconds)
+    fn per_second(&self, count: u64, shares: i64) -> Option<f64> {
+        let count = count as f64 + shares as f64 / WHOLE as f64;
+        (self.seconds > 0.0).then(|| count / self.seconds)
     }
 
     fn share(&self, count: u64) -> Option<f64> {
@@ -155,7 +158,7 @@ mod tests {
             completed_in_stage: 140,
             ..Counters::default()
         };
-        let rates = Rates::compute(&counters, 4.0);
+        let rates = Rates::compute(&counters, &Edges::default(), 4.0);
         assert_eq!(rates.planned_rate_per_s, Some(50.0));
         assert_eq!(rates.achieved_rate_per_s, Some(49.0));
         assert_eq!(rates.throughput_per_s, Some(35.0));
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn nothing_scheduled_or_no_time_gives_no_rate() {
-        let rates = Rates::compute(&Counters::default(), 0.0);
+        let rates = Rates::compute(&Counters::default(), &Edges::default(), 0.0);
         assert_eq!((rates.throughput_per_s, rates.error_rate), (None, None));
     }
 }

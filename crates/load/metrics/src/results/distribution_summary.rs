@@ -186,7 +186,7 @@ impl DistributionSummary {
 
     fn bounded(&self, key: &str, value: f64) -> BoundedFigure {
         let bound = self.bound_ms.get(key).copied().unwrap_or_default();
-        BoundedFigure { value, bound, refused: self.refused.get(key).copied() }
+        BoundedFigure { value, bound, interval: None, refused: self.refused.get(key).copied() }
     }
 
     /// Adds the bound of each figure, and decides which of them are refused. `without`: the
@@ -238,7 +238,7 @@ impl DistributionSummary {
         for (key, value, without, half, censored) in figures {
             let bound = without.map_or(0.0, |without| (value - without).abs());
             let refused = censored.or_else(|| by_generator(value, bound, half));
-            self.note(key, BoundedFigure { value, bound, refused });
+            self.note(key, BoundedFigure { value, bound, interval: None, refused });
         }
     }
 
@@ -336,7 +336,7 @@ fn percentile(
     // Requests without an end open the figure upwards, whatever the generator added to it.
     let refused = by_censoring(whole, q, unfinished, interval)
         .or_else(|| by_generator(value, bound, interval.half));
-    BoundedFigure { value, bound, refused }
+    BoundedFigure { value, bound, interval: None, refused }
 }
 
 fn millis(value: Option<Nanos>) -> f64 {

@@ -45,6 +45,10 @@ pub struct Group {
     /// are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rate_bounds: BTreeMap<String, f64>,
+    /// 95 % intervals of the rates of answers that the number of answers leaves open by more than
+    /// 5 %: those that the edges of a stage cut, or too few of different lengths.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rate_intervals: BTreeMap<String, [f64; 2]>,
     /// The rates whose value alone proves nothing, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused_rates: BTreeMap<String, Refusal>,
@@ -107,7 +111,7 @@ impl Group {
         Ok(Self {
             duration_s,
             counters: *stats.counters(),
-            rates: Rates::compute(stats.counters(), duration_s),
+            rates: Rates::compute(stats.counters(), &stats.edges, duration_s),
             errors: stats.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
             statuses: stats.statuses().clone(),
             rpc_errors: stats.rpc_errors().clone(),
@@ -128,7 +132,8 @@ impl Group {
     pub fn rate(&self, rate: &RateSpec) -> Option<BoundedFigure> {
         let bound = self.rate_bounds.get(rate.key).copied().unwrap_or_default();
         let refused = self.refused_rates.get(rate.key).copied();
-        Some(BoundedFigure { value: (rate.of)(&self.rates)?, bound, refused })
+        let interval = self.rate_intervals.get(rate.key).copied();
+        Some(BoundedFigure { value: (rate.of)(&self.rates)?, bound, interval, refused })
     }
 
     /// [`Group::rate`] of the rate with this name, like `throughput`.
@@ -145,6 +150,7 @@ impl Group {
         let figure = known.reduce(|sum, more| BoundedFigure {
             value: sum.value + more.value,
             bound: sum.bound + more.bound,
+            interval: sum.interval.zip(more.interval).map(|(a, b)| [a[0] + b[0], a[1] + b[1]]),
             refused: sum.refused.or(more.refused),
         })?;
         let is_partial = self.counters.completed_without_tokens > 0;

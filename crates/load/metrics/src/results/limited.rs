@@ -116,7 +116,7 @@ mod tests {
             (10.0, 0.49, None, false),
             (0.096, 0.012, None, false),
         ] {
-            let figure = BoundedFigure { value, bound, refused };
+            let figure = BoundedFigure { value, bound, interval: None, refused };
             let figure = NamedFigure { title: "response time", label: "mean", figure };
             assert_eq!(figure.of_generator("8:10s").is_some(), named, "{value} {bound}");
         }

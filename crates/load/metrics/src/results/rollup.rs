@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measure::{Operation, StageId};
 
+use super::count_limits::CountLimits;
 use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results, ServerTiming};
 use crate::catalog::Metric;
@@ -86,6 +87,7 @@ impl Rollup<'_> {
             }
         }
         self.bound_rates(&mut group, filter);
+        self.count_limits(filter).write(&mut group);
         Ok(group)
     }
 
@@ -98,6 +100,16 @@ impl Rollup<'_> {
             missing.add(cell.counters(), &share);
         }
         missing.bound(group);
+    }
+
+    /// The limits of the number of completed requests, stage by stage.
+    fn count_limits(&self, filter: &dyn Fn(GroupKey) -> bool) -> CountLimits {
+        let stages = self.metadata.stages.iter().enumerate();
+        let limits = stages.map(|(index, stage): (usize, &StageInfo)| {
+            let stats = self.snapshot.total(|key| key.stage.index() == index && filter(key));
+            CountLimits::in_stage(stage.model, stage.duration_s, &stats)
+        });
+        limits.fold(CountLimits::default(), CountLimits::add)
     }
 
     fn stages(&self) -> Result<Vec<Group>, MetricsError> {

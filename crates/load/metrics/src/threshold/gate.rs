@@ -131,6 +131,9 @@ impl Gate {
 
     /// The ends of the figure's 95 % interval within a run, in its unit, where it has one.
     pub fn interval(&self, run: &RunSummary) -> Option<(f64, f64)> {
+        if let Subject::Figure(Figure::Rate(_), ..) = &self.subject {
+            return self.measure(run).ok()?.interval.map(|[low, high]| (low, high));
+        }
         let Subject::Figure(Figure::Distribution(metric), Aggregate::Quantile(q), scope) =
             &self.subject
         else {

@@ -168,6 +168,10 @@ impl Threshold {
     pub(super) fn undecided(&self, figure: &BoundedFigure) -> String {
         let value = self.unit().value_words(figure.value);
         let bound = self.unit().value_words(figure.bound);
+        if let Some(ends) = figure.interval {
+            let [low, high] = ends.map(|end| self.unit().value_words(end));
+            return format!("{value}, 95 % interval {low} to {high}: too few responses to decide");
+        }
         match (figure.refused, self.bias()) {
             (Some(Refusal::Censored), _) => {
                 format!("{value} of the requests that ended; requests without an end may be longer")

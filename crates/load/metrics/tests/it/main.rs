@@ -7,6 +7,7 @@ mod effect;
 mod examples;
 mod operations;
 mod policy;
+mod rates;
 mod recording;
 mod reference;
 mod server_report;

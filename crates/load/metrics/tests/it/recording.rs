@@ -102,9 +102,14 @@ fn good_requests_are_those_that_keep_every_bound() {
     let counters = of(1);
     assert_eq!((counters.goodput_judged, counters.good, counters.good_in_stage), (5, 2, 1));
     assert_eq!((of(2).good_in_stage, counters.good_but_for_generator), (1, 1));
-    let rates = plimsoll_metrics::Rates::compute(&counters, 10.0);
+    let rates =
+        plimsoll_metrics::Rates::compute(&counters, &plimsoll_metrics::Edges::default(), 10.0);
     assert_eq!((rates.goodput_per_s, rates.good_share), (Some(0.1), Some(0.4)));
-    let none = plimsoll_metrics::Rates::compute(&plimsoll_metrics::Counters::default(), 10.0);
+    let none = plimsoll_metrics::Rates::compute(
+        &plimsoll_metrics::Counters::default(),
+        &plimsoll_metrics::Edges::default(),
+        10.0,
+    );
     assert_eq!((none.goodput_per_s, none.good_share), (None, None));
 }
 

@@ -95,6 +95,7 @@ fn middle_of(figures: impl Iterator<Item = BoundedFigure>) -> Option<BoundedFigu
     Some(BoundedFigure {
         value: median(&values)?,
         bound: figures.iter().map(|figure| figure.bound).reduce(f64::max)?,
+        interval: None,
         refused: figures.iter().find_map(|figure| figure.refused),
     })
 }
@@ -120,7 +121,7 @@ mod tests {
 
     fn figure(value: f64, is_usable: bool) -> BoundedFigure {
         let refused = (!is_usable).then_some(Refusal::Generator);
-        BoundedFigure { value, bound: value / 10.0, refused }
+        BoundedFigure { value, bound: value / 10.0, interval: None, refused }
     }
 
     #[test]
@@ -173,11 +174,11 @@ mod tests {
         assert_eq!(largest_of_both(figure(1.0, false), sound), sound);
         assert_eq!(largest_of_both(figure(1.0, true), refused), refused);
         // Of 10, one may be the generator's, but 9.9 took at least 9.8.
-        let other = BoundedFigure { value: 9.9, bound: 0.1, refused: None };
+        let other = BoundedFigure { value: 9.9, bound: 0.1, interval: None, refused: None };
         let limited = BoundedFigure { bound: 0.2, ..figure(10.0, false) };
         assert_eq!(largest_of_both(figure(10.0, false), other), limited);
         // 9.99 took at least 9.98: nothing worth a word is open.
-        let other = BoundedFigure { value: 9.99, bound: 0.01, refused: None };
+        let other = BoundedFigure { value: 9.99, bound: 0.01, interval: None, refused: None };
         assert_eq!(largest_of_both(figure(10.0, false), other).refused, None);
         let censored = BoundedFigure { refused: Some(Refusal::Censored), ..figure(1.0, true) };
         assert_eq!(largest_of_both(censored, sound).refused, censored.refused);

@@ -253,7 +253,12 @@ mod tests {
         assert!(tails(std::slice::from_ref(&good)).unwrap().text.contains("p99 is 400us (good)"));
         let text = sub_millisecond(&bad).unwrap().text;
         assert_eq!(text, "bad: 99 % of the requests took less than a millisecond (p99 500us)");
-        let p99 = BoundedFigure { value: 1.2, bound: 0.5, refused: Some(Refusal::Generator) };
+        let p99 = BoundedFigure {
+            value: 1.2,
+            bound: 0.5,
+            interval: None,
+            refused: Some(Refusal::Generator),
+        };
         let open = Figures { p99_ms: Some(p99), ..figures(1.0, 0.4) };
         let text = sub_millisecond(&result("open", 1, open)).unwrap().text;
         assert!(text.ends_with("; the p99 of 1.20ms (-500us) leaves the rest open"), "{text}");

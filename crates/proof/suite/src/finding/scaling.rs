@@ -176,7 +176,7 @@ mod tests {
     /// Value and bound of the rate, and of the p99.
     fn limited(rate: [f64; 2], p99: [f64; 2]) -> Figures {
         let [requests_per_s, p99_ms] = [rate, p99].map(|[value, bound]| {
-            Some(BoundedFigure { value, bound, refused: Some(Refusal::Generator) })
+            Some(BoundedFigure { value, bound, interval: None, refused: Some(Refusal::Generator) })
         });
         Figures { busy: busy(0.99, 0.4), requests_per_s, p99_ms, ..figures(1.0, 1.0) }
     }

@@ -113,7 +113,7 @@ mod tests {
     use crate::result::{Figures, MeasurementResult};
 
     fn figure(value: f64, bound: f64) -> BoundedFigure {
-        BoundedFigure { value, bound, refused: None }
+        BoundedFigure { value, bound, interval: None, refused: None }
     }
 
     fn result(rate: f64, p50: f64, p95: f64, bound: f64) -> MeasurementResult {

@@ -146,8 +146,8 @@ mod tests {
         let bound = if refused.is_some() { rate } else { 0.0 };
         let figures = Figures {
             requests: 1_000,
-            requests_per_s: Some(BoundedFigure { value: rate, bound, refused }),
-            mean_ms: Some(BoundedFigure { value: mean, bound: 0.5, refused }),
+            requests_per_s: Some(BoundedFigure { value: rate, bound, interval: None, refused }),
+            mean_ms: Some(BoundedFigure { value: mean, bound: 0.5, interval: None, refused }),
             ..Figures::default()
         };
         MeasurementResult { passes: vec![figures], ..MeasurementResult::default() }
