@@ -267,6 +267,14 @@ mod tests {
         }
     }
 
+    fn failed_comparison() -> ComparisonResult {
+        ComparisonResult {
+            label: "added".to_owned(),
+            error: Some("no".to_owned()),
+            ..ComparisonResult::default()
+        }
+    }
+
     fn report() -> Report {
         let good = Figures {
             requests: 1_000,
@@ -291,11 +299,6 @@ mod tests {
             judgement,
             decides: true,
         };
-        let comparison = ComparisonResult {
-            label: "added".to_owned(),
-            error: Some("no".to_owned()),
-            ..ComparisonResult::default()
-        };
         Report {
             schema: String::new(),
             suite: "quick".to_owned(),
@@ -315,7 +318,7 @@ mod tests {
                 measurement("refused", refused),
                 MeasurementResult { label: "none".to_owned(), ..MeasurementResult::default() },
             ],
-            comparisons: vec![comparison],
+            comparisons: vec![failed_comparison()],
             knees: Vec::new(),
             sections: Vec::new(),
             findings: Vec::new(),

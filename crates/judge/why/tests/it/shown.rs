@@ -78,7 +78,7 @@ fn answers_keep_the_schema_and_are_read_back() {
 /// Summaries of earlier versions have no evidence of processes: they are read, and say so.
 #[test]
 fn a_summary_without_evidence_is_read_and_names_what_is_missing() {
-    let mut json = serde_json::to_value(&Case::level(50).summary()).unwrap();
+    let mut json = serde_json::to_value(Case::level(50).summary()).unwrap();
     assert!(json.as_object_mut().unwrap().remove("resources").is_some());
     let summary: RunSummary = serde_json::from_value(json).unwrap();
     let why = why(&summary);
