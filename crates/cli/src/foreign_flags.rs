@@ -2,6 +2,7 @@
 //! similar name and another meaning.
 
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 /// A row of `foreign_flags.tsv`, whose head explains its columns.
 #[derive(Clone, Copy)]
@@ -25,12 +26,15 @@ impl ForeignFlag<'_> {
     }
 }
 
-fn flags() -> impl Iterator<Item = ForeignFlag<'static>> {
-    include_str!("foreign_flags.tsv").lines().filter_map(|line| {
-        let mut columns = line.split('\t');
-        let [flag, tools, commands, ours] = std::array::from_fn(|_| columns.next().unwrap_or(""));
-        flag.starts_with('-').then_some(ForeignFlag { flag, tools, commands, ours })
-    })
+static FLAGS: LazyLock<Vec<ForeignFlag<'static>>> = LazyLock::new(|| {
+    let lines = include_str!("foreign_flags.tsv").lines().filter(|line| line.starts_with('-'));
+    lines.map(read_row).collect()
+});
+
+fn read_row(line: &str) -> ForeignFlag<'_> {
+    let mut columns = line.split('\t');
+    let [flag, tools, commands, ours] = std::array::from_fn(|_| columns.next().unwrap_or(""));
+    ForeignFlag { flag, tools, commands, ours }
 }
 
 /// Commands of other tools: the word, whose it is, our command and what to type.
@@ -80,7 +84,7 @@ fn flag_of(word: &str) -> &str {
     let flag = word.split([' ', '=']).next().unwrap_or_default();
     match flag.as_bytes() {
         [b'-', letter, b'0'..=b'9', ..]
-            if letter.is_ascii_alphabetic() && flags().all(|known| known.flag != flag) =>
+            if letter.is_ascii_alphabetic() && FLAGS.iter().all(|known| known.flag != flag) =>
         {
             &flag[..2]
         }
@@ -141,7 +145,7 @@ fn is_single_dash_word(word: &str) -> bool {
 }
 
 fn find(flag: &str, command: &str) -> Option<ForeignFlag<'static>> {
-    flags().find(|known| known.is_for(command) && known.matches(flag))
+    FLAGS.iter().copied().find(|known| known.is_for(command) && known.matches(flag))
 }
 
 #[cfg(test)]

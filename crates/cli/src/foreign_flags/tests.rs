@@ -60,9 +60,8 @@ fn our_own_flags_have_none() {
 
 #[test]
 fn a_flag_is_listed_once_for_a_command() {
-    let all: Vec<_> = flags().collect();
-    for (index, one) in all.iter().enumerate() {
-        let later = &all[index + 1..];
+    for (index, one) in FLAGS.iter().enumerate() {
+        let later = &FLAGS[index + 1..];
         let shadowed = later.iter().find(|other| {
             one.flag == other.flag && (one.commands.is_empty() || one.commands == other.commands)
         });
@@ -118,7 +117,7 @@ fn nameable(command: &str, ours: &str) -> Vec<String> {
 /// A hint that names a flag which no command has would lead nowhere.
 #[test]
 fn hints_name_flags_that_their_command_has() {
-    for known in flags() {
+    for known in FLAGS.iter() {
         let commands = if known.commands.is_empty() { "run" } else { known.commands };
         for command in commands.split(',') {
             let flags = nameable(command, known.ours);
@@ -148,7 +147,7 @@ fn keys_in(ours: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn hints_name_keys_that_profiles_have() {
     let schema = include_str!("../../../../docs/reference/profile.schema.json");
-    for known in flags() {
+    for known in FLAGS.iter() {
         let unknown = keys_in(known.ours).find(|name| !schema.contains(&format!("\"{name}\":")));
         assert_eq!(unknown, None, "{}", known.ours);
     }
