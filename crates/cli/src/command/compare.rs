@@ -145,7 +145,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut comparison = compared.map_err(compare_error)?;
     let records = flags.rules.record && comparison.obstacles.is_empty();
     if let Some(history) = history.as_mut().filter(|_| records) {
-        let gates = gates_of(&options, &new).map_err(compare_error)?;
+        let gates = gates_of(&options, &base, &new).map_err(compare_error)?;
         for runs in [&base, &new] {
             history.record(runs, &gates).map_err(compare_error)?;
         }

@@ -65,7 +65,7 @@ pub fn ahead(
     let obstacles = obstacles(&all, &machine::differences(&all, &options.allow_different));
     let history = history.zip(base.first().map(fingerprint));
     let spreads = spreads(options, history.as_ref(), base);
-    let (gates, _) = defaults::gates(&options.gates, base)?;
+    let (gates, _) = defaults::gates(&options.gates, base, &[])?;
     let gates = gates.iter().map(|gate| look(gate, base, spreads.of(gate))).collect();
     Ok(Ahead { runs: base.len(), obstacles, gates })
 }

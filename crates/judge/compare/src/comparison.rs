@@ -198,7 +198,7 @@ pub fn compare(
     }
     let (gates, usual) = match options.regress {
         Some(_) if options.gates.is_empty() => (simple::gates(&base[0], &new[0])?, true),
-        _ => defaults::gates(&options.gates, new)?,
+        _ => defaults::gates(&options.gates, base, new)?,
     };
     let differs = machine::differences(&all, &options.allow_different);
     let obstacles = obstacles(&all, &differs);
@@ -241,8 +241,12 @@ pub fn compare(
 ///
 /// # Errors
 /// A gate that cannot be read.
-pub fn gates_of(options: &Options, runs: &[StoredRun]) -> Result<Vec<Gate>, CompareError> {
-    Ok(defaults::gates(&options.gates, runs)?.0)
+pub fn gates_of(
+    options: &Options,
+    base: &[StoredRun],
+    new: &[StoredRun],
+) -> Result<Vec<Gate>, CompareError> {
+    Ok(defaults::gates(&options.gates, base, new)?.0)
 }
 
 /// What was found, before it is judged.

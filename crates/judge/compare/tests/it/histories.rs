@@ -17,7 +17,7 @@ fn history(noise: &mut Noise, groups: u64, slower: u64) -> (tempfile::TempDir, H
         let runs: Vec<StoredRun> = (0..3)
             .map(|index| run(1_000 + group * 3 + index, noise.figures(0.01, level)))
             .collect();
-        let gates = gates_of(&options(&THREE), &runs).unwrap();
+        let gates = gates_of(&options(&THREE), &runs, &[]).unwrap();
         assert_eq!(history.record(&runs, &gates).unwrap(), 3);
         assert_eq!(history.record(&runs, &gates).unwrap(), 0, "they are in it already");
     }

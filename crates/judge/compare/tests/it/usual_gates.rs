@@ -45,3 +45,53 @@ fn a_tail_that_blows_up_in_240_requests_is_seen_at_p95() {
     assert_eq!(judgement(&three(1_000, 1.0), "ttft.p99"), &Judgement::Pass);
     assert_eq!(judgement(&three(100, 1.0), "ttft.p90"), &Judgement::Pass);
 }
+
+/// By hand: three old runs of 600 requests without an error allow 0.2 points (2.802 times the
+/// square root of 2 (1/3602) / 1800 is 0.16 points), whatever the new ones do.
+#[test]
+fn the_margin_of_errors_does_not_grow_with_the_errors_of_the_new_runs() {
+    let share = |base: &[u64], new: &[u64]| {
+        let runs = |errors: &[u64], side: u64| -> Vec<StoredRun> {
+            (0..)
+                .zip(errors)
+                .map(|(i, &errors)| run_of(600, 2 * i + side, Figures { errors, ..PLAIN }))
+                .collect()
+        };
+        let compared = compare(&runs(base, 0), &runs(new, 1), &Options::default(), None).unwrap();
+        let found = compared.gates.into_iter().find(|gate| gate.name == "error_rate").unwrap();
+        let state = match found.judged.judgement {
+            Judgement::Pass => "pass",
+            Judgement::Fail => "fail",
+            Judgement::Inconclusive(_) => "inconclusive",
+        };
+        (found.margin, state)
+    };
+    for (base, new, margin, state) in [
+        (&[0, 0, 0][..], &[5, 4, 4][..], 0.002, "fail"),
+        (&[0, 0, 0], &[30, 30, 30], 0.002, "fail"),
+        (&[0, 0, 0], &[0, 0, 0], 0.002, "pass"),
+        // 0.72 % of old errors: chance alone makes shares differ by 0.79 points.
+        (&[4, 4, 5], &[0, 0, 0], 0.01, "pass"),
+        // The order of the old runs does not matter; these differ too much to show anything.
+        (&[0, 0, 13], &[0, 0, 0], 0.01, "inconclusive"),
+        (&[13, 0, 0], &[0, 0, 0], 0.01, "inconclusive"),
+        (&[0], &[30], 0.002, "inconclusive"),
+    ] {
+        let found = share(base, new);
+        assert!((found.0 - margin).abs() < 1e-12, "{base:?} {new:?}: {found:?}");
+        assert_eq!(found.1, state, "{base:?} {new:?}");
+    }
+}
+
+/// New runs that lost answers have a p95 where the old ones have a p99: the tail of both is judged.
+#[test]
+fn a_tail_is_one_that_every_run_has() {
+    let runs = |count: u64, side: u64| -> Vec<StoredRun> {
+        (0..3).map(|index| run_of(count, 2 * index + side, PLAIN)).collect()
+    };
+    for (old, new) in [(1_000, 999), (999, 1_000)] {
+        let compared = compare(&runs(old, 0), &runs(new, 1), &Options::default(), None).unwrap();
+        assert_eq!(judgement(&compared, "ttft.p95"), &Judgement::Pass);
+        assert!(compared.gates.iter().all(|gate| gate.name != "ttft.p99"));
+    }
+}
