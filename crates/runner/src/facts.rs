@@ -230,6 +230,7 @@ fn target_facts(
             TargetRole::Control => Role::Control,
             TargetRole::Candidate => Role::Target,
         },
+        direct: target.direct,
         differs: differs(plan, target, probe)
             .into_iter()
             .chain(unlike_substrate(target, substrates))

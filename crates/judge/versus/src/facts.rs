@@ -114,6 +114,9 @@ pub struct TargetFacts {
     pub protocol: String,
     /// What it is compared with.
     pub role: Role,
+    /// Whether it is the upstream itself.
+    #[serde(default)]
+    pub direct: bool,
     /// Readings of its CPU time in their order; empty if it was not watched.
     pub cpu: Vec<CpuReading>,
     /// CPU time per request in microseconds, where only the total is known.

@@ -166,6 +166,9 @@ pub struct TargetResult {
     pub protocol: String,
     /// What it is compared with.
     pub role: Role,
+    /// Whether it is the upstream itself, which no margin judges.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
     /// Turns that it was given.
     pub turns: u64,
     /// Turns that it completed per second while it was loaded.

@@ -32,6 +32,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         model: known.model.clone(),
         protocol: known.protocol.clone(),
         role: known.role,
+        direct: known.direct,
         turns: count,
         throughput: known.throughput,
         failed: turns().filter(|turn| failed(turn)).count() as u64,

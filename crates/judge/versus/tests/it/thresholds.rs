@@ -1,8 +1,8 @@
 //! Thresholds and margins are judged by the interval.
 
-use plimsoll_measure::{Nanos, Seed};
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Seed};
 use plimsoll_metrics::Judgement;
-use plimsoll_versus::{AddedThreshold, Facts, judge};
+use plimsoll_versus::{AddedThreshold, Facts, Role, judge};
 
 use crate::simulation::{Simulation, direct, target};
 
@@ -97,6 +97,63 @@ fn a_margin_is_about_the_best_target() {
         assert_eq!(versus.worse_than_margin.len(), worse, "{margin}: {versus:?}");
         assert!(versus.margin_unknown.is_empty());
         assert_eq!(versus.judgement() == Judgement::Fail, worse > 0);
+    }
+}
+
+/// The order of the targets is that of their flags, and the first one is what differences are
+/// measured against. Every target takes 20 ms and what it adds; `None`: it failed all requests.
+#[test]
+fn a_margin_judges_every_target_but_the_best_whatever_their_order() {
+    let found = |adds_ms: &[Option<f64>]| {
+        let mut targets: Vec<_> = adds_ms
+            .iter()
+            .zip(["x", "y", "z"])
+            .map(|(ms, name)| target(name, ms.unwrap_or_default() * 1e3))
+            .collect();
+        targets[0].role = Role::Reference;
+        let simulation = Simulation::new(targets);
+        let mut blocks = simulation.blocks();
+        let turns = blocks.iter_mut().flat_map(|block| block.turns.iter_mut().zip(adds_ms));
+        for (turn, _) in turns.filter(|(_, ms)| ms.is_none()) {
+            turn.as_mut().unwrap().outcome = Outcome::Failed(ErrorClass::Reset);
+        }
+        let versus = judge(&Facts { margin: Some(0.05), ..simulation.facts() }, &blocks);
+        let worse = versus.worse_than_margin.iter().map(|text| &text[..1]).collect::<String>();
+        (worse, versus.margin_unknown.len(), versus.judgement() == Judgement::Pass)
+    };
+    for (adds_ms, worse, unknown) in [
+        (&[Some(20.0), Some(0.0)][..], "x", 0),
+        (&[Some(0.0), Some(20.0)], "y", 0),
+        (&[Some(0.0), Some(0.0)], "", 0),
+        (&[Some(0.1), Some(0.0)], "", 0),
+        (&[Some(0.0), Some(40.0), Some(41.0)], "yz", 0),
+        (&[Some(40.0), Some(41.0), Some(0.0)], "xy", 0),
+        (&[Some(41.0), Some(0.0), Some(40.0)], "xz", 0),
+        (&[None, Some(0.0)], "", 1),
+        (&[Some(0.0), None], "", 1),
+        (&[Some(0.0)], "", 1),
+        (&[None], "", 1),
+    ] {
+        let (names, open, passed) = found(adds_ms);
+        assert_eq!((&*names, open), (worse, unknown), "{adds_ms:?}");
+        assert_eq!(passed, worse.is_empty() && unknown == 0, "{adds_ms:?}");
+    }
+}
+
+/// b takes 2 ms more than a, and the upstream 20 ms less than both.
+#[test]
+fn no_margin_judges_the_upstream_nor_is_judged_by_it() {
+    let mut targets = direct(0.0);
+    targets.extend([target("a", 20_000.0), target("b", 22_000.0)]);
+    let simulation = Simulation::new(targets);
+    for (upstream, margin, worse) in
+        [(true, 0.15, ""), (true, 0.02, "b"), (false, 0.15, "ab"), (false, 2.0, "")]
+    {
+        let mut facts = Facts { margin: Some(margin), ..simulation.facts() };
+        facts.targets[0].direct = upstream;
+        let versus = judge(&facts, &simulation.blocks());
+        let names: String = versus.worse_than_margin.iter().map(|text| &text[..1]).collect();
+        assert_eq!(names, worse, "{upstream} {margin}: {versus:?}");
     }
 }
 

@@ -77,6 +77,13 @@ impl ProfileCheck<'_> {
             self.report(path, "has too few targets to compare", fix);
             return None;
         }
+        let judged = file.targets.iter().filter(|target| target.role == RoleFile::Gateway);
+        if file.versus.margin.is_some() && judged.count() < 2 {
+            let fix = "give a second --target, or bound the overhead of this one instead: \
+                       --set \"thresholds={added.ttft: ['p(50)<5ms']}\"";
+            let path = top("versus").key("margin");
+            self.report(path, "needs two targets besides the upstream to compare", fix);
+        }
         if file.targets.len() > MAX_TARGETS {
             let fix = format!("compare at most {MAX_TARGETS} at once");
             self.report(path, "has too many targets", fix);

@@ -113,6 +113,27 @@ fn a_control_can_be_a_target_of_its_own() {
 }
 
 #[test]
+fn a_margin_needs_two_targets_besides_the_upstream() {
+    let direct = "{name: d, url: 'http://h', role: direct}";
+    let (a, b) = ("{name: a, url: 'http://i'}", "{name: b, url: 'http://j'}");
+    let control = "{name: c, url: 'http://k', role: control}";
+    for (targets, refused) in [
+        (vec![direct, a], Some("needs two targets besides the upstream")),
+        (vec![direct, a, control], Some("needs two targets besides the upstream")),
+        (vec![a, control], Some("too few targets")),
+        (vec![direct, a, b], None),
+        (vec![a, b], None),
+    ] {
+        let all = targets.join(", ");
+        let text = base_with(&format!("targets: [{all}]\nversus: {{margin: 0.05}}"));
+        let found = compared(&text, &Overrides::default()).err();
+        let found = found.map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(found.contains("margin"), refused.is_some_and(|r| r.starts_with("needs")));
+        assert!(refused.map_or(found.is_empty(), |part| found.contains(part)), "{all}: {found}");
+    }
+}
+
+#[test]
 fn only_one_round_of_targets_beside_each_other_can_end_when_it_is_decided() {
     let targets = "targets: [{name: d, url: 'http://h'}, {name: a, url: 'http://i'}]";
     for (stages, versus, refused) in [
