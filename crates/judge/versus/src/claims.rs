@@ -47,11 +47,14 @@ pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let p: Vec<f64> = tested.iter().map(|claim| claim.p).collect();
     let claims = tested.into_iter().zip(holm(&p)).map(|(claim, p_holm)| {
         let holds = p_holm < LEVEL && claim.beyond_generator;
+        let text = if holds { claim.holds } else { claim.open };
+        let is_unlike = versus.is_mismatch(&claim.target, &claim.reference);
+        let mark = if is_unlike && claim.about != FAILURES { ", for other answers" } else { "" };
         Claim {
             target: claim.target,
             reference: claim.reference,
             about: claim.about,
-            text: if holds { claim.holds } else { claim.open },
+            text: format!("{text}{mark}"),
             p_holm,
             holds,
         }

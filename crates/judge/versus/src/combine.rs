@@ -50,7 +50,12 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         verdicts: verdicts(rounds),
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
         order_effect: last.order_effect.iter().map(|found| order_effect(rounds, found)).collect(),
-        unlike: union(rounds, |round| &round.unlike),
+        unlike: union(rounds, |round| &round.unlike, String::clone),
+        workload_mismatch: union(
+            rounds,
+            |round| &round.workload_mismatch,
+            |found| (found.target.clone(), found.reference.clone(), found.about.clone()),
+        ),
         ..last.clone()
     };
     versus.disturbance =
@@ -365,9 +370,14 @@ fn decisions(round: &Versus) -> &[ErrorDifference] {
     round.verdicts.as_ref().map_or(&[], |verdicts| &verdicts.differences)
 }
 
-fn union(rounds: &[Versus], of: impl Fn(&Versus) -> &Vec<String>) -> Vec<String> {
+/// What any round has; of several with the same key, the first.
+fn union<T: Clone, K: Ord>(
+    rounds: &[Versus],
+    of: impl Fn(&Versus) -> &Vec<T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<T> {
     let mut seen = BTreeSet::new();
-    rounds.iter().flat_map(of).filter(|text| seen.insert(text.as_str())).cloned().collect()
+    rounds.iter().flat_map(of).filter(|found| seen.insert(key(found))).cloned().collect()
 }
 
 fn invalid(rounds: &[Versus]) -> Vec<String> {

@@ -5,13 +5,13 @@ use plimsoll_stats::Looks;
 
 use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
-use crate::facts::{Facts, Schedule};
+use crate::facts::{Facts, Schedule, TargetFacts};
 use crate::pairs::Run;
 use crate::result::{BlockCounts, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
-    order_effect, policy, scenarios, stalls, targets, unlike,
+    order_effect, policy, scenarios, stalls, targets, workload_mismatch,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -45,7 +45,8 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),
-        unlike: unlike::unlike(facts, run),
+        unlike: unlike(facts),
+        workload_mismatch: workload_mismatch::mismatches(facts, run),
         targets: found,
         blocks,
         headline,
@@ -86,6 +87,15 @@ fn head(facts: &Facts) -> Versus {
     }
 }
 
+/// How targets differ by what was known before the load.
+fn unlike(facts: &Facts) -> Vec<String> {
+    let targets = facts.targets.iter();
+    let differs = targets.flat_map(|target: &TargetFacts| {
+        target.differs.iter().map(move |how| format!("{}: {how}", target.name))
+    });
+    differs.collect()
+}
+
 fn check_control(facts: &Facts, versus: &mut Versus) {
     let Some(control) = facts.control() else { return };
     let (control, reference) = (facts.name(control), facts.name(facts.reference()));
@@ -112,7 +122,7 @@ pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
         .into_iter()
         .chain(stalls::warning(&stalls, reference))
         .chain(order_effect::warnings(&versus.order_effect))
-        .chain(unlike::connections(&versus.targets))
+        .chain(workload_mismatch::connections(&versus.targets))
         .collect()
 }
 

@@ -47,7 +47,7 @@ mod stated;
 mod targets;
 mod text;
 mod threshold;
-mod unlike;
+mod workload_mismatch;
 
 pub use added_distribution::{AddedDistribution, added_bin_start_ns};
 pub use combine::combine;
@@ -63,7 +63,7 @@ pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
     Disturbance, ErrorDifference, Kind, Lost, OrderEffect, Outage, SCHEMA, ScenarioDifference,
-    Stopping, TargetMatrix, TargetResult, Verdicts, Versus,
+    Stopping, TargetMatrix, TargetResult, Verdicts, Versus, WorkloadMismatch,
 };
 pub use role::Role;
 pub use stalls::Stalls;

@@ -93,6 +93,10 @@ pub struct Versus {
     /// Targets of which it is not known whether they are, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub margin_unknown: Vec<String>,
+    /// Where the answers of two targets differ by more than chance: their times are not those of
+    /// the same work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workload_mismatch: Vec<WorkloadMismatch>,
     /// How targets differ beyond what is compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike: Vec<String>,
@@ -500,8 +504,30 @@ impl Versus {
             Judgement::Pass | Judgement::Fail => None,
         });
         let doubtful = doubtful.or_else(|| self.margin_unknown.first().cloned());
-        doubtful.map_or(Judgement::Pass, Judgement::Inconclusive)
+        let is_bounded = self.margin.is_some() || !self.thresholds.is_empty();
+        let unlike = self.unlike_work().into_iter().next().filter(|_| is_bounded);
+        doubtful.or(unlike).map_or(Judgement::Pass, Judgement::Inconclusive)
     }
+}
+
+/// A feature in which the answers of two targets differ, over the pairs that both completed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadMismatch {
+    /// The target.
+    pub target: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// The feature: `content`, `token counts`, `reasoning`, `tool calls`, `content bytes`, `output
+    /// tokens`, `input tokens`, a status or a finish reason.
+    pub about: String,
+    /// Whether the two numbers are shares of the answers; else they are means of an answer.
+    pub is_share: bool,
+    /// Of the target.
+    pub of_target: f64,
+    /// Of the reference.
+    pub of_reference: f64,
+    /// Pairs that it comes from.
+    pub pairs: u64,
 }
 
 /// What a target adds to the median request of one scenario, in the headline figure.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 
-use plimsoll_measure::{Block, ConversationKey, Moment, Outcome, PairedTurn, Sample};
+use plimsoll_measure::{
+    Block, ConversationKey, Moment, Outcome, PairedTurn, Sample, TokenCount, TokenSource,
+};
 use plimsoll_schedule::PairSchedule;
 
 /// Takes the blocks of a comparison as they come; called on the thread that carries out the run.
@@ -154,9 +156,22 @@ fn paired_turn(sample: &Sample) -> PairedTurn {
         generator: sample.generator,
         expected: sample.expected,
         decision: sample.policy_decision,
-        output_tokens: sample.output_tokens().unwrap_or_default(),
-        input_tokens: sample.usage.prompt.known().unwrap_or_default(),
+        output_tokens: reported(sample.usage.completion),
+        input_tokens: reported(sample.usage.prompt),
+        status: sample.status,
+        finish_reason: sample.finish_reason,
+        content_bytes: sample.content.total(),
+        reasoning: sample.content.reasoning > 0,
+        tool_calls: sample.content.tool_calls > 0,
         reused: sample.reused,
+    }
+}
+
+/// Estimates of one target say nothing of the reports of another.
+const fn reported(tokens: TokenCount) -> u32 {
+    match tokens.source {
+        TokenSource::Reported => tokens.count,
+        TokenSource::Estimated | TokenSource::Unknown => 0,
     }
 }
 

@@ -466,6 +466,7 @@ impl OpenTurn {
         let Self { decoder: Some(decoder), measurement, worker, .. } = self else { return outcome };
         let sample = &mut measurement.sample;
         sample.finish_reason = decoder.finish_reason().map(FinishReason::from_name);
+        sample.content = decoder.content();
         if outcome != Outcome::Completed || !decoder.is_stream() {
             return outcome;
         }

@@ -41,7 +41,8 @@ pub use request_bounds::{RequestBounds, RequestBoundsError};
 pub use rng::{Rng, Seed};
 pub use run_id::{IdSeed, ParseRunIdError, RunId};
 pub use sample::{
-    FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_ONE_IN, LEAST_SHARE, LateRead, Sample,
+    AnswerContent, FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_ONE_IN, LEAST_SHARE,
+    LateRead, Sample,
 };
 pub use server_report::{
     CacheState, NAMED_PARTS, OTHER_PARTS, PartTimes, ServerParts, ServerReport,

@@ -3,6 +3,7 @@
 use crate::id::{ScenarioId, StageId};
 use crate::outcome::{Outcome, PolicyDecision};
 use crate::sample::GeneratorShare;
+use crate::stream::FinishReason;
 use crate::time::Nanos;
 
 /// One turn of a conversation, carried out on every target of a comparison.
@@ -27,6 +28,7 @@ pub struct Block {
 
 /// What one target did with the turn of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct PairedTurn {
     /// Which place it had in the order of the targets, from 0.
     pub position: u8,
@@ -50,10 +52,20 @@ pub struct PairedTurn {
     pub expected: Option<PolicyDecision>,
     /// The target's policy decision, if it responded.
     pub decision: Option<PolicyDecision>,
-    /// Output tokens; 0 if unknown.
+    /// Output tokens as the target reports them; 0 if it reports none.
     pub output_tokens: u32,
-    /// Input tokens; 0 if unknown.
+    /// Input tokens, likewise.
     pub input_tokens: u32,
+    /// HTTP status of an answer; 0 if unknown.
+    pub status: u16,
+    /// Why the model stopped, if the target said so.
+    pub finish_reason: Option<FinishReason>,
+    /// Bytes of text, reasoning and tool calls; 0 if unknown.
+    pub content_bytes: u32,
+    /// Whether the answer had reasoning.
+    pub reasoning: bool,
+    /// Whether it called tools.
+    pub tool_calls: bool,
     /// Whether it used a connection that had been used before.
     pub reused: bool,
 }

@@ -147,6 +147,24 @@ pub struct FlowControl {
     pub receive_stall: bool,
 }
 
+/// The parts of an answer, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerContent {
+    /// Text for the reader.
+    pub text: u32,
+    /// The model's reasoning.
+    pub reasoning: u32,
+    /// Names and arguments of tool calls.
+    pub tool_calls: u32,
+}
+
+impl AnswerContent {
+    /// All parts together.
+    pub const fn total(self) -> u32 {
+        self.text.saturating_add(self.reasoning).saturating_add(self.tool_calls)
+    }
+}
+
 /// One scheduled turn and its measurements. `Copy`, without heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -196,6 +214,8 @@ pub struct Sample {
     pub shape: Option<StreamShape>,
     /// Why the model stopped, if the target said so.
     pub finish_reason: Option<FinishReason>,
+    /// How much of each kind a whole answer brought.
+    pub content: AnswerContent,
     /// Whether the target reported usage that cannot be true. It is left out of `usage`.
     pub usage_refused: bool,
     /// What the answer of a tool server or an agent says.
@@ -247,6 +267,7 @@ impl Sample {
             gaps: GapSummary::default(),
             shape: None,
             finish_reason: None,
+            content: AnswerContent::default(),
             usage_refused: false,
             rpc: RpcReport::default(),
             flow: FlowControl::default(),

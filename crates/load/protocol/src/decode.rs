@@ -19,7 +19,7 @@ mod shape;
 mod usage;
 mod websocket;
 
-use plimsoll_measure::{ErrorClass, Outcome, Usage};
+use plimsoll_measure::{AnswerContent, ErrorClass, Outcome, Usage};
 
 use crate::dialect::DONE;
 use crate::sse::Parser;
@@ -346,6 +346,17 @@ impl Decoder {
     /// tools are in no other count.
     pub const fn reported_total(&self) -> Option<u32> {
         self.state.counts().total()
+    }
+
+    /// How much of each kind the response has brought. The body of plain HTTP is all text.
+    pub fn content(&self) -> AnswerContent {
+        match self.body {
+            BodyKind::Bytes | BodyKind::Plain => {
+                let text = u32::try_from(self.received).unwrap_or(u32::MAX);
+                AnswerContent { text, ..AnswerContent::default() }
+            }
+            _ => self.state.content(),
+        }
     }
 
     /// Whether this response is a stream of events or messages.

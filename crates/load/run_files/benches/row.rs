@@ -66,6 +66,7 @@ fn streamed() -> Sample {
         },
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),
+        content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 2_345,

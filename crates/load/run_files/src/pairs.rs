@@ -29,6 +29,8 @@ const NO_WINDOW: u32 = u32::MAX;
 /// Flags of a turn.
 const CARRIED_OUT: u8 = 1;
 const REUSED: u8 = 2;
+const REASONING: u8 = 4;
+const TOOL_CALLS: u8 = 8;
 
 /// What a file says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

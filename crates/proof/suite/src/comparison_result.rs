@@ -184,6 +184,7 @@ impl ComparisonResult {
             Finding::warning(format!("{label}: no cost is given for {}: {why}", targets.join(", ")))
         }));
         let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
+        let unlike = versus.unlike_work().into_iter().chain(unlike);
         let warnings = unlike.chain(versus.warnings.iter().map(|text| in_terms_of_versus(text)));
         findings.extend(warnings.map(|text| Finding::warning(format!("{label}: {text}"))));
         findings

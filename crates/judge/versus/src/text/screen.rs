@@ -22,11 +22,17 @@ const MOST: usize = 10;
 /// Targets that are left out last: five gateways and what they are compared with.
 const LEAST_TARGETS: usize = 6;
 
+/// The verdict where every answer came in time, and targets answered differently.
+const UNLIKE_WORK: &str = "VALID load, but not the same work: times marked * are not comparable";
+
 /// The screen of a comparison; `summary` is that of its last run, `rest` where the report is.
 pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
     let build = debug_build(&summary.metadata.environment);
     screen.title(&format!("{}{build}", title(versus)));
+    let unlike = versus.unlike_work();
+    let unlike: Vec<_> = unlike.iter().map(|how| Item::judged(Tone::Unsure, "*", how)).collect();
+    screen.judged("", "targets", unlike, LEAST_TARGETS);
     targets(&mut screen, versus);
     bounds(&mut screen, versus);
     claims(&mut screen, versus);
@@ -215,6 +221,7 @@ fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
         Judgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
         Judgement::Pass => match versus.nothing_measured() {
             Some(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+            None if !versus.workload_mismatch.is_empty() => (Tone::Unsure, UNLIKE_WORK.to_owned()),
             None => (Tone::Good, passed(versus, summary)),
         },
     }

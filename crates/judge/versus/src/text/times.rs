@@ -96,7 +96,8 @@ pub(super) fn added(versus: &Versus, target: &TargetResult, figure: Figure) -> [
     [(Kind::Added, "p50"), (Kind::Shift, tail)].map(|(kind, quantile)| {
         let found = versus.difference(&target.name, versus.reference(), figure, kind, quantile);
         format::or_dash(found.and_then(Difference::limited), |(value, low, high)| {
-            format::difference(value / 1e6, low / 1e6, high / 1e6)
+            let mark = if versus.is_mismatch(&target.name, versus.reference()) { " *" } else { "" };
+            format!("{}{mark}", format::difference(value / 1e6, low / 1e6, high / 1e6))
         })
     })
 }

@@ -15,3 +15,4 @@ mod screens;
 mod simulation;
 mod stopping;
 mod thresholds;
+mod workload;

@@ -127,6 +127,11 @@ pub(crate) fn turn(position: u8, time: Nanos) -> PairedTurn {
         decision: None,
         output_tokens: 5,
         input_tokens: 30,
+        status: 200,
+        finish_reason: None,
+        content_bytes: 0,
+        reasoning: false,
+        tool_calls: false,
         reused: true,
     }
 }

@@ -67,6 +67,7 @@ fn sample(n: u64) -> Sample {
         gaps: GapSummary::default(),
         shape: None,
         finish_reason: None,
+        content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
         rpc: RpcReport::default(),
         bytes_out: 100 + n,

@@ -59,6 +59,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         gaps: GapSummary::default(),
         shape: None,
         finish_reason: None,
+        content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 300,

@@ -158,10 +158,11 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
         return Err(error);
     }
     for block in message.content.as_ref().ok_or_else(|| missing("content", body))? {
+        state.count(DeltaKind::Reasoning, &block.thinking);
         state.push_text(&block.text);
         if &*block.kind == "tool_use" {
             let input = block.input.map_or("", |input| input.0);
-            state.begin_tool_call([&block.id, &block.name, input]);
+            state.push_whole_tool_call([&block.id, &block.name, input]);
         }
     }
     state.set_finish_reason(&message.stop_reason);

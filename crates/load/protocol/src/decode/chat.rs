@@ -248,7 +248,8 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     Ok(())
 }
 
-fn read_message(state: &mut ResponseState, message: Message<'_>) {
+fn read_message(state: &mut ResponseState, mut message: Message<'_>) {
+    state.count(DeltaKind::Reasoning, &message.take_reasoning());
     // Content is null where the model calls a tool.
     state.push_text(&message.content.text);
     state.push_text(&message.refusal);
@@ -258,6 +259,6 @@ fn read_message(state: &mut ResponseState, message: Message<'_>) {
     for call in message.tool_calls.into_iter().flatten() {
         let function = call.function.unwrap_or_default();
         let id = call.id.map(Raw::text).unwrap_or_default();
-        state.begin_tool_call([&id, &function.name, &function.arguments.0]);
+        state.push_whole_tool_call([&id, &function.name, &function.arguments.0]);
     }
 }

@@ -1,6 +1,6 @@
 //! State of the response that is being decoded, the same for all dialects.
 
-use plimsoll_measure::{ErrorClass, Usage};
+use plimsoll_measure::{AnswerContent, ErrorClass, Usage};
 use serde::de::IgnoredAny;
 
 use super::delta::{Delta, DeltaKind, OnDelta};
@@ -176,6 +176,7 @@ pub(super) struct ResponseState {
     tool_calls: Vec<ToolCall>,
     /// What the target says of their places.
     tool_positions: Vec<Option<u64>>,
+    content: AnswerContent,
     /// Whether the last event had content.
     after_content: bool,
     /// Empty until the target has named one.
@@ -198,6 +199,7 @@ impl ResponseState {
             sent: Sent::default(),
             tool_calls: Vec::new(),
             tool_positions: Vec::new(),
+            content: AnswerContent { text: 0, reasoning: 0, tool_calls: 0 },
             after_content: false,
             finish_reason: String::new(),
             ended: false,
@@ -242,6 +244,12 @@ impl ResponseState {
     /// Keeps a tool call, or the start of one.
     pub(super) fn begin_tool_call(&mut self, part: [&str; 3]) {
         self.begin_tool_call_at(None, part);
+    }
+
+    /// Keeps a tool call of a response that is not streamed.
+    pub(super) fn push_whole_tool_call(&mut self, part: [&str; 3]) {
+        part[1..].iter().for_each(|text| self.count(DeltaKind::ToolCall, text));
+        self.begin_tool_call(part);
     }
 
     fn begin_tool_call_at(&mut self, position: Option<u64>, part: [&str; 3]) {
@@ -317,6 +325,8 @@ impl ResponseState {
         self.after_content = true;
         if kind == DeltaKind::Text {
             self.push_text(text);
+        } else {
+            self.count(kind, text);
         }
         on_delta(Delta { kind, text });
     }
@@ -332,9 +342,25 @@ impl ResponseState {
 
     /// Appends text of the response, streamed or not.
     pub(super) fn push_text(&mut self, text: &str) {
+        self.count(DeltaKind::Text, text);
         if self.keep_text {
             self.text.push_str(text);
         }
+    }
+
+    /// Counts a part of the response, streamed or not.
+    pub(super) fn count(&mut self, kind: DeltaKind, text: &str) {
+        let bytes = match kind {
+            DeltaKind::Text => &mut self.content.text,
+            DeltaKind::Reasoning => &mut self.content.reasoning,
+            DeltaKind::ToolCall => &mut self.content.tool_calls,
+        };
+        *bytes = bytes.saturating_add(u32::try_from(text.len()).unwrap_or(u32::MAX));
+    }
+
+    /// How much of each kind has come.
+    pub(super) const fn content(&self) -> AnswerContent {
+        self.content
     }
 
     /// Whether there has been neither content nor a reason why the model stopped.

@@ -153,7 +153,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     }
     for item in output.iter().filter(|item| &*item.kind == FUNCTION_CALL) {
         let (id, name) = (text(item.call_id), text(item.name));
-        state.begin_tool_call([&id, &name, &item.arguments.0]);
+        state.push_whole_tool_call([&id, &name, &item.arguments.0]);
     }
     read_final_state(state, response);
     Ok(())

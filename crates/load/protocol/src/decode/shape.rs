@@ -278,8 +278,10 @@ impl Meaning {
             deltas.push((kind, which_text(text)));
         })
         .ok()?;
-        // What a tool call, a pause and the end of a stream do depends on what came before.
-        let is_content = state.sent().has_no_pause() && !state.is_over();
+        // What a tool call, a pause and the end of a stream do depends on what came before. Shapes
+        // do not count the reasoning of a whole answer.
+        let reasons = !is_event && state.content().reasoning > 0;
+        let is_content = state.sent().has_no_pause() && !state.is_over() && !reasons;
         if !is_content || !state.tool_calls().is_empty() || deltas.len() > 1 {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use plimsoll_measure::{ErrorClass, Outcome, Usage};
+use plimsoll_measure::{AnswerContent, ErrorClass, Outcome, Usage};
 use plimsoll_protocol::{Decoder, DecoderOptions, DeltaKind, Dialect, ToolCall};
 use proptest::prelude::*;
 
@@ -18,6 +18,7 @@ struct Decoded {
     tool_calls: Vec<ToolCall>,
     deltas: Vec<(DeltaKind, String)>,
     detail: String,
+    content: AnswerContent,
 }
 
 fn decode(dialect: Dialect, stream: bool, body: &str) -> Decoded {
@@ -36,6 +37,7 @@ fn decode(dialect: Dialect, stream: bool, body: &str) -> Decoded {
         tool_calls: decoder.tool_calls().to_vec(),
         deltas,
         detail: format!("{:?}", decoder.error_detail()),
+        content: decoder.content(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Usage that cannot be true is refused, and the rest of the answer stays good.
 
-use plimsoll_measure::Outcome;
+use plimsoll_measure::{AnswerContent, Outcome};
 use plimsoll_protocol::{Decoder, Dialect};
 
 use crate::support::{EVENTS, JSON, Read, decoder, read, usage};
@@ -203,4 +203,33 @@ fn counts_are_merged_by_member() {
         let body = [&TEXT.repeat(3), &reports.concat(), "data: [DONE]\n\n"].concat();
         assert_eq!(decode(Dialect::OpenaiChat, &body).1.usage, expected, "{reports:?}");
     }
+}
+
+/// Two bytes of reasoning, three of text and three of a call, in every dialect and form.
+#[test]
+fn the_parts_of_an_answer_are_counted_in_bytes() {
+    let chat = Dialect::OpenaiChat;
+    let messages = Dialect::AnthropicMessages;
+    let call = r#"{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}"#;
+    let whole = format!(
+        "{{\"choices\":[{{\"message\":{{\"reasoning\":\"ab\",\"content\":\"cde\",\"tool_calls\":[{call}]}}}}]}}"
+    );
+    let deltas = [
+        r#"{"reasoning_content":"ab"}"#,
+        r#"{"content":"cde"}"#,
+        r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}"#,
+        r#"{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}"#,
+    ];
+    let events = deltas.map(|delta| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n"));
+    let stream = [&events.concat(), "data: [DONE]\n\n"].concat();
+    let message = r#"{"type":"message","content":[{"type":"thinking","thinking":"ab"},{"type":"text","text":"cde"},{"type":"tool_use","id":"c","name":"f","input":{}}]}"#;
+    for (dialect, body) in [(chat, &*whole), (chat, &*stream), (messages, message)] {
+        let (decoder, read) = decode(dialect, body);
+        assert_eq!(read.outcome, Outcome::Completed, "{body}");
+        let parts = AnswerContent { text: 3, reasoning: 2, tool_calls: 3 };
+        assert_eq!(decoder.content(), parts, "{body}");
+        assert_eq!(parts.total(), 8);
+    }
+    let (decoder, _) = decode(Dialect::Http, "any bytes");
+    assert_eq!(decoder.content().text, 9);
 }

@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use plimsoll_measure::{
-    Block, ErrorClass, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId,
-    StageId,
+    Block, ErrorClass, FinishReason, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision,
+    ScenarioId, StageId,
 };
 
 use super::{
-    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, PairsHeader, REUSED, TURN_BYTES, VERSION,
-    halvings, keeps,
+    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, PairsHeader, REASONING, REUSED,
+    TOOL_CALLS, TURN_BYTES, VERSION, halvings, keeps,
 };
 use crate::error::RunFileError;
 
@@ -134,15 +134,16 @@ fn block(rest: &mut Bytes<'_>, targets: usize, classes: &[String]) -> Option<(Bl
 
 /// A turn, and whether it was carried out at all.
 fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> {
-    let [flags, position, outcome, expected, decision, _] = rest.array()?;
-    let outcome = self::outcome(outcome, rest.u16()?, classes)?;
+    let [flags, position, outcome, expected, decision, finish_reason] = rest.array()?;
+    let detail = rest.u16()?;
+    let outcome = self::outcome(outcome, detail, classes)?;
     let [response, service, ttft, last_token, longest_gap] =
         [rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?].map(time);
     let mut parts = [Nanos::ZERO; 7];
     for part in &mut parts {
         *part = Nanos::new(rest.u64()?);
     }
-    let [gaps, output_tokens, input_tokens, _] =
+    let [gaps, output_tokens, input_tokens, content_bytes] =
         [rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?];
     let turn = PairedTurn {
         position,
@@ -154,10 +155,15 @@ fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> 
         longest_gap,
         gaps,
         generator: GeneratorShare::from_parts(parts),
-        expected: self::decision(expected),
-        decision: self::decision(decision),
+        expected: value(&PolicyDecision::ALL, expected),
+        decision: value(&PolicyDecision::ALL, decision),
         output_tokens,
         input_tokens,
+        status: if matches!(outcome, Outcome::Failed(_)) { 0 } else { detail },
+        finish_reason: value(&FinishReason::ALL, finish_reason),
+        content_bytes,
+        reasoning: flags & REASONING != 0,
+        tool_calls: flags & TOOL_CALLS != 0,
         reused: flags & REUSED != 0,
     };
     Some((turn, flags & CARRIED_OUT != 0))
@@ -183,6 +189,6 @@ fn outcome(kind: u8, detail: u16, classes: &[String]) -> Option<Outcome> {
     all.into_iter().find(|outcome| outcome.index() == usize::from(kind))
 }
 
-fn decision(number: u8) -> Option<PolicyDecision> {
-    PolicyDecision::ALL.get(usize::from(number).checked_sub(1)?).copied()
+fn value<T: Copy>(all: &[T], number: u8) -> Option<T> {
+    all.get(usize::from(number).checked_sub(1)?).copied()
 }

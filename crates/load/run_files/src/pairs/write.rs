@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use plimsoll_measure::{Block, ErrorClass, Nanos, Outcome, PairedTurn, PolicyDecision};
+use plimsoll_measure::{
+    Block, ErrorClass, FinishReason, Nanos, Outcome, PairedTurn, PolicyDecision,
+};
 
 use super::{
-    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, Pairs, PairsHeader, REUSED, TURN_BYTES,
-    VERSION, halvings, keeps,
+    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, Pairs, PairsHeader, REASONING, REUSED,
+    TOOL_CALLS, TURN_BYTES, VERSION, halvings, keeps,
 };
 
 /// Blocks of which all are written. Beyond it whole seconds are left out by a rule.
@@ -124,11 +126,13 @@ fn put_block(block: &Block, halvings: u8, targets: usize, out: &mut Vec<u8>) {
 }
 
 fn put_turn(turn: &PairedTurn, out: &mut Vec<u8>) {
-    let flags = CARRIED_OUT | if turn.reused { REUSED } else { 0 };
+    let flags = [(turn.reused, REUSED), (turn.reasoning, REASONING), (turn.tool_calls, TOOL_CALLS)];
+    let flags = flags.into_iter().filter(|(set, _)| *set).fold(CARRIED_OUT, |all, (_, f)| all | f);
     let outcome = u8::try_from(turn.outcome.index()).unwrap_or(u8::MAX);
     out.extend_from_slice(&[flags, turn.position, outcome, decision(turn.expected)]);
-    out.extend_from_slice(&[decision(turn.decision), 0]);
-    out.extend_from_slice(&detail(turn.outcome).to_le_bytes());
+    let reason = position(&FinishReason::ALL, turn.finish_reason);
+    out.extend_from_slice(&[decision(turn.decision), reason]);
+    out.extend_from_slice(&detail(turn).to_le_bytes());
     let times = [turn.response, turn.service, turn.ttft, turn.last_token, turn.longest_gap];
     for time in times {
         out.extend_from_slice(&time.map_or(NO_TIME, Nanos::as_u64).to_le_bytes());
@@ -136,25 +140,29 @@ fn put_turn(turn: &PairedTurn, out: &mut Vec<u8>) {
     for part in turn.generator.parts() {
         out.extend_from_slice(&part.as_u64().to_le_bytes());
     }
-    for count in [turn.gaps, turn.output_tokens, turn.input_tokens, 0] {
+    for count in [turn.gaps, turn.output_tokens, turn.input_tokens, turn.content_bytes] {
         out.extend_from_slice(&count.to_le_bytes());
     }
 }
 
-/// The status of a refusal, or the position of the error class.
-fn detail(outcome: Outcome) -> u16 {
-    match outcome {
+/// The position of the error class of a failure; else the status.
+fn detail(turn: &PairedTurn) -> u16 {
+    match turn.outcome {
         Outcome::Rejected(status) => status,
         Outcome::Failed(class) => {
             let position = ErrorClass::ALL.iter().position(|known| *known == class);
             position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX)
         }
-        _ => 0,
+        _ => turn.status,
     }
 }
 
-/// 0 for none, else the position among all decisions plus 1.
 fn decision(decision: Option<PolicyDecision>) -> u8 {
-    let position = PolicyDecision::ALL.iter().position(|known| Some(*known) == decision);
+    position(&PolicyDecision::ALL, decision)
+}
+
+/// 0 for none, else the position among all values plus 1.
+fn position<T: Copy + PartialEq>(all: &[T], value: Option<T>) -> u8 {
+    let position = all.iter().position(|known| Some(*known) == value);
     position.and_then(|position| u8::try_from(position + 1).ok()).unwrap_or(0)
 }

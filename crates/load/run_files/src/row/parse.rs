@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{
-    CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
-    GeneratorShare, Moment, Nanos, Operation, Outcome, PolicyDecision, RpcReport, Sample,
-    ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource,
-    Usage,
+    AnswerContent, CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason,
+    FlowControl, GapSummary, GeneratorShare, Moment, Nanos, Operation, Outcome, PolicyDecision,
+    RpcReport, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline,
+    TokenCount, TokenSource, Usage,
 };
 use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
@@ -239,6 +239,7 @@ impl ParsedRow {
             gaps: self.gaps(),
             shape: self.stream_shape,
             finish_reason: self.finish_reason,
+            content: AnswerContent::default(),
             usage_refused: self.usage_refused,
             rpc: RpcReport {
                 code: self.rpc_code,

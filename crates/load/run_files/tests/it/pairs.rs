@@ -1,8 +1,8 @@
 //! `pairs.bin`: written and read back.
 
 use plimsoll_measure::{
-    Block, ErrorClass, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId,
-    StageId,
+    Block, ErrorClass, FinishReason, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision,
+    ScenarioId, StageId,
 };
 use plimsoll_run_files::pairs::{PairsHeader, PairsWriter, read_pairs};
 use proptest::option::of;
@@ -56,6 +56,11 @@ fn turn() -> impl Strategy<Value = PairedTurn> {
                 decision,
                 output_tokens,
                 input_tokens,
+                status: if let Outcome::Rejected(status) = outcome { status } else { 0 },
+                finish_reason: FinishReason::ALL.get(usize::from(position)).copied(),
+                content_bytes: gaps ^ input_tokens,
+                reasoning: position % 2 == 0,
+                tool_calls: position % 3 == 0,
                 reused,
             }
         },
@@ -111,6 +116,11 @@ fn a_record_stands_where_the_documentation_says() {
         decision: None,
         output_tokens: 10,
         input_tokens: 11,
+        status: 429,
+        finish_reason: Some(FinishReason::ToolCalls),
+        content_bytes: 12,
+        reasoning: true,
+        tool_calls: true,
         reused: true,
     };
     let block = Block {
@@ -130,10 +140,10 @@ fn a_record_stands_where_the_documentation_says() {
     assert_eq!((number(0), number(8)), (8, 8_000_000));
     assert_eq!(record[16..32], [4, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let turn = &record[32 + 120..];
-    assert_eq!(turn[..8], [3, 2, 1, 2, 0, 0, 173, 1]);
+    assert_eq!(turn[..8], [15, 2, 1, 2, 0, 3, 173, 1]);
     let number = |at: usize| u64::from_le_bytes(turn[at..at + 8].try_into().unwrap());
     assert_eq!((number(8), number(16), number(48), number(96)), (5, u64::MAX, 6, 12));
-    assert_eq!(turn[104..116], [9, 0, 0, 0, 10, 0, 0, 0, 11, 0, 0, 0]);
+    assert_eq!(turn[104..120], [9, 0, 0, 0, 10, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0]);
 }
 
 #[test]

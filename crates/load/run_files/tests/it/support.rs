@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary, Moment,
-    Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape,
-    TargetId, Timeline, TokenCount, Usage,
+    ConnectPhases, ConversationKey, ErrorClass, FinishReason, GapSummary, Moment, Nanos, Outcome,
+    PolicyDecision, Sample, ScenarioId, StageId, StreamShape, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{
     CalibrationQuote, Conversations, Environment, GroupKey, InstrumentHealth, LoadModel, Recorder,
@@ -75,14 +75,10 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         },
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),
-        usage_refused: false,
-        rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 840,
         bytes_in: 4_200,
-        flow: FlowControl::default(),
-        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(20)),
-        generator: plimsoll_measure::GeneratorShare::default(),
+        ..Sample::unsent(at(intended))
     }
 }
 

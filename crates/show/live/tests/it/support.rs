@@ -85,6 +85,7 @@ fn sample(second: u64, index: u64, target: u16) -> Sample {
         gaps: GapSummary::default(),
         shape: None,
         finish_reason: None,
+        content: plimsoll_measure::AnswerContent::default(),
         usage_refused: false,
         rpc: plimsoll_measure::RpcReport::default(),
         bytes_out: 300,

@@ -269,6 +269,11 @@ impl PlannedHost {
             decision: None,
             output_tokens: 0,
             input_tokens: 0,
+            status: 200,
+            finish_reason: None,
+            content_bytes: 0,
+            reasoning: false,
+            tool_calls: false,
             reused: true,
         }
     }

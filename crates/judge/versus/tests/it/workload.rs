@@ -1,0 +1,125 @@
+//! Targets that do not do the same work.
+
+use plimsoll_measure::{FinishReason, PairedTurn, Rng, Seed};
+use plimsoll_metrics::{Judgement, RunEnd};
+use plimsoll_report::Style;
+use plimsoll_report::screen::Rest;
+use plimsoll_versus::{Facts, Versus, combine, judge, screen};
+
+use crate::screens::{full, summary};
+use crate::simulation::{Simulation, direct, target};
+
+fn simulation(run: u64) -> Simulation {
+    let mut targets = direct(0.0);
+    targets.remove(1);
+    targets.push(target("g", 100.0));
+    Simulation { run, seconds: 22, rate: 4, ..Simulation::new(targets) }
+}
+
+/// A model whose answers vary: most of them reason, some call tools, some are cut by the limit.
+fn vary(turn: &mut PairedTurn, rng: &mut Rng) {
+    let length = u32::try_from(rng.below(400)).unwrap() + 1;
+    turn.output_tokens = length;
+    turn.content_bytes = length * 4;
+    turn.reasoning = rng.below(10) < 8;
+    turn.tool_calls = rng.below(10) < 3;
+    let reason = if rng.below(10) < 5 { FinishReason::Stop } else { FinishReason::Length };
+    turn.finish_reason = Some(reason);
+}
+
+/// What a gateway does with an answer.
+type Gateway = fn(&mut PairedTurn);
+
+/// The same answer on both targets, as of a model without chance.
+fn fixed(turn: &mut PairedTurn, _: &mut Rng) {
+    turn.output_tokens = 100;
+    turn.content_bytes = 400;
+    (turn.reasoning, turn.tool_calls) = (true, true);
+    turn.finish_reason = Some(FinishReason::ToolCalls);
+}
+
+fn compared(
+    simulation: &Simulation,
+    model: fn(&mut PairedTurn, &mut Rng),
+    gateway: impl Fn(&mut PairedTurn),
+) -> Versus {
+    let rng = &mut Seed(45).rng("answers", simulation.run);
+    let mut blocks = simulation.blocks();
+    for block in &mut blocks {
+        block.turns.iter_mut().flatten().for_each(|turn| model(turn, rng));
+        gateway(block.turns[1].as_mut().unwrap());
+    }
+    judge(&simulation.facts(), &blocks)
+}
+
+fn about(versus: &Versus) -> String {
+    let all = versus.workload_mismatch.iter().map(|found| found.about.as_str());
+    all.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_part_that_a_gateway_deletes_is_named() {
+    let cases: [(Gateway, &str); 7] = [
+        (|turn| turn.reasoning = false, "reasoning"),
+        (|turn| turn.tool_calls = false, "tool calls"),
+        (|turn| turn.content_bytes /= 2, "content bytes"),
+        (|turn| turn.output_tokens /= 2, "output tokens"),
+        (|turn| turn.input_tokens += 300, "input tokens"),
+        (|turn| turn.status = 206, "status 200, status 206"),
+        (|_| {}, ""),
+    ];
+    for (gateway, expected) in cases {
+        for model in [fixed, vary] {
+            assert_eq!(about(&compared(&simulation(0), model, gateway)), expected);
+        }
+    }
+    let reason = |turn: &mut PairedTurn| turn.finish_reason = None;
+    assert_eq!(about(&compared(&simulation(0), fixed, reason)), "finish reason `tool_calls`");
+    let usage = |turn: &mut PairedTurn| turn.output_tokens = 0;
+    assert_eq!(about(&compared(&simulation(0), fixed, usage)), "token counts");
+    let all = |turn: &mut PairedTurn| turn.content_bytes = 0;
+    assert_eq!(about(&compared(&simulation(0), fixed, all)), "content");
+}
+
+/// By the level of the test, one of 1,000 runs may differ by chance.
+#[test]
+fn equal_targets_whose_answers_vary_do_the_same_work() {
+    let named =
+        (0..300).filter(|run| !about(&compared(&simulation(*run), vary, |_| {})).is_empty());
+    assert!(named.count() <= 2);
+}
+
+/// Whether a model answers at length does not matter; half of each answer is missing.
+#[test]
+fn lost_content_is_named_before_any_time_and_times_are_marked() {
+    let versus = compared(&simulation(0), fixed, |turn| {
+        (turn.reasoning, turn.content_bytes) = (false, 200);
+    });
+    let sentence = "g and direct did not do the same work: reasoning in 0% of the answers \
+                    (direct 100%), 200 content bytes an answer (direct 400)";
+    let shown = screen(&versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style::plain(400));
+    for text in [&shown, &full(&versus, 400)] {
+        let named = text.find(sentence).expect(text);
+        assert!(named < text.find("TTFT").unwrap(), "{text}");
+    }
+    assert!(shown.contains("] *"), "{shown}");
+    let slower = versus.claims.iter().find(|claim| claim.about == "ttft" && claim.holds).unwrap();
+    assert!(slower.text.ends_with("], for other answers"), "{slower:?}");
+    let verdict = "VALID load, but not the same work: times marked * are not comparable\n";
+    assert!(shown.ends_with(verdict), "{shown}");
+    // A bound on times is kept by other answers only, and a broken one is broken.
+    let simulation = simulation(0);
+    for (margin, passes) in [(1.0, false), (1e-6, false)] {
+        let known = Facts { margin: Some(margin), ..simulation.facts() };
+        let mut blocks = simulation.blocks();
+        for block in &mut blocks {
+            block.turns[1].as_mut().unwrap().input_tokens = 40;
+        }
+        let judged = judge(&known, &blocks).judgement();
+        assert_eq!(judged == Judgement::Pass, passes);
+        assert_eq!(matches!(judged, Judgement::Inconclusive(_)), margin > 0.5, "{judged:?}");
+    }
+    // Several rounds name it once.
+    let all = combine(&[versus.clone(), versus.clone()]).unwrap();
+    assert_eq!(all.workload_mismatch, versus.workload_mismatch);
+}
