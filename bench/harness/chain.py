@@ -73,28 +73,28 @@ def cpu(pid):
 class Mock(Server):
     """The mock provider. `models` is what its configuration says about `other_models`; `log` whether it writes one."""
 
-    def __init__(self, plimsoll, folder, models="{}", log=False, places=(), name="provider", host="127.0.0.1"):
+    def __init__(self, plimsoll, folder, models="{}", log=False, places=(), name="provider"):
         port, config = free_port(), folder / f"{name}.yaml"
         self.requests = folder / f"{name}.jsonl"
         config.write_text(f"other_models: {models}\n" + (f"log: {{file: {self.requests}}}\n" if log else ""))
         super().__init__(
-            name, folder, [plimsoll, "mock", "--config", config, "--listen", f"{host}:{port}"], port, places
+            name, folder, [plimsoll, "mock", "--config", config, "--listen", f"127.0.0.1:{port}"], port, places
         )
-        self.url = f"http://{host}:{port}"
+        self.url = f"http://127.0.0.1:{port}"
 
 
 class Gateway(Server):
     """The reference gateway before a mock, with the layers that the YAML `layers` switches on."""
 
-    def __init__(self, plimsoll, folder, upstream, layers="", llm=False, places=(), name="gateway", host="127.0.0.1"):
+    def __init__(self, plimsoll, folder, upstream, layers="", llm=False, places=(), name="gateway"):
         port, config = free_port(), folder / f"{name}.yaml"
         config.write_text(f"""name: {name}
-listen: {host}:{port}
+listen: 127.0.0.1:{port}
 upstreams: {{provider: {{addresses: ["127.0.0.1:{upstream}"]}}}}
 routes: [{{name: chat, path: /v1/chat/completions, upstream: provider, llm: {str(llm).lower()}}}]
 {layers}""")
         super().__init__(name, folder, [plimsoll, "gateway", "--config", config], port, places)
-        self.url = f"http://{host}:{port}"
+        self.url = f"http://127.0.0.1:{port}"
 
 
 class Redis(Server):

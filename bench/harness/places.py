@@ -1,12 +1,10 @@
-"""Where a process runs: on a core, under a CPU quota, in a network that loses packets. The last two need root.
+"""Where a process runs: on a core, or under a CPU quota, which needs root.
 
 Each place is a list of words before a command (`prefix`), after which the process is the command itself: its id stays.
 What a place made in the kernel is gone when its `with` block ends.
 """
 
 import os
-import shutil
-import subprocess
 import time
 from pathlib import Path
 
@@ -92,113 +90,3 @@ def read(file):
         return file.read_text()
     except OSError:
         return ""
-
-
-class Namespace:
-    """A network of its own; one of the two ends of a `Link`."""
-
-    def __init__(self, name, address):
-        self.name, self.address = name, address
-        self.prefix = ["nsenter", f"--net=/run/netns/{name}"]
-
-
-class Link:
-    """Two networks, `client` and `server`, joined by a cable that loses a share of the packets in both directions.
-
-    They are networks of their own at both ends, so that nothing is changed in the one of the machine. The addresses are
-    from the block that is set aside for benchmarks (RFC 2544).
-    """
-
-    WIRE = "wire0"
-
-    def __init__(self, loss=0.0):
-        name = f"plimsoll-{os.getpid()}"
-        self.loss = loss
-        self.client = Namespace(f"{name}-a", "198.18.77.1")
-        self.server = Namespace(f"{name}-b", "198.18.77.2")
-
-    def __enter__(self):
-        ends = (self.client, self.server)
-        try:
-            for end in ends:
-                call("ip", "netns", "add", end.name)
-            call(
-                "ip",
-                "link",
-                "add",
-                self.WIRE,
-                "netns",
-                self.client.name,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                self.WIRE,
-                "netns",
-                self.server.name,
-            )
-            for end in ends:
-                call("ip", "-n", end.name, "addr", "add", f"{end.address}/30", "dev", self.WIRE)
-                for device in ("lo", self.WIRE):
-                    call("ip", "-n", end.name, "link", "set", device, "up")
-            self.lose(self.loss)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def lose(self, share):
-        """From now on this share of the packets that arrive at either end is dropped."""
-        tool = shutil.which("iptables") or shutil.which("iptables-legacy")
-        for end in (self.client, self.server):
-            inside = ["ip", "netns", "exec", end.name]
-            if tool:
-                call(*inside, tool, "-F", "INPUT")
-                if share:
-                    call(
-                        *inside,
-                        tool,
-                        "-A",
-                        "INPUT",
-                        "-i",
-                        self.WIRE,
-                        "-p",
-                        "tcp",
-                        "-m",
-                        "statistic",
-                        "--mode",
-                        "random",
-                        "--probability",
-                        str(share),
-                        "-j",
-                        "DROP",
-                    )
-            elif shutil.which("nft"):
-                self.lose_by_nft(inside, share)
-            else:
-                raise Unable("no lost packets: neither iptables nor nft is installed")
-
-    def lose_by_nft(self, inside, share):
-        call(*inside, "nft", "flush", "ruleset")
-        if share:
-            call(*inside, "nft", "add", "table", "ip", "bench")
-            call(*inside, "nft", "add chain ip bench input { type filter hook input priority 0; }")
-            call(
-                *inside,
-                "nft",
-                f"add rule ip bench input iifname {self.WIRE} meta l4proto tcp "
-                f"numgen random mod 10000 < {int(share * 10_000)} drop",
-            )
-
-    def __exit__(self, *_):
-        for end in (self.client, self.server):
-            subprocess.run(["ip", "netns", "del", end.name], capture_output=True)
-
-
-def call(*command):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        raise Unable(f"{command[0]} is not installed") from None
-    if done.returncode:
-        raise Unable(f"{' '.join(command)}: {done.stderr.strip()}")

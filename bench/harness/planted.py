@@ -10,7 +10,7 @@ import math
 import subprocess
 
 from .chain import Gateway, Load, Mock, Redis, served
-from .places import Core, Link, Quota
+from .places import Core, Quota
 from .real_gateways import die_with_parent
 
 USERS, TTFT_MS = 16, 5
@@ -56,7 +56,7 @@ class Planted:
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             self.enter = stack.enter_context
-            self.host, self.places = "127.0.0.1", dict.fromkeys(("generator", "gateway", "provider", "store"), ())
+            self.places = dict.fromkeys(("generator", "gateway", "provider", "store"), ())
             self.plant()
             store = self.enter(Redis(self.folder, self.at("store")))
             self.provider = self.enter(Mock(self.plimsoll, self.folder, self.models, True, self.at("provider")))
@@ -68,7 +68,6 @@ class Planted:
                     self.layers.replace("STORE", store.url),
                     self.llm,
                     self.at("gateway"),
-                    host=self.host,
                 )
             )
             self.watched = {"gateway": self.gateway, "provider": self.provider, "store": store}
@@ -140,21 +139,6 @@ class SqueezedStore(Squeezed):
     word, how, share = "store", "a CPU quota of 3 %", 0.03
 
 
-class LossyNetwork(Planted):
-    word, how = "network", "3 % of the packets lost, both ways"
-    loss = 0.03
-
-    def plant(self):
-        self.link = self.enter(Link(self.loss))
-        self.host = self.link.server.address
-        self.places = dict.fromkeys(self.places, [self.link.server])
-        self.places["generator"] = [self.link.client]
-
-    def lift(self):
-        self.link.lose(0)
-        return []
-
-
 class Moderate(Planted):
     """An open load that everything carries; twice as much is carried as well."""
 
@@ -224,5 +208,5 @@ class BlockedStore(Planted):
         super().__exit__()
 
 
-PLAIN = (SqueezedGenerator, SqueezedGateway, SqueezedProvider, LossyNetwork, SqueezedStore, Moderate)
+PLAIN = (SqueezedGenerator, SqueezedGateway, SqueezedProvider, SqueezedStore, Moderate)
 MORE = (OverloadedGateway, BusyGateway, SlowProvider, BlockedStore, FewUsers)

@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
-    /// What limited the load of a run: generator, gateway, provider, network, store, or nothing
+    /// What limited the load of a run: generator, gateway, provider, store, or nothing
     Why(why::Flags),
     /// Match a run with the gateway's own log: what is missing, twice or different
     Join(join::Flags),

@@ -23,7 +23,7 @@ Examples:
                                                            a run whose processes are known
   plimsoll why RUN --join other/join.json                  with a result of `plimsoll join`
 
-The answer is one of: generator, gateway, provider, network, store, nothing saturated, unknown. A suspect is named only if it is at a limit of its own, and the load at its limit too: a closed loop, or an open one that fell behind. Two that are at their limits are both named, and not told apart.
+The answer is one of: generator, gateway, provider, store, nothing saturated, unknown. A suspect is named only if it is at a limit of its own, and the load at its limit too: a closed loop, or an open one that fell behind. Two that are at their limits are both named, and not told apart.
 
 The evidence is in the run's summary.json: CPU time, waiting and quotas of the processes that --watch names (gateway, provider, store, also gateway-2) and of the one that listens at the target's address on this host; the TCP of the host; Plimsoll's own lateness. Of a process on another host, --watch gateway=http://10.0.0.2:9100/metrics reads the CPU time from a page of metrics.
 

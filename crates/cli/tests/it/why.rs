@@ -67,9 +67,6 @@ fn a_run_keeps_the_evidence_and_its_reports_have_the_line() {
     assert_eq!(places, [ProcessPlace::Target, ProcessPlace::Plimsoll], "{stage:?}");
     assert!(provider.cores > 0.0 && !provider.gone, "{provider:?}");
     assert!(provider.cpus.unwrap() >= 1 && !provider.threads.is_empty(), "{provider:?}");
-    let network = stage.network.as_ref().unwrap();
-    // A segment for each request at least.
-    assert!(network.segments >= summary.results.total.counters.dispatched_in_stage, "{network:?}");
 
     let line = format!("why: {}", summary.bottleneck.as_ref().unwrap().text);
     let report = fs::read_to_string(run.join("report.txt")).unwrap();

@@ -7,7 +7,6 @@ use plimsoll_report::format::{percent, rate};
 use crate::generator::{self, Beside};
 use crate::growth::{self, Growth};
 use crate::load::{Stage, deciding, stages};
-use crate::network;
 use crate::own_word;
 use crate::process::{self, HOST_FULL, ProcessState};
 use crate::result::{Answer, Finding, Load, SCHEMA, Split, State, Suspect, Why};
@@ -131,8 +130,7 @@ fn findings(
     }
     processes.sort_by_key(|finding| finding.suspect);
     let beside = Beside { at_limit, full_process };
-    let first = [generator::finding(summary, stage, beside), network::finding(stage, full_process)];
-    first.into_iter().chain(processes).collect()
+    std::iter::once(generator::finding(summary, stage, beside)).chain(processes).collect()
 }
 
 /// Adds what the direct target tells of the provider. A process that has CPU time left may be at
@@ -381,7 +379,7 @@ impl Case {
     /// Everything is watched, and nothing is full. That is no proof: a limit of connections or a
     /// lock uses no CPU. Only times that do not grow show that nothing queues.
     fn nothing_full(&self, closed: bool) -> Verdict {
-        let look = "look for a limit of connections or requests, a lock, or a store";
+        let look = "look for a limit of connections or requests, a lock, a store, or the network";
         match &self.growth {
             Growth::Grows(words) if self.decides => {
                 let words = format!("times grow with the load ({words}), nothing watched is full");
@@ -414,13 +412,9 @@ impl Case {
     }
 
     fn nothing(&self, because: &str) -> Verdict {
-        let busiest = self
-            .findings
-            .iter()
-            .filter(|found: &&Finding| found.suspect != Suspect::Network && found.used.is_some())
-            .max_by(|one, other| {
-                one.used.unwrap_or_default().total_cmp(&other.used.unwrap_or_default())
-            });
+        let busiest = self.findings.iter().filter(|found: &&Finding| found.used.is_some()).max_by(
+            |one, other| one.used.unwrap_or_default().total_cmp(&other.used.unwrap_or_default()),
+        );
         let busiest = busiest.map_or_else(String::new, |found| {
             let used = found.used.unwrap_or_default() * 100.0;
             format!("; busiest is the {}, {used:.0} % of its limit", found.suspect.name())

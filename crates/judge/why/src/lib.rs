@@ -1,5 +1,5 @@
-//! What limited the load of a run: the generator, the gateway, the provider, the network, a store,
-//! or nothing that can be seen.
+//! What limited the load of a run: the generator, the gateway, the provider, a store, or nothing
+//! that can be seen.
 //!
 //! ```text
 //! RunSummary -> stage that decides -> a finding for each suspect -> Why -> text, JSON
@@ -17,7 +17,6 @@ mod answer;
 mod generator;
 mod growth;
 mod load;
-mod network;
 mod own_word;
 mod process;
 mod result;

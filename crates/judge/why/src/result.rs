@@ -55,8 +55,6 @@ pub enum Answer {
     Gateway,
     /// What the gateway asks.
     Provider,
-    /// The way between them.
-    Network,
     /// What the gateway keeps its state in.
     Store,
     /// Nothing that was looked at is at its limit.
@@ -73,7 +71,6 @@ impl Answer {
             Self::Target => "target",
             Self::Gateway => "gateway",
             Self::Provider => "provider",
-            Self::Network => "network",
             Self::Store => "store",
             Self::NothingSaturated => "nothing_saturated",
             Self::CannotBeTold => "cannot_be_told",
@@ -89,8 +86,6 @@ impl Answer {
 pub enum Suspect {
     /// Plimsoll itself.
     Generator,
-    /// The network and its sockets.
-    Network,
     /// The process at the target's address, of which it is not known whether it is a gateway.
     Target,
     /// The gateway at the target's address.
@@ -108,7 +103,6 @@ impl Suspect {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Generator => "generator",
-            Self::Network => "network",
             Self::Target => "target",
             Self::Gateway => "gateway",
             Self::Provider => "provider",
@@ -121,7 +115,6 @@ impl Suspect {
     pub(crate) const fn answer(self) -> Option<Answer> {
         match self {
             Self::Generator => Some(Answer::Generator),
-            Self::Network => Some(Answer::Network),
             Self::Target => Some(Answer::Target),
             Self::Gateway => Some(Answer::Gateway),
             Self::Provider => Some(Answer::Provider),

@@ -5,7 +5,6 @@ mod host_log;
 pub(crate) mod kernel;
 pub(crate) mod listener;
 pub(crate) mod metrics_page;
-mod network;
 pub(crate) mod page_watch;
 pub(crate) mod process;
 pub(crate) mod process_tree;

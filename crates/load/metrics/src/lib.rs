@@ -81,7 +81,7 @@ pub use scope::Scope;
 pub use shard_part::{Interruption, ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{
-    Bottleneck, HostLoad, LinkLoad, NetworkLoad, ProcessLoad, ProcessPlace, QuotaLoad,
+    Bottleneck, HostLoad, ProcessLoad, ProcessPlace, QuotaLoad,
     StageResources, ThreadLoad,
 };
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};

@@ -17,9 +17,6 @@ pub struct StageResources {
     /// All CPUs of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostLoad>,
-    /// The network of this host, to any address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<NetworkLoad>,
 }
 
 /// A process and its descendants in a stage.
@@ -114,47 +111,10 @@ pub struct HostLoad {
     pub stolen: f64,
 }
 
-/// The TCP of this host in a stage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct NetworkLoad {
-    /// Segments sent.
-    pub segments: u64,
-    /// Of these, the ones that were sent again.
-    pub retransmitted: u64,
-    /// Of these, the ones that the other side had already, as it said itself (duplicate selective
-    /// acknowledgements, RFC 2883): it was late, and nothing was lost but perhaps its word.
-    pub needless: u64,
-    /// How often a segment was sent again because nothing came for long.
-    pub timeouts: u64,
-    /// Connections that a listening socket of this host had no room for.
-    pub listen_overflows: u64,
-    /// Connections that were dropped for want of room or for other reasons.
-    pub listen_drops: u64,
-    /// The network interface that used the largest share of its speed; only interfaces of a device
-    /// that states a speed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkLoad>,
-}
-
-/// A network interface in a stage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct LinkLoad {
-    /// Its name.
-    pub name: String,
-    /// Its speed, in Mbit/s.
-    pub mbit_per_s: u64,
-    /// Share of it that was received.
-    pub received: f64,
-    /// Share of it that was sent.
-    pub sent: f64,
-}
-
 /// What limited the load of a run, as a judge of its evidence says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bottleneck {
-    /// `generator`, `gateway`, `provider`, `network`, `store`, `nothing_saturated` or
+    /// `generator`, `target`, `gateway`, `provider`, `store`, `nothing_saturated` or
     /// `cannot_be_told`.
     pub answer: String,
     /// The same in a sentence, with its main figure.

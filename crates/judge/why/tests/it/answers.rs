@@ -1,6 +1,6 @@
-//! Generator, network, several suspects, and what is missing.
+//! Generator, several suspects, and what is missing.
 
-use plimsoll_metrics::{HostLoad, LinkLoad, Reason, Validity};
+use plimsoll_metrics::{HostLoad, Reason, Validity};
 use plimsoll_why::{State, Suspect};
 
 use crate::support::{Case, threads};
@@ -76,45 +76,6 @@ fn a_worker_without_rest_is_the_answer_only_if_the_load_is_at_its_limit() {
 }
 
 #[test]
-fn a_network_that_loses_segments_is_the_answer() {
-    let with = |again, segments| {
-        let case = Case::closed(5).with(|case| {
-            let network = case.resources().network.as_mut().unwrap();
-            (network.retransmitted, network.segments) = (again, segments);
-        });
-        case.with_one_slower_by(210.0)
-    };
-    // 0.11 %, 0.1 % and one of few.
-    let lossy = with(220, 200_000);
-    assert_eq!(lossy.answer(), "network");
-    assert!(lossy.why().sentence.contains("220 of 200,000 segments lost (0.11%)"));
-    assert_eq!(with(200, 200_000).answer(), "nothing_saturated");
-    assert_eq!(with(9, 5_000).answer(), "nothing_saturated");
-    // 500 of these 700 had arrived the first time.
-    let late = with(700, 200_000).with(|case| {
-        case.resources().network.as_mut().unwrap().needless = 500;
-    });
-    assert_eq!(late.answer(), "nothing_saturated");
-    // Lost segments spoil any load.
-    let open = Case::open(100).with(|case| {
-        case.resources().network.as_mut().unwrap().retransmitted = 500;
-    });
-    assert_eq!(open.with_one_slower_by(200.0).answer(), "network");
-}
-
-/// The counters are those of the host: where no request waited for a segment, others lost it.
-#[test]
-fn segments_that_other_programs_lose_are_not_held_against_the_run() {
-    let foreign = Case::open(100).with(|case| {
-        case.resources().network.as_mut().unwrap().retransmitted = 5_000;
-    });
-    let foreign = foreign.with_one_slower_by(190.0);
-    assert_eq!(foreign.answer(), "nothing_saturated");
-    let network = foreign.finding(Suspect::Network);
-    assert!(network.evidence.iter().any(|line| line.contains("other programs")), "{network:?}");
-}
-
-#[test]
 fn where_nothing_or_little_is_answered_nobody_limits() {
     let full = |completed| {
         Case::closed(50).with(|case| {
@@ -131,41 +92,6 @@ fn where_nothing_or_little_is_answered_nobody_limits() {
     assert_eq!(failing.answer.name(), "cannot_be_told");
     assert!(failing.sentence.contains("60.0% of the requests got no good answer"), "{failing:?}");
     assert_eq!(full(600).answer(), "gateway");
-}
-
-#[test]
-fn a_load_that_was_spoiled_is_named_by_the_rate_that_was_sent() {
-    let late = Case::open(50).with(|case| {
-        let counters = case.counters();
-        (counters.completed_in_stage, counters.rejected) = (411, 89);
-        case.resources().network.as_mut().unwrap().retransmitted = 5_000;
-    });
-    let sentence = late.with_one_slower_by(250.0).why().sentence;
-    let expected = "the network limited this run at 50.0/s sent: ";
-    assert!(sentence.starts_with(expected), "{sentence}");
-}
-
-#[test]
-fn a_full_link_and_full_queues_are_limits_of_the_network() {
-    let link = |sent| {
-        Case::closed(50).with(|case| {
-            let link = LinkLoad { name: "eth0".to_owned(), mbit_per_s: 1_000, received: 0.1, sent };
-            case.resources().network.as_mut().unwrap().link = Some(link);
-        })
-    };
-    assert_eq!(link(0.91).answer(), "network");
-    assert!(link(0.91).why().sentence.contains("91.0% of the 1000 Mbit/s of eth0"));
-    assert_eq!(link(0.89).answer(), "nothing_saturated");
-    let overflow = |gateway| {
-        Case::closed(50).with(|case| {
-            case.resources().network.as_mut().unwrap().listen_overflows = 3;
-            threads(case.process("gateway"), &[(gateway, 0.0)]);
-        })
-    };
-    assert_eq!(overflow(0.3).answer(), "network");
-    // A gateway without time to accept lets its queue overflow: it is the cause.
-    assert_eq!(overflow(0.97).answer(), "gateway");
-    assert_eq!(overflow(0.97).finding(Suspect::Network).state, State::Clear);
 }
 
 #[test]

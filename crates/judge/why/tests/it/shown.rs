@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::RunSummary;
 use plimsoll_why::{SCHEMA, Why, text, why};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Case, process, threads};
 
@@ -25,7 +25,6 @@ fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
 why: the gateway limits at 100/s: 0.99 of 1 CPU
   50:10s: a closed loop of 50 users, 49.0 in flight on average
   generator  clear      0.20 of 4 CPUs, late by 300us at p99
-  network    clear      0 of 200,000 segments lost
   gateway    SATURATED  0.99 of 1 CPU, waits 0.11, busiest thread `worker` 0.97
   provider   clear      `provider-\\u{1b}[31m`: 0.10 of 4 CPUs
   no split: nothing tells the provider's part; `plimsoll versus --direct URL`
@@ -84,7 +83,28 @@ fn a_summary_without_evidence_is_read_and_names_what_is_missing() {
     let why = why(&summary);
     assert_eq!(why.answer.name(), "cannot_be_told");
     assert!(why.missing.iter().any(|how| how.contains("--watch provider=:9000")), "{why:?}");
-    assert!(why.missing.iter().any(|how| how.contains("counters of its host")), "{why:?}");
+}
+
+/// Earlier versions stored TCP counters of the whole host, of other programs too: they name nobody.
+#[test]
+fn counters_of_the_whole_host_accuse_nobody() {
+    for mut case in [Case::open(100), Case::closed(50)] {
+        let group = case.0.results.by_stage.last_mut().unwrap();
+        let mut slow = serde_json::to_value(&group.distributions["service_time_ms"]).unwrap();
+        slow["max"] = json!(700.0);
+        let slow = serde_json::from_value(slow).unwrap();
+        group.distributions.insert("service_time_ms".to_owned(), slow);
+        let mut json = serde_json::to_value(&case.0).unwrap();
+        json["resources"].as_array_mut().unwrap().iter_mut().for_each(|stage| {
+            let link = json!({"name": "eth0", "mbit_per_s": 1_000, "received": 0.0, "sent": 0.99});
+            stage["network"] = json!({
+                "segments": 200_000, "retransmitted": 5_000, "listen_overflows": 90, "link": link,
+            });
+        });
+        let why = why(&serde_json::from_value(json).unwrap());
+        assert_eq!(why.answer.name(), "nothing_saturated", "{}", why.sentence);
+        assert!(!text(&why).contains("network"), "{}", text(&why));
+    }
 }
 
 #[test]

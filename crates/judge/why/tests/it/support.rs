@@ -1,9 +1,9 @@
 //! Summaries of runs that never happened.
 
 use plimsoll_metrics::{
-    Counters, Edges, Group, HostLoad, InstrumentHealth, Lag, LoadModel, NetworkLoad, ProcessLoad,
-    ProcessPlace, Rates, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo,
-    StageResources, TargetInfo, ThreadLoad,
+    Counters, Edges, Group, HostLoad, InstrumentHealth, Lag, LoadModel, ProcessLoad, ProcessPlace,
+    Rates, RunEnd, RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, StageResources,
+    TargetInfo, ThreadLoad,
 };
 use plimsoll_why::{Finding, Suspect, Why, why};
 use serde_json::json;
@@ -117,18 +117,6 @@ impl Case {
         self.0.metadata.stages.last_mut().unwrap()
     }
 
-    /// The last stage with one request that took so much longer than all others.
-    #[must_use]
-    pub(crate) fn with_one_slower_by(mut self, ms: f64) -> Self {
-        let group = self.0.results.by_stage.last_mut().unwrap();
-        let median = group.distributions["service_time_ms"].raw_mean_min_max()[1];
-        let count = group.counters.completed;
-        group
-            .distributions
-            .insert("service_time_ms".to_owned(), times_to(count, median, median + ms));
-        self
-    }
-
     /// What the last stage used.
     pub(crate) fn resources(&mut self) -> &mut StageResources {
         self.0.resources.last_mut().unwrap()
@@ -177,12 +165,8 @@ impl Case {
 
 /// Times with these figures.
 pub(crate) fn times(count: u64, ms: f64) -> plimsoll_metrics::DistributionSummary {
-    times_to(count, ms, ms)
-}
-
-fn times_to(count: u64, ms: f64, max: f64) -> plimsoll_metrics::DistributionSummary {
     let json = json!({
-        "count": count, "sum": ms * count as f64, "mean": ms, "min": ms, "max": max, "p50": ms,
+        "count": count, "sum": ms * count as f64, "mean": ms, "min": ms, "max": ms, "p50": ms,
         "histogram": "",
     });
     serde_json::from_value(json).unwrap()
@@ -196,7 +180,6 @@ fn idle(stage: &str) -> StageResources {
         wall_s: SECONDS,
         processes: vec![process("gateway", 2, 0.3), process("provider", 3, 0.1), own],
         host: Some(HostLoad { cpus: 4, busy: 0.2, stolen: 0.0 }),
-        network: Some(NetworkLoad { segments: 200_000, ..NetworkLoad::default() }),
     }
 }
 

@@ -8,7 +8,6 @@ use plimsoll_metrics::{ProcessLoad, ProcessPlace, QuotaLoad, StageInfo, StageRes
 
 use super::cgroup::{self, CpuGroups, QuotaReading};
 use super::kernel::{self, CpuTicks};
-use super::network::NetworkReading;
 use super::page_watch::PageWatch;
 use super::process::WatchedProcess;
 use super::process_tree::ProcessTree;
@@ -53,7 +52,6 @@ struct Reading {
     at: Moment,
     processes: Vec<Option<ProcessReading>>,
     host: Option<CpuTicks>,
-    network: Option<NetworkReading>,
 }
 
 #[derive(Debug)]
@@ -117,7 +115,6 @@ impl Resources {
             at: now,
             processes: self.observed.iter_mut().map(Observed::read).collect(),
             host: CpuTicks::read(),
-            network: NetworkReading::read(),
         });
     }
 
@@ -158,11 +155,6 @@ impl Resources {
                 .chain(pages.loads(before.at, after.at))
                 .collect(),
             host: before.host.zip(after.host).and_then(|(before, after)| after.since(&before)),
-            network: after
-                .network
-                .as_ref()
-                .zip(before.network.as_ref())
-                .map(|(after, before)| after.since(before, wall_s)),
         })
     }
 }
@@ -262,7 +254,6 @@ mod tests {
         assert_eq!((store.name.as_str(), store.place), ("store", ProcessPlace::Target));
         assert_eq!(own.place, ProcessPlace::Plimsoll);
         assert!(own.cpus.is_some_and(|cpus| cpus >= 1) && !own.gone, "{own:?}");
-        assert!(found[0].network.is_some());
 
         let unnamed = |watched: &[WatchedProcess], at_target| {
             let observed = Resources::new(watched, at_target, std::iter::empty()).observed;
