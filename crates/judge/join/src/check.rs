@@ -148,9 +148,17 @@ fn lengths(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
 fn upstream(joiner: &Joiner<'_, '_>) -> Result<Option<String>, JoinError> {
     let Some(entry) = joiner.map.entry(Field::Upstream) else { return Ok(None) };
     let Some(unit) = entry.unit else { return Ok(None) };
-    let (longer, both) = times::longer_upstream(joiner.run, joiner.quality.steps());
+    let steps = joiner.quality.steps();
+    let (longer, both) = times::longer_upstream(joiner.run, steps);
     if longer as f64 <= both as f64 * times::IMPOSSIBLE {
-        return Ok(None);
+        let (heads, streams) = times::upstream_heads(joiner.run, steps);
+        return Ok((heads * 2 > streams).then(|| {
+            let column = quoted(&entry.column);
+            format!(
+                "{column} ends before the client's first byte in {heads} of {streams} streams: it is \
+                 the time to the upstream's head (--map upstream= leaves it out)"
+            )
+        }));
     }
     if let Some(seems) = times::true_unit_of_upstream(joiner.run, unit) {
         return Err(JoinError::Usage(format!(

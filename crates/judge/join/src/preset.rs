@@ -1,7 +1,9 @@
 //! The maps of known gateways, by the columns of their logs.
 //!
 //! Each is recognised by columns that no other has together. The maps of others than ours are from
-//! their documentation; they are printed like every map.
+//! their documentation; they are printed like every map. A time that ends at the head of the
+//! upstream's response (Envoy's `x-envoy-upstream-service-time`) is not an upstream time here: the
+//! rest of a stream would count as the gateway's.
 
 use crate::error::{JoinError, quoted};
 use crate::map::{Entry, Field, LogOf, Map, Mapping, unit_of_name};
@@ -59,11 +61,6 @@ pub(crate) const PRESETS: [Preset; 6] = [
             (Field::Id, &["request_id", "x_request_id"], None),
             (Field::At, &["start_time"], Some(Unit::Iso)),
             (Field::Total, &["duration"], Some(Unit::Ms)),
-            (
-                Field::Upstream,
-                &["upstream_service_time", "x_envoy_upstream_service_time"],
-                Some(Unit::Ms),
-            ),
             (Field::Status, &["response_code"], None),
         ],
         log_of: LogOf::Gateway,
@@ -311,7 +308,7 @@ mod tests {
         assert_eq!(
             chosen(columns, &[]).unwrap(),
             "preset envoy, by its columns: id=x-request-id at=start_time:iso total=duration:ms \
-             upstream=x-envoy-upstream-service-time:ms status=response_code"
+             status=response_code"
         );
         let columns = "Start-Time METHOD Response_Code response-flags Duration X-Request-ID";
         assert_eq!(

@@ -107,6 +107,8 @@ pub(crate) struct Request {
     pub(crate) sent: i64,
     /// From sent to finished.
     pub(crate) service: Time,
+    /// From sent to the first byte.
+    pub(crate) ttfb: Time,
     pub(crate) prompt: Count,
     pub(crate) completion: Count,
     pub(crate) status: u16,
@@ -331,6 +333,7 @@ impl Run {
         Ok(Request {
             sent: intended.saturating_add(row.dispatch_lag_ms.and_then(signed_nanos).unwrap_or(0)),
             service: Time::of(row.service_time_ms.and_then(signed_nanos)),
+            ttfb: Time::of(row.ttfb_ms.and_then(signed_nanos)),
             prompt: reported(row.prompt_tokens, row.prompt_tokens_source),
             completion: reported(row.completion_tokens, row.completion_tokens_source),
             status: row.status,

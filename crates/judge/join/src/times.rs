@@ -6,7 +6,7 @@ use plimsoll_stats::woodruff::{Batched, Stage};
 
 use crate::map::LogOf;
 use crate::result::{GroupTimes, Quantiles};
-use crate::run::{GroupName, Request, Run};
+use crate::run::{GroupName, Request, Run, Time};
 use crate::time::Unit;
 
 /// The share of impossible requests from which on the log's time is something else. A gateway reads
@@ -15,6 +15,9 @@ pub(crate) const IMPOSSIBLE: f64 = 0.01;
 
 /// Requests that are needed to tell that a unit is wrong.
 const FOR_UNITS: usize = 20;
+
+/// The part of its time that a stream goes on after its first byte: a tenth.
+const STREAMED: i64 = 10;
 
 /// Most batches of a stage.
 const BATCHES: i64 = 64;
@@ -67,6 +70,21 @@ pub(crate) fn longer_upstream(run: &Run, steps: i64) -> (u64, u64) {
         longer += u64::from(upstream.saturating_sub(total) > steps);
     }
     (longer, all)
+}
+
+/// Streams whose upstream time ends before the client's first byte, and all that went on for a part
+/// of their time after it. An upstream that streams ends with its stream.
+pub(crate) fn upstream_heads(run: &Run, steps: i64) -> (u64, u64) {
+    let (mut heads, mut all) = (0_u64, 0_u64);
+    for request in run.requests.iter().filter(|request| request.stream) {
+        let times = [request.service, request.ttfb, request.log_upstream].map(Time::get);
+        let [Some(service), Some(ttfb), Some(upstream)] = times else { continue };
+        if service - ttfb > steps.max(service / STREAMED) {
+            all += 1;
+            heads += u64::from(upstream <= ttfb.saturating_add(steps));
+        }
+    }
+    (heads, all)
 }
 
 /// The greatest unit by which nine of ten upstream times are a part of their total.

@@ -5,7 +5,9 @@ use std::fs;
 use plimsoll_join::{Options, Source};
 use serde_json::Value;
 
-use crate::support::{Files, audit_row, id, options, sent, service, total, upstream, ways};
+use crate::support::{
+    Files, audit_row, id, ms, options, run_row, sent, service, total, upstream, ways,
+};
 
 #[test]
 fn a_log_in_other_units_is_named_with_the_unit_it_seems_to_have() {
@@ -127,6 +129,49 @@ fn an_upstream_in_other_units_is_named_and_one_that_is_no_part_is_refused() {
     assert!(message.contains("--map upstream=behind:ns"), "{message}");
     let join = files.join("log", &["id=id", "total=took:ns", "upstream=behind:ns"]);
     assert!(join.unwrap_err().to_string().contains("seems to be in us"));
+}
+
+/// Streams of 97 ms, whose upstream sends its head after 20 ms and ends with them.
+#[test]
+fn a_time_to_the_upstreams_head_is_not_an_upstream_time() {
+    let (whole, head) = (97_000_000, 20_000_000);
+    let files = Files::of((0..100).map(|n| {
+        let (was, ttfb) = (ms(service(n)), ms(head + 700_000));
+        let times = format!(r#""service_time_ms":{},"ttfb_ms":{ttfb}"#, ms(whole));
+        run_row(n).replace(&format!(r#""service_time_ms":{was}"#), &times)
+    }));
+    // Envoy's usual JSON log, with milliseconds.
+    files.lines(
+        "envoy",
+        (0..100).map(|n| {
+            let id = id(n);
+            format!(
+                r#"{{"start_time":"2026-11-18T09:46:40.100Z","duration":97,"response_code":200,"response_flags":"-","x-envoy-upstream-service-time":"20","request_id":"{id}"}}"#
+            )
+        }),
+    );
+    let join = files.join("envoy", &["at="]).unwrap();
+    assert_eq!((join.books.matched, join.stages.len()), (100, 0), "{join:?}");
+    let [times] = join.times.as_slice() else { panic!("{join:?}") };
+    assert_eq!((times.gateway, times.upstream), (None, None));
+    // The same kind of time under other names: Kong's, HAProxy's, nginx's `upstream_header_time`.
+    let log = |upstream: i64| {
+        files.lines(
+            "log",
+            (0..100).map(|n| format!(r#"{{"id":"{}","all":96.5,"up":{upstream}}}"#, id(n))),
+        );
+        files.join("log", &["id=id", "total=all:ms", "upstream=up:ms"]).unwrap()
+    };
+    let join = log(20);
+    assert!(join.stages.is_empty() && join.times.is_empty(), "{join:?}");
+    let refused = join.times_refused.unwrap();
+    assert!(
+        refused.starts_with("up ends before the client's first byte in 100 of 100"),
+        "{refused}"
+    );
+    // One that lasts as long as the stream is the whole time.
+    let [stage] = &*log(96).stages else { panic!("no stage") };
+    assert!((stage.gateway_ms.unwrap() - 0.5).abs() < 0.001, "{stage:?}");
 }
 
 #[test]
