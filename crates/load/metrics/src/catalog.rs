@@ -11,11 +11,13 @@
 use plimsoll_measure::Side;
 
 mod counters;
+mod disturbance;
 mod metric;
 mod rates;
 mod unit;
 
 pub use counters::{COUNTERS, CounterSpec, Counters};
+pub use disturbance::Disturbance;
 pub use metric::{Metric, Population};
 pub use rates::{RATES, RateSpec, Rates};
 pub use unit::Unit;
@@ -49,6 +51,15 @@ impl Figure {
             Self::Distribution(metric) => metric.name(),
             Self::Counter(counter) => counter.name,
             Self::Rate(rate) => rate.name,
+        }
+    }
+
+    /// How other load on the hosts can change it.
+    pub const fn disturbance(self) -> Disturbance {
+        match (self, self.unit()) {
+            (Self::Distribution(metric), _) => metric.disturbance(),
+            (_, Unit::RequestsPerSecond | Unit::TokensPerSecond) => Disturbance::Down,
+            _ => Disturbance::None,
         }
     }
 

@@ -57,7 +57,7 @@ mod without_generator;
 
 pub use accounting::Accounting;
 pub use bounded_figure::{Bias, BoundedFigure, Refusal};
-pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
+pub use catalog::{Counters, Disturbance, Figure, Metric, Population, Rates, Unit};
 pub use confidence::Interval;
 pub use confusion_matrix::ConfusionMatrix;
 pub use distribution::Distribution;
@@ -81,8 +81,7 @@ pub use scope::Scope;
 pub use shard_part::{Interruption, ShardPart, ShardState};
 pub use snapshot::Snapshot;
 pub use stage_resources::{
-    Bottleneck, HostLoad, ProcessLoad, ProcessPlace, QuotaLoad,
-    StageResources, ThreadLoad,
+    Bottleneck, HostLoad, ProcessLoad, ProcessPlace, QuotaLoad, StageResources, ThreadLoad,
 };
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::{RunJudgement, RunSummary};

@@ -203,7 +203,7 @@ impl<'a> Pair<'a> {
             bound: format!("<= {}", percent(DROP)),
             judgement: self.judgement(judged, other),
             decides: true,
-            timeless: false,
+            in_doubt_if_busy: false,
         }
     }
 

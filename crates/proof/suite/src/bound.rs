@@ -1,6 +1,6 @@
 //! Bounds that decide whether a suite passes.
 
-use plimsoll_metrics::{Bias, BoundedFigure, Judgement, Refusal};
+use plimsoll_metrics::{Bias, BoundedFigure, Disturbance, Judgement, Refusal};
 use plimsoll_report::format::{or_dash, with_share};
 use plimsoll_runner::Bound;
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ pub struct BoundResult {
     pub judgement: Judgement,
     /// Whether a failure fails the suite. If not, it is a goal that the report only shows.
     pub decides: bool,
-    /// Whether it is of what was answered or written, and not of when: it holds on a busy host.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub timeless: bool,
+    /// Whether a busy host may have decided it, where nothing but the whole suite knows of one.
+    #[serde(skip)]
+    pub(crate) in_doubt_if_busy: bool,
 }
 
 /// A bound, and the format of its value.
@@ -93,16 +93,24 @@ impl Requirement {
 }
 
 impl BoundResult {
-    /// Judges a figure of a measurement. One that must not be used neither passes nor fails; nor
-    /// does one fail while the load's own core was full: what waited there is in it.
+    /// Judges a time or a rate of a measurement. One that must not be used neither passes nor
+    /// fails; nor does one that other load on the host may have decided. None fails while the
+    /// load's own core was full: what waited there is in it.
     pub(crate) fn of_figure(
         what: &str,
         result: &MeasurementResult,
         figure: impl Fn(&Figures) -> Option<BoundedFigure>,
         requirement: Requirement,
     ) -> Self {
-        let figure = result.bounded(figure).and_then(|figure| undisturbed(result, figure));
-        let judged = Self::figure(what, figure, requirement);
+        let disturbance = match requirement.bound {
+            Bound::AtLeast(_) => Disturbance::Down,
+            _ => result.time().disturbance(),
+        };
+        let judged = Self::figure(what, result.bounded(figure), requirement);
+        let judged = match result.busy_host() {
+            Some(why) => judged.disturbed(disturbance, why),
+            None => judged,
+        };
         match result.figures().and_then(|figures| finding::full_load_core(&figures.busy)) {
             Some(why) if judged.judgement == Judgement::Fail => {
                 Self { judgement: Judgement::Inconclusive(why), ..judged }
@@ -119,19 +127,33 @@ impl BoundResult {
         requirement: Requirement,
     ) -> Self {
         let figure = result.error_figure(figure).map(BoundedFigure::exact);
-        let figure = figure.and_then(|figure| undisturbed(result, figure));
         Self::figure(what, figure, requirement)
     }
 
-    /// Judges a value that may be missing.
-    pub(crate) fn value(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
+    /// Judges a count that may be missing.
+    pub(crate) fn count(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
         let figure = measured.map(BoundedFigure::exact).ok_or(Unusable::NoValue);
         Self::figure(what, figure, requirement)
     }
 
-    /// Judges what was answered or written, whatever time it took.
-    pub(crate) fn timeless(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
-        Self { timeless: true, ..Self::value(what, measured, requirement) }
+    /// Judges a time that may be missing, and that was not taken during a load.
+    pub(crate) fn time(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
+        let judged = Self::count(what, measured, requirement);
+        Self { in_doubt_if_busy: judged.judgement == Judgement::Fail, ..judged }
+    }
+
+    /// The judgement of a figure that was measured on a busy host.
+    pub(crate) fn disturbed(self, disturbance: Disturbance, why: String) -> Self {
+        let settled = match self.judgement {
+            Judgement::Pass => disturbance.settles(true),
+            Judgement::Fail => disturbance.settles(false),
+            Judgement::Inconclusive(_) => true,
+        };
+        if settled { self } else { self.into_doubt(&Unusable::BusyHost(why)) }
+    }
+
+    pub(crate) fn into_doubt(self, why: &Unusable) -> Self {
+        Self { judgement: Judgement::Inconclusive(why.to_string()), ..self }
     }
 
     /// Judges a difference by its interval, `[value, low, high]`: only where the whole of it keeps
@@ -162,7 +184,7 @@ impl BoundResult {
             bound: requirement.text(),
             judgement,
             decides: true,
-            timeless: false,
+            in_doubt_if_busy: true,
         }
     }
 
@@ -178,7 +200,7 @@ impl BoundResult {
             bound: requirement.text(),
             judgement: requirement.judge(measured),
             decides: true,
-            timeless: false,
+            in_doubt_if_busy: false,
         }
     }
 
@@ -197,14 +219,6 @@ impl BoundResult {
             (Judgement::Inconclusive(_), _) => "inconclusive",
         }
     }
-}
-
-/// The figure, unless the host was busy when it was measured.
-fn undisturbed(
-    result: &MeasurementResult,
-    figure: BoundedFigure,
-) -> Result<BoundedFigure, Unusable> {
-    result.busy_host().map_or(Ok(figure), |why| Err(Unusable::BusyHost(why)))
 }
 
 #[cfg(test)]
@@ -254,6 +268,50 @@ mod tests {
                 (Some(generator), Some(provider), shared);
             let bound = BoundResult::of_figure("p99", &result, |f| f.p99_ms, requirement);
             assert_eq!(bound.status(), status, "{p99} {generator} {provider} {shared}");
+        }
+    }
+
+    /// Other load only adds to times of an open load and takes from rates, and leaves counts alone.
+    #[test]
+    fn a_busy_host_decides_only_what_it_can_change() {
+        let busy = |rate, errors| {
+            let pass = Figures {
+                requests: 1_000,
+                errors,
+                p99_ms: Some(BoundedFigure::exact(50.0)),
+                requests_per_s: Some(BoundedFigure::exact(600.0)),
+                error_share: Some(errors as f64 / 1_000.0),
+                policy_correctness: Some(1.0 - errors as f64 / 1_000.0),
+                busy_host: Some("others".to_owned()),
+                ..Figures::default()
+            };
+            MeasurementResult { rate, passes: vec![pass], ..MeasurementResult::default() }
+        };
+        let (open, closed, failing) = (busy(Some(100.0), 0), busy(None, 0), busy(Some(100.0), 5));
+        for (result, limit, status) in [
+            (&open, 60.0, "PASS"),
+            (&open, 40.0, "inconclusive"),
+            // A slower generator shortens the times of a closed load.
+            (&closed, 60.0, "inconclusive"),
+            (&closed, 40.0, "inconclusive"),
+            // The slowest requests may be among those that failed.
+            (&failing, 60.0, "inconclusive"),
+        ] {
+            let limit = Requirement::below(limit, time);
+            let p99 = BoundResult::of_figure("p99", result, |f| f.p99_ms, limit);
+            assert_eq!(p99.status(), status, "{limit:?}", limit = limit.text());
+        }
+        for (floor, status) in [(500.0, "PASS"), (700.0, "inconclusive")] {
+            let floor = Requirement::at_least(floor, digits);
+            let rate = BoundResult::of_figure("rate", &closed, |f| f.requests_per_s, floor);
+            assert_eq!(rate.status(), status);
+        }
+        for (result, status) in [(&open, "PASS"), (&closed, "PASS"), (&failing, "FAIL")] {
+            let few = Requirement::below(0.001, percent);
+            let errors = BoundResult::of_errors("errors", result, |f| f.error_share, few);
+            let all = Requirement::at_least(1.0, percent);
+            let correct = BoundResult::of_errors("correct", result, |f| f.policy_correctness, all);
+            assert_eq!([errors.status(), correct.status()], [status; 2]);
         }
     }
 
@@ -313,7 +371,7 @@ mod tests {
         for (measured, status) in
             [(Some(60.0), "met"), (Some(40.0), "missed"), (None, "inconclusive")]
         {
-            let goal = BoundResult::value("x", measured, requirement).into_goal();
+            let goal = BoundResult::time("x", measured, requirement).into_goal();
             assert_eq!((goal.status(), goal.decides), (status, false));
         }
     }

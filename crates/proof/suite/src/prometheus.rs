@@ -292,7 +292,7 @@ mod tests {
         let late = Figures { invalid: Some("late".to_owned()), ..good.clone() };
         let refused = Figures { errors: 900, ..good.clone() };
         let bound = |what: &str, judgement| BoundResult {
-            timeless: false,
+            in_doubt_if_busy: false,
             what: what.to_owned(),
             measured: String::new(),
             bound: "< 1 ms".to_owned(),

@@ -202,22 +202,21 @@ impl Report {
         self.findings.extend(finding::busy_host(&self.measurements));
         self.findings.extend(finding::unusable(&self.measurements));
         self.findings.extend(finding::censored(&self.measurements));
-        self.conclude_nothing_on_a_busy_host();
+        self.doubt_on_a_busy_host();
         self
     }
 
-    /// Where others used the host most of the time, no bound of a time or a rate is kept, and
-    /// nothing is good: neither what was compared nor what was counted meanwhile.
-    fn conclude_nothing_on_a_busy_host(&mut self) {
+    /// Where others used the host most of the time, differences and times that were not taken
+    /// during a measured load are in doubt, and nothing is good.
+    fn doubt_on_a_busy_host(&mut self) {
         let all = self.measurements.len();
         let busy = self.measurements.iter().filter_map(MeasurementResult::busy_in_any_pass).count();
         if busy * 2 <= all {
             return;
         }
-        let why = Unusable::BusyHost(format!("during {busy} of {all} measurements")).to_string();
-        let times = self.bounds.iter_mut().filter(|bound| !bound.timeless);
-        for bound in times.filter(|bound| bound.judgement == Judgement::Pass) {
-            bound.judgement = Judgement::Inconclusive(why.clone());
+        let why = Unusable::BusyHost(format!("during {busy} of {all} measurements"));
+        for bound in self.bounds.iter_mut().filter(|bound| bound.in_doubt_if_busy) {
+            bound.judgement = Judgement::Inconclusive(why.to_string());
         }
         self.findings.retain(|finding| finding.tone != Tone::Good);
     }
@@ -241,8 +240,8 @@ impl Report {
 
     /// The outcome. A bound is broken only by figures that may be used, so that a broken one counts
     /// whatever else could not be measured. A suite passes only if everything of it was measured,
-    /// may be used and was judged, on a host that had time for it. Answers that were not the
-    /// expected ones are never accepted.
+    /// may be used and was judged; without a bound that decides, on a quiet host. Answers that were
+    /// not the expected ones are never accepted.
     pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let mut deciding = self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
@@ -259,12 +258,12 @@ impl Report {
                 let tolerated = accepted.invalid && result.is_only_invalid();
                 result.why_unusable().is_some() && !tolerated
             })
-            || (!accepted.invalid && self.measurements.iter().any(|r| r.busy_host().is_some()))
             || (!accepted.missing && !self.missing.is_empty())
             || (!accepted.invalid
-                && deciding
+                && (deciding
                     .clone()
-                    .any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_))))
+                    .any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_)))
+                    || (deciding.clone().next().is_none() && self.was_busy())))
         {
             SuiteOutcome::Inconclusive
         } else if deciding.next().is_none() {
@@ -272,6 +271,11 @@ impl Report {
         } else {
             SuiteOutcome::Pass
         }
+    }
+
+    /// Whether others used the host during a measurement.
+    fn was_busy(&self) -> bool {
+        self.measurements.iter().any(|result| result.busy_host().is_some())
     }
 
     /// Why the suite neither passes nor fails, a sentence each.
@@ -492,28 +496,58 @@ mod tests {
     /// Passes that others disturbed are most often late as well, and then their figures cannot be
     /// used: the host was busy all the same.
     #[test]
-    fn nothing_is_kept_on_a_host_that_was_busy_most_of_the_time() {
+    fn differences_and_broken_times_are_in_doubt_on_a_host_that_was_busy_most_of_the_time() {
         let disturbed = |invalid, busy: bool| {
             let mut result = result(invalid);
             result.passes[0].busy_host = busy.then(|| "others".to_owned());
             result
         };
-        for (busy, is_kept) in [([true, true, false], false), ([true, false, false], true)] {
+        let below = Requirement::below(1.0, time);
+        let bounds = || {
+            [0.5, 2.0]
+                .map(|value| {
+                    [
+                        BoundResult::interval("difference", Ok([value; 3]), below),
+                        BoundResult::time("time", Some(value), below),
+                        BoundResult::count("count", Some(value), below),
+                    ]
+                })
+                .concat()
+        };
+        for (busy, kept, broken) in [
+            (
+                [true, true, false],
+                ["inconclusive", "PASS", "PASS"],
+                ["inconclusive", "inconclusive", "FAIL"],
+            ),
+            ([true, false, false], ["PASS"; 3], ["FAIL"; 3]),
+        ] {
             let results = busy.map(|busy| disturbed(busy, busy)).to_vec();
-            let report = report(
-                results,
-                vec![BoundResult::value("b", Some(0.5), Requirement::below(1.0, time))],
-            )
-            .conclude();
-            assert_eq!(report.bounds[0].judgement == Judgement::Pass, is_kept, "{report:?}");
+            let report = report(results, bounds()).conclude();
+            let statuses: Vec<_> = report.bounds.iter().map(BoundResult::status).collect();
+            assert_eq!(statuses, [kept, broken].concat(), "{busy:?}");
         }
+    }
+
+    /// On a busy host the bounds decide as far as they can; without one, nothing is complete.
+    #[test]
+    fn a_suite_passes_on_a_busy_host_if_its_bounds_do() {
+        let mut busy = result(false);
+        busy.passes[0].busy_host = Some("others".to_owned());
+        let outcome = |bounds| report(vec![busy.clone()], bounds).outcome(Accepted::default());
+        let bound = |value| BoundResult::time("b", value, Requirement::below(1.0, time));
+        assert_eq!(outcome(vec![bound(Some(0.5))]), SuiteOutcome::Pass);
+        assert_eq!(outcome(vec![bound(Some(0.5)).into_goal()]), SuiteOutcome::Inconclusive);
+        assert_eq!(outcome(vec![]), SuiteOutcome::Inconclusive);
+        let passed = report(vec![busy.clone()], vec![bound(Some(0.5))]).conclusion();
+        assert!(passed.ends_with("1 of 1 measurements came from a busy host"), "{passed}");
     }
 
     #[test]
     fn a_suite_passes_only_if_everything_could_be_used_and_judged() {
         use SuiteOutcome::{Complete, Fail, Inconclusive, Pass};
         let requirement = Requirement::below(1.0, time);
-        let bound = |value| BoundResult::value("b", value, requirement);
+        let bound = |value| BoundResult::time("b", value, requirement);
         for (results, bounds, expected, allowed) in [
             (vec![result(false)], vec![], Complete, Complete),
             (vec![], vec![], Inconclusive, Inconclusive),
@@ -562,7 +596,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_way_of_a_pass_is_said_first() {
-        let bound = BoundResult::value("p99", None, Requirement::below(1.0, time));
+        let bound = BoundResult::time("p99", None, Requirement::below(1.0, time));
         let mut late = result(true);
         late.label = "live".to_owned();
         let report = report(vec![late], vec![bound]);

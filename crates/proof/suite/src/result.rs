@@ -1,6 +1,6 @@
 //! The result of a measurement: its passes, and which of their figures may be used.
 
-use plimsoll_metrics::{BoundedFigure, Refusal};
+use plimsoll_metrics::{BoundedFigure, Metric, Refusal};
 use plimsoll_stats::descriptive::Spread;
 use serde::{Deserialize, Serialize};
 
@@ -199,6 +199,13 @@ impl MeasurementResult {
     /// may be theirs, so that neither a pass nor a failure follows. `None` if it was quiet.
     pub(crate) fn busy_host(&self) -> Option<String> {
         self.usable().iter().find_map(|pass| pass.busy_host.clone())
+    }
+
+    /// The time whose disturbance its percentiles have. A request that failed has no time, so
+    /// those of an open load with failures are as doubtful as those of a closed one.
+    pub(crate) fn time(&self) -> Metric {
+        let failed = self.passes.iter().any(|pass| pass.errors > 0);
+        if self.rate.is_some() && !failed { Metric::ResponseTime } else { Metric::ServiceTime }
     }
 
     /// The same of any pass, usable or not: most that were disturbed cannot be used.

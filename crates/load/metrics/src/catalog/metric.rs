@@ -2,6 +2,8 @@
 
 use plimsoll_measure::{Nanos, Outcome, Sample, Timeline};
 
+use super::disturbance::Disturbance;
+
 /// The requests that a distribution covers. Outcome classes are kept apart, so that many fast
 /// refusals or slow failures do not move the percentiles of success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +222,15 @@ impl Metric {
     /// other. All other times begin with a start, so that the generator can only add to them.
     pub const fn is_gap(self) -> bool {
         self.has(Trait::Gap)
+    }
+
+    /// How other load on the hosts can change it. A slower generator also leaves the target fewer
+    /// requests at once, which shortens what begins when a request is sent.
+    pub const fn disturbance(self) -> Disturbance {
+        match self {
+            Self::ResponseTime | Self::RejectedResponseTime | Self::ResponseTtft => Disturbance::Up,
+            _ => Disturbance::Either,
+        }
     }
 
     const fn has(self, wanted: Trait) -> bool {

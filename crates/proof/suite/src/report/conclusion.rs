@@ -7,11 +7,11 @@ use super::{Accepted, Report, SuiteOutcome};
 /// The verdict in a sentence.
 pub(super) fn conclusion(report: &Report) -> String {
     match report.outcome(Accepted::default()) {
-        SuiteOutcome::Pass => match not_sent(report) {
+        SuiteOutcome::Pass => match caveat(report) {
             None => "PASS: every measurement may be used, and every deciding bound is kept".into(),
             Some(but) => format!("PASS: every deciding bound is kept; {but}"),
         },
-        SuiteOutcome::Complete => match not_sent(report) {
+        SuiteOutcome::Complete => match caveat(report) {
             None => {
                 "COMPLETE: every measurement may be used; this suite has no bound to pass or fail"
                     .into()
@@ -24,12 +24,16 @@ pub(super) fn conclusion(report: &Report) -> String {
     }
 }
 
-/// The loads that were more than this machine sends; all others may be used.
-fn not_sent(report: &Report) -> Option<String> {
+/// The loads that were more than this machine sends, and those of a busy host.
+fn caveat(report: &Report) -> Option<String> {
     let all = report.measurements.len();
     let past = report.measurements.iter().filter(|result| result.is_past_the_generator()).count();
-    (past > 0).then(|| format!("{past} of {all} loads cannot be sent from here"))
+    let busy = report.measurements.iter().filter(|result| result.busy_host().is_some()).count();
+    let past = (past > 0).then(|| format!("{past} of {all} loads cannot be sent from here"));
+    past.or_else(|| (busy > 0).then(|| format!("{busy} of {all} measurements {BUSY}")))
 }
+
+const BUSY: &str = "came from a busy host";
 
 fn failed(report: &Report) -> String {
     let deciding = report.bounds.iter().filter(|bound| bound.decides);
@@ -49,7 +53,7 @@ fn inconclusive(report: &Report) -> String {
     let parts = [
         (report.missing.len(), "left out for the target".to_owned()),
         (unusable.count(), format!("of {all} measurements must not be used")),
-        (busy.count(), format!("of {all} measurements came from a busy host")),
+        (busy.count(), format!("of {all} measurements {BUSY}")),
         (not_compared.count(), format!("of {compared} comparisons must not be used")),
         (
             deciding

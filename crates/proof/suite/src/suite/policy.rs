@@ -7,7 +7,7 @@ mod trends;
 mod unhealthy;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{BandLevel, BandResult, Judgement, Metric, RunSummary};
+use plimsoll_metrics::{BandLevel, BandResult, Disturbance, Figure, Judgement, Metric, RunSummary};
 use plimsoll_report::format::{digits, limited_rate, or_dash, percent, time};
 
 use self::ladder::Ladder;
@@ -19,7 +19,7 @@ use crate::figures::TimedResponses;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
 use crate::report::Report;
-use crate::result::{MeasurementResult, Unusable};
+use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing;
 use crate::target::{Gateway, Provider, SuiteTarget};
@@ -450,8 +450,6 @@ fn secure(
 /// fails. Where too many answers are not the expected ones nothing can be on target.
 fn bands(row: &PolicyRow) -> Vec<BoundResult> {
     let Some(summary) = &row.summary else { return Vec::new() };
-    let busy = row.result.busy_host().map(Unusable::BusyHost);
-    let unusable = row.result.why_unusable().or(busy);
     summary
         .bands
         .iter()
@@ -469,16 +467,22 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
                 plimsoll_metrics::Unit::Share => percent(value),
                 _ => digits(value),
             });
-            BoundResult {
+            let judged = BoundResult {
                 what: format!("warm, 100/s: {}", banded(&band.metric)),
                 measured: or_dash(measured, |measured| format!("{measured} {level}")),
                 bound: band.expression.clone(),
-                judgement: match &unusable {
-                    Some(why) => Judgement::Inconclusive(why.to_string()),
-                    None => judgement,
-                },
+                judgement,
                 decides: true,
-                timeless: false,
+                in_doubt_if_busy: false,
+            };
+            let disturbance = match Figure::named(&band.metric) {
+                Some(Figure::Distribution(_)) => row.result.time().disturbance(),
+                other => other.map_or(Disturbance::Either, Figure::disturbance),
+            };
+            match (row.result.why_unusable(), row.result.busy_host()) {
+                (Some(why), _) => judged.into_doubt(&why),
+                (None, Some(why)) => judged.disturbed(disturbance, why),
+                (None, None) => judged,
             }
         })
         .collect()

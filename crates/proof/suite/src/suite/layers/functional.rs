@@ -224,7 +224,7 @@ impl FunctionalChecks {
     /// The cost of a layer that does not do its work is no cost of it.
     pub(super) fn bound(&self) -> BoundResult {
         let failed = (self.checks.len() - self.passed()) as f64;
-        BoundResult::timeless(
+        BoundResult::count(
             &format!("functional checks{} that were not passed", self.of),
             Some(failed),
             Requirement::at_most(0.0, digits),

@@ -59,16 +59,12 @@ impl WriterLimit {
         let lost = self.there.map(|there| written.saturating_sub(there) as f64);
         let to = self.to;
         [
-            BoundResult::timeless(
+            BoundResult::count(
                 &format!("log writer to {to}: rows neither written nor dropped"),
                 Some(unknown as f64),
                 none,
             ),
-            BoundResult::timeless(
-                &format!("log writer to {to}: written, and not there"),
-                lost,
-                none,
-            ),
+            BoundResult::count(&format!("log writer to {to}: written, and not there"), lost, none),
         ]
     }
 }

@@ -37,8 +37,8 @@ impl RequestLog {
         let lost = self.written.map(|written| (written - self.lines as f64).max(0.0));
         let none = Requirement::at_most(0.0, digits);
         vec![
-            BoundResult::timeless("request log: accepted - written - dropped", missing, none),
-            BoundResult::timeless("request log: written, and not in the file", lost, none),
+            BoundResult::count("request log: accepted - written - dropped", missing, none),
+            BoundResult::count("request log: written, and not in the file", lost, none),
             BoundResult::of_figure(
                 "request log: rows/s",
                 &self.result,

@@ -46,7 +46,7 @@ impl StoreOps {
             .map(|op| {
                 let p99 = op.times.quantile(0.99).map(Nanos::as_millis_f64);
                 let what = format!("{}, {}: p99", op.operation, op.store);
-                BoundResult::value(&what, p99, Requirement::below(1.0, time)).into_goal()
+                BoundResult::time(&what, p99, Requirement::below(1.0, time)).into_goal()
             })
             .collect()
     }
