@@ -9,7 +9,7 @@ use plimsoll_metrics::{
     Band, CalibrationQuote, ProcessTrack, RunExemplars, RunSummary, Threshold, TimeRecord,
 };
 use plimsoll_page as page;
-use plimsoll_plan::Plan;
+use plimsoll_plan::{Plan, TargetUrl};
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::screen::Rest;
 use plimsoll_report::{prometheus, run_screen, text};
@@ -360,7 +360,12 @@ fn watch(runner: Runner, watched: &[Watch]) -> Result<Runner, UsageError> {
 /// The process of this host that listens at the address of the run's only target.
 fn target_process(plan: &Plan) -> Option<u32> {
     let [target] = plan.targets.as_slice() else { return None };
-    target.url.is_loopback().then(|| listener(target.url.port()).ok()).flatten()
+    listens_at(&target.url)
+}
+
+/// The process of this host that listens at a URL.
+pub(crate) fn listens_at(url: &TargetUrl) -> Option<u32> {
+    url.is_loopback().then(|| listener(url.port()).ok()).flatten()
 }
 
 /// A plan that cannot be prepared is wrong usage.

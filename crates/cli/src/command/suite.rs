@@ -27,7 +27,7 @@ use crate::flags::{
     ProgressFlags, PushFlags, ScreenFlags, ServeFlags, parse_rate, parse_time, watched_process,
 };
 use crate::progress::{LiveRuns, StatusOutput, Steps};
-use crate::session::last_calibration;
+use crate::session::{last_calibration, listens_at};
 use crate::signal::{self, RunSignal};
 
 const AFTER: &str = "\
@@ -451,7 +451,7 @@ impl Flags {
             model: flag.option("model").map(str::to_owned).or_else(|| self.model.clone()),
             insecure: self.insecure,
             http2: self.http2,
-            pid: pid_of("watch")?,
+            pid: pid_of("watch")?.or_else(|| listens_at(&flag.url.parse().ok()?)),
             store_pid: pid_of("store")?,
         })
     }

@@ -4,6 +4,7 @@ use plimsoll_engine::WatchedProcess;
 use plimsoll_metrics::{InstrumentHealth, ProcessUse, RunSummary, StageResources};
 use plimsoll_report::format::percent;
 
+use crate::cores::Cores;
 use crate::figures::BusyShares;
 use crate::target::SuiteTarget;
 
@@ -42,6 +43,7 @@ pub(crate) fn crowded(stages: &[StageResources]) -> Option<f64> {
 pub(crate) fn busy_host(
     health: &InstrumentHealth,
     busy: &BusyShares,
+    cores: &Cores,
     others: Option<f64>,
 ) -> Option<String> {
     if let Some(steal) = health.steal_share.filter(|steal| *steal > MOST_STEAL) {
@@ -50,8 +52,13 @@ pub(crate) fn busy_host(
     if let Some(others) = others {
         return Some(format!("other processes had {} of the time of its CPUs", percent(others)));
     }
-    let own = [busy.provider, busy.store].into_iter().flatten().sum::<f64>();
-    let waited = busy.waited? - if busy.shared { own } else { 0.0 };
+    // Where the kernel chooses the cores, the gateway under test is on those of the load, too.
+    let own = match (cores.gateway, cores.shared()) {
+        (None, _) => [busy.provider, busy.store, busy.gateway],
+        (Some(_), true) => [busy.provider, busy.store, None],
+        (Some(_), false) => [None; 3],
+    };
+    let waited = busy.waited? - own.into_iter().flatten().sum::<f64>();
     let ran = busy.busiest_worker.or(busy.generator).unwrap_or(0.0);
     let is_busy = waited > MOST_WAITING || (waited > MOST_OF_ITS_TIME && waited > ran);
     is_busy.then(|| {
@@ -153,18 +160,32 @@ mod tests {
 
     #[test]
     fn what_the_suite_runs_itself_makes_no_busy_host() {
-        let of = |steal_share, waited, own: [f64; 2], shared| {
+        let apart = Cores { generator: vec![0], gateway: Some(1), provider: Some(2) };
+        let shared = Cores { provider: Some(0), ..apart.clone() };
+        let chosen_by_kernel = Cores::default();
+        let of = |steal_share, waited, [provider, store, gateway]: [f64; 3], cores| {
             let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
-            let [provider, store] = own.map(Some);
-            let busy = BusyShares { provider, store, waited, shared, ..BusyShares::default() };
-            busy_host(&health, &busy, None)
+            let [provider, store, gateway] = [provider, store, gateway].map(Some);
+            let busy = BusyShares { gateway, provider, store, waited, ..BusyShares::default() };
+            busy_host(&health, &busy, cores, None)
         };
-        assert_eq!(of(Some(0.06), Some(0.05), [0.0, 0.0], false), None);
-        let stolen = of(Some(0.12), None, [0.0, 0.0], false).unwrap();
+        assert_eq!(of(Some(0.06), Some(0.05), [0.0; 3], &apart), None);
+        let stolen = of(Some(0.12), None, [0.0; 3], &apart).unwrap();
         assert_eq!(stolen, "12.0% of its CPU time went to other machines");
-        assert!(of(None, Some(0.2), [0.2, 0.2], false).is_some());
-        assert_eq!(of(None, Some(0.2), [0.2, 0.0], true), None);
-        assert_eq!(of(None, Some(0.2), [0.0, 0.2], true), None);
+        for (waited, used, cores, is_busy) in [
+            (0.2, [0.2, 0.2, 0.9], &apart, true),
+            (0.2, [0.2, 0.0, 0.0], &shared, false),
+            (0.2, [0.0, 0.2, 0.0], &shared, false),
+            (0.2, [0.0, 0.0, 0.9], &shared, true),
+            // The user's gateway, and all processes on a single core.
+            (0.6, [0.0, 0.0, 0.9], &chosen_by_kernel, false),
+            (0.6, [0.3, 0.3, 0.0], &chosen_by_kernel, false),
+            // Others had the rest.
+            (0.6, [0.0, 0.0, 0.2], &chosen_by_kernel, true),
+        ] {
+            let found = of(None, Some(waited), used, cores).is_some();
+            assert_eq!(found, is_busy, "{waited} {used:?} {cores:?}");
+        }
     }
 
     #[test]
@@ -186,7 +207,12 @@ mod tests {
         assert_eq!(of(0.9, &[0.5, 0.5]), None, "there was time left");
         assert_eq!(crowded(&[]), None);
         assert_eq!(crowded(&[StageResources::default()]), None, "the kernel does not tell");
-        let text = busy_host(&InstrumentHealth::default(), &BusyShares::default(), Some(0.75));
+        let text = busy_host(
+            &InstrumentHealth::default(),
+            &BusyShares::default(),
+            &Cores::default(),
+            Some(0.75),
+        );
         assert_eq!(text.unwrap(), "other processes had 75.0% of the time of its CPUs");
     }
 
@@ -225,7 +251,7 @@ mod tests {
         let of = |waited, busiest_worker| {
             let (waited, busiest_worker) = (Some(waited), Some(busiest_worker));
             let busy = BusyShares { busiest_worker, waited, ..BusyShares::default() };
-            busy_host(&InstrumentHealth::default(), &busy, None).is_some()
+            busy_host(&InstrumentHealth::default(), &busy, &Cores::default(), None).is_some()
         };
         // Measured: many wake-ups on a quiet host, and six busy loops on the load's core.
         for (waited, ran, is_busy) in [

@@ -142,7 +142,8 @@ impl<'a> SuiteRunner<'a> {
             .iter()
             .map(|target| {
                 let name = if several { target.name.clone() } else { String::new() };
-                SuiteTarget { name, ..external(target) }
+                let provider_pid = self.options.direct.as_ref().and_then(|direct| direct.pid);
+                SuiteTarget { name, provider_pid, ..external(target) }
             })
             .collect()
     }

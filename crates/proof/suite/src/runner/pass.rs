@@ -61,7 +61,7 @@ impl SuiteRunner<'_> {
         // What else runs for a gateway of the user's is not known.
         let own_target = !measurement.target.external;
         let others = own_target.then(|| crowded(&summary.resources)).flatten();
-        figures.busy_host = busy_host(&summary.health, &figures.busy, others);
+        figures.busy_host = busy_host(&summary.health, &figures.busy, &self.cores, others);
         let file = self.keep(&summary, measurement, pass)?;
         Ok((Pass { summary, figures }, file))
     }
