@@ -196,6 +196,7 @@ impl WorkerStats {
 
     fn count_cause(&mut self, sample: &Sample, detail: Option<&str>) {
         let cause = match sample.outcome {
+            _ if !sample.is_unexpected() => return,
             Outcome::Failed(class) => class.name().to_owned(),
             Outcome::Rejected(status) => format!("status {status}"),
             _ => return,

@@ -45,7 +45,7 @@ pub(crate) fn sentence(summary: &RunSummary) -> Option<String> {
     if !alike || high.load < RISE * low.load {
         return None;
     }
-    let failed = levels.iter().map(|level| 1.0 - level.group.rates.success_rate.unwrap_or(0.0));
+    let failed = levels.iter().map(|level| 1.0 - level.group.counters.ok_share().unwrap_or(0.0));
     let failed = failed.fold(0.0, f64::max);
     let (least, most) = growth(low.median, high.median);
     // Every level must keep the limit: a hump between the ends is growth, too.

@@ -149,7 +149,7 @@ impl Figures {
         let [p50, _, p95, p99, _] = &QUANTILES;
         let (ttft, gaps) = (total.distribution(Metric::Ttft), total.distribution(Metric::Itl));
         let counters = &total.counters;
-        let expected = counters.scheduled.saturating_sub(counters.unexpected + counters.cancelled);
+        let expected = counters.ok();
         let per_s = |count: u64| (total.duration_s > 0.0).then(|| count as f64 / total.duration_s);
         Ok(Self {
             requests: counters.scheduled,

@@ -68,13 +68,8 @@ fn row(group: &Group) -> [String; 4] {
         format::limited_time(times)
     };
     let name = group.scenario.clone().unwrap_or_default();
-    let answered = format!("{} of {}", answered(group), group.counters.scheduled);
+    let answered = format!("{} of {}", group.counters.ok(), group.counters.scheduled);
     [name, answered, mean(Metric::ResponseTime), mean(Metric::Ttft)]
-}
-
-/// Requests with a good answer, which a refusal that was expected is, too.
-const fn answered(group: &Group) -> u64 {
-    group.counters.scheduled.saturating_sub(group.counters.unexpected)
 }
 
 fn verdict(summary: &RunSummary) -> (Tone, String) {
@@ -86,7 +81,7 @@ fn verdict(summary: &RunSummary) -> (Tone, String) {
     let broken: Vec<_> = broken
         .map(|group| {
             let name = group.scenario.as_deref().unwrap_or_default();
-            format!("{name} {} of {}", answered(group), group.counters.scheduled)
+            format!("{name} {} of {}", group.counters.ok(), group.counters.scheduled)
         })
         .collect();
     if !broken.is_empty() {

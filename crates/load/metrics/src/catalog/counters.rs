@@ -104,6 +104,35 @@ counters! {
 }
 
 impl Counters {
+    /// Requests with a good answer, which a refusal that their scenario expects is, too.
+    pub const fn ok(&self) -> u64 {
+        self.scheduled.saturating_sub(self.unexpected + self.cancelled)
+    }
+
+    /// The share of all requests that got a good answer.
+    pub fn ok_share(&self) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.ok() as f64 / self.scheduled as f64)
+    }
+
+    /// Refusals that no scenario expects, as far as the counters tell: those without an expected
+    /// decision, and those beyond all answers that are as expected.
+    pub fn refused(&self) -> u64 {
+        let wrongly_decided = self.judged.saturating_sub(self.as_expected);
+        let unjudged = self.badly_answered().saturating_sub(wrongly_decided);
+        let beyond = self.rejected.saturating_sub(self.as_expected);
+        unjudged.max(beyond).min(self.badly_answered())
+    }
+
+    /// Other answers that are not the expected ones: with another policy decision.
+    pub fn wrongly_decided(&self) -> u64 {
+        self.badly_answered() - self.refused()
+    }
+
+    const fn badly_answered(&self) -> u64 {
+        let others = self.failed + self.timed_out + self.in_flight + self.never_sent;
+        self.unexpected.saturating_sub(others)
+    }
+
     /// Requests that were sent and have ended, however they did.
     pub const fn ended(&self) -> u64 {
         self.completed + self.rejected + self.failed + self.timed_out + self.cancelled

@@ -60,6 +60,8 @@ fn expected_refusals_are_neither_errors_nor_surprises() {
     assert_eq!((counters.rejected, counters.blocked, counters.allowed), (32, 31, 85));
     // 4 + 3 + 2 + 1 wrong policy decisions, 3 without an answer.
     assert_eq!(counters.unexpected, 13);
+    assert_eq!((counters.ok(), counters.refused(), counters.wrongly_decided()), (107, 0, 10));
+    assert_eq!(counters.ok_share(), Some(107.0 / 120.0));
     let rates = &summary.results.total.rates;
     assert_eq!(rates.policy_correctness, Some(107.0 / 117.0));
     assert_eq!(rates.block_rate, Some(31.0 / 120.0));
@@ -68,6 +70,23 @@ fn expected_refusals_are_neither_errors_nor_surprises() {
     assert_eq!(rates.reject_rate, Some(32.0 / 120.0));
     assert_eq!(rates.error_rate, Some(13.0 / 120.0));
     assert_eq!(rates.error_rate_excluding_rejected, Some(3.0 / 120.0));
+}
+
+/// Without the right key nothing is decided, and without expectations every refusal is one.
+#[test]
+fn refusals_that_no_decision_explains_are_refusals() {
+    for expected in [Some(PolicyDecision::Block), Some(PolicyDecision::Allow), None] {
+        let mut recorder = recorder();
+        for index in 0..5 {
+            let policy_decision = Some(PolicyDecision::Unexpected);
+            let turn = turn(index, 0, Outcome::Rejected(401), policy_decision);
+            run(&mut recorder, &Sample { expected, ..turn }, &[]);
+        }
+        let health = InstrumentHealth::default();
+        let summary = RunSummary::build(metadata(), health, &recorder.take(), &[]).unwrap();
+        let counters = &summary.results.total.counters;
+        assert_eq!((counters.ok(), counters.refused(), counters.wrongly_decided()), (0, 5, 0));
+    }
 }
 
 /// A stream that the target lets through and then cuts is no good answer, whatever its head said.

@@ -14,7 +14,7 @@ pub fn items(summary: &RunSummary) -> Vec<Item> {
     let total = &summary.results.total;
     let counters = &total.counters;
     let mut found = vec![
-        (counters.rejected, refused(summary, total)),
+        (counters.refused(), refused(summary, total)),
         (counters.failed, failed(summary, total)),
     ];
     let (unanswered, look) = match summary.metadata.run.ended {
@@ -43,14 +43,18 @@ fn sentence(total: &Group, number: u64, what: &str) -> String {
 }
 
 fn refused(summary: &RunSummary, total: &Group) -> Item {
-    let statuses = total.statuses.iter().filter(|(status, _)| (400..500).contains(*status));
+    let number = total.counters.refused();
+    // Statuses are not counted apart for refusals that were expected.
+    let all_count = number == total.counters.rejected;
+    let statuses = total.statuses.iter().filter(|(s, _)| all_count && (400..500).contains(*s));
     let mut kinds: Vec<_> = statuses.map(|(status, number)| (*number, *status)).collect();
     kinds.sort_unstable_by(|a, b| b.cmp(a));
     let named = kinds.iter().take(NAMED).map(|(n, s)| format!("{s} x {}", count(*n)));
-    let what = format!("were refused: {}", named.collect::<Vec<_>>().join(", "));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let what = format!("were refused{}{named}", if all_count { ": " } else { "" });
     let first = kinds.first().map(|(_, status)| *status);
     let message = first.and_then(|status| message(summary, &format!("status {status}")));
-    let text = sentence(total, total.counters.rejected, &what) + &message.unwrap_or_default();
+    let text = sentence(total, number, &what) + &message.unwrap_or_default();
     Item::new(Tone::Unsure, &text).fix(fix_of_status(first, has_models(summary)))
 }
 

@@ -25,11 +25,12 @@ pub(super) fn figures(summary: &RunSummary) -> String {
 pub(super) fn requests(total: &Group) -> String {
     let counters = &total.counters;
     let mut outcomes = vec![
-        format!("{} ok", format::count(counters.completed)),
-        format!("{} refused (4xx)", format::count(counters.rejected)),
+        format!("{} ok", format::count(counters.ok())),
+        format!("{} refused (4xx)", format::count(counters.refused())),
         format!("{} failed", format::count(counters.failed)),
     ];
     let others = [
+        (counters.wrongly_decided(), "with another policy decision than expected"),
         (counters.timed_out, "timed out"),
         (counters.cancelled, "cancelled"),
         (counters.in_flight, "without a response at the end"),

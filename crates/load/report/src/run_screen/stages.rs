@@ -90,7 +90,7 @@ fn row(stage: &Group, metric: Metric, known: Known) -> [String; HEAD.len()] {
     [
         stage.stage.clone().unwrap_or_default(),
         format::limited_rate(stage.named_rate("achieved_rate")),
-        format::share_of(stage.rates.success_rate),
+        format::share_of(stage.counters.ok_share()),
         whole(DistributionSummary::mean_figure),
         time(metric, 0),
         if known.p95 { String::new() } else { time(metric, 1) },
@@ -114,9 +114,9 @@ fn by_importance(stages: &[&Group], metric: Metric) -> Vec<usize> {
     [0, stages.len().saturating_sub(1)].into_iter().chain(others).collect()
 }
 
-/// The share that got no answer, then the 99th percentile, then the median.
+/// The share that got no good answer, then the 99th percentile, then the median.
 fn badness(stage: &Group, metric: Metric) -> (f64, f64, f64) {
-    let unanswered = 1.0 - stage.rates.success_rate.unwrap_or(1.0);
+    let unanswered = 1.0 - stage.counters.ok_share().unwrap_or(1.0);
     let [p99, median] = [P99, 0].map(|quantile| {
         let times = stage.distribution(metric);
         times.and_then(|times| times.raw_quantile(&QUANTILES[quantile])).unwrap_or_default()

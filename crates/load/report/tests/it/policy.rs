@@ -55,6 +55,17 @@ fn line<'a>(text: &'a str, starts: &[&str]) -> Vec<&'a str> {
     all.into_iter().find(|line| line.starts_with(starts)).unwrap_or_default()
 }
 
+/// A block that is expected is a good answer, and one that is missing is not.
+#[test]
+fn the_screen_counts_expected_decisions_as_ok() {
+    let text = text(&policy(), Style::default());
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let outcomes =
+        "47 ok, 0 refused (4xx), 0 failed, 3 with another policy decision than expected.";
+    assert!(one_line.contains(outcomes), "{text}");
+    assert!(!one_line.contains("were refused") && !one_line.contains("credentials"), "{text}");
+}
+
 #[test]
 fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
     let text = text(&policy(), Style::default());

@@ -51,7 +51,7 @@ fn row(cell: &Group, with_target: bool) -> Vec<String> {
     let mut cells = vec![
         labels.into_iter().flatten().collect::<Vec<_>>().join(" "),
         format::rate_figure(cell.named_rate("throughput")),
-        format::share_of(cell.rates.success_rate),
+        format::share_of(cell.counters.ok_share()),
     ];
     cells.extend(COLUMNS.iter().map(|(_, metric, q)| time(cell, *metric, &QUANTILES[*q])));
     cells.push(load::tokens(cell).unwrap_or_default());

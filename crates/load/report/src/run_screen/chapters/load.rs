@@ -39,7 +39,7 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         format::rate_figure(group.named_rate("achieved_rate")),
         format::rate_figure(group.named_rate("throughput")),
         peak(group, stages).map(format::count).unwrap_or_default(),
-        format::share_of(rates.success_rate),
+        format::share_of(group.counters.ok_share()),
         format::share_of(rates.reject_rate),
         format::share_of(rates.failure_rate),
         format::share_of(rates.timeout_rate),
