@@ -28,15 +28,15 @@ fn spec(kind: u8, scale: u8) -> TraceSpec {
     }
 }
 
-fn read(spec: &TraceSpec, capacity: usize, file: &[u8]) -> Result<(Vec<Nanos>, Nanos), String> {
+fn read(spec: &TraceSpec, capacity: usize, file: &[u8]) -> Result<Vec<Nanos>, String> {
     let trace = Trace::parse(spec, BufReader::with_capacity(capacity, file))
         .map_err(|error| error.to_string())?;
     let offsets = trace.offsets();
     assert!(offsets.is_sorted());
-    assert!(offsets.last().is_some_and(|last| *last <= trace.duration()));
+    assert!(!offsets.is_empty());
     assert!((0..offsets.len() as u64).all(|row| trace.row(row).is_some()));
     assert!(trace.row(offsets.len() as u64).is_none());
-    Ok((offsets.to_vec(), trace.duration()))
+    Ok(offsets.to_vec())
 }
 
 fuzz_target!(|input: &[u8]| {
