@@ -6,6 +6,7 @@ import _thread
 import errno
 import re
 import shutil
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from conftest import CHAT, ray_cluster, takes_minutes
 
 import plimsoll
 import plimsoll.ray
+from plimsoll import _binary
 
 
 @pytest.fixture
@@ -125,7 +127,7 @@ def test_shards_stay_on_their_nodes_until_the_result_is_written(
     def failing(*arguments: Any, **keywords: Any) -> Any:
         raise failure
 
-    monkeypatch.setattr(plimsoll.ray.tarfile, "open", failing)
+    monkeypatch.setattr(tarfile, "open", failing)
     expected = plimsoll.Interrupted if isinstance(failure, KeyboardInterrupt) else plimsoll.RunError
     with server() as mock, pytest.raises(expected, match="its shards are kept: shard 0/2 on .*; shard 1/2") as caught:
         plimsoll.ray.run(CHAT, shards=2, target=mock.url, out=tmp_path, stages="@40:1s", run_id="kept")
@@ -133,7 +135,7 @@ def test_shards_stay_on_their_nodes_until_the_result_is_written(
     last = str(caught.value).splitlines()[-1]
     folders = re.findall(r" in (\S+/kept/shard-0000[01]-of-00002)", last)
     assert len(folders) == 2, last
-    merged = plimsoll.ray._binary.call(["merge", *folders, "--expect", "2", "--allow-invalid", "--out", str(tmp_path)])
+    merged = _binary.call(["merge", *folders, "--expect", "2", "--allow-invalid", "--out", str(tmp_path)])
     assert merged.code == 0 and "40 requests" in merged.stdout, merged
     for folder in folders:
         shutil.rmtree(Path(folder).parent.parent)
