@@ -94,7 +94,7 @@ fn counters_of_the_whole_host_accuse_nobody() {
         slow["max"] = json!(700.0);
         let slow = serde_json::from_value(slow).unwrap();
         group.distributions.insert("service_time_ms".to_owned(), slow);
-        let mut json = serde_json::to_value(&case.0).unwrap();
+        let mut json = serde_json::to_value(case.summary()).unwrap();
         json["resources"].as_array_mut().unwrap().iter_mut().for_each(|stage| {
             let link = json!({"name": "eth0", "mbit_per_s": 1_000, "received": 0.0, "sent": 0.99});
             stage["network"] = json!({
