@@ -128,9 +128,9 @@ impl Counters {
         self.badly_answered() - self.refused()
     }
 
+    /// Of [`Counters::failures`], those with an answer.
     const fn badly_answered(&self) -> u64 {
-        let others = self.failed + self.timed_out + self.in_flight + self.never_sent;
-        self.unexpected.saturating_sub(others)
+        self.failures().saturating_sub(self.failed + self.timed_out)
     }
 
     /// Requests that were sent and have ended, however they did.

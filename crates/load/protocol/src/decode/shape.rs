@@ -336,7 +336,7 @@ fn which_text(text: &str) -> Option<usize> {
 
 /// Which of the [`MAX_USED`] marks this is. A sum of several is none.
 fn which_count(count: u32) -> Option<u8> {
-    (0..6).find(|&which| mark_of_count(which.into()) == count)
+    (0..).take(MAX_USED).find(|&which| mark_of_count(which.into()) == count)
 }
 
 #[cfg(test)]
