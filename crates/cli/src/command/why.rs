@@ -25,7 +25,7 @@ Examples:
 
 The answer is one of: generator, gateway, provider, store, nothing saturated, unknown. A suspect is named only if it is at a limit of its own, and the load at its limit too: a closed loop, or an open one that fell behind. Two that are at their limits are both named, and not told apart.
 
-The evidence is in the run's summary.json: CPU time, waiting and quotas of the processes that --watch names (gateway, provider, store, also gateway-2) and of the one that listens at the target's address on this host; the TCP of the host; Plimsoll's own lateness. Of a process on another host, --watch gateway=http://10.0.0.2:9100/metrics reads the CPU time from a page of metrics.
+The evidence is in the run's summary.json: CPU time, waiting and quotas of the processes that --watch names (gateway, provider, store, also gateway-2) and of the one that listens at the target's address on this host; Plimsoll's own lateness. Of a process on another host, --watch gateway=http://10.0.0.2:9100/metrics reads the CPU time from a page of metrics.
 
 What was in flight is split between gateway and provider where a target that `plimsoll versus` calls direct tells of the provider, or the gateway's own log does: `plimsoll join RUN --log SOURCE` writes join.json to the run's folder, and `why` reads it there. A join that found run and log to disagree, that could not be judged, or that has the upstream times of fewer than 99 % of the requests is not used, and the reason is said.
 
