@@ -255,7 +255,7 @@ impl ScenarioCheck<'_> {
                 let read = prompts.get(file, self.spec.protocol, *skip_broken);
                 if let Some(unsent) = prompts.unsent().filter(|_| *strict) {
                     let why = format!(
-                        "is not sent as a whole: {unsent}; remove these members, or leave out `strict: true` (--strict)"
+                        "has members that are not sent: {unsent}; remove them, or omit `strict: true` (--strict)"
                     );
                     let file = file.clone();
                     self.report("content.file", ScenarioFault::Prompts { file, why });
