@@ -116,7 +116,7 @@ fn the_parts_of_a_prompt_that_are_not_sent_are_named_and_refused_if_strict() {
     assert_eq!(sent(&fixture), [0, 1, 2]);
     let output = fixture.plimsoll(&[&args[..], &["--strict"]].concat()).expect(2);
     assert!(
-        output.stderr.contains("output_length (1), system (1); remove these"),
+        output.stderr.contains("output_length (1), system (1); remove them"),
         "{}",
         output.stderr
     );
