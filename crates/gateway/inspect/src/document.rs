@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde_json::Value;
+
 use crate::error::Unreadable;
-use crate::json_string::{decode, encode};
+use crate::json_string::decode;
 use crate::walk::{Kind, Leaf, Source, Step, Walk};
 
 /// All texts of a document.
@@ -145,7 +147,7 @@ pub(crate) fn apply(source: &[u8], patches: &[Patch], out: &mut Vec<u8>) -> usiz
         }
         out.extend_from_slice(source.get(copied..range.start).unwrap_or_default());
         match replacement {
-            Replacement::String(text) => encode(text, out),
+            Replacement::String(text) => out.extend(Value::from(text.as_str()).to_string().bytes()),
             Replacement::Plain(text) => out.extend_from_slice(text.as_bytes()),
             Replacement::Json(json) => out.extend_from_slice(json.as_bytes()),
         }

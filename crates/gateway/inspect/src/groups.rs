@@ -1,69 +1,42 @@
 //! Which texts of a document are parts of one text.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::document::Text;
-use crate::hash::hash;
+use crate::names::is_token;
 use crate::walk::Kind;
 
-/// The texts that belong together.
-#[derive(Debug)]
-pub(crate) struct Groups {
-    /// In the order of the document.
-    all: Vec<Member>,
-    /// The same by name, of groups with several names.
-    by_name: Vec<Member>,
-}
+/// The numbers of texts, by the names of their members.
+type TextsByName<'a> = BTreeMap<Option<&'a str>, Vec<usize>>;
 
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    token: bool,
-    group: u32,
-    name: u64,
-    /// Its number in the document.
-    text: usize,
-}
-
-impl Groups {
-    pub(crate) fn from_texts(texts: &[Text<'_>]) -> Self {
-        let mut all: Vec<Member> =
-            texts.iter().enumerate().filter_map(|(at, text)| Member::from_text(at, text)).collect();
-        all.sort_by_key(|member| (member.token, member.group));
-        let mut by_name: Vec<Member> = all
-            .chunk_by(Member::same_group)
-            .filter(|group: &&[Member]| group.iter().any(|own| own.name != group[0].name))
-            .flatten()
-            .copied()
-            .collect();
-        by_name.sort_by_key(|member| (member.token, member.group, member.name));
-        Self { all, by_name }
-    }
-
-    /// The numbers of the texts of each list of several, and how they may be joined.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = (Vec<usize>, &'static [&'static str])> {
-        let groups = self.all.chunk_by(Member::same_group).chain(
-            self.by_name.chunk_by(|a: &Member, b: &Member| a.same_group(b) && a.name == b.name),
-        );
-        groups.filter(|group| group.len() > 1).map(|group| {
-            let separators: &[&str] = if group[0].token { &[""] } else { &["", " "] };
-            (group.iter().map(|member| member.text).collect(), separators)
-        })
-    }
-}
-
-impl Member {
-    fn from_text(at: usize, text: &Text<'_>) -> Option<Self> {
-        let string = text.leaf.kind == Kind::String && !text.opaque;
-        let group = text.leaf.group.filter(|_| string)?;
+/// The numbers of the texts of each list of several that belong together, and how they may be
+/// joined: first the whole groups, then the texts of one name in groups with several names.
+pub(crate) fn groups(texts: &[Text<'_>]) -> Vec<(Vec<usize>, &'static [&'static str])> {
+    let mut all: BTreeMap<(bool, u32), TextsByName<'_>> = BTreeMap::new();
+    for (at, text) in texts.iter().enumerate() {
         // Tokens that were not chosen are not part of what is said.
-        let alternative = !text.token && text.leaf.name.is_some_and(crate::names::is_token);
-        let name = text.leaf.name.map_or(0, hash);
-        (!alternative).then_some(Self { token: text.token, group, name, text: at })
+        let alternative = !text.token && text.leaf.name.is_some_and(is_token);
+        let string = text.leaf.kind == Kind::String && !text.opaque && !alternative;
+        if let Some(group) = text.leaf.group.filter(|_| string) {
+            let names = all.entry((text.token, group)).or_default();
+            names.entry(text.leaf.name).or_default().push(at);
+        }
     }
-
-    const fn same_group(&self, other: &Self) -> bool {
-        self.token == other.token && self.group == other.group
+    let mut lists = Vec::new();
+    let mut by_name = Vec::new();
+    for ((token, _), names) in all {
+        let separators: &[&str] = if token { &[""] } else { &["", " "] };
+        let mut members: Vec<usize> = names.values().flatten().copied().collect();
+        members.sort_unstable();
+        lists.push((members, separators));
+        if names.len() > 1 {
+            by_name.extend(names.into_values().map(|members| (members, separators)));
+        }
     }
+    lists.extend(by_name);
+    lists.retain(|(members, _)| members.len() > 1);
+    lists
 }
 
 /// Texts that are parts of one text, joined.

@@ -10,11 +10,10 @@ use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Match, Policy};
 use crate::document::{Document, Patch, Replacement, Text};
 use crate::error::Unreadable;
 use crate::files::FileRule;
-use crate::groups::{Groups, Joined};
+use crate::groups::{Joined, groups};
 use crate::mask::Masks;
 use crate::names::{is_file_data, is_protocol_name};
 use crate::nested::{self, DataUrl, File};
-use crate::sieve;
 use crate::walk::{Kind, Source};
 
 /// Numbers that only their names tell apart have at least this many digits.
@@ -73,15 +72,11 @@ impl Inspector {
     /// Judges every text of a JSON document: names and strings, numbers, the texts of documents
     /// and files inside of strings, and texts that are split over several strings.
     ///
-    /// Time is linear in the document. Where nothing can match, it is one pass that does not
-    /// allocate.
+    /// Time is linear in the document.
     ///
     /// # Errors
     /// The texts cannot be found, or the document holds a file that must not pass.
     pub fn document(&self, document: &str, source: Source) -> Result<Judgement, Unreadable> {
-        if !sieve::may_match(document, source, &self.policy, self.kind, self.actions)? {
-            return Ok(Judgement::default());
-        }
         let mut matches = Vec::new();
         let document = self.judge(document, source, 0, &mut matches)?;
         Ok(Judgement { matches, document })
@@ -262,8 +257,7 @@ impl Inspector {
         masks: &mut [Masks],
         found: &mut Vec<Match>,
     ) {
-        let groups = Groups::from_texts(texts);
-        for (members, separators) in groups.lists() {
+        for (members, separators) in groups(texts) {
             let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
             for separator in separators {
                 let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.decoded)));
@@ -345,8 +339,6 @@ fn words(name: &str) -> String {
 mod tests {
     use std::sync::LazyLock;
 
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -380,37 +372,4 @@ mod tests {
     }
 
     static BUILTIN: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::builtin().unwrap()));
-
-    /// The sieve may only leave out what the whole walk finds nothing in.
-    fn agree(inspector: &Inspector, document: &str, source: Source) -> Result<(), TestCaseError> {
-        let Inspector { policy, kind, actions, .. } = inspector;
-        if sieve::may_match(document, source, policy, *kind, *actions) != Ok(false) {
-            return Ok(());
-        }
-        let mut found = Vec::new();
-        let judged = inspector.judge(document, source, 0, &mut found);
-        prop_assert_eq!((judged, found), (Ok(None), Vec::new()), "{}", document);
-        Ok(())
-    }
-
-    proptest! {
-        #[test]
-        fn the_sieve_leaves_nothing_out(parts in prop::collection::vec((0..6_usize, 0..12_usize), 1..7), shape in 0..5_usize) {
-            let words = ["igno", "re ", "ignore", " all", "previous", "instruc", "tions", "_", "4111 11", "11 1111 1111", "\\u0020", "hi"];
-            let texts: Vec<String> = parts.iter().map(|(many, word)| words[*word..].iter().take(*many).copied().collect()).collect();
-            let content: Vec<String> = texts.iter().map(|text: &String| match shape {
-                0 => format!(r#"{{"type":"text","text":"{text}"}}"#),
-                1 => format!(r#"{{"text":"{text}","note":"x"}}"#),
-                2 => format!(r#"{{"input":{{"{text}":"{text}"}}}}"#),
-                3 => format!(r#"{{"token":"{text}"}}"#),
-                _ => format!(r#""{text}""#),
-            }).collect();
-            let document = format!(r#"{{"messages":[{{"role":"user","content":[{}]}}]}}"#, content.join(","));
-            let builtin = Arc::clone(&BUILTIN);
-            let inspector = Inspector::new(builtin, Actions::default(), FileRule::default());
-            agree(&inspector, &document, Source::Protocol)?;
-            agree(&inspector, &document, Source::Tool)?;
-            agree(&inspector, &document, Source::Data)?;
-        }
-    }
 }

@@ -65,26 +65,6 @@ fn unit(text: &str) -> Option<(u32, &str)> {
     Some((u32::from_str_radix(digits, 16).ok().filter(|_| valid)?, rest))
 }
 
-/// Appends a text as a JSON string, with its quotes.
-pub(crate) fn encode(text: &str, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0..0x20 => {
-                let [high, low] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
-            }
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -109,15 +89,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn what_is_encoded_is_decoded_to_the_same_by_serde_too(text in any::<String>()) {
-            let mut json = Vec::new();
-            encode(&text, &mut json);
-            let json = String::from_utf8(json)?;
-            prop_assert_eq!(&decode(&json[1..json.len() - 1]), &text);
-            prop_assert_eq!(serde_json::from_str::<String>(&json)?, text);
-        }
-
         #[test]
         fn what_serde_decodes_is_decoded_to_the_same(json in "\"([a-z\"]|\\\\[nrtbf/\"\\\\]|\\\\u[0-9a-f]{4}|\\\\ud83d\\\\ude0[0-9]){0,12}\"") {
             if let Ok(text) = serde_json::from_str::<String>(&json) {

@@ -21,7 +21,6 @@ mod json_string;
 mod mask;
 mod names;
 mod nested;
-mod sieve;
 mod tokens;
 mod walk;
 

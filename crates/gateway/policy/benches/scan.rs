@@ -1,6 +1,6 @@
 //! The cost of scanning a text.
 //!
-//! `cargo bench -p plimsoll-gateway-policy`. The target is 3 µs for a harmless English prompt of
+//! `cargo bench -p plimsoll-gateway-policy`. The target is 5 µs for a harmless English prompt of
 //! 128 tokens, about 600 bytes.
 
 use std::sync::Arc;

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::category::Category;
-use crate::error::PolicyError;
 
 /// The action for a match. Ordered by severity: a text gets the severest action of its matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -25,9 +24,6 @@ pub enum Action {
 }
 
 impl Action {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Allow, Self::Log, Self::Warn, Self::Redact, Self::Block];
-
     /// The name in settings.
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,10 +33,6 @@ impl Action {
             Self::Redact => "redact",
             Self::Block => "block",
         }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| name.trim().eq_ignore_ascii_case(action.name()))
     }
 }
 
@@ -94,64 +86,11 @@ impl Actions {
             Category::PromptInjection => self.prompt_injection,
         }
     }
-
-    /// The defaults, overridden by the environment variables of the policy gateway's contract.
-    ///
-    /// `SQLI_ACTION` sets `sql_injection`, `DANGEROUS_QUERY_ACTION` sets `dangerous`, `PII_ACTION`
-    /// sets `pii`. `SENSITIVE_DATA_ACTION` sets `admin`: catalogues, audit trails and credentials
-    /// are the sensitive data besides personal data. `prompt_injection` has no variable and keeps
-    /// its default.
-    ///
-    /// # Errors
-    /// [`PolicyError::Setting`] for the first variable with an unknown action.
-    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, PolicyError> {
-        let mut actions = Self::default();
-        let settings = [
-            ("SQLI_ACTION", &mut actions.sql_injection),
-            ("DANGEROUS_QUERY_ACTION", &mut actions.dangerous),
-            ("SENSITIVE_DATA_ACTION", &mut actions.admin),
-            ("PII_ACTION", &mut actions.pii),
-        ];
-        for (name, action) in settings {
-            let Some(value) = lookup(name).filter(|value| !value.trim().is_empty()) else {
-                continue;
-            };
-            *action = Action::from_name(&value).ok_or(PolicyError::Setting { name, value })?;
-        }
-        Ok(actions)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_four_variables_set_their_categories() {
-        let actions = Actions::from_env(|name| match name {
-            "SQLI_ACTION" => Some("warn".into()),
-            "DANGEROUS_QUERY_ACTION" => Some("LOG".into()),
-            "SENSITIVE_DATA_ACTION" => Some(" redact ".into()),
-            "PII_ACTION" => Some("block".into()),
-            _ => None,
-        })
-        .unwrap();
-        let expected = Actions {
-            sql_injection: Action::Warn,
-            dangerous: Action::Log,
-            admin: Action::Redact,
-            pii: Action::Block,
-            prompt_injection: Action::Block,
-        };
-        assert_eq!(actions, expected);
-    }
-
-    #[test]
-    fn an_unknown_action_names_its_variable() {
-        let error = Actions::from_env(|name| (name == "PII_ACTION").then(|| "hide".into()));
-        let text = error.unwrap_err().to_string();
-        assert!(text.contains("PII_ACTION") && text.contains("hide"), "{text}");
-    }
 
     #[test]
     fn unknown_keys_are_rejected_and_missing_ones_have_defaults() {
@@ -162,7 +101,7 @@ mod tests {
 
     #[test]
     fn actions_are_ordered_by_severity() {
-        assert!(Action::ALL.is_sorted());
-        assert_eq!(Action::ALL.into_iter().max(), Some(Action::Block));
+        let ladder = [Action::Allow, Action::Log, Action::Warn, Action::Redact, Action::Block];
+        assert!(ladder.is_sorted());
     }
 }

@@ -6,12 +6,11 @@ use crate::error::{PolicyError, RuleProblem};
 use crate::policy::Policy;
 use crate::prefilter::Prefilter;
 use crate::rule::Rule;
-use crate::rule_bitset::RuleBitSet;
 use crate::spec::{RuleFile, RuleSpec};
 use crate::validator;
 
 /// The rules that come with the gateway, a file for each category.
-pub(crate) const BUILTIN: [&str; 5] = [
+const BUILTIN: [&str; 5] = [
     include_str!("../rules/sql_injection.yaml"),
     include_str!("../rules/dangerous.yaml"),
     include_str!("../rules/admin.yaml"),
@@ -20,7 +19,7 @@ pub(crate) const BUILTIN: [&str; 5] = [
 ];
 
 /// A rule and its line in the file.
-pub(crate) type LocatedRule = (u64, RuleSpec);
+type LocatedRule = (u64, RuleSpec);
 
 impl Policy {
     /// The rules that come with the gateway.
@@ -46,7 +45,7 @@ impl Policy {
 ///
 /// # Errors
 /// [`PolicyError::Syntax`].
-pub(crate) fn parse(text: &str) -> Result<Vec<LocatedRule>, PolicyError> {
+fn parse(text: &str) -> Result<Vec<LocatedRule>, PolicyError> {
     let file: RuleFile =
         serde_saphyr::from_str(text).map_err(|error| PolicyError::Syntax(error.to_string()))?;
     Ok(file.rules.into_iter().map(|rule| (rule.referenced.line(), rule.value)).collect())
@@ -75,15 +74,11 @@ fn compile(located: Vec<LocatedRule>) -> Result<Policy, PolicyError> {
             Err(error) => report(format!("the pattern is wrong: {error}"), "correct it"),
         }
     }
-    if let Some((line, spec)) = located.get(RuleBitSet::CAPACITY) {
-        let cause = format!("there are more than {} rules", RuleBitSet::CAPACITY);
-        problems.add(*line, spec, cause, "merge rules that look for the same thing");
-    }
     problems.result()?;
     let (lines, specs): (Vec<u64>, Vec<RuleSpec>) = located.into_iter().unzip();
     let prefilter =
         Prefilter::new(&specs).map_err(|error| PolicyError::Syntax(error.to_string()))?;
-    let policy = Policy::new(rules, prefilter, &specs);
+    let policy = Policy::new(rules, prefilter);
     check_examples(&policy, &lines, &specs)?;
     Ok(policy)
 }
@@ -124,13 +119,12 @@ fn check(spec: &RuleSpec, report: &mut impl FnMut(String, &str)) {
 
 fn check_examples(policy: &Policy, lines: &[u64], specs: &[RuleSpec]) -> Result<(), PolicyError> {
     let mut problems = Problems::default();
-    for (at, (line, spec)) in lines.iter().zip(specs).enumerate() {
-        let only: RuleBitSet = [at].into_iter().collect();
-        for text in spec.positive.iter().filter(|text| !policy.any_match(text, only)) {
+    for (line, spec) in lines.iter().zip(specs) {
+        for text in spec.positive.iter().filter(|text| !policy.rule_matches(&spec.id, text)) {
             let cause = format!("the positive example `{text}` does not match");
             problems.add(*line, spec, cause, "correct the literals, the pattern or the example");
         }
-        for text in spec.negative.iter().filter(|text| policy.any_match(text, only)) {
+        for text in spec.negative.iter().filter(|text| policy.rule_matches(&spec.id, text)) {
             let cause = format!("the negative example `{text}` matches");
             problems.add(*line, spec, cause, "make the pattern narrower or correct the example");
         }
@@ -194,15 +188,6 @@ mod tests {
         let text = format!("rules: [{{{SOUND}}}, {{{SOUND}}}]");
         let error = Policy::from_yaml(&text).unwrap_err().to_string();
         assert!(error.contains("a (line 1): the id is used twice; give one of"), "{error}");
-    }
-
-    #[test]
-    fn the_number_of_rules_is_limited() {
-        let rules = (0..=RuleBitSet::CAPACITY)
-            .map(|at| format!("{{{}}}", SOUND.replace("id: a", &format!("id: a{at}"))));
-        let text = format!("rules: [{}]", rules.collect::<Vec<_>>().join(","));
-        let error = Policy::from_yaml(&text).unwrap_err().to_string();
-        assert!(error.contains("there are more than 256 rules; merge"), "{error}");
     }
 
     #[test]

@@ -37,26 +37,11 @@ pub struct PolicyDecision<'t> {
 }
 
 impl<'t> PolicyDecision<'t> {
-    /// The decision for a text without matches.
-    pub(crate) const fn clean(text: &'t str) -> Self {
-        Self { action: Action::Allow, matches: Vec::new(), text: Cow::Borrowed(text) }
-    }
-
     pub(crate) fn from_matches(text: &'t str, mut matches: Vec<Match>) -> Self {
         matches.sort_by_key(|found| found.range.start);
         let action = matches.iter().map(|found| found.action).max().unwrap_or_default();
         let text = redact(text, &matches);
         Self { action, matches, text }
-    }
-
-    /// Whether the text is blocked.
-    pub fn blocked(&self) -> bool {
-        self.action == Action::Block
-    }
-
-    /// The first match with the decisive action, to name the reason.
-    pub fn cause(&self) -> Option<&Match> {
-        self.matches.iter().find(|found| found.action == self.action)
     }
 }
 
@@ -89,12 +74,13 @@ mod tests {
     }
 
     #[test]
-    fn the_severest_action_decides_and_names_the_cause() {
+    fn the_severest_action_decides() {
         let matches =
             vec![found(4..5, Action::Block), found(0..1, Action::Warn), found(2..3, Action::Block)];
         let decision = PolicyDecision::from_matches("abcdef", matches);
-        assert!(decision.blocked());
-        assert_eq!(decision.cause().map(|found| found.range.start), Some(2), "the first to block");
+        assert_eq!(decision.action, Action::Block);
+        let ranges: Vec<_> = decision.matches.iter().map(|found| found.range.clone()).collect();
+        assert_eq!(ranges, [0..1, 2..3, 4..5], "by position");
         assert_eq!(decision.text, "abcdef", "only redact changes the text");
     }
 
@@ -115,7 +101,7 @@ mod tests {
 
     #[test]
     fn without_matches_the_text_is_allowed() {
-        let decision = PolicyDecision::clean("x");
-        assert_eq!((decision.action, decision.cause()), (Action::Allow, None));
+        let decision = PolicyDecision::from_matches("x", Vec::new());
+        assert_eq!((decision.action, &*decision.text), (Action::Allow, "x"));
     }
 }

@@ -34,15 +34,6 @@ pub enum PolicyError {
     /// Invalid rules, with all problems. Fix each as its problem says.
     #[error("the rules are wrong:\n  {}", lines(.0))]
     Rules(Vec<RuleProblem>),
-    /// An environment variable has an unknown action. Set it to one of `block`, `redact`, `warn`,
-    /// `log` and `allow`, or unset it.
-    #[error("{name} is `{value}`; set it to block, redact, warn, log or allow, or unset it")]
-    Setting {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: String,
-    },
 }
 
 fn lines(problems: &[RuleProblem]) -> String {

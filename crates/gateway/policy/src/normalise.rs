@@ -19,7 +19,6 @@ mod words;
 
 pub(crate) use fold::fold_character;
 use offset_map::MappedText;
-pub(crate) use words::is_joined;
 
 /// The maximum nesting of escapes that is decoded. No server behind the gateway would decode more.
 const ROUNDS: usize = 3;
@@ -45,11 +44,11 @@ impl Variants {
 pub(crate) fn words(text: &str, variants: &Variants) -> Option<MappedText> {
     match &variants.spaced {
         Some(spaced) => words::split(spaced),
-        None => is_joined(text).then(|| words::split(&MappedText::new(text))).flatten(),
+        None => words::is_joined(text).then(|| words::split(&MappedText::new(text))).flatten(),
     }
 }
 
-/// The variants of a text. A text without an [`is_suspicious`] byte has none.
+/// The variants of a text.
 pub(crate) fn variants(text: &str) -> Variants {
     if !is_encoded(text) {
         return Variants::default();
@@ -69,14 +68,8 @@ pub(crate) fn variants(text: &str) -> Variants {
     Variants { spaced, joined }
 }
 
-/// Whether a byte may be part of an obfuscation.
-pub(crate) const fn is_suspicious(byte: u8) -> bool {
-    !matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e)
-        || matches!(byte, b'%' | b'&' | b'\\' | b'*' | b'+')
-}
-
 /// Whether any step could change the text.
-pub(crate) fn is_encoded(text: &str) -> bool {
+fn is_encoded(text: &str) -> bool {
     !text.is_ascii()
         || text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
         || text.contains("/*")

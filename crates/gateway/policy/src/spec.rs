@@ -51,9 +51,9 @@ pub(crate) struct RuleSpec {
     /// Texts in which it must not match.
     #[serde(default)]
     pub(crate) negative: Vec<String>,
-    /// Evasions: counted, but not required to match.
-    #[serde(default)]
-    pub(crate) evasion: Vec<String>,
+    /// Known evasions, for the reader of the file: they need not match.
+    #[serde(default, rename = "evasion")]
+    _evasion: Vec<String>,
 }
 
 impl RuleSpec {

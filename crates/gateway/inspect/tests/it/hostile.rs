@@ -1,19 +1,21 @@
 //! Texts that are made to be slow: time grows with their length, and not faster.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use plimsoll_gateway_inspect::{EventScrubber, Source};
 
 use super::forms::{policy, scrub};
 
 /// Sixteen times the size may take three times sixteen times as long; a quadratic algorithm takes
-/// 256 times. The host may be busy, so one of several attempts is enough.
-#[expect(clippy::disallowed_methods, reason = "a ratio of times, with a wide margin")]
+/// 256 times. CPU time counts, because the host may be busy; caches make it vary too, so one of
+/// several attempts is enough.
 fn check_linear(name: &str, mut work: impl FnMut(usize)) {
+    let cpu_time = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
     let mut time = |size: usize| {
-        let started = Instant::now();
+        let started = cpu_time();
         work(size);
-        started.elapsed().max(Duration::from_micros(100))
+        cpu_time().saturating_sub(started).max(Duration::from_micros(100))
     };
     let mut ratios = Vec::new();
     for _ in 0..5 {

@@ -4,7 +4,7 @@ use super::offset_map::MappedText;
 
 /// The text with a space for each `_` or `-` between two letters, and before each capital letter
 /// that begins a word inside a word; None if there is nothing to split.
-pub(crate) fn split(from: &MappedText) -> Option<MappedText> {
+pub(super) fn split(from: &MappedText) -> Option<MappedText> {
     let text = from.text();
     if !is_joined(text) {
         return None;
@@ -28,7 +28,7 @@ pub(crate) fn split(from: &MappedText) -> Option<MappedText> {
 }
 
 /// Whether any identifier in the text has several words.
-pub(crate) fn is_joined(text: &str) -> bool {
+pub(super) fn is_joined(text: &str) -> bool {
     let bytes = text.as_bytes();
     (1..bytes.len()).any(|at| joins(bytes, at) || begins_word(bytes, at))
 }

@@ -3,11 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::CONTEXT;
 use super::plain::Plain;
-use super::redactor::Redactor;
-use super::segmenter::{Segmenter, Step};
+use super::segmenter::{Segment, Segmenter};
+use crate::category::Category;
+use crate::decision::MASK;
+use crate::normalise::variants;
 use crate::policy::Policy;
+use crate::rule::Rule;
+
+/// The number of bytes before a segment in which rules look for the name of its value, such as
+/// `ssn`.
+const CONTEXT: usize = 64;
 
 /// A place to redact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,31 +32,36 @@ pub struct Redaction {
 /// [`Self::decided`].
 #[derive(Clone, Debug)]
 pub struct TextScanner {
-    policy: Arc<Policy>,
     plain: Plain,
     segments: Segments,
-    json: bool,
 }
 
 /// The open segment, in plain letters.
 #[derive(Clone, Debug)]
 struct Segments {
+    policy: Arc<Policy>,
+    json: bool,
     segmenter: Segmenter,
-    held: Vec<u8>,
+    held: String,
     /// The bytes of the text behind each held one.
     from: Vec<Range<u64>>,
     /// The end of the letters before it.
-    context: Vec<u8>,
+    context: String,
 }
 
 impl TextScanner {
     /// `json` tells whether the text is JSON, such as the arguments of a tool call: a backslash
     /// starts an escape, and a bare number is replaced by a number.
-    pub const fn new(policy: Arc<Policy>, json: bool) -> Self {
-        let segmenter = Segmenter::new(false);
-        let segments =
-            Segments { segmenter, held: Vec::new(), from: Vec::new(), context: Vec::new() };
-        Self { policy, plain: Plain::new(json), segments, json }
+    pub fn new(policy: Arc<Policy>, json: bool) -> Self {
+        let segments = Segments {
+            policy,
+            json,
+            segmenter: Segmenter::default(),
+            held: String::new(),
+            from: Vec::new(),
+            context: String::new(),
+        };
+        Self { plain: Plain::new(json), segments }
     }
 
     /// The length of the text so far.
@@ -66,73 +77,87 @@ impl TextScanner {
 
     /// Takes the next part. Appends the places that became known.
     pub fn feed(&mut self, part: &str, found: &mut Vec<Redaction>) {
-        let Self { policy, plain, segments, json } = self;
-        let wanted = Wanted { policy, json: *json };
-        plain.feed(part, |letter, from| segments.take(letter, &from, wanted, found));
+        let Self { plain, segments } = self;
+        plain.feed(part, |letter, from| segments.take(letter, &from, found));
         segments.pass_closed();
     }
 
     /// Ends the text. Appends the places in what was still open; more text may follow as a new
     /// segment.
     pub fn finish(&mut self, found: &mut Vec<Redaction>) {
-        let Self { policy, plain, segments, json } = self;
-        let wanted = Wanted { policy, json: *json };
-        plain.finish(|letter, from| segments.take(letter, &from, wanted, found));
+        let Self { plain, segments } = self;
+        plain.finish(|letter, from| segments.take(letter, &from, found));
         segments.pass_closed();
         let length = segments.held.len();
         if segments.segmenter.finish() {
-            segments.find(0..length, None, wanted, found);
+            segments.find(length, found);
         }
         segments.pass(length);
     }
 }
 
-/// What is looked for.
-#[derive(Clone, Copy)]
-struct Wanted<'p> {
-    policy: &'p Policy,
-    json: bool,
-}
-
 impl Segments {
     /// Takes a letter that stands for these bytes of the text.
-    fn take(
-        &mut self,
-        letter: char,
-        from: &Range<u64>,
-        wanted: Wanted<'_>,
-        found: &mut Vec<Redaction>,
-    ) {
-        let mut bytes = [0; 4];
-        for byte in letter.encode_utf8(&mut bytes).bytes() {
-            self.held.push(byte);
-            self.from.push(from.clone());
-            let step = self.segmenter.step(byte);
-            let Step::EndSegment { length, distance, may_match: true } = step else { continue };
+    fn take(&mut self, letter: char, from: &Range<u64>, found: &mut Vec<Redaction>) {
+        self.held.push(letter);
+        self.from.resize(self.held.len(), from.clone());
+        if let Some(Segment { length, distance }) = self.segmenter.step(letter) {
             let end = self.held.len().saturating_sub(distance);
-            let start = end.saturating_sub(length);
-            let next = self.held.get(end).copied();
-            self.pass(start);
-            self.find(0..end - start, next, wanted, found);
+            self.pass(end.saturating_sub(length));
+            self.find(length, found);
         }
     }
 
-    fn find(
-        &self,
-        segment: Range<usize>,
-        next: Option<u8>,
-        wanted: Wanted<'_>,
-        found: &mut Vec<Redaction>,
-    ) {
-        let Wanted { policy, json } = wanted;
-        let redactor = Redactor { policy, context: &self.context, json };
-        let held = self.held.get(segment).unwrap_or_default();
-        for (place, mask) in redactor.places(held, next) {
+    /// Appends the places with personal data in the segment that the first held bytes are. Those
+    /// that overlap or touch are one.
+    fn find(&self, length: usize, found: &mut Vec<Redaction>) {
+        let (segment, rest) = self.held.split_at_checked(length).unwrap_or((&self.held, ""));
+        let mut ranges = self.find_in(segment);
+        for variant in variants(segment).iter() {
+            let more = self.find_in(variant.text());
+            ranges.extend(more.iter().map(|range| variant.origin(range)));
+        }
+        ranges.sort_by_key(|range| range.start);
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for range in ranges {
+            match places.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => places.push(range),
+            }
+        }
+        for place in places {
+            let mask = self.mask(segment, rest, &place);
             let from = self.from.get(place).unwrap_or_default();
             if let (Some(first), Some(last)) = (from.first(), from.last()) {
                 found.push(Redaction { range: first.start..last.end, mask });
             }
         }
+    }
+
+    /// Rules with a named value also read the context, to find the name. Other rules see only the
+    /// segment, so that the context cannot cause or hide a match.
+    fn find_in(&self, segment: &str) -> Vec<Range<usize>> {
+        let applies = |rule: &Rule| rule.stream && rule.category == Category::Pii;
+        let mut ranges = Vec::new();
+        let unnamed = |rule: &Rule| applies(rule) && !rule.has_value;
+        self.policy.find_in(segment, unnamed, |_, range| ranges.push(range));
+        let named = |rule: &Rule| applies(rule) && rule.has_value;
+        let offset = self.context.len();
+        self.policy.find_in(&[&*self.context, segment].concat(), named, |_, range| {
+            if range.start >= offset {
+                ranges.push(range.start - offset..range.end - offset);
+            }
+        });
+        ranges
+    }
+
+    /// The replacement: a bare number of JSON becomes a number.
+    fn mask(&self, segment: &str, rest: &str, place: &Range<usize>) -> &'static str {
+        let is_number = *place == (0..segment.len())
+            && segment.bytes().all(|byte| byte.is_ascii_digit())
+            && self.context.trim_end_matches(' ').ends_with([':', ',', '['])
+            && rest.starts_with([',', '}', ']', ' ', '\n', '\r']);
+        if self.json && is_number { "0" } else { MASK }
     }
 
     /// Moves what is before the open segment into the context.
@@ -142,12 +167,9 @@ impl Segments {
 
     /// Moves the first held bytes into the context, of which only the end is kept.
     fn pass(&mut self, count: usize) {
-        let bytes = self.held.get(..count).unwrap_or_default();
-        let bytes = bytes.get(bytes.len().saturating_sub(CONTEXT)..).unwrap_or_default();
-        self.context.extend_from_slice(bytes);
-        let excess = self.context.len().saturating_sub(CONTEXT);
-        self.context.drain(..excess);
-        self.held.drain(..count);
+        self.context.extend(self.held.drain(..count));
         self.from.drain(..count);
+        let excess = self.context.len().saturating_sub(CONTEXT);
+        self.context.drain(..self.context.ceil_char_boundary(excess));
     }
 }

@@ -29,6 +29,9 @@ mod dialects;
 mod early_ends;
 mod encoded;
 mod errors;
+/// The corpus of the policy.
+#[path = "../../../policy/tests/it/examples.rs"]
+mod examples;
 mod exchanges;
 mod floods;
 mod http1;

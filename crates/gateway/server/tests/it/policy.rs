@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_gateway_policy::corpus::{Example, Tag, examples};
 use plimsoll_gateway_policy::{Action, InputKind};
 use plimsoll_gateway_server::Gateway;
 use serde_json::{Value, json};
 
+use super::examples::{Example, Tag, examples};
 use super::support::client::{ClientResponse, ask, get, post};
 use super::support::provider::Provider;
 use super::support::{CHAT, MESSAGES, llm, metric, question, with};

@@ -1,30 +1,29 @@
-//! Labelled example texts, for tests of the rules and of a gateway that applies them.
+//! The corpus: labelled example texts, also for the tests of the gateway.
 
 use std::sync::OnceLock;
 
-use crate::action::Action;
-use crate::category::{Category, InputKind};
+use plimsoll_gateway_policy::{Action, Category, InputKind};
 
 /// One example.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Example {
+pub(crate) struct Example {
     /// Unique: a prefix for its group and a number.
-    pub id: String,
+    pub(crate) id: String,
     /// The category that it must match; None for a harmless text.
-    pub category: Option<Category>,
-    /// The expected action with the default [`Actions`](crate::Actions).
-    pub expected: Action,
+    pub(crate) category: Option<Category>,
+    /// The expected action with the default `Actions`.
+    pub(crate) expected: Action,
     /// Its role in the corpus.
-    pub tag: Tag,
+    pub(crate) tag: Tag,
     /// The kind of the text.
-    pub kind: InputKind,
+    pub(crate) kind: InputKind,
     /// The text.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// The role of an example in the corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Tag {
+pub(crate) enum Tag {
     /// An ordinary example.
     Plain,
     /// A harmless text that looks harmful.
@@ -35,11 +34,14 @@ pub enum Tag {
     Suite,
 }
 
+const ACTIONS: [Action; 5] =
+    [Action::Allow, Action::Log, Action::Warn, Action::Redact, Action::Block];
+
 /// Columns: id, category or `normal`, expected action, tag, kind of input, text with escapes.
-const TABLE: &str = include_str!("../corpus/corpus.tsv");
+const TABLE: &str = include_str!("../../corpus/corpus.tsv");
 
 /// All examples.
-pub fn examples() -> &'static [Example] {
+pub(crate) fn examples() -> &'static [Example] {
     static EXAMPLES: OnceLock<Vec<Example>> = OnceLock::new();
     EXAMPLES.get_or_init(|| TABLE.lines().skip(1).filter_map(example).collect())
 }
@@ -51,7 +53,7 @@ fn example(line: &str) -> Option<Example> {
     Some(Example {
         id: id.to_owned(),
         category: Category::ALL.into_iter().find(|known| known.name() == category),
-        expected: Action::ALL.into_iter().find(|known| known.name() == expected)?,
+        expected: ACTIONS.into_iter().find(|known| known.name() == expected)?,
         tag: tag(label)?,
         kind: if kind == "query" { InputKind::Query } else { InputKind::Text },
         text: unescape(text)?,
