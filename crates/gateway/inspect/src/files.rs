@@ -4,6 +4,11 @@ use serde::Deserialize;
 
 use crate::error::Unreadable;
 
+/// Types of `application/` that are text.
+const TEXT_APPLICATIONS: &str = "\
+    csv ecmascript graphql javascript json jsonl jsonlines json-seq markdown ndjson python \
+    sh sql toml typescript www-form-urlencoded xml yaml";
+
 /// What happens to content in which texts cannot be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,28 +45,7 @@ impl FileRule {
         group == "text"
             || name.ends_with("+json")
             || name.ends_with("+xml")
-            || group == "application"
-                && matches!(
-                    name,
-                    "csv"
-                        | "ecmascript"
-                        | "graphql"
-                        | "javascript"
-                        | "json"
-                        | "jsonl"
-                        | "jsonlines"
-                        | "json-seq"
-                        | "markdown"
-                        | "ndjson"
-                        | "python"
-                        | "sh"
-                        | "sql"
-                        | "toml"
-                        | "typescript"
-                        | "www-form-urlencoded"
-                        | "xml"
-                        | "yaml"
-                )
+            || group == "application" && TEXT_APPLICATIONS.split(' ').any(|text| text == name)
     }
 
     /// Whether content of a type that is no text may pass.

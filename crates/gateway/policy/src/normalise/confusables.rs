@@ -1,7 +1,7 @@
 //! Confusables: characters that look like ASCII characters.
 
 /// The ASCII character that `character` looks like.
-pub(super) const fn latin(character: char) -> Option<char> {
+pub(super) fn latin(character: char) -> Option<char> {
     match character as u32 {
         0x2010..=0x2015 | 0x2212 => Some('-'),
         0x2018..=0x201b | 0x2032 | 0x2b9 | 0x2bc => Some('\''),
@@ -9,8 +9,8 @@ pub(super) const fn latin(character: char) -> Option<char> {
         0x2044 | 0x2215 => Some('/'),
         // Tag characters, which are invisible, spell ASCII.
         0xe0020..=0xe007e => char::from_u32(character as u32 - 0xe_0000),
-        0x370..=0x3ff => greek(character),
-        0x400..=0x52f => cyrillic(character),
+        0x370..=0x3ff => look_up(character, GREEK),
+        0x400..=0x52f => look_up(character, CYRILLIC),
         0x131 => Some('i'),
         0x251 => Some('a'),
         0x261 => Some('g'),
@@ -18,75 +18,13 @@ pub(super) const fn latin(character: char) -> Option<char> {
     }
 }
 
-const fn cyrillic(character: char) -> Option<char> {
-    Some(match character {
-        'А' => 'A',
-        'В' => 'B',
-        'Е' => 'E',
-        'К' => 'K',
-        'М' => 'M',
-        'Н' => 'H',
-        'О' => 'O',
-        'Р' => 'P',
-        'С' => 'C',
-        'Т' => 'T',
-        'У' | 'Ү' => 'Y',
-        'Х' => 'X',
-        'І' => 'I',
-        'Ј' => 'J',
-        'Ѕ' => 'S',
-        'а' => 'a',
-        'в' => 'b',
-        'е' => 'e',
-        'к' => 'k',
-        'м' => 'm',
-        'о' => 'o',
-        'п' => 'n',
-        'р' => 'p',
-        'с' => 'c',
-        'т' => 't',
-        'у' => 'y',
-        'х' => 'x',
-        'і' => 'i',
-        'ј' => 'j',
-        'ѕ' => 's',
-        'һ' => 'h',
-        'ԁ' => 'd',
-        'ԛ' => 'q',
-        'ԝ' => 'w',
-        'г' => 'r',
-        _ => return None,
-    })
-}
+/// Letters, and below each the Latin one that it looks like.
+const GREEK: [&str; 2] = ["ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχ", "ABEZHIKMNOPTYXaeikvoptux"];
+const CYRILLIC: [&str; 2] =
+    ["АВЕКМНОРСТУҮХІЈЅавекмопрстухіјѕһԁԛԝг", "ABEKMHOPCTYYXIJSabekmonpctyxijshdqwr"];
 
-const fn greek(character: char) -> Option<char> {
-    Some(match character {
-        'Α' => 'A',
-        'Β' => 'B',
-        'Ε' => 'E',
-        'Ζ' => 'Z',
-        'Η' => 'H',
-        'Ι' => 'I',
-        'Κ' => 'K',
-        'Μ' => 'M',
-        'Ν' => 'N',
-        'Ο' => 'O',
-        'Ρ' => 'P',
-        'Τ' => 'T',
-        'Υ' => 'Y',
-        'Χ' => 'X',
-        'α' => 'a',
-        'ε' => 'e',
-        'ι' => 'i',
-        'κ' => 'k',
-        'ν' => 'v',
-        'ο' => 'o',
-        'ρ' => 'p',
-        'τ' => 't',
-        'υ' => 'u',
-        'χ' => 'x',
-        _ => return None,
-    })
+fn look_up(character: char, [letters, latin]: [&str; 2]) -> Option<char> {
+    latin.chars().nth(letters.chars().position(|letter| letter == character)?)
 }
 
 #[cfg(test)]
