@@ -9,24 +9,23 @@ use super::{Content, CowStr, RawJson, lenient};
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) system: Option<Content<'a, ContentBlock<'a>>>,
-    #[serde(borrow)]
     pub(crate) messages: Vec<Message<'a>>,
     pub(crate) max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop_sequences: Option<Vec<CowStr<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<bool>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<Tool<'a>>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_choice: Option<ToolChoice<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Metadata<'a>>,
 }
 
@@ -40,7 +39,6 @@ pub(crate) struct Metadata<'a> {
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub(crate) role: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) content: Content<'a, ContentBlock<'a>>,
 }
 
@@ -49,19 +47,19 @@ pub(crate) struct Message<'a> {
 pub(crate) struct ContentBlock<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<ImageSource<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<RawJson<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_use_id: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<Content<'a, ToolResultBlock<'a>>>,
 }
 
@@ -76,7 +74,7 @@ impl<'a> ContentBlock<'a> {
 pub(crate) struct ToolResultBlock<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<CowStr<'a>>,
 }
 
@@ -84,11 +82,11 @@ pub(crate) struct ToolResultBlock<'a> {
 pub(crate) struct ImageSource<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) media_type: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<CowStr<'a>>,
 }
 
@@ -97,11 +95,9 @@ pub(crate) struct Tool<'a> {
     /// None or `custom` for the caller's tools; tools of other types run at Anthropic.
     #[serde(borrow, rename = "type", skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<CowStr<'a>>,
-    #[serde(borrow)]
     pub(crate) name: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<CowStr<'a>>,
-    #[serde(borrow)]
     pub(crate) input_schema: Option<RawJson<'a>>,
 }
 
@@ -109,7 +105,7 @@ pub(crate) struct Tool<'a> {
 pub(crate) struct ToolChoice<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<CowStr<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) disable_parallel_tool_use: Option<bool>,
@@ -132,34 +128,33 @@ pub(crate) struct Response<'a> {
 /// A whole response, as an upstream sends it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::other_is_default")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) content: Vec<AnswerBlock<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) stop_reason: Option<CowStr<'a>>,
     #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) usage: Usage,
-    #[serde(borrow)]
     pub(crate) error: Option<RawJson<'a>>,
 }
 
 /// A content block of an answer: only what is translated.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct AnswerBlock<'a> {
-    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::text")]
+    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::other_is_default")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) text: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) id: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) name: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::json_text")]
+    #[serde(default, deserialize_with = "lenient::json_text")]
     pub(crate) input: Option<CowStr<'a>>,
 }
 
@@ -167,55 +162,35 @@ pub(crate) struct AnswerBlock<'a> {
 #[expect(clippy::struct_field_names, reason = "the names of the wire format")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
-    #[serde(
-        default,
-        deserialize_with = "lenient::optional_count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::optional_count")]
     pub(crate) input_tokens: Option<u64>,
-    #[serde(
-        default,
-        deserialize_with = "lenient::optional_count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::optional_count")]
     pub(crate) cache_creation_input_tokens: Option<u64>,
-    #[serde(
-        default,
-        deserialize_with = "lenient::optional_count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::optional_count")]
     pub(crate) cache_read_input_tokens: Option<u64>,
-    #[serde(
-        default,
-        deserialize_with = "lenient::optional_count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::optional_count")]
     pub(crate) output_tokens: Option<u64>,
 }
 
 /// An event of a stream; its members depend on its type.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StreamEvent<'a> {
-    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::text")]
+    #[serde(borrow, rename = "type", default, deserialize_with = "lenient::other_is_default")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) message: Option<MessageStart<'a>>,
     #[serde(default, deserialize_with = "lenient::count")]
     pub(crate) index: u64,
-    #[serde(borrow)]
     pub(crate) content_block: Option<AnswerBlock<'a>>,
-    #[serde(borrow)]
     pub(crate) delta: Option<Delta<'a>>,
     pub(crate) usage: Option<Usage>,
-    #[serde(borrow)]
     pub(crate) error: Option<RawJson<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct MessageStart<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) model: CowStr<'a>,
     #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) usage: Usage,
@@ -223,10 +198,10 @@ pub(crate) struct MessageStart<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
     pub(crate) text: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) partial_json: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) stop_reason: Option<CowStr<'a>>,
 }

@@ -9,7 +9,6 @@ use super::{Content, CowStr, RawJson, lenient};
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_tokens: Option<u64>,
@@ -19,21 +18,21 @@ pub(crate) struct Request<'a> {
     pub(crate) temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<Content<'a, CowStr<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream_options: Option<StreamOptions>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<Tool<'a>>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_choice: Option<RawJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing)]
     pub(crate) n: Option<u64>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<CowStr<'a>>,
 }
 
@@ -46,13 +45,13 @@ pub(crate) struct StreamOptions {
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub(crate) role: CowStr<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(crate) content: Option<Content<'a, Part<'a>>>,
-    #[serde(borrow, skip_serializing)]
+    #[serde(skip_serializing)]
     pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_call_id: Option<CowStr<'a>>,
 }
 
@@ -60,11 +59,11 @@ pub(crate) struct Message<'a> {
 pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing)]
+    #[serde(skip_serializing)]
     pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) image_url: Option<ImageUrl<'a>>,
 }
 
@@ -84,9 +83,8 @@ pub(crate) struct ImageUrl<'a> {
 pub(crate) struct ToolCall<'a> {
     #[serde(borrow)]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, rename = "type", default)]
+    #[serde(rename = "type", default)]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) function: FunctionCall<'a>,
 }
 
@@ -95,7 +93,6 @@ pub(crate) struct FunctionCall<'a> {
     #[serde(borrow)]
     pub(crate) name: CowStr<'a>,
     /// JSON inside a string.
-    #[serde(borrow)]
     pub(crate) arguments: CowStr<'a>,
 }
 
@@ -103,7 +100,6 @@ pub(crate) struct FunctionCall<'a> {
 pub(crate) struct Tool<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) function: Option<Function<'a>>,
 }
 
@@ -111,9 +107,9 @@ pub(crate) struct Tool<'a> {
 pub(crate) struct Function<'a> {
     #[serde(borrow)]
     pub(crate) name: CowStr<'a>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<CowStr<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parameters: Option<RawJson<'a>>,
 }
 
@@ -122,7 +118,6 @@ pub(crate) struct Function<'a> {
 pub(crate) struct NamedToolChoice<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) function: FunctionName<'a>,
 }
 
@@ -173,20 +168,19 @@ pub(crate) struct PromptDetails {
 /// has the members of a delta.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
     pub(crate) id: CowStr<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) model: CowStr<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) choices: Vec<AnswerChoice<'a>>,
     #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) usage: Option<Usage>,
-    #[serde(borrow, default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) object: CowStr<'a>,
-    #[serde(borrow)]
     pub(crate) error: Option<RawJson<'a>>,
     /// Of an answer that is itself an error.
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) message: Option<CowStr<'a>>,
 }
 
@@ -196,9 +190,9 @@ pub(crate) struct AnswerChoice<'a> {
     pub(crate) index: u64,
     #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
     pub(crate) delta: Delta<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) message: Delta<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) finish_reason: Option<CowStr<'a>>,
 }
 
@@ -206,9 +200,9 @@ pub(crate) struct AnswerChoice<'a> {
 pub(crate) struct Delta<'a> {
     #[serde(borrow, default, deserialize_with = "lenient::content")]
     pub(crate) content: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::other_is_default")]
     pub(crate) refusal: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) tool_calls: Vec<ToolDelta<'a>>,
 }
 
@@ -216,9 +210,9 @@ pub(crate) struct Delta<'a> {
 pub(crate) struct ToolDelta<'a> {
     #[serde(default, deserialize_with = "lenient::optional_count")]
     pub(crate) index: Option<u64>,
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
     pub(crate) id: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::null_is_default")]
+    #[serde(default, deserialize_with = "lenient::null_is_default")]
     pub(crate) function: FunctionCallDelta<'a>,
 }
 
@@ -236,9 +230,9 @@ impl ToolDelta<'_> {
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct FunctionCallDelta<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::optional_text")]
+    #[serde(borrow, default, deserialize_with = "lenient::other_is_default")]
     pub(crate) name: Option<CowStr<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::json_text")]
+    #[serde(default, deserialize_with = "lenient::json_text")]
     pub(crate) arguments: Option<CowStr<'a>>,
 }
 
