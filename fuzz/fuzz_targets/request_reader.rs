@@ -1,5 +1,4 @@
-//! Any bytes as a request to each endpoint: no panic; what is read is what serde_json reads, and
-//! its texts stand where they say.
+//! Any bytes as a request to each endpoint: no panic, and the model is the one that serde_json reads.
 //!
 //! Input: the body.
 
@@ -16,12 +15,8 @@ fuzz_target!(|body: &[u8]| {
     for endpoint in ENDPOINTS {
         let _ = write_cache_key(endpoint, body, |_| {});
         let Ok(view) = RequestView::read(endpoint, body) else { continue };
-        for text in view.texts() {
-            let read: String = serde_json::from_slice(&body[text.range()]).unwrap();
-            assert_eq!(read, text.as_str());
-        }
         // Half of a surrogate pair, or a number out of range, in a member that nobody reads.
         let Ok(value) = serde_json::from_slice::<Value>(body) else { continue };
-        assert_eq!(value["model"], view.model());
+        assert_eq!(value["model"], view.model);
     }
 });

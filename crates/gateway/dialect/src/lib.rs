@@ -34,7 +34,7 @@ pub use dialect::{Dialect, Endpoint};
 pub use error::DialectError;
 pub use error_body::{ErrorBody, ErrorKind, error_event, status_for};
 pub use json_string::find_quote_or_backslash;
-pub use request_view::{RequestText, RequestView, Streaming};
+pub use request_view::{RequestView, Streaming};
 pub use sse::{EventSplitter, MAX_EVENT_BYTES, event_data};
 pub use translate::{DEFAULT_MAX_TOKENS, LimitName, StreamSettings, StreamTranslator, Translator};
 pub use usage::Usage;

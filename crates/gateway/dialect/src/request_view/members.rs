@@ -54,7 +54,6 @@ members! {
     max_completion_tokens,
     max_output_tokens,
     n,
-    tools,
     system,
     instructions,
     messages,

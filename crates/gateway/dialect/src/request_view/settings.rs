@@ -1,7 +1,9 @@
 //! The settings of a request: streaming and token limits.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::members::RawMembers;
 use super::token_limits::TokenLimits;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
@@ -19,22 +21,9 @@ pub enum Streaming {
     WithUsage,
 }
 
-/// The members of a request that are not text, as JSON.
-#[derive(Debug, Default)]
-pub(super) struct Settings<'a> {
-    pub(super) stream: Option<&'a str>,
-    pub(super) stream_options: Option<&'a str>,
-    pub(super) max_tokens: Option<&'a str>,
-    pub(super) max_completion_tokens: Option<&'a str>,
-    pub(super) max_output_tokens: Option<&'a str>,
-    pub(super) n: Option<&'a str>,
-    pub(super) tools: Option<&'a str>,
-    pub(super) limits: TokenLimits,
-}
-
-impl Settings<'_> {
+impl RawMembers<'_> {
     pub(super) fn streaming(&self) -> Result<Streaming, DialectError> {
-        match self.stream {
+        match self.stream.map(RawValue::get) {
             None | Some("false") => Ok(Streaming::No),
             Some("true") if self.wants_usage()? => Ok(Streaming::WithUsage),
             Some("true") => Ok(Streaming::Yes),
@@ -48,20 +37,16 @@ impl Settings<'_> {
             include_usage: Option<bool>,
         }
         let Some(options) = self.stream_options else { return Ok(false) };
-        serde_json::from_str::<Object<Options>>(options)
+        serde_json::from_str::<Object<Options>>(options.get())
             .map(|options| options.0.include_usage == Some(true))
             .map_err(|error| DialectError::invalid("stream_options", error))
-    }
-
-    pub(super) fn has_tools(&self) -> bool {
-        self.tools.is_some_and(|tools| tools != "[]")
     }
 
     /// The number of answers that are asked for.
     pub(super) fn answers(&self) -> Result<u64, DialectError> {
         let others = self.limits.answers.unwrap_or(1).max(1);
         let Some(raw) = self.n else { return Ok(others) };
-        let number = raw.parse::<u64>().ok().filter(|number| *number > 0);
+        let number = raw.get().parse::<u64>().ok().filter(|number| *number > 0);
         number
             .map(|number| number.max(others))
             .ok_or_else(|| DialectError::invalid("n", "must be a whole number, one or more"))
@@ -77,6 +62,7 @@ impl Settings<'_> {
         for (name, raw) in limits {
             let Some(raw) = raw else { continue };
             let number: u64 = raw
+                .get()
                 .parse()
                 .map_err(|_| DialectError::invalid(name, "must be a whole number, zero or more"))?;
             largest = largest.max(Some(number));
@@ -94,15 +80,18 @@ mod tests {
     use super::*;
     use crate::request_view::RequestView;
 
+    /// A chat with these members.
+    fn read(members: &str) -> Result<RequestView, DialectError> {
+        let messages = r#"[{"role":"user","content":"a"}]"#;
+        let body = format!(r#"{{"model":"m","messages":{messages},{members}}}"#);
+        RequestView::read(Endpoint::Chat, body.as_bytes())
+    }
+
     #[test]
     fn the_largest_of_the_limits_counts() {
         for (older, newer) in [("5", "9"), ("9", "5")] {
-            let settings = Settings {
-                max_tokens: Some(older),
-                max_completion_tokens: Some(newer),
-                ..Settings::default()
-            };
-            assert_eq!(settings.max_tokens(Endpoint::Chat), Ok(Some(9)));
+            let members = format!(r#""max_tokens":{older},"max_completion_tokens":{newer}"#);
+            assert_eq!(read(&members).unwrap().max_tokens, Some(9));
         }
     }
 
@@ -125,33 +114,28 @@ mod tests {
             ),
             (r#""Max_Tokens":3"#, Some(7), 1),
         ] {
-            let body = format!(
-                r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}],"max_tokens":7,{members}}}"#
-            );
-            let view = RequestView::read(Endpoint::Chat, body.as_bytes()).unwrap();
-            assert_eq!((view.max_tokens(), view.answers()), (tokens, answers), "{members}");
+            let view = read(&format!(r#""max_tokens":7,{members}"#)).unwrap();
+            assert_eq!((view.max_tokens, view.answers), (tokens, answers), "{members}");
         }
     }
 
     #[test]
     fn the_number_of_answers_is_whole_and_not_zero() {
-        let answers = |n| Settings { n, ..Settings::default() }.answers();
-        assert_eq!((answers(None), answers(Some("7"))), (Ok(1), Ok(7)));
+        let answers = |n: &str| read(&format!(r#""n":{n}"#)).map(|view| view.answers);
+        assert_eq!((answers("null"), answers("7")), (Ok(1), Ok(7)));
         for wrong in ["0", "-1", "2.5", "\"3\"", "[]", "99999999999999999999"] {
-            assert!(answers(Some(wrong)).is_err(), "{wrong}");
+            assert!(answers(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn usage_is_only_reported_in_a_stream_that_asks_for_it() {
-        let streaming = |stream, stream_options| {
-            Settings { stream, stream_options, ..Settings::default() }.streaming()
-        };
-        let asks = Some(r#"{"include_usage":true}"#);
-        assert_eq!(streaming(Some("true"), asks), Ok(Streaming::WithUsage));
-        assert_eq!(streaming(Some("true"), Some("{}")), Ok(Streaming::Yes));
-        assert_eq!(streaming(Some("true"), None), Ok(Streaming::Yes));
-        assert_eq!(streaming(None, asks), Ok(Streaming::No));
-        assert!(streaming(Some("1"), None).is_err());
+        let asks = r#""stream_options":{"include_usage":true}"#;
+        let streaming = |members: &str| read(members).map(|view| view.streaming);
+        assert_eq!(streaming(&format!(r#""stream":true,{asks}"#)), Ok(Streaming::WithUsage));
+        assert_eq!(streaming(r#""stream":true,"stream_options":{}"#), Ok(Streaming::Yes));
+        assert_eq!(streaming(r#""stream":true"#), Ok(Streaming::Yes));
+        assert_eq!(streaming(asks), Ok(Streaming::No));
+        assert!(streaming(r#""stream":1"#).is_err());
     }
 }

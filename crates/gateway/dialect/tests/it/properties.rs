@@ -114,9 +114,7 @@ proptest! {
     #[test]
     fn no_input_panics(bytes in prop_oneof![token_soup(), prop::collection::vec(any::<u8>(), 0..300)]) {
         for endpoint in ENDPOINTS {
-            if let Ok(view) = RequestView::read(endpoint, &bytes) {
-                prop_assert!(view.texts().iter().all(|text| bytes[text.range()].starts_with(b"\"")));
-            }
+            let _ = RequestView::read(endpoint, &bytes);
             let _ = write_cache_key(endpoint, &bytes, |_| {});
             let _ = Usage::from_body(endpoint, &bytes);
         }

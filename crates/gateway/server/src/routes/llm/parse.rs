@@ -93,23 +93,17 @@ async fn parse_body(
     };
     let needs_tokens =
         context.config.layers.budgets.is_some() || translator.is_some() || digest.is_some();
-    // The view is gone before anything is waited for: it takes more memory than the body.
-    let (streaming, max_tokens, answers, prompt_tokens, model) = {
-        let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
-        let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
-        let model = Arc::from(view.model());
-        (view.streaming(), view.max_tokens(), view.answers(), prompt_tokens, model)
-    };
+    let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
     let redacted = document::redact(context, &body, Source::Protocol).await?;
     let body = redacted.unwrap_or(body);
     Ok(LlmRequest {
         endpoint,
-        streaming,
+        streaming: view.streaming,
         body,
-        prompt_tokens,
-        max_tokens,
-        answers,
-        model,
+        prompt_tokens: if needs_tokens { view.prompt_tokens } else { 0 },
+        max_tokens: view.max_tokens,
+        answers: view.answers,
+        model: Arc::from(view.model),
         translator,
         left_out: left_out.map(Arc::from),
         digest,
