@@ -1,4 +1,5 @@
-//! Any bytes as a request to each endpoint: no panic, and the model is the one that serde_json reads.
+//! Any bytes as a request to each endpoint: no panic, and the model is the one that serde_json
+//! reads.
 //!
 //! Input: the body.
 

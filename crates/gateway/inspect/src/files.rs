@@ -3,11 +3,7 @@
 use serde::Deserialize;
 
 use crate::error::Unreadable;
-
-/// Types of `application/` that are text.
-const TEXT_APPLICATIONS: &str = "\
-    csv ecmascript graphql javascript json jsonl jsonlines json-seq markdown ndjson python \
-    sh sql toml typescript www-form-urlencoded xml yaml";
+use crate::names::is_listed;
 
 /// What happens to content in which texts cannot be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -45,7 +41,7 @@ impl FileRule {
         group == "text"
             || name.ends_with("+json")
             || name.ends_with("+xml")
-            || group == "application" && TEXT_APPLICATIONS.split(' ').any(|text| text == name)
+            || group == "application" && is_listed("text-types", name)
     }
 
     /// Whether content of a type that is no text may pass.

@@ -1,4 +1,4 @@
-//! Which strings of a document are texts: all, except the names and identifiers listed here.
+//! Which strings of a document are texts: all, except the names and identifiers in `names.txt`.
 //!
 //! The lists are short on purpose. A name that is not in them is judged, and so is a value that
 //! does not look like an identifier, whatever it is called. Inside the members that hold other
@@ -7,55 +7,23 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-type Names = LazyLock<HashSet<&'static str>>;
-
-/// Members whose value identifies something and is no text, if it looks like an identifier.
-static IDENTIFIERS: Names = LazyLock::new(|| {
-    names(
-        "call_id created created_at encrypted_content file_id finish_reason id item_id media_type \
-         model object previous_response_id response_id role signature status stop_reason \
-         system_fingerprint tool_call_id tool_use_id type",
-    )
+/// The names of lists, each with one of its words.
+static LISTS: LazyLock<HashSet<(&str, &str)>> = LazyLock::new(|| {
+    let lines = include_str!("names.txt").lines().filter(|line| !line.starts_with('#'));
+    let lists = lines.filter_map(|line| line.split_once(": "));
+    lists.flat_map(|(list, words)| words.split(' ').map(move |word| (list, word))).collect()
 });
 
-/// Values of `role`. A chat template shows the role to the model.
-static ROLES: Names = LazyLock::new(|| {
-    names("ROLE_AGENT ROLE_USER agent assistant developer function model system tool user")
-});
-
-/// Members that hold data that is not the protocol's: tool arguments, schemas, metadata.
-static DATA: Names = LazyLock::new(|| {
-    names("args arguments input input_schema metadata parameters properties schema")
-});
-
-/// Members at the top of the document whose texts are independent of each other, one for each
-/// element: messages, choices. The texts of any other member are parts of one text.
-static LISTS: Names = LazyLock::new(|| {
-    names("messages choices input output contents candidates data tools functions")
-});
-
-/// Other names that are words of a protocol.
-static WORDS: Names = LazyLock::new(|| {
-    names(
-        "annotations bytes cache_control completion_tokens content content_block content_index \
-         delta description function image_url include_usage index input_tokens json_schema \
-         logprob logprobs max_completion_tokens max_output_tokens max_tokens message n name \
-         output_index output_tokens partial_json prompt_tokens reasoning reasoning_content \
-         refusal required response_format seed source stop stop_sequence stream stream_options \
-         strict system temperature text thinking tool_calls tool_choice top_logprobs top_p \
-         total_tokens url usage user",
-    )
-});
-
-fn names(names: &'static str) -> HashSet<&'static str> {
-    names.split(' ').collect()
+/// Whether a list in `names.txt` has a word.
+pub(crate) fn is_listed(list: &str, word: &str) -> bool {
+    LISTS.contains(&(list, word))
 }
 
 /// Whether a member's value is an identifier or a word of the protocol.
 pub(crate) fn is_identifier(key: &str, value: &str) -> bool {
     match key {
-        "role" => ROLES.contains(value),
-        _ if IDENTIFIERS.contains(key) => value.bytes().all(is_identifier_byte),
+        "role" => is_listed("roles", value),
+        _ if is_listed("identifiers", key) => value.bytes().all(is_identifier_byte),
         _ => is_agent_word(key, value),
     }
 }
@@ -94,12 +62,12 @@ const fn is_identifier_byte(byte: u8) -> bool {
 
 /// Whether a member holds data that is not the protocol's.
 pub(crate) fn is_data(key: &str) -> bool {
-    DATA.contains(key)
+    is_listed("data", key)
 }
 
 /// Whether the elements of a member at the top of the document are independent of each other.
 pub(crate) fn is_list(key: &str) -> bool {
-    LISTS.contains(key)
+    is_listed("lists", key)
 }
 
 /// Whether a text is one of many short pieces of the same text.
@@ -115,5 +83,6 @@ pub(crate) fn is_file_data(key: &str) -> bool {
 /// Whether a member's name is a word of a protocol. Others may be chosen by the client, and are
 /// texts that a model sees: the names of a tool's parameters.
 pub(crate) fn is_protocol_name(key: &str) -> bool {
-    is_token(key) || [&IDENTIFIERS, &DATA, &LISTS, &WORDS].iter().any(|names| names.contains(key))
+    is_token(key)
+        || ["identifiers", "data", "lists", "words"].into_iter().any(|list| is_listed(list, key))
 }

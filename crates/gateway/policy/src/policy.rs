@@ -51,12 +51,11 @@ impl Policy {
         kind: InputKind,
         actions: &Actions,
     ) -> PolicyDecision<'t> {
-        let applies = |rule: &Rule| {
+        let found = self.find(text, kind, |rule| {
             actions.for_category(rule.category) != Action::Allow
                 && (kind == InputKind::Query || rule.context == Context::Any)
-        };
-        let found = self.find(text, kind, applies).into_iter();
-        let matches = found.filter_map(|(at, range)| {
+        });
+        let matches = found.into_iter().filter_map(|(at, range)| {
             let rule = self.rules.get(at)?;
             let action = actions.for_category(rule.category);
             Some(Match { rule_id: Arc::clone(&rule.id), category: rule.category, action, range })
@@ -82,8 +81,6 @@ impl Policy {
         applies: impl Fn(&Rule) -> bool,
     ) -> Vec<(usize, Range<usize>)> {
         let mut found = Vec::new();
-        // Hyphens and capitals mean something in personal data.
-        let reads_words = |rule: &Rule| rule.category != Category::Pii && applies(rule);
         self.find_in(text, &applies, |at, range| found.push((at, range)));
         let variants = variants(text);
         for variant in variants.iter() {
@@ -93,10 +90,14 @@ impl Policy {
         }
         let words = (kind == InputKind::Text).then(|| words(text, &variants)).flatten();
         if let Some(words) = &words {
-            self.find_in(words.text(), reads_words, |at, range| {
-                let range = words.origin(&range);
-                found.push((at, text.floor_char_boundary(range.start)..range.end));
-            });
+            self.find_in(
+                words.text(),
+                |rule| reads_words(rule) && applies(rule),
+                |at, range| {
+                    let range = words.origin(&range);
+                    found.push((at, text.floor_char_boundary(range.start)..range.end));
+                },
+            );
         }
         if words.is_some() || variants.spaced.is_some() {
             merge(&mut found);
@@ -118,6 +119,12 @@ impl Policy {
             }
         }
     }
+}
+
+/// Whether a rule also reads the words of identifiers: hyphens and capitals mean something in
+/// personal data.
+fn reads_words(rule: &Rule) -> bool {
+    rule.category != Category::Pii
 }
 
 /// A match in several variants is reported once, with the widest range.

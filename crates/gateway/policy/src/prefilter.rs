@@ -30,12 +30,7 @@ impl Prefilter {
         let literals = specs.iter().flat_map(RuleSpec::lists).flatten();
         let literals: BTreeSet<String> = literals.map(|own| own.to_ascii_lowercase()).collect();
         let literals: Vec<String> = literals.into_iter().collect();
-        let number = |own: &String| literals.binary_search(&own.to_ascii_lowercase()).ok();
-        let numbers = |list: &[String]| list.iter().filter_map(number).collect();
-        let conditions = specs.iter().map(|spec: &RuleSpec| {
-            let lists = spec.lists().filter(|list| !list.is_empty()).map(numbers);
-            Conditions { digits: spec.digits, lists: lists.collect() }
-        });
+        let conditions = specs.iter().map(|spec| Conditions::new(spec, &literals));
         Ok(Self {
             conditions: conditions.collect(),
             // A DFA takes about a megabyte and is the fastest automaton.
@@ -53,12 +48,24 @@ impl Prefilter {
         for literal in self.literals.find_overlapping_iter(text) {
             found[literal.pattern().as_usize()] = true;
         }
-        let can_match = |conditions: &Conditions| {
-            conditions.digits <= digits
-                && conditions.lists.iter().all(|list| list.iter().any(|literal| found[*literal]))
-        };
         let rules = self.conditions.iter().enumerate();
-        rules.filter(|(_, conditions)| can_match(conditions)).map(|(at, _)| at).collect()
+        rules.filter(|(_, rule)| rule.are_met(digits, &found)).map(|(at, _)| at).collect()
+    }
+}
+
+impl Conditions {
+    fn new(spec: &RuleSpec, literals: &[String]) -> Self {
+        let lists = spec.lists().filter(|list| !list.is_empty()).map(|list: &[String]| {
+            let own = list.iter().map(|literal| literal.to_ascii_lowercase());
+            own.filter_map(|literal| literals.binary_search(&literal).ok()).collect()
+        });
+        Self { digits: spec.digits, lists: lists.collect() }
+    }
+
+    /// Whether a text has this many digits, and of each list a literal that was found in it.
+    fn are_met(&self, digits: usize, found: &[bool]) -> bool {
+        self.digits <= digits
+            && self.lists.iter().all(|list| list.iter().any(|literal| found[*literal]))
     }
 }
 

@@ -137,17 +137,23 @@ impl Segments {
     /// Rules with a named value also read the context, to find the name. Other rules see only the
     /// segment, so that the context cannot cause or hide a match.
     fn find_in(&self, segment: &str) -> Vec<Range<usize>> {
-        let applies = |rule: &Rule| rule.stream && rule.category == Category::Pii;
         let mut ranges = Vec::new();
-        let unnamed = |rule: &Rule| applies(rule) && !rule.has_value;
-        self.policy.find_in(segment, unnamed, |_, range| ranges.push(range));
-        let named = |rule: &Rule| applies(rule) && rule.has_value;
+        self.policy.find_in(
+            segment,
+            |rule| is_streamed(rule) && !rule.has_value,
+            |_, range| ranges.push(range),
+        );
         let offset = self.context.len();
-        self.policy.find_in(&[&*self.context, segment].concat(), named, |_, range| {
-            if range.start >= offset {
-                ranges.push(range.start - offset..range.end - offset);
-            }
-        });
+        let named = [&*self.context, segment].concat();
+        self.policy.find_in(
+            &named,
+            |rule| is_streamed(rule) && rule.has_value,
+            |_, range| {
+                if range.start >= offset {
+                    ranges.push(range.start - offset..range.end - offset);
+                }
+            },
+        );
         ranges
     }
 
@@ -172,4 +178,9 @@ impl Segments {
         let excess = self.context.len().saturating_sub(CONTEXT);
         self.context.drain(..self.context.ceil_char_boundary(excess));
     }
+}
+
+/// Whether a rule applies to streams.
+fn is_streamed(rule: &Rule) -> bool {
+    rule.stream && rule.category == Category::Pii
 }
