@@ -63,15 +63,10 @@ async function cancels(connect) {
   const long = await connect("long");
   const sent = reading(long.sendMessageStream(message("work")));
   const { id } = (await first(sent.events)).payload.value;
-  const watched = reading(long.resubscribeTask({ tenant: "", id }));
-  assert.equal((await first(watched.events)).payload.value.status.state, TaskState.TASK_STATE_WORKING);
   const canceled = await long.cancelTask({ tenant: "", id, metadata: undefined });
   assert.equal(canceled.status.state, TaskState.TASK_STATE_CANCELED);
-  await Promise.all([sent.done, watched.done]);
-  for (const { events } of [sent, watched]) {
-    assert.equal(events.at(-1).payload.value.status.state, TaskState.TASK_STATE_CANCELED);
-  }
-  await failed(all(long.resubscribeTask({ tenant: "", id })), "UnsupportedOperationError");
+  await sent.done;
+  assert.equal(sent.events.at(-1).payload.value.status.state, TaskState.TASK_STATE_CANCELED);
 }
 
 async function errors(connect) {
@@ -90,23 +85,6 @@ async function errors(connect) {
   await failed(asked, "PushNotificationNotSupportedError");
 }
 
-async function lists(connect) {
-  const steps = await connect("steps");
-  const list = (pageSize, pageToken) =>
-    steps.listTasks({
-      tenant: "",
-      contextId: "",
-      status: TaskState.TASK_STATE_UNSPECIFIED,
-      pageSize,
-      pageToken,
-      statusTimestampAfter: undefined,
-    });
-  const page = await list(1, "");
-  assert.ok(page.tasks.length === 1 && page.nextPageToken && page.totalSize >= 2, JSON.stringify(page));
-  const rest = await list(100, page.nextPageToken);
-  assert.ok(rest.tasks.length === page.totalSize - 1 && !rest.nextPageToken);
-}
-
 const [url, which] = process.argv.slice(2);
 const versions = ["1.0", "0.3"];
 for (const version of which ? [versions[which - 1]] : versions) {
@@ -116,7 +94,7 @@ for (const version of which ? [versions[which - 1]] : versions) {
     assert.ok(card.name === name && card.capabilities.streaming);
     return client;
   };
-  for (const part of [messages, tasks, asks, cancels, errors, ...(version === "1.0" ? [lists] : [])]) {
+  for (const part of [messages, tasks, asks, cancels, errors]) {
     await part(connect);
   }
   console.log(version, counted.requests);

@@ -13,12 +13,10 @@ from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import (
     CancelTaskRequest,
     GetTaskRequest,
-    ListTasksRequest,
     Message,
     Part,
     Role,
     SendMessageRequest,
-    SubscribeToTaskRequest,
     TaskPushNotificationConfig,
     TaskState,
 )
@@ -126,24 +124,10 @@ async def cancels(agents):
     while not seen:
         await asyncio.sleep(0.01)
     task = seen[0].task.id
-    watched = []
-
-    async def watch():
-        async for event in long.subscribe(SubscribeToTaskRequest(id=task)):
-            watched.append(event)
-
-    watching = asyncio.create_task(watch())
-    while not watched:
-        await asyncio.sleep(0.01)
-    assert watched[0].task.status.state == TaskState.TASK_STATE_WORKING
     canceled = await long.cancel_task(CancelTaskRequest(id=task))
     assert canceled.status.state == TaskState.TASK_STATE_CANCELED
     await asyncio.wait_for(reading, 5)
-    await asyncio.wait_for(watching, 5)
-    for last in [seen[-1], watched[-1]]:
-        assert last.status_update.status.state == TaskState.TASK_STATE_CANCELED, last
-    subscribe = anext(long.subscribe(SubscribeToTaskRequest(id=task)))
-    await agents.refused(UnsupportedOperationError, subscribe)
+    assert seen[-1].status_update.status.state == TaskState.TASK_STATE_CANCELED, seen
 
 
 async def errors(agents):
@@ -162,15 +146,6 @@ async def errors(agents):
     await agents.refused(PushNotificationNotSupportedError, push)
 
 
-async def lists(agents):
-    steps = await agents.client("steps", True)
-    page = await steps.list_tasks(ListTasksRequest(page_size=1))
-    assert len(page.tasks) == 1 and page.next_page_token and page.total_size >= 2, page
-    request = ListTasksRequest(page_size=100, page_token=page.next_page_token)
-    rest = await steps.list_tasks(request)
-    assert len(rest.tasks) == page.total_size - 1 and not rest.next_page_token
-
-
 async def session(url, version):
     requests = 0
 
@@ -182,8 +157,6 @@ async def session(url, version):
         agents = Agents(url, version, http)
         for part in [messages, tasks, asks, cancels, errors]:
             await part(agents)
-        if version == "1.0":
-            await lists(agents)
     print(version, requests, flush=True)
 
 

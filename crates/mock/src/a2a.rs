@@ -8,18 +8,15 @@ use std::rc::Rc;
 use bytes::Bytes;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method as HttpMethod, Response};
-use serde_json::Value;
+use hyper::{HeaderMap, Method as HttpMethod};
 
 use crate::endpoint::is_json;
-use crate::log::RpcOutcome;
 use crate::overrides::RequestOverrides;
 use crate::responder::Responder;
-use crate::response_body::{ResponseBody, ServiceResult};
-use crate::rpc::{self, INVALID_REQUEST, Message, Request, RpcError};
+use crate::response_body::ServiceResult;
+use crate::rpc::{self, Message, Refusal, Request, refusal};
 
 mod answer;
-mod call;
 mod card;
 mod incoming;
 mod methods;
@@ -31,15 +28,15 @@ mod version;
 use answer::Answer;
 use methods::{Asked, Reply};
 use shape::Shape;
-pub use spec::{A2aSpec, AgentAnswer, AgentSpec, CallSpec};
+pub use spec::{A2aSpec, AgentAnswer, AgentSpec};
 pub(crate) use task::Tasks;
 use version::Version;
 
 /// The version of the protocol that the client speaks.
 const VERSION_HEADER: &str = "a2a-version";
 
-/// A refusal before a method was known: the HTTP status, the id of the request, and the error.
-type Refusal = (u16, Value, RpcError);
+/// The names of the agents that a message came through, with commas between them.
+const PATH_HEADER: &str = "x-agent-path";
 
 /// What a path leads to.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,22 +54,6 @@ impl<'a> Route<'a> {
         let agent = of_card.unwrap_or(path).strip_prefix('/').filter(|name| !name.is_empty());
         Self { agent, is_card: of_card.is_some() }
     }
-}
-
-/// Sends the answer to a body that is too large.
-pub(crate) fn too_large(responder: Responder) -> Response<ResponseBody> {
-    let limit = responder.worker.state().a2a.max_body;
-    refuse(responder, refusal(413, &format!("The request's body is larger than {limit} bytes")))
-}
-
-fn refuse(mut responder: Responder, refusal: Refusal) -> Response<ResponseBody> {
-    let (status, id, error) = refusal;
-    responder.exchange.rpc(|rpc| (rpc.outcome, rpc.code) = (RpcOutcome::Error, Some(error.code)));
-    responder.answer(status, rpc::failure(&id, &error))
-}
-
-fn refusal(status: u16, problem: &str) -> Refusal {
-    (status, Value::Null, RpcError::new(INVALID_REQUEST, problem))
 }
 
 /// Whether a path is that of a card, which needs no key.
@@ -94,21 +75,21 @@ pub(crate) async fn serve(
         return Ok(card::serve(responder, head, route.agent, found));
     }
     let bytes = body.len() as u64;
-    let path = text_header(&head.headers, call::PATH_HEADER);
+    let path = text_header(&head.headers, PATH_HEADER);
     responder.exchange.rpc(|rpc| {
         (rpc.request_bytes, rpc.path) = (bytes, path);
         rpc.agent = found.map(|(name, _)| name).or(route.agent).map(str::to_owned);
     });
     let Some((name, agent)) = found else {
-        return Ok(refuse(responder, refusal(404, "There is no such agent")));
+        return Ok(responder.refuse(refusal(404, "There is no such agent")));
     };
     if head.method != HttpMethod::POST {
         responder.headers.insert(ALLOW, HeaderValue::from_static("POST"));
-        return Ok(refuse(responder, refusal(405, "Method not allowed")));
+        return Ok(responder.refuse(refusal(405, "Method not allowed")));
     }
     let request = match read_request(&head.headers, body) {
         Ok(request) => request,
-        Err(refusal) => return Ok(refuse(responder, refusal)),
+        Err(refusal) => return Ok(responder.refuse(refusal)),
     };
     let version = Version::of_method(&request.method);
     responder.exchange.rpc(|rpc| {
@@ -120,9 +101,9 @@ pub(crate) async fn serve(
     let mut reply = match version.method(header.as_deref(), &request.method) {
         Err(error) => Reply::error(error),
         Ok(method) => {
-            let (params, headers) = (&request.params, &head.headers);
-            let asked = Asked { worker: &worker, name, agent, shape, params, headers, overrides };
-            methods::reply(&asked, method, &mut responder).await
+            let params = &request.params;
+            let asked = Asked { worker: &worker, name, agent, shape, params, overrides };
+            methods::reply(&asked, method, &mut responder)
         }
     };
     reply.fault = overrides.fault.or(|| reply.fault);
@@ -141,13 +122,12 @@ fn read_request(headers: &HeaderMap, body: &Bytes) -> Result<Request, Refusal> {
     if !is_json(headers) {
         return Err(refusal(415, "Content-Type must be application/json"));
     }
-    match rpc::parse(body) {
-        Ok(Message::Request(request)) => Ok(request),
-        Ok(Message::Notification { .. }) => {
+    match rpc::parse(body, 200)? {
+        Message::Request(request) => Ok(request),
+        Message::Notification { .. } => {
             Err(refusal(200, "Invalid request: `id` is missing, and A2A has no notifications"))
         }
-        Ok(Message::Response) => Err(refusal(200, "Invalid request: clients send no answers")),
-        Err(malformed) => Err((200, malformed.id, malformed.error)),
+        Message::Response => Err(refusal(200, "Invalid request: clients send no answers")),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A duration in nanoseconds, written with its unit: `350us`, `1.5s`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct HumanDuration(u64);
 
 /// Unit names and their lengths in nanoseconds, the longest first.
@@ -89,39 +89,22 @@ impl Serialize for HumanDuration {
     }
 }
 
-impl<'de> Deserialize<'de> for HumanDuration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(DurationVisitor)
-    }
+/// A duration in a file.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a duration with its unit, like `350us` or `1.5s`")]
+enum Written {
+    Text(String),
+    /// Zero is the only duration without a unit.
+    Number(i64),
 }
 
-struct DurationVisitor;
+impl TryFrom<Written> for HumanDuration {
+    type Error = ParseDurationError;
 
-impl Visitor<'_> for DurationVisitor {
-    type Value = HumanDuration;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a duration with its unit, like `350us` or `1.5s`")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HumanDuration, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    /// Zero is the only duration without a unit.
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<HumanDuration, E> {
-        if number == 0 {
-            Ok(HumanDuration::ZERO)
-        } else {
-            Err(E::invalid_value(Unexpected::Unsigned(number), &self))
-        }
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<HumanDuration, E> {
-        if number == 0 {
-            Ok(HumanDuration::ZERO)
-        } else {
-            Err(E::invalid_value(Unexpected::Signed(number), &self))
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        match written {
+            Written::Text(text) => text.parse(),
+            Written::Number(number) => number.to_string().parse(),
         }
     }
 }
@@ -165,6 +148,6 @@ mod tests {
             HumanDuration::from_millis(3)
         );
         let error = serde_json::from_str::<HumanDuration>("3").unwrap_err().to_string();
-        assert!(error.contains("with its unit"), "{error}");
+        assert!(error.contains("write a number and a unit"), "{error}");
     }
 }

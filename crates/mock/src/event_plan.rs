@@ -7,9 +7,6 @@ use crate::fault::Fault;
 use crate::stop::Stop;
 use crate::timed_plan::{StreamEnd, TimedPlan};
 
-/// How long an idle stream stays open at most, in nanoseconds: 30 days.
-const IDLE: u64 = 30 * 24 * 3_600 * 1_000_000_000;
-
 /// Messages as server-sent events, each with its due time.
 #[derive(Debug)]
 pub(crate) struct EventPlan {
@@ -48,23 +45,17 @@ impl EventPlan {
     }
 
     /// Events with their due times, in order. A fault after `n` events takes the place of event
-    /// `n`, or of the last.
+    /// `n`, or of the last. An error is an event, which the caller has put in its place.
     pub(crate) fn timed(
         events: Vec<(u64, Vec<u8>)>,
         fault: Option<Fault>,
         stop: Option<Stop>,
     ) -> Self {
+        let fault = fault.filter(|fault| !fault.is_error());
         let last = events.len().saturating_sub(1);
         let place = fault.map_or(events.len(), |fault| (fault.at_token() as usize).min(last));
-        let (kept, end, pause) = match fault {
-            Some(Fault::Truncate { .. }) => (place, StreamEnd::Truncated, 0),
-            Some(Fault::Cut { .. }) => (place, StreamEnd::Disconnected { reset: false }, 0),
-            Some(Fault::Reset { .. }) => (place, StreamEnd::Disconnected { reset: true }, 0),
-            Some(Fault::Stall { pause, .. }) => {
-                (events.len(), StreamEnd::Complete, pause.as_nanos())
-            }
-            _ => (events.len(), StreamEnd::Complete, 0),
-        };
+        let (pause, end) = fault.map_or((0, None), Fault::effect);
+        let kept = if end.is_some() { place } else { events.len() };
         // A broken stream ends when the next event would have come.
         let next = events.get(kept).map(|(due, _)| *due);
         let events: VecDeque<_> = events
@@ -76,15 +67,8 @@ impl EventPlan {
             })
             .collect();
         let last = events.back().map_or(0, |(due, _)| *due);
-        Self { events, end: Some(end), end_due: next.unwrap_or(last), stop, farewell: Vec::new() }
-    }
-
-    /// A stream without messages, which stays open until it is stopped.
-    pub(crate) fn idle(stop: Stop) -> Self {
-        let comment = b": open\n\n".to_vec();
-        let events = VecDeque::from([(0, comment)]);
-        let end = Some(StreamEnd::Complete);
-        Self { events, end, end_due: IDLE, stop: Some(stop), farewell: Vec::new() }
+        let end = Some(end.unwrap_or(StreamEnd::Complete));
+        Self { events, end, end_due: next.unwrap_or(last), stop, farewell: Vec::new() }
     }
 }
 
@@ -101,14 +85,8 @@ fn named_event(message: &[u8]) -> Vec<u8> {
 
 /// What a fault does to an answer that is not streamed: a pause in nanoseconds, and its end.
 pub(crate) fn unstreamed(fault: Option<Fault>) -> (u64, StreamEnd) {
-    match fault {
-        Some(Fault::Stall { pause, .. }) => (pause.as_nanos(), StreamEnd::Complete),
-        Some(Fault::Cut { .. } | Fault::Truncate { .. }) => {
-            (0, StreamEnd::Disconnected { reset: false })
-        }
-        Some(Fault::Reset { .. }) => (0, StreamEnd::Disconnected { reset: true }),
-        _ => (0, StreamEnd::Complete),
-    }
+    let (pause, end) = fault.map_or((0, None), Fault::effect);
+    (pause, end.unwrap_or(StreamEnd::Complete))
 }
 
 impl TimedPlan for EventPlan {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::duration::HumanDuration;
+use crate::timed_plan::StreamEnd;
 
 /// An injected fault. Written as in the `x-mock-fault` header: `503`, `429:2s`, `error@5`, `cut@5`,
 /// `truncate@5`, `reset@5`, `stall@5:500ms`, `reset`, `hang`.
@@ -62,6 +63,22 @@ impl Fault {
             | Self::Stall { at, .. }
             | Self::Reset { at: Some(at) } => at,
             Self::Status { .. } | Self::Reset { at: None } | Self::Hang => 0,
+        }
+    }
+
+    pub(crate) const fn is_error(self) -> bool {
+        matches!(self, Self::Error { .. })
+    }
+
+    /// What it does to a response at its place: a pause in nanoseconds, and the end that it brings.
+    pub(crate) const fn effect(self) -> (u64, Option<StreamEnd>) {
+        match self {
+            Self::Error { .. } => (0, Some(StreamEnd::Error)),
+            Self::Cut { .. } => (0, Some(StreamEnd::Disconnected { reset: false })),
+            Self::Truncate { .. } => (0, Some(StreamEnd::Truncated)),
+            Self::Reset { .. } => (0, Some(StreamEnd::Disconnected { reset: true })),
+            Self::Stall { pause, .. } => (pause.as_nanos(), None),
+            Self::Status { .. } | Self::Hang => (0, None),
         }
     }
 

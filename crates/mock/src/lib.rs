@@ -46,7 +46,7 @@ mod utc;
 mod websocket;
 mod worker;
 
-pub use a2a::{A2aSpec, AgentAnswer, AgentSpec, CallSpec};
+pub use a2a::{A2aSpec, AgentAnswer, AgentSpec};
 pub use counters::Stats;
 pub use dialect::Dialect;
 pub use distribution::{Distribution, Quantity};
@@ -54,10 +54,10 @@ pub use duration::{HumanDuration, ParseDurationError};
 pub use error::MockError;
 pub use fault::{Fault, FaultShare, ParseFaultError};
 pub use log::{
-    CallRecord, ChunkRecord, LogRecord, RequestEnd, RpcOutcome, RpcRecord, ToolTurnRecord,
-    WebSocketEvent, WebSocketRecord,
+    ChunkRecord, LogRecord, RequestEnd, RpcOutcome, RpcRecord, ToolTurnRecord, WebSocketEvent,
+    WebSocketRecord,
 };
-pub use mcp::{AnswerMode, McpSpec, PromptSpec, ResourceSpec, ToolSpec};
+pub use mcp::{AnswerMode, McpSpec, ToolSpec};
 pub use mock::Mock;
 pub use spec::{DrawBy, FromRequest, LogTarget, MockConfig, ModelSpec, OutputLength, Slowdown};
 pub use tool_loop::{ToolArguments, ToolLoop};

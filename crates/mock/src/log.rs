@@ -14,8 +14,8 @@ mod record;
 
 use file::FileLog;
 pub use record::{
-    CallRecord, ChunkRecord, LogRecord, RequestEnd, RpcOutcome, RpcRecord, ToolTurnRecord,
-    WebSocketEvent, WebSocketRecord,
+    ChunkRecord, LogRecord, RequestEnd, RpcOutcome, RpcRecord, ToolTurnRecord, WebSocketEvent,
+    WebSocketRecord,
 };
 
 /// The destination of the records.

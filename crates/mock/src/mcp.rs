@@ -10,23 +10,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{ACCEPT, ALLOW, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method};
-use serde_json::{Value, json};
+use hyper::{HeaderMap, Method, Response};
+use serde_json::Value;
 
 use crate::duration::HumanDuration;
 use crate::endpoint::is_json;
-use crate::event_plan::EventPlan;
 use crate::fault::Fault;
 use crate::hash::fnv1a;
 use crate::log::RpcOutcome;
 use crate::overrides::RequestOverrides;
 use crate::responder::Responder;
 use crate::response_body::{ResponseBody, ServiceResult};
-use crate::rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, Message, Object, Request, RpcError};
+use crate::rpc::{self, INTERNAL_ERROR, Message, Object, Refusal, Request, RpcError, refusal};
 use crate::spec::DrawBy;
 use crate::stop::Stop;
 use crate::token::{self, Token};
-use crate::worker::Worker;
 
 mod answer;
 mod call;
@@ -39,7 +37,7 @@ use answer::Answer;
 use era::{Era, VERSION_HEADER, check_stateless, header};
 use methods::Reply;
 pub(crate) use session::Sessions;
-pub use spec::{AnswerMode, McpSpec, PromptSpec, ResourceSpec, ToolSpec};
+pub use spec::{AnswerMode, McpSpec, ToolSpec};
 
 /// The versions, newest first.
 const VERSIONS: [&str; 3] = [LATEST_STATELESS, LATEST_WITH_SESSIONS, "2025-06-18"];
@@ -49,28 +47,11 @@ const WITH_SESSIONS: [&str; 2] = [LATEST_WITH_SESSIONS, "2025-06-18"];
 
 const SESSION_HEADER: &str = "mcp-session-id";
 
-/// A refusal: the HTTP status, the id of the request, and the error.
-type Refusal = (u16, Value, RpcError);
-
-/// Sends the answer to a body that is too large.
-pub(crate) fn too_large(responder: Responder) -> hyper::Response<ResponseBody> {
-    let limit = responder.worker.state().mcp.max_body;
-    let problem = format!("The request's body is larger than {limit} bytes");
-    refuse(responder, (413, Value::Null, RpcError::new(INVALID_REQUEST, problem)))
-}
-
-fn refuse(mut responder: Responder, refusal: Refusal) -> hyper::Response<ResponseBody> {
-    let (status, id, error) = refusal;
-    responder.exchange.rpc(|rpc| (rpc.outcome, rpc.code) = (RpcOutcome::Error, Some(error.code)));
-    if status == 405 {
-        responder.headers.insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+fn refuse(mut responder: Responder, refusal: Refusal) -> Response<ResponseBody> {
+    if refusal.status == 405 {
+        responder.headers.insert(ALLOW, HeaderValue::from_static("POST, DELETE"));
     }
-    responder.answer(status, rpc::failure(&id, &error))
-}
-
-/// A refusal before the message was read.
-fn refusal(status: u16, problem: &str) -> Refusal {
-    (status, Value::Null, RpcError::new(INVALID_REQUEST, problem))
+    responder.refuse(refusal)
 }
 
 /// Serves one request to `/mcp`.
@@ -86,19 +67,24 @@ pub(crate) async fn serve(
     if !is_local(headers) {
         return Ok(refuse(responder, refusal(403, "Origin is not allowed")));
     }
-    if head.method == Method::POST {
-        return post(responder, headers, body, overrides).await;
-    }
-    let served = match head.method {
-        Method::GET => open_stream(&mut responder, headers).map(Some),
-        Method::DELETE => end_session(&mut responder, headers).map(|()| None),
+    let answered = match head.method {
+        Method::POST => answer(&mut responder, headers, body, overrides),
+        Method::DELETE => end_session(&mut responder, headers).map(|()| Served::Empty(200)),
+        // `GET` would open a stream to listen on, and nothing would ever come.
         _ => Err(refusal(405, "Method not allowed")),
     };
-    Ok(match served {
-        Err(refusal) => refuse(responder, refusal),
-        Ok(Some(plan)) => responder.stream_events(plan),
-        Ok(None) => responder.empty(200),
-    })
+    match answered {
+        Ok(Served::Answer(answer)) => answer.send(responder).await,
+        Ok(Served::Empty(status)) => Ok(responder.empty(status)),
+        Err(refusal) => Ok(refuse(responder, refusal)),
+    }
+}
+
+/// What a request gets.
+enum Served {
+    Answer(Box<Answer>),
+    /// Only this status.
+    Empty(u16),
 }
 
 /// Whether a browser's page may send this: only pages of this machine may.
@@ -109,23 +95,6 @@ fn is_local(headers: &HeaderMap) -> bool {
         &host[..end.unwrap_or(host.len())]
     });
     matches!(host, Some("localhost" | "127.0.0.1" | "[::1]"))
-}
-
-/// `GET`: a stream on which nothing happens.
-fn open_stream(responder: &mut Responder, headers: &HeaderMap) -> Result<EventPlan, Refusal> {
-    let worker = Rc::clone(&responder.worker);
-    let state = worker.state();
-    if !state.mcp.idle_streams || era_of_empty(headers)? == Era::Stateless {
-        return Err(refusal(405, "There is no stream to listen on"));
-    }
-    if !accepted(headers).1 {
-        return Err(refusal(406, "The client must accept text/event-stream"));
-    }
-    let (session, _) = session_of(responder, headers)?;
-    let stop = state.sessions.begin_call(session, &json!("GET\n"));
-    let stop = stop.ok_or_else(|| refusal(409, "The session has a stream already"))?;
-    responder.exchange.rpc(|rpc| (rpc.outcome, rpc.streamed) = (RpcOutcome::IdleStream, true));
-    Ok(EventPlan::idle(stop))
 }
 
 /// `DELETE`: the end of a session.
@@ -141,7 +110,7 @@ fn end_session(responder: &mut Responder, headers: &HeaderMap) -> Result<(), Ref
 
 fn era_of_empty(headers: &HeaderMap) -> Result<Era, Refusal> {
     let version = header(headers, VERSION_HEADER);
-    Era::from_request(version.as_deref(), None).map_err(|error| (400, Value::Null, error))
+    Era::from_request(version.as_deref(), None).map_err(|error| error.with_status(400))
 }
 
 /// The session that a request names, and its version.
@@ -180,68 +149,56 @@ fn accepted(headers: &HeaderMap) -> (bool, bool) {
     )
 }
 
-async fn post(
-    mut responder: Responder,
+/// Reads a message and plans its answer, if it gets one.
+fn answer(
+    responder: &mut Responder,
     headers: &HeaderMap,
     body: &Bytes,
     overrides: &RequestOverrides,
-) -> ServiceResult {
-    let worker = Rc::clone(&responder.worker);
-    let message = match read_message(headers, body) {
-        Ok(message) => message,
-        Err(refusal) => return Ok(refuse(responder, refusal)),
-    };
-    let request = match message {
+) -> Result<Served, Refusal> {
+    let request = match read_message(headers, body)? {
         Message::Request(request) => request,
-        other => {
-            return Ok(match accept(&mut responder, headers, &other) {
-                Ok(()) => responder.empty(202),
-                Err(refusal) => refuse(responder, refusal),
-            });
+        other => return accept(responder, headers, &other).map(|()| Served::Empty(202)),
+    };
+    describe(responder, &request);
+    match plan(responder, headers, &request, overrides) {
+        Ok((era, reply, stop)) => {
+            let streams = accepted(headers);
+            Ok(Served::Answer(Box::new(Answer { era, streams, request, reply, stop })))
         }
-    };
-    describe(&mut responder, &request);
-    let (era, session) = match admit(&mut responder, headers, &request) {
-        Ok(admitted) => admitted,
-        Err((status, error)) => return Ok(refuse(responder, (status, request.id, error))),
-    };
+        Err(refusal) => Err(Refusal { id: request.id, ..refusal }),
+    }
+}
+
+fn plan(
+    responder: &mut Responder,
+    headers: &HeaderMap,
+    request: &Request,
+    overrides: &RequestOverrides,
+) -> Result<(Era, Reply, Option<Stop>), Refusal> {
+    let worker = Rc::clone(&responder.worker);
+    let state = worker.state();
+    let (era, session) = admit(responder, headers, request)?;
     let mut reply = if request.method == "initialize" && era.has_sessions() {
-        let opened = initialize(&mut responder, &request.params);
-        match opened {
-            Ok(result) => Reply::new(Ok(result)),
-            Err((status, error)) => return Ok(refuse(responder, (status, request.id, error))),
-        }
+        Reply::new(Ok(initialize(responder, &request.params)?))
     } else {
-        if worker.state().draw == DrawBy::Prompt {
-            responder.exchange.draw_by(content_of(&request));
+        if state.draw == DrawBy::Prompt {
+            responder.exchange.draw_by(content_of(request));
         }
-        methods::reply(worker.state(), era, &request, responder.exchange.rng())
+        methods::reply(state, era, request, responder.exchange.rng())
     };
     if let Ok(result) = &mut reply.answer {
         era.complete(&request.method, result);
     }
     reply.fault = overrides.fault.or(|| reply.fault);
     reply.latency = overrides.ttft.map_or(reply.latency, HumanDuration::as_nanos);
-    let stop = match cancellable(&worker, session, &request, &reply) {
-        Ok(stop) => stop,
-        Err((status, error)) => return Ok(refuse(responder, (status, request.id, error))),
-    };
-    let answer = Answer { era, streams: accepted(headers), request, reply, stop };
-    answer.send(responder).await
-}
-
-/// Makes a request that takes time one that can be cancelled.
-fn cancellable(
-    worker: &Worker,
-    session: Option<Token>,
-    request: &Request,
-    reply: &Reply,
-) -> Result<Option<Stop>, (u16, RpcError)> {
+    // A request that takes time can be cancelled.
     let takes_time = reply.latency > 0 || matches!(reply.fault, Some(Fault::Stall { .. }));
-    let Some(session) = session.filter(|_| takes_time) else { return Ok(None) };
-    let stop = worker.state().sessions.begin_call(session, &request.id);
-    stop.map(Some)
-        .ok_or_else(|| (400, RpcError::new(INVALID_REQUEST, "A request with this id is in flight")))
+    let stop = session.filter(|_| takes_time).map(|session| {
+        let stop = state.sessions.begin_call(session, &request.id);
+        stop.ok_or_else(|| refusal(400, "A request with this id is in flight"))
+    });
+    Ok((era, reply, stop.transpose()?))
 }
 
 /// What two requests with the same random numbers have in common, with `draw: prompt`.
@@ -260,7 +217,7 @@ fn read_message(headers: &HeaderMap, body: &Bytes) -> Result<Message, Refusal> {
     if !is_json(headers) {
         return Err(refusal(415, "Content-Type must be application/json"));
     }
-    rpc::parse(body).map_err(|malformed| (400, malformed.id, malformed.error))
+    rpc::parse(body, 400)
 }
 
 /// Takes a message that gets no answer.
@@ -305,38 +262,39 @@ fn admit(
     responder: &mut Responder,
     headers: &HeaderMap,
     request: &Request,
-) -> Result<(Era, Option<Token>), (u16, RpcError)> {
+) -> Result<(Era, Option<Token>), Refusal> {
     let version = header(headers, VERSION_HEADER);
     let era = Era::from_request(version.as_deref(), Some(&request.params))
-        .map_err(|error| (400, error))?;
+        .map_err(|error| error.with_status(400))?;
     if era == Era::Stateless {
         responder.exchange.rpc(|rpc| rpc.version = Some(LATEST_STATELESS.to_owned()));
-        check_stateless(headers, &request.method, &request.params).map_err(|error| (400, error))?;
+        check_stateless(headers, &request.method, &request.params)
+            .map_err(|error| error.with_status(400))?;
         return Ok((era, None));
     }
     if request.method == "initialize" && !headers.contains_key(SESSION_HEADER) {
         return Ok((era, None));
     }
-    let (session, _) =
-        session_of(responder, headers).map_err(|(status, _, error)| (status, error))?;
+    let (session, _) = session_of(responder, headers)?;
     if request.method == "initialize" {
-        return Err((400, RpcError::new(INVALID_REQUEST, "The session is initialized")));
+        return Err(refusal(400, "The session is initialized"));
     }
     Ok((era, Some(session)))
 }
 
 /// Opens a session.
-fn initialize(responder: &mut Responder, params: &Object) -> Result<Value, (u16, RpcError)> {
-    let requested = methods::text_param(params, "protocolVersion").map_err(|error| (200, error))?;
+fn initialize(responder: &mut Responder, params: &Object) -> Result<Value, Refusal> {
+    let invalid = |error: RpcError| error.with_status(200);
+    let requested = methods::text_param(params, "protocolVersion").map_err(invalid)?;
     for key in ["capabilities", "clientInfo"] {
         if !params.get(key).is_some_and(Value::is_object) {
-            return Err((200, RpcError::invalid_params(format!("`{key}` must be an object"))));
+            return Err(invalid(RpcError::invalid_params(format!("`{key}` must be an object"))));
         }
     }
     let version = methods::negotiated(requested);
     let session = responder.worker.state().sessions.open(version);
     let problem = "Too many open sessions";
-    let session = session.ok_or_else(|| (503, RpcError::new(INTERNAL_ERROR, problem)))?;
+    let session = session.ok_or_else(|| RpcError::new(INTERNAL_ERROR, problem).with_status(503))?;
     let text = token::text(session);
     if let Ok(value) = HeaderValue::from_str(&text) {
         responder.headers.insert(SESSION_HEADER, value);

@@ -8,14 +8,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::a2a::{A2aSpec, AgentAnswer, AgentSpec, CallSpec};
+use crate::a2a::{A2aSpec, AgentAnswer, AgentSpec};
 use crate::dialect::Dialect;
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::endpoint::{ENDPOINTS, Endpoint};
 use crate::fault::Fault;
 use crate::log::{LogRecord, RequestEnd, RpcOutcome, WebSocketEvent};
-use crate::mcp::{AnswerMode, McpSpec, PromptSpec, ResourceSpec, ToolSpec};
+use crate::mcp::{AnswerMode, McpSpec, ToolSpec};
 use crate::overrides::HEADERS;
 use crate::spec::{DrawBy, LogTarget, MockConfig, ModelSpec, OutputLength};
 use crate::tool_loop::{ToolArguments, ToolLoop};
@@ -140,14 +140,13 @@ const ENDPOINTS_INTRODUCTION: &str = "
 
 API endpoints accept `POST` only; pages accept any method. With `api_key`, paths below `/v1/` and
 `/mcp` and `/a2a` need the key, but for cards. Other paths get status 404. `x-request-id` is echoed. Bodies over 64 MiB
-(at `/mcp` and `/a2a`: `max_body`) get status 413, malformed ones 400.
+get status 413, malformed ones 400.
 
 `/mcp` speaks MCP 2025-06-18 and 2025-11-25 with sessions (`initialize`, `Mcp-Session-Id`, `DELETE`) and 2026-07-28
 without; other versions are refused with the list of these. Its errors are JSON-RPC errors.
 
-`/a2a` speaks A2A 1.0 (header `A2A-Version: 1.0`, methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`,
-`CancelTask`, `SubscribeToTask`) and 0.3 (no header or `0.3`, methods `message/send`, `message/stream`, `tasks/get`,
-`tasks/cancel`, `tasks/resubscribe`). Its errors are JSON-RPC errors with status 200, also for what is no message.
+`/a2a` speaks A2A 1.0 (header `A2A-Version: 1.0`, methods `SendMessage`, `SendStreamingMessage`, `GetTask` and
+`CancelTask`) and 0.3 (no header or `0.3`, methods `message/send`, `message/stream`, `tasks/get` and `tasks/cancel`). Its errors are JSON-RPC errors with status 200, also for what is no message.
 
 | path | kind | content |
 |---|---|---|
@@ -176,21 +175,8 @@ fn page() -> String {
     );
     write_keys::<McpSpec>(&mut page, "The MCP server", "The keys of `mcp`.");
     write_keys::<ToolSpec>(&mut page, "A tool", "The keys of each entry of `mcp.tools`.");
-    write_keys::<ResourceSpec>(
-        &mut page,
-        "A resource",
-        "The keys of each entry of `mcp.resources`.",
-    );
-    write_keys::<PromptSpec>(&mut page, "A prompt", "The keys of each entry of `mcp.prompts`.");
     write_keys::<A2aSpec>(&mut page, "The A2A agents", "The keys of `a2a`.");
     write_keys::<AgentSpec>(&mut page, "An agent", "The keys of each entry of `a2a.agents`.");
-    write_keys::<CallSpec>(
-        &mut page,
-        "A call of another agent",
-        "The keys of `calls` of an agent. It calls another one before it answers, with the text \
-         of the client's message and the headers `x-agent-path` and `traceparent` as they came. \
-         An answer that is no stream says in `metadata.called` what came of it.",
-    );
     page.push_str(DISTRIBUTIONS_INTRODUCTION);
     for (example, meaning) in DISTRIBUTIONS {
         writeln!(page, "| `{example}` | {meaning} |").unwrap();
@@ -284,16 +270,13 @@ fn collect_rows(root: &Value, object: &Value, prefix: &str, rows: &mut Vec<Row>)
 }
 
 /// Objects that have their own table, and what they are called.
-const WITH_TABLE: [(&str, &str); 9] = [
+const WITH_TABLE: [(&str, &str); 6] = [
     ("ModelSpec", "model"),
     ("ToolLoop", "tool loop"),
     ("McpSpec", "MCP server"),
     ("ToolSpec", "tool"),
-    ("ResourceSpec", "resource"),
-    ("PromptSpec", "prompt"),
     ("A2aSpec", "A2A agents"),
     ("AgentSpec", "agent"),
-    ("CallSpec", "call"),
 ];
 
 /// The name of the object that a schema refers to.

@@ -10,23 +10,36 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::dialect::{Dialect, error_body};
-use crate::duration::HumanDuration;
 use crate::endpoint::JSON;
 use crate::event_plan::EventPlan;
 use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::log::RpcOutcome;
 use crate::response_body::{Aborted, ResponseBody, ServiceResult, StreamingBody, TruncatedBody};
+use crate::rpc::{self, BROKEN_OFF, Refusal};
 use crate::stop::Stop;
 use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
 use crate::timed_plan::StreamEnd;
 use crate::worker::Worker;
 
+/// The share of a body without tokens that is sent before a fault breaks it off.
+pub(crate) const HALF: f64 = 0.5;
+
 /// A response that is not streamed.
 #[derive(Debug)]
 pub(crate) struct FullResponse {
+    /// A response that is broken off has the status 200.
+    pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     pub(crate) body: Vec<u8>,
     pub(crate) tokens: u32,
+}
+
+impl FullResponse {
+    pub(crate) const fn json(status: u16, body: Vec<u8>) -> Self {
+        Self { status, content_type: JSON, body, tokens: 0 }
+    }
 }
 
 /// A complete request that waits for its response.
@@ -67,57 +80,57 @@ impl Responder {
 
     /// Sends an error response at once.
     pub(crate) fn error(self, status: u16, problem: &str) -> Response<ResponseBody> {
-        let due = self.due(0);
         let body = error_body(self.dialect, status, problem);
-        self.send(status, FullResponse { content_type: JSON, body, tokens: 0 }, due)
+        self.answer(status, body)
     }
 
-    /// Sends the error response of a fault.
-    pub(crate) fn injected_error(
+    /// Sends what a fault puts in the place of any response, if it does: an error status, for which
+    /// `error` builds the response, nothing at all, or a reset.
+    ///
+    /// # Errors
+    /// This request has its response; that is no failure.
+    pub(crate) async fn unless_replaced(
         mut self,
-        status: u16,
-        retry_after: Option<HumanDuration>,
-    ) -> Response<ResponseBody> {
-        self.ask_to_wait(retry_after);
-        self.error(status, "The mock was asked to answer with this status")
-    }
-
-    /// Adds the header `retry-after`, in whole seconds, to the response.
-    pub(crate) fn ask_to_wait(&mut self, pause: Option<HumanDuration>) {
-        if let Some(pause) = pause {
-            let seconds = pause.as_nanos().div_ceil(1_000_000_000);
-            self.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        fault: Option<Fault>,
+        error: impl FnOnce(Self, u16, &str) -> Response<ResponseBody>,
+    ) -> Result<Self, ServiceResult> {
+        if let Some(fault) = fault {
+            self.exchange.fault_planned(fault);
         }
-    }
-
-    /// Sends nothing until the client disconnects or the mock shuts down.
-    pub(crate) async fn hang(self) -> ServiceResult {
-        std::future::pending::<()>().await;
-        drop(self);
-        Err(Aborted)
-    }
-
-    /// Sends nothing and resets the connection.
-    pub(crate) fn reset(self) -> ServiceResult {
-        self.times.reset_on_close();
-        self.exchange.abort();
-        Err(Aborted)
+        match fault {
+            Some(Fault::Status { code, retry_after }) => {
+                if let Some(pause) = retry_after {
+                    let seconds = pause.as_nanos().div_ceil(1_000_000_000);
+                    self.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+                }
+                Err(Ok(error(self, code, "The mock was asked to answer with this status")))
+            }
+            Some(Fault::Hang) => {
+                // Until the client disconnects or the mock shuts down.
+                std::future::pending::<()>().await;
+                drop(self);
+                Err(Err(Aborted))
+            }
+            Some(Fault::Reset { at: None }) => {
+                self.times.reset_on_close();
+                self.exchange.abort();
+                Err(Err(Aborted))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Sends a response with any status at once.
     pub(crate) fn answer(self, status: u16, body: Vec<u8>) -> Response<ResponseBody> {
-        self.answer_due(status, body, 0)
+        let due = self.due(0);
+        self.send(FullResponse::json(status, body), due)
     }
 
-    /// Sends a response at once that was due `offset` nanoseconds after the request.
-    pub(crate) fn answer_due(
-        self,
-        status: u16,
-        body: Vec<u8>,
-        offset: u64,
-    ) -> Response<ResponseBody> {
-        let due = self.due(offset);
-        self.send(status, FullResponse { content_type: JSON, body, tokens: 0 }, due)
+    /// Refuses a JSON-RPC message.
+    pub(crate) fn refuse(mut self, refusal: Refusal) -> Response<ResponseBody> {
+        let Refusal { status, id, error } = refusal;
+        self.exchange.rpc(|rpc| (rpc.outcome, rpc.code) = (RpcOutcome::Error, Some(error.code)));
+        self.answer(status, rpc::failure(&id, &error))
     }
 
     /// Sends a response without a body at once.
@@ -168,12 +181,18 @@ impl Responder {
     }
 
     fn start_events(mut self, status: u16, plan: EventPlan) -> Response<ResponseBody> {
+        let response = self.start_stream(status);
+        let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
+        response.map(|_| ResponseBody::Events(Box::new(body)))
+    }
+
+    /// The head of a stream.
+    fn start_stream(&mut self, status: u16) -> Response<ResponseBody> {
         self.exchange.response_started(status);
         self.exchange.stream_started();
         let mut response = self.response(status, "text/event-stream", ResponseBody::Full(None));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
-        response.map(|_| ResponseBody::Events(Box::new(body)))
+        response
     }
 
     /// Sends a response after `offset` nanoseconds. If `end` breaks it off, only about `sent_share`
@@ -185,33 +204,21 @@ impl Responder {
         end: StreamEnd,
         sent_share: f64,
     ) -> ServiceResult {
-        self.send_status_after(200, full, offset, end, sent_share).await
-    }
-
-    /// The same with another status. One that is broken off has the status 200.
-    pub(crate) async fn send_status_after(
-        self,
-        status: u16,
-        full: FullResponse,
-        offset: u64,
-        end: StreamEnd,
-        sent_share: f64,
-    ) -> ServiceResult {
         let due = self.due(offset);
         self.worker.wait_until(due).await;
         match end {
-            StreamEnd::Complete => Ok(self.send(status, full, due)),
-            StreamEnd::Error => Ok(self.error(500, "The mock broke off this answer on purpose")),
+            StreamEnd::Complete => Ok(self.send(full, due)),
+            StreamEnd::Error => Ok(self.error(500, BROKEN_OFF)),
             StreamEnd::Truncated => Ok(self.truncate(full, due, sent_share, false)),
             StreamEnd::Disconnected { reset } => Ok(self.truncate(full, due, sent_share, reset)),
         }
     }
 
-    fn send(mut self, status: u16, full: FullResponse, due: u64) -> Response<ResponseBody> {
-        self.exchange.response_started(status);
+    fn send(mut self, full: FullResponse, due: u64) -> Response<ResponseBody> {
+        self.exchange.response_started(full.status);
         self.exchange.chunk_handed(due, full.body.len(), full.tokens);
         let body = ResponseBody::Full(Some(full.body.into()));
-        let response = self.response(status, full.content_type, body);
+        let response = self.response(full.status, full.content_type, body);
         // hyper writes head and body together and flushes only then.
         self.times.complete_when_written(self.exchange);
         response
@@ -244,10 +251,7 @@ impl Responder {
     /// events.
     pub(crate) async fn stream(mut self, plan: StreamPlan, offset: u64) -> ServiceResult {
         self.worker.wait_until(self.due(offset)).await;
-        self.exchange.response_started(200);
-        self.exchange.stream_started();
-        let mut response = self.response(200, "text/event-stream", ResponseBody::Full(None));
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        let response = self.start_stream(200);
         let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
         Ok(response.map(|_| ResponseBody::Streaming(Box::new(body))))
     }

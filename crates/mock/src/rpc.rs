@@ -13,6 +13,9 @@ pub(crate) const INVALID_PARAMS: i64 = -32_602;
 /// An error of the server itself.
 pub(crate) const INTERNAL_ERROR: i64 = -32_603;
 
+/// What a client is told whose answer breaks off.
+pub(crate) const BROKEN_OFF: &str = "The mock broke off this answer on purpose";
+
 /// The members of an object.
 pub(crate) type Object = Map<String, Value>;
 
@@ -56,24 +59,39 @@ impl RpcError {
     pub(crate) fn with_data(self, data: Value) -> Self {
         Self { data: Some(data), ..self }
     }
+
+    /// The refusal of a request, whose id is not yet in it.
+    pub(crate) fn with_status(self, status: u16) -> Refusal {
+        Refusal { status, id: Value::Null, error: self }
+    }
 }
 
-/// A body that is no message: the error, and the id as far as it was readable.
+/// A request that is refused, with its HTTP status.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Malformed {
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// The id of the request, as far as it is known.
     pub(crate) id: Value,
     pub(crate) error: RpcError,
+}
+
+/// The refusal of a request whose id is unknown.
+pub(crate) fn refusal(status: u16, problem: &str) -> Refusal {
+    RpcError::new(INVALID_REQUEST, problem).with_status(status)
 }
 
 /// Reads a body of one message. Batches are refused: MCP removed them in 2025-06-18, and A2A never
 /// had them.
 ///
 /// # Errors
-/// It is not JSON, or not one message.
-pub(crate) fn parse(body: &[u8]) -> Result<Message, Malformed> {
-    let value: Value = serde_json::from_slice(body).map_err(|error| Malformed {
-        id: Value::Null,
-        error: RpcError::new(PARSE_ERROR, format!("Parse error: {error}")),
+/// It is not JSON, or not one message: a refusal with this status.
+pub(crate) fn parse(body: &[u8], status: u16) -> Result<Message, Refusal> {
+    let invalid = |id, problem: &str| {
+        let error = RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}"));
+        Refusal { status, id, error }
+    };
+    let value: Value = serde_json::from_slice(body).map_err(|error| {
+        RpcError::new(PARSE_ERROR, format!("Parse error: {error}")).with_status(status)
     })?;
     let mut members = match value {
         Value::Object(members) => members,
@@ -100,7 +118,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Message, Malformed> {
         Some(Value::Object(params)) => params,
         Some(_) => {
             let error = RpcError::invalid_params("`params` must be an object");
-            return Err(Malformed { id: known, error });
+            return Err(Refusal { status, id: known, error });
         }
     };
     Ok(match id {
@@ -109,13 +127,14 @@ pub(crate) fn parse(body: &[u8]) -> Result<Message, Malformed> {
     })
 }
 
+/// The error that a fault puts in the place of an answer.
+pub(crate) fn broken_off() -> RpcError {
+    RpcError::new(INTERNAL_ERROR, BROKEN_OFF)
+}
+
 /// Whether a value may be the id of a request.
 fn is_id(value: &Value) -> bool {
     value.is_string() || value.is_i64() || value.is_u64()
-}
-
-fn invalid(id: Value, problem: &str) -> Malformed {
-    Malformed { id, error: RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}")) }
 }
 
 /// The bytes of a message. JSON values always have a text form.
@@ -151,11 +170,11 @@ mod tests {
             method: "m".to_owned(),
             params: Object::new(),
         });
-        assert_eq!(parse(br#"{"jsonrpc":"2.0","id":"a","method":"m"}"#), Ok(request));
-        let notification = parse(br#"{"jsonrpc":"2.0","method":"m","params":null}"#);
+        assert_eq!(parse(br#"{"jsonrpc":"2.0","id":"a","method":"m"}"#, 400), Ok(request));
+        let notification = parse(br#"{"jsonrpc":"2.0","method":"m","params":null}"#, 400);
         assert!(matches!(notification, Ok(Message::Notification { .. })));
         let response = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-        assert_eq!(parse(response), Ok(Message::Response));
+        assert_eq!(parse(response, 400), Ok(Message::Response));
         for (body, code, id) in [
             ("", -32_700, Value::Null),
             ("{", -32_700, Value::Null),
@@ -173,12 +192,12 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, -32_600, Value::Null),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#, -32_602, Value::from(1)),
         ] {
-            let found = parse(body.as_bytes()).unwrap_err();
-            assert_eq!((found.error.code, found.id), (code, id), "{body}");
+            let found = parse(body.as_bytes(), 400).unwrap_err();
+            assert_eq!((found.status, found.error.code, found.id), (400, code, id), "{body}");
         }
         // The parser must not overflow the stack.
         let deep = "[".repeat(1_000_000);
-        assert_eq!(parse(deep.as_bytes()).unwrap_err().error.code, -32_700);
+        assert_eq!(parse(deep.as_bytes(), 400).unwrap_err().error.code, -32_700);
     }
 
     proptest! {
@@ -189,7 +208,7 @@ mod tests {
                 0..80,
             ),
         ) {
-            let _ = parse(&bytes);
+            let _ = parse(&bytes, 400);
         }
     }
 }

@@ -11,22 +11,21 @@ use hyper::{HeaderMap, Method, Request};
 
 use crate::a2a;
 use crate::dialect::{Dialect, SilentEncoder};
-use crate::endpoint::{Endpoint, JSON, Page};
+use crate::endpoint::{Endpoint, Page};
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::exchange::Exchange;
-use crate::fault::Fault;
 use crate::hash::fnv1a;
 use crate::mcp;
 use crate::overrides::RequestOverrides;
 use crate::recorded_answer::RecordedAnswer;
 use crate::request::{ApiRequest, behind_id};
-use crate::responder::{FullResponse, Responder};
+use crate::responder::{FullResponse, HALF, Responder};
 use crate::response_body::{Aborted, ServiceResult};
 use crate::response_plan::ResponsePlan;
 use crate::spec::DrawBy;
 use crate::stream_plan::StreamPlan;
 use crate::timed_io::ConnectionTimes;
-use crate::timed_plan::{StreamEnd, TimedPlan as _};
+use crate::timed_plan::TimedPlan as _;
 use crate::tool_loop::{Conversation, ToolTurn};
 use crate::websocket;
 use crate::worker::Worker;
@@ -45,19 +44,12 @@ pub(crate) async fn serve(
     let dialect = endpoint.and_then(Endpoint::dialect);
     let mut exchange = Exchange::begin(Rc::clone(&worker), times.reception(), dialect, &head);
     let request_id = head.headers.get("x-request-id").cloned();
-    let limit = match endpoint {
-        Some(Endpoint::Mcp) => worker.state().mcp.max_body as usize,
-        Some(Endpoint::A2a) => worker.state().a2a.max_body as usize,
-        _ => BODY_LIMIT,
-    };
-    let body = read_body(body, limit).await?;
+    let body = read_body(body, BODY_LIMIT).await?;
     exchange.request_complete(times.end_request());
     let headers = HeaderMap::new();
     let responder = Responder { worker, times, exchange, dialect, request_id, headers };
     match body {
         Some(body) => dispatch(responder, endpoint, &head, &body).await,
-        None if endpoint == Some(Endpoint::Mcp) => Ok(mcp::too_large(responder)),
-        None if endpoint == Some(Endpoint::A2a) => Ok(a2a::too_large(responder)),
         None => Ok(responder.error(413, "the request's body is larger than 64 MiB")),
     }
 }
@@ -106,7 +98,7 @@ async fn dispatch(
         Some(Endpoint::Api(_)) => Ok(responder.error(405, "Only POST requests are accepted here")),
         Some(Endpoint::Mcp) => mcp::serve(responder, head, body, &overrides).await,
         Some(Endpoint::A2a) => a2a::serve(responder, head, body, &overrides).await,
-        Some(Endpoint::WebSocket) => Ok(websocket::accept(responder, head, &overrides)),
+        Some(Endpoint::WebSocket) => websocket::accept(responder, head, &overrides).await,
         Some(Endpoint::Page(page)) => serve_page(responder, page, &overrides).await,
         None => {
             let problem = format!("Unknown request URL: {} {}", head.method, head.uri.path());
@@ -149,20 +141,13 @@ async fn serve_api(
         responder.exchange.tool_turn(turn);
     }
     let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng(), in_flight);
-    let fault = plan.fault;
-    if let Some(fault) = fault {
-        responder.exchange.fault_planned(fault);
-    }
-    match fault {
-        Some(Fault::Status { code, retry_after }) => {
-            Ok(responder.injected_error(code, retry_after))
-        }
-        Some(Fault::Hang) => responder.hang().await,
-        Some(Fault::Reset { at: None }) => responder.reset(),
-        _ => match state.recorded_answer(index) {
-            Some(answer) => play(responder, answer, plan, in_flight).await,
-            None => respond(responder, &request, plan).await,
-        },
+    let responder = match responder.unless_replaced(plan.fault, Responder::error).await {
+        Ok(responder) => responder,
+        Err(replaced) => return replaced,
+    };
+    match state.recorded_answer(index) {
+        Some(answer) => play(responder, answer, plan, in_flight).await,
+        None => respond(responder, &request, plan).await,
     }
 }
 
@@ -220,10 +205,10 @@ async fn play(
     }
     let RecordedAnswer { status, content_type, .. } = *answer;
     if !answer.is_stream() {
-        let full = FullResponse { content_type, body: answer.body.clone(), tokens: 0 };
+        let full = FullResponse { status, content_type, body: answer.body.clone(), tokens: 0 };
         let (pause, end) = unstreamed(plan.fault);
         let offset = plan.ttft.saturating_add(pause);
-        return responder.send_status_after(status, full, offset, end, HALF).await;
+        return responder.send_after(full, offset, end, HALF).await;
     }
     let mut due = plan.ttft;
     let mut events = Vec::new();
@@ -247,42 +232,24 @@ async fn respond_at_once(
     let (tokens, planned) = (stream.tokens_sent(), stream.output().tokens());
     let sent_share = if planned > 0 { f64::from(tokens) / f64::from(planned) } else { HALF };
     let body = dialect.full_response(stream.output());
-    let response = FullResponse { content_type: JSON, body, tokens };
+    let response = FullResponse { tokens, ..FullResponse::json(200, body) };
     responder.send_after(response, duration, end, sent_share).await
 }
 
-/// The share of a body without tokens that is sent before a fault breaks it off.
-const HALF: f64 = 0.5;
-
 /// Serves a page: at once, unless the request's headers ask for a delay or a fault.
 async fn serve_page(
-    mut responder: Responder,
+    responder: Responder,
     page: Page,
     overrides: &RequestOverrides,
 ) -> ServiceResult {
     let (content_type, body) = page.render(responder.worker.state());
-    let response = FullResponse { content_type, body, tokens: 0 };
+    let response = FullResponse { status: 200, content_type, body, tokens: 0 };
     let fault = overrides.fault.or(|| None);
-    if let Some(fault) = fault {
-        responder.exchange.fault_planned(fault);
-    }
-    let mut delay = overrides.ttft.unwrap_or_default().as_nanos();
-    let end = match fault {
-        Some(Fault::Status { code, retry_after }) => {
-            return Ok(responder.injected_error(code, retry_after));
-        }
-        Some(Fault::Hang) => return responder.hang().await,
-        Some(Fault::Reset { at: None }) => return responder.reset(),
-        Some(Fault::Reset { at: Some(_) }) => StreamEnd::Disconnected { reset: true },
-        Some(Fault::Cut { .. } | Fault::Truncate { .. }) => {
-            StreamEnd::Disconnected { reset: false }
-        }
-        Some(Fault::Error { .. }) => StreamEnd::Error,
-        Some(Fault::Stall { pause, .. }) => {
-            delay = delay.saturating_add(pause.as_nanos());
-            StreamEnd::Complete
-        }
-        None => StreamEnd::Complete,
+    let responder = match responder.unless_replaced(fault, Responder::error).await {
+        Ok(responder) => responder,
+        Err(replaced) => return replaced,
     };
+    let (pause, end) = unstreamed(fault);
+    let delay = overrides.ttft.unwrap_or_default().as_nanos().saturating_add(pause);
     responder.send_after(response, delay, end, HALF).await
 }

@@ -27,8 +27,6 @@ pub(crate) struct MockState {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) a2a: A2aSpec,
     pub(crate) tasks: Arc<Tasks>,
-    /// Calls of other agents in flight.
-    pub(crate) agent_calls: Counter,
     /// Indices in `models` by name.
     index_by_name: HashMap<String, usize>,
     /// The configured models in order, then the one for all other names: the same indices as in
@@ -64,13 +62,8 @@ impl MockState {
                 config.mcp.session_timeout.as_nanos(),
             )),
             mcp: config.mcp.clone(),
-            tasks: Arc::new(Tasks::new(
-                clock,
-                config.a2a.max_tasks as usize,
-                config.a2a.task_timeout.as_nanos(),
-            )),
+            tasks: Arc::new(Tasks::new(clock, config.a2a.max_tasks as usize)),
             a2a: config.a2a.clone(),
-            agent_calls: Counter::default(),
             answers: answers.map(|(name, answer)| (index_by_name[&name], answer)).collect(),
             index_by_name,
             models: all.cloned().map(Arc::new).collect(),

@@ -1,7 +1,5 @@
 //! A streamed response as a sequence of steps, each with its due time. No clock, no socket.
 
-use std::task::Context;
-
 use crate::dialect::{Delta, StreamEncoder};
 use crate::fault::Fault;
 use crate::model_output::{ModelOutput, Words};
@@ -111,17 +109,10 @@ impl StreamPlan {
     fn choose_next(&mut self) {
         let more = self.sent < self.output.tokens();
         let normal = if more { Step::Content } else { Step::End(StreamEnd::Complete) };
-        self.step = match self.fault.take_if(|fault| fault.at_token() <= self.sent) {
-            Some(Fault::Error { .. }) => Step::End(StreamEnd::Error),
-            Some(Fault::Truncate { .. }) => Step::End(StreamEnd::Truncated),
-            Some(Fault::Cut { .. }) => Step::End(StreamEnd::Disconnected { reset: false }),
-            Some(Fault::Reset { .. }) => Step::End(StreamEnd::Disconnected { reset: true }),
-            Some(Fault::Stall { pause, .. }) => {
-                self.due = self.due.saturating_add(pause.as_nanos());
-                normal
-            }
-            Some(Fault::Status { .. } | Fault::Hang) | None => normal,
-        };
+        let fault = self.fault.take_if(|fault| fault.at_token() <= self.sent);
+        let (pause, end) = fault.map_or((0, None), Fault::effect);
+        self.due = self.due.saturating_add(pause);
+        self.step = end.map_or(normal, Step::End);
     }
 
     /// Takes all steps at once; returns when the stream would end, and how. For responses that are
@@ -164,14 +155,6 @@ impl TimedPlan for StreamPlan {
             Step::Done => {}
         }
         None
-    }
-
-    fn poll_stopped(&mut self, _cx: &mut Context<'_>) -> bool {
-        false
-    }
-
-    fn farewell(&mut self) -> Vec<u8> {
-        Vec::new()
     }
 }
 

@@ -27,7 +27,11 @@ pub(crate) trait TimedPlan {
     fn advance(&mut self, in_flight: u64, out: &mut Vec<u8>) -> Option<StreamEnd>;
     /// Whether the stream must end now, without its remaining steps. If not, wakes the task when
     /// it must.
-    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> bool;
+    fn poll_stopped(&mut self, _: &mut Context<'_>) -> bool {
+        false
+    }
     /// The event with which a stopped stream ends; empty for none.
-    fn farewell(&mut self) -> Vec<u8>;
+    fn farewell(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 }

@@ -4,17 +4,14 @@ use hyper::Response;
 use serde_json::Value;
 
 use super::methods::{Content, Reply};
-use super::refuse;
 use super::shape::Shape;
 use super::version::Version;
-use crate::endpoint::JSON;
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::fault::Fault;
 use crate::log::{RpcOutcome, RpcRecord};
-use crate::responder::{FullResponse, Responder};
+use crate::responder::{FullResponse, HALF, Responder};
 use crate::response_body::{ResponseBody, ServiceResult};
-use crate::rpc::{self, INTERNAL_ERROR, RpcError};
-use crate::timed_plan::StreamEnd;
+use crate::rpc::{self, INTERNAL_ERROR, Refusal, RpcError, broken_off};
 use crate::token;
 
 /// A reply and how it is sent.
@@ -28,22 +25,19 @@ impl Answer {
     /// `agent` is the name of the agent that answers.
     pub(super) async fn send(mut self, mut responder: Responder, agent: &str) -> ServiceResult {
         self.describe(&mut responder);
-        if let Some(fault) = self.reply.fault {
-            responder.exchange.fault_planned(fault);
-        }
-        match self.reply.fault {
-            Some(Fault::Status { code, retry_after }) => {
-                responder.ask_to_wait(retry_after);
-                let problem = "The mock was asked to answer with this status";
-                let error = RpcError::new(INTERNAL_ERROR, problem);
-                return Ok(refuse(responder, (code, self.id, self.shape.version.complete(error))));
-            }
-            Some(Fault::Hang) => return responder.hang().await,
-            Some(Fault::Reset { at: None }) => return responder.reset(),
-            Some(Fault::Error { .. }) if matches!(self.reply.content, Content::Once(_)) => {
-                self.reply.content = Content::Once(Err(broken()));
-            }
-            _ => {}
+        let (id, version) = (self.id.clone(), self.shape.version);
+        let replaced = responder.unless_replaced(self.reply.fault, |responder, status, problem| {
+            let error = version.complete(RpcError::new(INTERNAL_ERROR, problem));
+            responder.refuse(Refusal { status, id, error })
+        });
+        let mut responder = match replaced.await {
+            Ok(responder) => responder,
+            Err(replaced) => return replaced,
+        };
+        if matches!(self.reply.content, Content::Once(_))
+            && self.reply.fault.take_if(|fault| fault.is_error()).is_some()
+        {
+            self.reply.content = Content::Once(Err(broken_off()));
         }
         let code = self.code();
         let outcome = self.reply.outcome();
@@ -98,11 +92,8 @@ impl Answer {
             return Ok(responder.answer(200, self.bytes(answer)));
         }
         let body = self.bytes(answer);
-        if end == StreamEnd::Complete {
-            return Ok(responder.answer_due(self.reply.status, body, offset));
-        }
-        let full = FullResponse { content_type: JSON, body, tokens: 0 };
-        responder.send_after(full, offset, end, 0.5).await
+        let full = FullResponse::json(self.reply.status, body);
+        responder.send_after(full, offset, end, HALF).await
     }
 
     /// The task that was canceled while its client waited for it.
@@ -129,7 +120,7 @@ impl Answer {
             let place = (at as usize).min(events.len().saturating_sub(1));
             events.truncate(place + 1);
             if let Some((_, last)) = events.last_mut() {
-                *last = self.bytes(Err(broken()));
+                *last = self.bytes(Err(broken_off()));
             }
             responder.exchange.rpc(|rpc| {
                 rpc.outcome = RpcOutcome::Error;
@@ -144,10 +135,6 @@ impl Answer {
         let plan = EventPlan::timed(events, self.reply.fault, self.reply.stop.take());
         responder.stream_events(plan.with_farewell(farewell))
     }
-}
-
-fn broken() -> RpcError {
-    RpcError::new(INTERNAL_ERROR, "The mock broke off this answer on purpose")
 }
 
 /// A message as a server-sent event. JSON has no raw line ends.

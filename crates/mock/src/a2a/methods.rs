@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::call::call;
-use super::incoming::{Incoming, check_history, optional_text, required_text};
-use super::shape::{Begin, Shape};
+use super::incoming::{Incoming, check_history, required_text};
+use super::shape::Shape;
 use super::spec::{AgentAnswer, AgentSpec};
 use super::task::{Task, Tasks, Unusable, Work};
 use super::version::{
-    Method, NO_EXTENDED_CARD, PUSH_NOT_SUPPORTED, State, TASK_NOT_CANCELABLE, TASK_NOT_FOUND,
-    UNSUPPORTED_OPERATION, Version,
+    Method, PUSH_NOT_SUPPORTED, State, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION,
+    Version,
 };
 use crate::duration::HumanDuration;
 use crate::fault::Fault;
 use crate::hash::fnv1a;
-use crate::log::{CallRecord, RpcOutcome};
+use crate::log::RpcOutcome;
 use crate::model_output::word_text;
 use crate::overrides::RequestOverrides;
 use crate::request::behind_id;
@@ -34,10 +32,6 @@ use crate::worker::Worker;
 /// The largest result of an agent, in bytes.
 const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
 
-/// Tasks on a page of a list: the default and the most, those of the specification.
-const PAGE: u64 = 50;
-const MAX_PAGE: u64 = 100;
-
 /// A request whose method is known.
 pub(super) struct Asked<'a> {
     pub(super) worker: &'a Worker,
@@ -45,7 +39,6 @@ pub(super) struct Asked<'a> {
     pub(super) agent: &'a AgentSpec,
     pub(super) shape: Shape,
     pub(super) params: &'a Object,
-    pub(super) headers: &'a HeaderMap,
     pub(super) overrides: &'a RequestOverrides,
 }
 
@@ -93,17 +86,14 @@ impl Reply {
 }
 
 /// The reply to a request.
-pub(super) async fn reply(asked: &Asked<'_>, method: Method, responder: &mut Responder) -> Reply {
+pub(super) fn reply(asked: &Asked<'_>, method: Method, responder: &mut Responder) -> Reply {
     let replied = match method {
-        Method::Send | Method::Stream => asked.send(method == Method::Stream, responder).await,
+        Method::Send | Method::Stream => asked.send(method == Method::Stream, responder),
         Method::Get => asked.get(responder),
         Method::Cancel => asked.cancel(responder),
-        Method::Subscribe => asked.subscribe(responder),
-        Method::List => asked.list(),
         Method::Push => {
             Err(RpcError::new(PUSH_NOT_SUPPORTED, "Push notifications are not supported"))
         }
-        Method::ExtendedCard => Err(RpcError::new(NO_EXTENDED_CARD, "There is no extended card")),
     };
     let mut reply = replied.unwrap_or_else(Reply::error);
     if !matches!(method, Method::Send | Method::Stream) {
@@ -119,8 +109,6 @@ struct Plan {
     started: u64,
     latency: u64,
     fault: Option<Fault>,
-    /// What became of the call of another agent.
-    called: Option<CallRecord>,
 }
 
 impl Asked<'_> {
@@ -176,18 +164,8 @@ impl Asked<'_> {
         }
     }
 
-    fn subscribe(&self, responder: &mut Responder) -> Result<Reply, RpcError> {
-        let task = self.named_task(responder)?;
-        let now = self.now();
-        let state = task.state(now).0;
-        if state.is_terminal() {
-            return Err(self.unusable(Unusable::Is(state)));
-        }
-        Ok(self.stream(task, Begin::Watched(now)))
-    }
-
     /// A stream to the end of a task's work.
-    fn stream(&self, task: Task, begin: Begin) -> Reply {
+    fn stream(&self, task: Task, begin: State) -> Reply {
         let events = self.shape.events(&task, begin);
         let pieces = events.iter().filter(|(_, event)| is_piece(self.shape.version, event)).count();
         let stop = Some(self.tasks().watch(task.id));
@@ -196,54 +174,7 @@ impl Asked<'_> {
         Reply { task: Some((task, end)), stop, pieces, ..Reply::new(Content::Events(events)) }
     }
 
-    fn list(&self) -> Result<Reply, RpcError> {
-        let (params, version) = (self.params, self.shape.version);
-        check_history(params)?;
-        let context = optional_text(params, "contextId")?;
-        let state = match optional_text(params, "status")?.as_deref() {
-            None | Some("TASK_STATE_UNSPECIFIED") => None,
-            Some(name) => Some(
-                State::read(name, version)
-                    .ok_or_else(|| RpcError::invalid_params("`status` is no state of a task"))?,
-            ),
-        };
-        let size = match params.get("pageSize") {
-            None | Some(Value::Null) => PAGE,
-            Some(size) => size
-                .as_u64()
-                .filter(|size| (1..=MAX_PAGE).contains(size))
-                .ok_or_else(|| RpcError::invalid_params("`pageSize` must be from 1 to 100"))?,
-        };
-        let all = self.tasks().list(self.name, |task, is| {
-            context.as_ref().is_none_or(|context| *task.context == **context)
-                && state.is_none_or(|state| state == is)
-        });
-        let start = match optional_text(params, "pageToken")? {
-            None => 0,
-            Some(last) => {
-                let last = token::read(&last).ok_or_else(unknown_token)?;
-                all.iter().position(|id| *id == last).ok_or_else(unknown_token)? + 1
-            }
-        };
-        let page: Vec<_> =
-            all.iter().skip(start).take(usize::try_from(size).unwrap_or(1)).collect();
-        let more = start + page.len() < all.len();
-        let next = page.last().filter(|_| more).map(|id| token::text(**id)).unwrap_or_default();
-        let with_results = params.get("includeArtifacts") == Some(&Value::Bool(true));
-        let now = self.now();
-        let tasks: Vec<Value> = page
-            .iter()
-            .filter_map(|id| {
-                let task = self.tasks().get(self.name, &token::text(**id))?;
-                Some(self.shape.listed(&task, now, with_results))
-            })
-            .collect();
-        Ok(Reply::new(Content::Once(Ok(json!({
-            "tasks": tasks, "nextPageToken": next, "pageSize": size, "totalSize": all.len(),
-        })))))
-    }
-
-    async fn send(&self, streams: bool, responder: &mut Responder) -> Result<Reply, RpcError> {
+    fn send(&self, streams: bool, responder: &mut Responder) -> Result<Reply, RpcError> {
         let incoming = Incoming::read(self.shape.version, self.params)?;
         responder.exchange.rpc(|rpc| {
             (rpc.task, rpc.session) = (incoming.task.clone(), incoming.context.clone());
@@ -256,10 +187,9 @@ impl Asked<'_> {
                 Some(found.map_err(|problem| self.unusable(problem))?)
             }
         };
-        let plan = self.plan(&incoming, responder).await;
+        let plan = self.plan(&incoming, responder);
         let drawn = plan.rng.fork(Purpose::Outcome).uniform();
-        let since = plan.started.saturating_sub(responder.exchange.complete_at());
-        let (latency, fault) = (since.saturating_add(plan.latency), plan.fault);
+        let (latency, fault) = (plan.latency, plan.fault);
         if drawn < self.agent.rpc_error_share {
             let problem = "The mock was asked to answer with this error";
             let error = RpcError::new(self.agent.rpc_error_code.into(), problem);
@@ -273,7 +203,7 @@ impl Asked<'_> {
                 Reply { latency, ..reply }
             }
             AgentAnswer::Task => {
-                let begin = if known.is_none() { Begin::Opened } else { Begin::Resumed };
+                let begin = if known.is_none() { State::Submitted } else { State::Working };
                 let fails = drawn < self.agent.rpc_error_share + self.agent.failed_share;
                 let asks =
                     plan.rng.fork(Purpose::Input).uniform() < self.agent.input_required_share;
@@ -285,7 +215,7 @@ impl Asked<'_> {
                 let work = self.work(&incoming, &plan, end);
                 match self.begin(known.as_ref(), &context, work)? {
                     Some(task) if streams => self.stream(task, begin),
-                    Some(task) => self.once(task, incoming.waits, since, latency, &plan),
+                    Some(task) => self.once(task, incoming.waits, latency),
                     None => return Ok(too_many()),
                 }
             }
@@ -293,24 +223,17 @@ impl Asked<'_> {
         Ok(Reply { fault, ..reply })
     }
 
-    /// Calls another agent, if one is configured, and draws what this one does.
-    async fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
+    /// Draws what the agent does.
+    fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
         if self.worker.state().draw == DrawBy::Prompt {
             responder.exchange.draw_by(fnv1a(behind_id(&incoming.text).as_bytes()));
         }
-        let mut started = responder.exchange.complete_at();
-        let mut called = None;
-        if let Some(spec) = &self.agent.calls {
-            let record = call(self.worker, spec, &incoming.text, self.headers).await;
-            responder.exchange.rpc(|rpc| rpc.call = Some(record.clone()));
-            (called, started) = (Some(record), self.now());
-        }
-        let rng = responder.exchange.rng();
+        let (started, rng) = (responder.exchange.complete_at(), responder.exchange.rng());
         let latency = self.overrides.ttft.map_or_else(
             || round(self.agent.latency.sample(&mut rng.fork(Purpose::Ttft))),
             HumanDuration::as_nanos,
         );
-        Plan { rng, started, latency, fault: sample_fault(&self.agent.faults, rng), called }
+        Plan { rng, started, latency, fault: sample_fault(&self.agent.faults, rng) }
     }
 
     fn result_bytes(&self, rng: RequestRng) -> usize {
@@ -325,8 +248,7 @@ impl Asked<'_> {
         } else {
             word_text(plan.rng, self.result_bytes(plan.rng))
         };
-        let mut message = self.shape.message(self.tasks().token(), context, None, &text);
-        note_call(&mut message, plan);
+        let message = self.shape.message(self.tasks().token(), context, None, &text);
         let message = self.shape.named("message", message);
         let due = plan.started.saturating_add(plan.latency);
         Reply::new(if streams {
@@ -361,25 +283,12 @@ impl Asked<'_> {
     }
 
     /// The task at the end of its work or, for a client that does not wait, as it begins.
-    fn once(&self, task: Task, waits: bool, since: u64, due: u64, plan: &Plan) -> Reply {
-        let (at, latency) = if waits { (task.work.due, due) } else { (task.work.started, since) };
-        let mut value = self.shape.task(&task, at);
-        note_call(&mut value, plan);
-        let content = Content::Once(Ok(self.shape.named("task", value)));
+    fn once(&self, task: Task, waits: bool, due: u64) -> Reply {
+        let (at, latency) = if waits { (task.work.due, due) } else { (task.work.started, 0) };
+        let content = Content::Once(Ok(self.shape.named("task", self.shape.task(&task, at))));
         let stop = waits.then(|| self.tasks().watch(task.id));
         let state = task.state(at).0;
         Reply { latency, task: Some((task, state)), stop, ..Reply::new(content) }
-    }
-}
-
-fn unknown_token() -> RpcError {
-    RpcError::invalid_params("`pageToken` is unknown")
-}
-
-/// Says in a message or task what became of the call of another agent.
-fn note_call(value: &mut Value, plan: &Plan) {
-    if let Some(called) = &plan.called {
-        value["metadata"] = json!({"called": {"status": called.status, "error": called.error}});
     }
 }
 

@@ -17,17 +17,6 @@ pub(super) struct Shape {
     pub(super) clock: Clock,
 }
 
-/// Where a stream of a task begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Begin {
-    /// With the task's first message.
-    Opened,
-    /// With a message that the task asked for.
-    Resumed,
-    /// At this time on the monotonic clock.
-    Watched(u64),
-}
-
 /// The id of the only artifact of a task.
 const ARTIFACT: &str = "result";
 
@@ -89,12 +78,12 @@ impl Shape {
     }
 
     /// A task in a state, with its result if it is completed.
-    fn task_in(self, task: &Task, state: State, since: u64, with_result: bool) -> Value {
+    fn task_in(self, task: &Task, state: State, since: u64) -> Value {
         let mut value = json!({
             "id": token::text(task.id), "contextId": *task.context,
             "status": self.status(task, state, Some(since)),
         });
-        if state == State::Completed && with_result {
+        if state == State::Completed {
             value["artifacts"] = json!([self.artifact(&task.text())]);
         }
         self.of_kind("task", value)
@@ -103,13 +92,7 @@ impl Shape {
     /// A task as it is at a time.
     pub(super) fn task(self, task: &Task, now: u64) -> Value {
         let (state, since) = task.state(now);
-        self.task_in(task, state, since, true)
-    }
-
-    /// The same without its result, if that is not asked for.
-    pub(super) fn listed(self, task: &Task, now: u64, with_result: bool) -> Value {
-        let (state, since) = task.state(now);
-        self.task_in(task, state, since, with_result)
+        self.task_in(task, state, since)
     }
 
     /// A result that may be one of several kinds, under its name.
@@ -145,28 +128,18 @@ impl Shape {
     }
 
     /// The events of a task up to the end of its work, with their times on the monotonic clock.
-    /// The first is the task itself.
-    pub(super) fn events(self, task: &Task, begin: Begin) -> Vec<(u64, Value)> {
+    /// The first is the task itself in the state in which the stream finds it: `Submitted` for a
+    /// new one, else `Working`.
+    pub(super) fn events(self, task: &Task, begin: State) -> Vec<(u64, Value)> {
         let work = &task.work;
-        let (from, state, since) = match begin {
-            Begin::Opened => (work.started, State::Submitted, work.started),
-            Begin::Resumed => (work.started, State::Working, work.started),
-            Begin::Watched(now) => (now, task.state(now).0, task.state(now).1),
-        };
-        let first = self.task_in(task, state, since, true);
-        let mut events = vec![(from, self.named("task", first))];
-        match state {
-            State::Submitted => {
-                events.push((from, self.status_event(task, State::Working, Some(from))));
-            }
-            State::Working => {}
-            _ => return events,
+        let first = self.task_in(task, begin, work.started);
+        let mut events = vec![(work.started, self.named("task", first))];
+        if begin == State::Submitted {
+            let working = self.status_event(task, State::Working, Some(work.started));
+            events.push((work.started, working));
         }
         if work.end == State::Completed {
-            let pieces = self.pieces(task).into_iter();
-            events.extend(
-                pieces.filter(|(due, _)| !(matches!(begin, Begin::Watched(now) if *due <= now))),
-            );
+            events.extend(self.pieces(task));
         }
         events.push((work.due, self.status_event(task, work.end, Some(work.due))));
         events

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hyper::Uri;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{check_distribution, check_faults, check_share};
@@ -15,29 +14,17 @@ use crate::fault::FaultShare;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct A2aSpec {
-    /// The agent at `/a2a`. Without it: `echo` if there is one, else the first by name.
-    pub default: Option<String>,
-    /// Larger request bodies get status 413; bytes.
-    pub max_body: u32,
     /// The most tasks that are kept. For a further one the oldest that does not work is forgotten;
     /// if there is none, status 503. A task takes about half a KiB, and all echoes in tasks
     /// together at most 64 MiB.
     pub max_tasks: u32,
-    /// A task without a change for so long is forgotten, unless it works.
-    pub task_timeout: HumanDuration,
-    /// The agents by name. The default has `asking`, `echo`, `failing` and `slow`.
+    /// The agents by name; at `/a2a` is `echo` if there is one, else the first. The default has `asking`, `echo`, `failing` and `slow`.
     pub agents: BTreeMap<String, AgentSpec>,
 }
 
 impl Default for A2aSpec {
     fn default() -> Self {
-        Self {
-            default: None,
-            max_body: 4 * 1024 * 1024,
-            max_tasks: 100_000,
-            task_timeout: HumanDuration::from_millis(30 * 60 * 1_000),
-            agents: default_agents(),
-        }
+        Self { max_tasks: 100_000, agents: default_agents() }
     }
 }
 
@@ -113,8 +100,6 @@ pub struct AgentSpec {
     pub rpc_error_share: f64,
     /// The code of these errors.
     pub rpc_error_code: i32,
-    /// Another agent that it calls before it answers.
-    pub calls: Option<CallSpec>,
     /// Injected faults and their shares; `@n` is behind event `n` of a stream.
     pub faults: Vec<FaultShare>,
 }
@@ -132,41 +117,7 @@ impl Default for AgentSpec {
             failed_share: 0.0,
             rpc_error_share: 0.0,
             rpc_error_code: -32_603,
-            calls: None,
             faults: Vec::new(),
-        }
-    }
-}
-
-/// A call of another agent, which gets the text of the client's message and the headers
-/// `x-agent-path` and `traceparent` as they came.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct CallSpec {
-    /// Where to: with `agent` a gateway's `/v1/a2a/send`, without it an A2A endpoint. `http` only.
-    pub url: String,
-    /// The agent's name at the gateway.
-    pub agent: Option<String>,
-    /// Sent as `Authorization: Bearer KEY`.
-    pub key: Option<String>,
-    /// No call if the path that came has so many names.
-    pub depth: u32,
-    /// No call while so many calls of this mock are in flight: the end of loops whose path is lost.
-    pub in_flight: u32,
-    /// A call that takes longer is given up.
-    pub timeout: HumanDuration,
-}
-
-impl Default for CallSpec {
-    fn default() -> Self {
-        Self {
-            url: String::new(),
-            agent: None,
-            key: None,
-            depth: 8,
-            in_flight: 256,
-            timeout: HumanDuration::from_millis(5_000),
         }
     }
 }
@@ -177,8 +128,7 @@ const MAX_PIECES: u32 = 10_000;
 impl A2aSpec {
     /// An agent by its name, or the one at `/a2a`.
     pub(super) fn agent(&self, name: Option<&str>) -> Option<(&str, &AgentSpec)> {
-        let chosen = name.or(self.default.as_deref());
-        let found = match chosen {
+        let found = match name {
             Some(name) => self.agents.get_key_value(name),
             None => self.agents.get_key_value("echo").or_else(|| self.agents.iter().next()),
         };
@@ -186,13 +136,8 @@ impl A2aSpec {
     }
 
     pub(crate) fn check(&self, problems: &mut Vec<String>) {
-        for (key, value) in [("max_body", self.max_body), ("max_tasks", self.max_tasks)] {
-            if value == 0 {
-                problems.push(format!("a2a.{key}: at least 1 is needed"));
-            }
-        }
-        if let Some(name) = self.default.as_ref().filter(|name| !self.agents.contains_key(*name)) {
-            problems.push(format!("a2a.default: there is no agent `{name}`"));
+        if self.max_tasks == 0 {
+            problems.push("a2a.max_tasks: at least 1 is needed".to_owned());
         }
         for (name, agent) in &self.agents {
             let path = format!("a2a.agents.{name}");
@@ -224,24 +169,7 @@ impl AgentSpec {
         {
             problems.push(format!("{path}: only tasks fail or ask for input: `answer: task`"));
         }
-        if let Some(problem) = self.calls.as_ref().and_then(CallSpec::problem) {
-            problems.push(format!("{path}.calls.url: {problem}"));
-        }
         check_faults(&self.faults, path, problems);
-    }
-}
-
-impl CallSpec {
-    /// Host and port, and the path with its query.
-    pub(super) fn target(&self) -> Option<(String, String)> {
-        let url: Uri = self.url.parse().ok()?;
-        let host = url.host().filter(|_| url.scheme_str() == Some("http"))?;
-        let path = url.path_and_query().map_or("/", |path| path.as_str());
-        Some((format!("{host}:{}", url.port_u16().unwrap_or(80)), path.to_owned()))
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        self.target().is_none().then_some("a URL like `http://127.0.0.1:8080/v1/a2a/send`")
     }
 }
 
@@ -261,7 +189,6 @@ mod tests {
         assert_eq!(problems("{}"), Vec::<String>::new());
         for (text, place) in [
             ("{max_tasks: 0}", "a2a.max_tasks"),
-            ("{default: x}", "a2a.default"),
             ("{agents: {'a/b': {}}}", "a2a.agents.a/b"),
             ("{agents: {'.well-known': {}}}", "a2a.agents..well-known"),
             ("{agents: {a: {pieces: 0}}}", "a2a.agents.a.pieces"),
@@ -270,8 +197,6 @@ mod tests {
                 "{agents: {a: {answer: task, failed_share: 0.6, rpc_error_share: 0.6}}}",
                 "a2a.agents",
             ),
-            ("{agents: {a: {calls: {url: 'https://x/'}}}}", "a2a.agents.a.calls.url"),
-            ("{agents: {a: {calls: {url: 'x'}}}}", "a2a.agents.a.calls.url"),
         ] {
             let found = problems(text);
             assert!(found.len() == 1 && found[0].starts_with(place), "{text}: {found:?}");
@@ -279,9 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_without_a_name_is_the_default_then_echo_then_the_first() {
+    fn the_agent_without_a_name_is_echo_then_the_first() {
         assert_eq!(default_agent("{}").as_deref(), Some("echo"));
-        assert_eq!(default_agent("{default: slow}").as_deref(), Some("slow"));
         assert_eq!(default_agent("{agents: {b: {}, a: {}}}").as_deref(), Some("a"));
         assert_eq!(default_agent("{agents: {}}"), None);
         assert_eq!(A2aSpec::default().agent(Some("nobody")), None);
@@ -290,27 +214,5 @@ mod tests {
     fn default_agent(text: &str) -> Option<String> {
         let spec: A2aSpec = serde_saphyr::from_str(text).unwrap();
         spec.agent(None).map(|(name, _)| name.to_owned())
-    }
-
-    #[test]
-    fn a_target_has_a_port_and_a_path() {
-        assert_eq!(
-            target_of_call("http://h:81/v1/a2a/send"),
-            Some(host_and_path("h:81", "/v1/a2a/send"))
-        );
-        assert_eq!(target_of_call("http://127.0.0.1"), Some(host_and_path("127.0.0.1:80", "/")));
-        assert_eq!(
-            target_of_call("http://[::1]:9/a?b=c"),
-            Some(host_and_path("[::1]:9", "/a?b=c"))
-        );
-        assert_eq!(target_of_call("h:81/x"), None);
-    }
-
-    fn target_of_call(url: &str) -> Option<(String, String)> {
-        CallSpec { url: url.to_owned(), ..CallSpec::default() }.target()
-    }
-
-    fn host_and_path(host: &str, path: &str) -> (String, String) {
-        (host.to_owned(), path.to_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! The tasks of the agents: bounded in number, in time and in bytes.
+//! The tasks of the agents: bounded in number and in bytes.
 //!
 //! A task has no work of its own. Its state follows from the time: it works until it is due, and
 //! has then the end that was planned for it.
@@ -89,8 +89,6 @@ pub(crate) struct Tasks {
     clock: Clock,
     secret: u64,
     limit: usize,
-    /// Nanoseconds without a change after which a task that does not work is forgotten.
-    timeout: u64,
     /// Tokens made so far.
     made: Counter,
     inner: Mutex<Inner>,
@@ -116,15 +114,12 @@ impl Inner {
     fn make_room(&mut self, tasks: &Tasks, bytes: usize) -> bool {
         let now = tasks.clock.now();
         for _ in 0..LOOKS {
-            let Some(id) = self.order.front().copied() else { break };
-            let oldest = self.by_id.get(&id).map(|entry| &entry.task);
-            let works = oldest.is_some_and(|task| task.state(now).0 == State::Working);
-            let has_expired = oldest.is_none_or(|task| tasks.has_expired(task, now));
-            if self.has_room(tasks, bytes) && !has_expired {
+            if self.has_room(tasks, bytes) {
                 break;
             }
-            self.order.pop_front();
-            if works {
+            let Some(id) = self.order.pop_front() else { break };
+            let oldest = self.by_id.get(&id).map(|entry| &entry.task);
+            if oldest.is_some_and(|task| task.state(now).0 == State::Working) {
                 self.order.push_back(id);
             } else if let Some(entry) = self.by_id.remove(&id) {
                 self.text_bytes -= entry.task.text_bytes();
@@ -133,24 +128,24 @@ impl Inner {
         self.has_room(tasks, bytes)
     }
 
+    fn entry(&mut self, agent: &str, id: &str) -> Option<&mut Entry> {
+        let entry = token::read(id).and_then(|id| self.by_id.get_mut(&id));
+        entry.filter(|entry| *entry.task.agent == *agent)
+    }
+
     fn has_room(&self, tasks: &Tasks, bytes: usize) -> bool {
         self.by_id.len() < tasks.limit && self.text_bytes + bytes <= MAX_TEXTS
     }
 }
 
 impl Tasks {
-    pub(crate) fn new(clock: Clock, limit: usize, timeout: u64) -> Self {
+    pub(crate) fn new(clock: Clock, limit: usize) -> Self {
         let secret = clock.unix(clock.now()) ^ 1;
-        Self { clock, secret, limit, timeout, made: Counter::default(), inner: Mutex::default() }
+        Self { clock, secret, limit, made: Counter::default(), inner: Mutex::default() }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn has_expired(&self, task: &Task, now: u64) -> bool {
-        let (state, since) = task.state(now);
-        state != State::Working && now.saturating_sub(since) > self.timeout
     }
 
     /// A new token, for a task, a context or a message.
@@ -174,15 +169,9 @@ impl Tasks {
         Some(task)
     }
 
-    fn entry<'a>(&self, inner: &'a mut Inner, agent: &str, id: &str) -> Option<&'a mut Entry> {
-        let now = self.clock.now();
-        let entry = token::read(id).and_then(|id| inner.by_id.get_mut(&id));
-        entry.filter(|entry| *entry.task.agent == *agent && !self.has_expired(&entry.task, now))
-    }
-
     /// A task of an agent.
     pub(super) fn get(&self, agent: &str, id: &str) -> Option<Task> {
-        self.entry(&mut self.inner(), agent, id).map(|entry| entry.task.clone())
+        self.inner().entry(agent, id).map(|entry| entry.task.clone())
     }
 
     /// Whether a task can take a message: it asks for input.
@@ -208,7 +197,7 @@ impl Tasks {
         let mut inner = self.inner();
         let more = work.echo.as_ref().map_or(0, |text| text.len());
         let used = inner.text_bytes;
-        let entry = self.entry(&mut inner, agent, id).ok_or(Unusable::Unknown)?;
+        let entry = inner.entry(agent, id).ok_or(Unusable::Unknown)?;
         // Two messages may come at once: the second finds a task that works.
         match entry.task.state(now).0 {
             State::InputRequired => {}
@@ -228,7 +217,7 @@ impl Tasks {
     pub(super) fn cancel(&self, agent: &str, id: &str) -> Result<Task, Unusable> {
         let now = self.clock.now();
         let mut inner = self.inner();
-        let entry = self.entry(&mut inner, agent, id).ok_or(Unusable::Unknown)?;
+        let entry = inner.entry(agent, id).ok_or(Unusable::Unknown)?;
         let (state, _) = entry.task.state(now);
         if state.is_terminal() {
             return Err(Unusable::Is(state));
@@ -253,19 +242,6 @@ impl Tasks {
             }
         })
     }
-
-    /// The tasks of an agent that are kept, those first whose state changed last; then by id.
-    pub(super) fn list(&self, agent: &str, keep: impl Fn(&Task, State) -> bool) -> Vec<Token> {
-        let now = self.clock.now();
-        let inner = self.inner();
-        let own = inner.by_id.values().map(|entry| &entry.task).filter(|task| {
-            *task.agent == *agent && !self.has_expired(task, now) && keep(task, task.state(now).0)
-        });
-        let mut found: Vec<_> = own.map(|task| (task.state(now).1, task.id)).collect();
-        drop(inner);
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        found.into_iter().map(|(_, id)| id).collect()
-    }
 }
 
 #[cfg(test)]
@@ -275,8 +251,8 @@ mod tests {
 
     const HOUR: u64 = 3_600_000_000_000;
 
-    fn tasks(limit: usize, timeout: u64) -> Arc<Tasks> {
-        Arc::new(Tasks::new(Clock::start(), limit, timeout))
+    fn tasks(limit: usize) -> Arc<Tasks> {
+        Arc::new(Tasks::new(Clock::start(), limit))
     }
 
     /// Work that is due `late` nanoseconds from now.
@@ -302,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_state_follows_from_the_time_and_from_cancellation() {
-        let tasks = tasks(10, HOUR);
+        let tasks = tasks(10);
         let long = open(&tasks, HOUR, State::Completed).unwrap();
         let done = open(&tasks, 0, State::Failed).unwrap();
         assert_eq!(state(&tasks, &long), Some(State::Working));
@@ -322,7 +298,7 @@ mod tests {
 
     #[test]
     fn only_a_task_that_asks_for_input_takes_a_message_and_only_one() {
-        let tasks = tasks(10, HOUR);
+        let tasks = tasks(10);
         let asks = open(&tasks, 0, State::InputRequired).unwrap();
         let id = token::text(asks.id);
         assert!(tasks.check_open("a", &id, Some("c")).is_ok());
@@ -335,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_full_store_forgets_the_oldest_that_does_not_work_and_else_refuses() {
-        let tasks = tasks(3, HOUR);
+        let tasks = tasks(3);
         let working = open(&tasks, HOUR, State::Completed).unwrap();
         let first = open(&tasks, 0, State::Completed).unwrap();
         let second = open(&tasks, 0, State::Completed).unwrap();
@@ -349,8 +325,8 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_bounded_and_expired_tasks_are_unknown_and_go() {
-        let tasks = tasks(1_000, HOUR);
+    fn texts_are_bounded() {
+        let tasks = tasks(1_000);
         let text: Arc<str> = "x".repeat(MAX_TEXTS / 4).into();
         let echo = |late| {
             let work = work(&tasks, late, State::Completed);
@@ -361,23 +337,5 @@ mod tests {
         assert_eq!(state(&tasks, &first), None);
         assert!(echo(HOUR).is_none());
         assert_eq!(tasks.inner().text_bytes, MAX_TEXTS);
-        let expiring = Arc::new(Tasks::new(Clock::start(), 10, 0));
-        let gone = open(&expiring, 0, State::Completed).unwrap();
-        std::thread::yield_now();
-        assert_eq!(state(&expiring, &gone), None);
-        open(&expiring, HOUR, State::Completed).unwrap();
-        assert_eq!(expiring.inner().by_id.len(), 1);
-    }
-
-    #[test]
-    fn lists_begin_with_the_latest_change() {
-        let tasks = tasks(10, HOUR);
-        let all: Vec<Task> =
-            (0..3).map(|_| open(&tasks, HOUR, State::Completed).unwrap()).collect();
-        tasks.cancel("a", &token::text(all[0].id)).unwrap();
-        let listed = tasks.list("a", |_, _| true);
-        assert_eq!((listed.len(), listed[0]), (3, all[0].id));
-        assert_eq!(tasks.list("a", |_, state| state == State::Canceled), [all[0].id]);
-        assert!(tasks.list("b", |_, _| true).is_empty());
     }
 }

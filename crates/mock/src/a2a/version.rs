@@ -14,8 +14,6 @@ pub(super) const PUSH_NOT_SUPPORTED: i64 = -32_003;
 pub(super) const UNSUPPORTED_OPERATION: i64 = -32_004;
 /// The agent has no content that the client accepts.
 pub(super) const CONTENT_NOT_SUPPORTED: i64 = -32_005;
-/// There is no extended card.
-pub(super) const NO_EXTENDED_CARD: i64 = -32_007;
 /// The version of the request is not that of its method.
 const VERSION_NOT_SUPPORTED: i64 = -32_009;
 
@@ -35,35 +33,27 @@ pub(super) enum Method {
     Stream,
     Get,
     Cancel,
-    List,
-    Subscribe,
     Push,
-    ExtendedCard,
 }
 
-/// Every method. Version 0.3 has no method that lists tasks over JSON-RPC.
-const METHODS: [(&str, Method); 21] = [
+/// Every method that agents answer to, and those about push notifications, which they refuse.
+const METHODS: [(&str, Method); 16] = [
     ("SendMessage", Method::Send),
     ("SendStreamingMessage", Method::Stream),
     ("GetTask", Method::Get),
     ("CancelTask", Method::Cancel),
-    ("ListTasks", Method::List),
-    ("SubscribeToTask", Method::Subscribe),
     ("CreateTaskPushNotificationConfig", Method::Push),
     ("GetTaskPushNotificationConfig", Method::Push),
     ("ListTaskPushNotificationConfigs", Method::Push),
     ("DeleteTaskPushNotificationConfig", Method::Push),
-    ("GetExtendedAgentCard", Method::ExtendedCard),
     ("message/send", Method::Send),
     ("message/stream", Method::Stream),
     ("tasks/get", Method::Get),
     ("tasks/cancel", Method::Cancel),
-    ("tasks/resubscribe", Method::Subscribe),
     ("tasks/pushNotificationConfig/set", Method::Push),
     ("tasks/pushNotificationConfig/get", Method::Push),
     ("tasks/pushNotificationConfig/list", Method::Push),
     ("tasks/pushNotificationConfig/delete", Method::Push),
-    ("agent/getAuthenticatedExtendedCard", Method::ExtendedCard),
 ];
 
 impl Version {
@@ -130,7 +120,6 @@ const fn reason(code: i64) -> Option<&'static str> {
         PUSH_NOT_SUPPORTED => "PUSH_NOTIFICATION_NOT_SUPPORTED",
         UNSUPPORTED_OPERATION => "UNSUPPORTED_OPERATION",
         CONTENT_NOT_SUPPORTED => "CONTENT_TYPE_NOT_SUPPORTED",
-        NO_EXTENDED_CARD => "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
         VERSION_NOT_SUPPORTED => "VERSION_NOT_SUPPORTED",
         INVALID_PARAMS => "INVALID_PARAMS",
         METHOD_NOT_FOUND => "METHOD_NOT_FOUND",
@@ -151,15 +140,6 @@ pub(super) enum State {
 }
 
 impl State {
-    const ALL: [Self; 6] = [
-        Self::Submitted,
-        Self::Working,
-        Self::InputRequired,
-        Self::Completed,
-        Self::Failed,
-        Self::Canceled,
-    ];
-
     pub(super) const fn name(self, version: Version) -> &'static str {
         match (version, self) {
             (Version::V1, Self::Submitted) => "TASK_STATE_SUBMITTED",
@@ -175,11 +155,6 @@ impl State {
             (Version::V03, Self::Failed) => "failed",
             (Version::V03, Self::Canceled) => "canceled",
         }
-    }
-
-    /// The state with this name.
-    pub(super) fn read(name: &str, version: Version) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name(version) == name)
     }
 
     /// Whether the task has ended.
@@ -201,7 +176,7 @@ mod tests {
             (Some("0.3"), "tasks/get", Ok((V03, Method::Get))),
             (Some("0.3.0"), "tasks/cancel", Ok((V03, Method::Cancel))),
             (Some("1.0"), "SendMessage", Ok((V1, Method::Send))),
-            (Some("1.1"), "ListTasks", Ok((V1, Method::List))),
+            (Some("1.1"), "CancelTask", Ok((V1, Method::Cancel))),
             (None, "SendMessage", Err(-32_009)),
             (Some("0.3"), "GetTask", Err(-32_009)),
             (Some("2.0"), "GetTask", Err(-32_009)),
@@ -228,15 +203,5 @@ mod tests {
         assert_eq!(Version::V1.complete(error()).data, Some(info));
         assert_eq!(Version::V03.complete(error()).data, None);
         assert_eq!(Version::V1.complete(RpcError::new(-32_050, "x")).data, None);
-    }
-
-    #[test]
-    fn states_read_back_in_both_versions() {
-        for version in [Version::V03, Version::V1] {
-            for state in State::ALL {
-                assert_eq!(State::read(state.name(version), version), Some(state));
-            }
-            assert_eq!(State::read("", version), None);
-        }
     }
 }

@@ -77,8 +77,6 @@ pub enum RpcOutcome {
     Accepted,
     /// The client cancelled it, its session or its task before it was answered.
     Cancelled,
-    /// A stream on which nothing happens was opened.
-    IdleStream,
     /// The session was ended.
     SessionEnded,
 }
@@ -86,13 +84,12 @@ pub enum RpcOutcome {
 impl RpcOutcome {
     /// Every variant, for the reference page.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Result,
         Self::ToolError,
         Self::Error,
         Self::Accepted,
         Self::Cancelled,
-        Self::IdleStream,
         Self::SessionEnded,
     ];
 }
@@ -129,8 +126,6 @@ pub struct RpcRecord {
     pub state: Option<String>,
     /// A2A: the header `x-agent-path`.
     pub path: Option<String>,
-    /// A2A: the call of another agent.
-    pub call: Option<CallRecord>,
 }
 
 impl RpcRecord {
@@ -141,17 +136,6 @@ impl RpcRecord {
             "canceled".clone_into(state);
         }
     }
-}
-
-/// A call of another agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CallRecord {
-    /// HTTP status; 0 if there was no complete answer.
-    pub status: u16,
-    /// The error: its type (of a gateway), its code (of JSON-RPC), or `depth`, `busy`, `timeout`
-    /// or `connection`, by which there was no answer.
-    pub error: Option<String>,
 }
 
 /// What a record about a WebSocket tells of.

@@ -5,15 +5,13 @@ use serde_json::{Value, json};
 use super::era::Era;
 use super::methods::Reply;
 use super::{AnswerMode, refuse};
-use crate::endpoint::JSON;
 use crate::event_plan::{EventPlan, unstreamed};
 use crate::fault::Fault;
 use crate::log::RpcOutcome;
-use crate::responder::{FullResponse, Responder};
+use crate::responder::{FullResponse, HALF, Responder};
 use crate::response_body::ServiceResult;
-use crate::rpc::{self, INTERNAL_ERROR, Request, RpcError};
+use crate::rpc::{self, INTERNAL_ERROR, Refusal, Request, RpcError, broken_off};
 use crate::stop::Stop;
-use crate::timed_plan::StreamEnd;
 
 /// The client cancelled the request. The code is that of the official Python server.
 const REQUEST_CANCELLED: i64 = -32_800;
@@ -29,31 +27,21 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) async fn send(mut self, mut responder: Responder) -> ServiceResult {
-        if let Some(fault) = self.reply.fault {
-            responder.exchange.fault_planned(fault);
+    pub(super) async fn send(mut self, responder: Responder) -> ServiceResult {
+        let id = self.request.id.clone();
+        let replaced = responder.unless_replaced(self.reply.fault, |responder, status, problem| {
+            let error = RpcError::new(INTERNAL_ERROR, problem);
+            refuse(responder, Refusal { status, id, error })
+        });
+        let mut responder = match replaced.await {
+            Ok(responder) => responder,
+            Err(replaced) => return replaced,
+        };
+        if let Some(Fault::Error { at }) = self.reply.fault.take_if(|fault| fault.is_error()) {
+            self.reply.answer = Err(broken_off());
+            self.reply.outcome = RpcOutcome::Error;
+            self.reply.progress = self.reply.progress.min(at);
         }
-        match self.reply.fault {
-            Some(Fault::Status { code, retry_after }) => {
-                responder.ask_to_wait(retry_after);
-                let problem = "The mock was asked to answer with this status";
-                let error = RpcError::new(INTERNAL_ERROR, problem);
-                return Ok(refuse(responder, (code, self.request.id, error)));
-            }
-            Some(Fault::Hang) => return responder.hang().await,
-            Some(Fault::Reset { at: None }) => return responder.reset(),
-            Some(Fault::Error { at }) => {
-                let problem = "The mock broke off this answer on purpose";
-                self.reply.answer = Err(RpcError::new(INTERNAL_ERROR, problem));
-                self.reply.outcome = RpcOutcome::Error;
-                self.reply.progress = self.reply.progress.min(at);
-            }
-            _ => {}
-        }
-        self.send_planned(responder).await
-    }
-
-    async fn send_planned(mut self, mut responder: Responder) -> ServiceResult {
         let progress = self.progress();
         let (json, streams) = self.streams;
         let streamed = streams
@@ -85,11 +73,7 @@ impl Answer {
             let error = RpcError::new(REQUEST_CANCELLED, "Request cancelled");
             return Ok(responder.answer(200, rpc::failure(&self.request.id, &error)));
         }
-        if end == StreamEnd::Complete {
-            return Ok(responder.answer_due(status, message, offset));
-        }
-        let full = FullResponse { content_type: JSON, body: message, tokens: 0 };
-        responder.send_after(full, offset, end, 0.5).await
+        responder.send_after(FullResponse::json(status, message), offset, end, HALF).await
     }
 
     /// The messages before the answer, if the client asks for them.

@@ -11,8 +11,17 @@ use crate::log::RpcOutcome;
 use crate::model_output::word_text;
 use crate::rng::{Purpose, RequestRng};
 use crate::round::round;
-use crate::rpc::{METHOD_NOT_FOUND, Object, Request, RpcError};
+use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Object, Request, RpcError};
 use crate::state::MockState;
+
+/// The only resource, a text of words.
+const NOTES: &str = "mock://notes";
+const NOTES_BYTES: usize = 1_024;
+const PLAIN: &str = "text/plain";
+
+/// The only prompt.
+const GREETING: &str = "greeting";
+const GREETS: &str = "Greets somebody";
 
 /// The old code for an unknown resource; later revisions use that for invalid parameters.
 const RESOURCE_NOT_FOUND: i64 = -32_002;
@@ -49,11 +58,20 @@ pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: Request
             spec.tools.iter().map(|(name, tool)| call::description(name, tool)).collect(),
         ),
         "tools/call" => call::reply(state, request, rng),
-        "resources/list" => page("resources", resources(state)),
+        "resources/list" => page(
+            "resources",
+            vec![json!({"uri": NOTES, "name": NOTES, "mimeType": PLAIN, "size": NOTES_BYTES})],
+        ),
         "resources/templates/list" => page("resourceTemplates", Vec::new()),
-        "resources/read" => read(state, era, params, rng),
-        "prompts/list" => page("prompts", prompts(state)),
-        "prompts/get" => Reply::new(prompt(state, params)),
+        "resources/read" => Reply::new(read(era, params, rng)),
+        "prompts/list" => page(
+            "prompts",
+            vec![json!({
+                "name": GREETING, "description": GREETS,
+                "arguments": [{"name": "name", "required": true}],
+            })],
+        ),
+        "prompts/get" => Reply::new(prompt(params)),
         other => {
             let problem = format!("Method not found: {other}");
             Reply::new(Err(RpcError::new(METHOD_NOT_FOUND, problem)))
@@ -118,59 +136,26 @@ fn unknown_cursor() -> RpcError {
     RpcError::invalid_params("Unknown cursor")
 }
 
-fn resources(state: &MockState) -> Vec<Value> {
-    state.mcp.resources.iter().map(|(uri, spec)| json!({"uri": uri, "name": uri, "mimeType": spec.mime_type, "size": spec.bytes})).collect()
-}
-
-fn read(state: &MockState, era: Era, params: &Object, rng: RequestRng) -> Reply {
-    let uri = match text_param(params, "uri") {
-        Ok(uri) => uri,
-        Err(error) => return Reply::new(Err(error)),
-    };
-    let Some(spec) = state.mcp.resources.get(uri) else {
-        let problem = "Resource not found";
-        let error = if era.has_sessions() {
-            RpcError::new(RESOURCE_NOT_FOUND, problem)
-        } else {
-            RpcError::invalid_params(problem)
-        };
-        return Reply::new(Err(error.with_data(json!({"uri": uri}))));
-    };
-    let text = word_text(rng, spec.bytes as usize);
-    let contents = json!([{"uri": uri, "mimeType": spec.mime_type, "text": text}]);
-    let latency = sample_time(&spec.latency, rng);
-    Reply { latency, ..Reply::new(Ok(json!({"contents": contents}))) }
-}
-
-fn prompts(state: &MockState) -> Vec<Value> {
-    state
-        .mcp
-        .prompts
-        .iter()
-        .map(|(name, spec)| {
-            let arguments: Vec<Value> =
-                spec.arguments.iter().map(|name| json!({"name": name, "required": true})).collect();
-            json!({"name": name, "description": spec.description, "arguments": arguments})
-        })
-        .collect()
-}
-
-fn prompt(state: &MockState, params: &Object) -> Result<Value, RpcError> {
-    let name = text_param(params, "name")?;
-    let spec = state.mcp.prompts.get(name);
-    let spec = spec.ok_or_else(|| RpcError::invalid_params(format!("Unknown prompt: {name}")))?;
-    let arguments = params.get("arguments").and_then(Value::as_object);
-    let mut text = spec.text.clone();
-    for argument in &spec.arguments {
-        let value = arguments.and_then(|given| given.get(argument)).and_then(Value::as_str);
-        text = text.replace(
-            &format!("{{{argument}}}"),
-            value
-                .ok_or_else(|| RpcError::invalid_params(format!("Missing argument: {argument}")))?,
-        );
+fn read(era: Era, params: &Object, rng: RequestRng) -> Result<Value, RpcError> {
+    let uri = text_param(params, "uri")?;
+    if uri != NOTES {
+        let code = if era.has_sessions() { RESOURCE_NOT_FOUND } else { INVALID_PARAMS };
+        return Err(RpcError::new(code, "Resource not found").with_data(json!({"uri": uri})));
     }
+    let text = word_text(rng, NOTES_BYTES);
+    Ok(json!({"contents": [{"uri": uri, "mimeType": PLAIN, "text": text}]}))
+}
+
+fn prompt(params: &Object) -> Result<Value, RpcError> {
+    let name = text_param(params, "name")?;
+    if name != GREETING {
+        return Err(RpcError::invalid_params(format!("Unknown prompt: {name}")));
+    }
+    let greeted = params.get("arguments").and_then(|given| given.get("name")?.as_str());
+    let greeted = greeted.ok_or_else(|| RpcError::invalid_params("Missing argument: name"))?;
+    let text = format!("Say hello to {greeted}.");
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
-    Ok(json!({"description": spec.description, "messages": [message]}))
+    Ok(json!({"description": GREETS, "messages": [message]}))
 }
 
 /// A parameter that must be there as text.

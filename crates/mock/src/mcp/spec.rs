@@ -18,12 +18,8 @@ pub struct McpSpec {
     /// How requests are answered: `auto` streams calls with progress, `json` nothing, `stream`
     /// everything. A client that accepts only one form gets that one.
     pub answers: AnswerMode,
-    /// Whether `GET` opens a stream on which nothing happens; otherwise it gets status 405.
-    pub idle_streams: bool,
     /// Entries on one page of a list.
     pub page: u32,
-    /// Larger request bodies get status 413; bytes.
-    pub max_body: u32,
     /// The most open sessions; a further `initialize` gets status 503. A session takes at most
     /// 150 bytes.
     pub max_sessions: u32,
@@ -31,25 +27,16 @@ pub struct McpSpec {
     pub session_timeout: HumanDuration,
     /// The tools by name. The default has `echo`, `slow` and `failing`.
     pub tools: BTreeMap<String, ToolSpec>,
-    /// The resources by URI.
-    pub resources: BTreeMap<String, ResourceSpec>,
-    /// The prompts by name.
-    pub prompts: BTreeMap<String, PromptSpec>,
 }
 
 impl Default for McpSpec {
     fn default() -> Self {
-        let resource = ResourceSpec { bytes: 1_024, ..ResourceSpec::default() };
         Self {
             answers: AnswerMode::Auto,
-            idle_streams: false,
             page: 50,
-            max_body: 4 * 1024 * 1024,
             max_sessions: 100_000,
             session_timeout: HumanDuration::from_millis(30 * 60 * 1_000),
             tools: default_tools(),
-            resources: BTreeMap::from([("mock://notes".to_owned(), resource)]),
-            prompts: BTreeMap::from([("greeting".to_owned(), greeting())]),
         }
     }
 }
@@ -81,14 +68,6 @@ fn default_tools() -> BTreeMap<String, ToolSpec> {
     [("echo", echo), ("slow", slow), ("failing", failing)]
         .map(|(name, tool)| (name.to_owned(), tool))
         .into()
-}
-
-fn greeting() -> PromptSpec {
-    PromptSpec {
-        description: "Greets somebody".to_owned(),
-        arguments: vec!["name".to_owned()],
-        text: "Say hello to {name}.".to_owned(),
-    }
 }
 
 /// How requests are answered.
@@ -159,57 +138,18 @@ impl Default for ToolSpec {
     }
 }
 
-/// A resource of text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct ResourceSpec {
-    /// Its type.
-    pub mime_type: String,
-    /// Bytes of its text.
-    pub bytes: u32,
-    /// Time from the complete request to the answer.
-    pub latency: Distribution<HumanDuration>,
-}
-
-impl Default for ResourceSpec {
-    fn default() -> Self {
-        let latency = Distribution::Constant(HumanDuration::ZERO);
-        Self { mime_type: "text/plain".to_owned(), bytes: 64, latency }
-    }
-}
-
-/// A prompt.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct PromptSpec {
-    /// What the client is told about it.
-    pub description: String,
-    /// The names of its arguments; all are required.
-    pub arguments: Vec<String>,
-    /// The message; `{name}` stands for an argument.
-    pub text: String,
-}
-
 /// The most progress notifications of one call.
 const MAX_PROGRESS: u32 = 10_000;
 
 impl McpSpec {
     pub(crate) fn check(&self, problems: &mut Vec<String>) {
-        for (key, value) in
-            [("page", self.page), ("max_body", self.max_body), ("max_sessions", self.max_sessions)]
-        {
+        for (key, value) in [("page", self.page), ("max_sessions", self.max_sessions)] {
             if value == 0 {
                 problems.push(format!("mcp.{key}: at least 1 is needed"));
             }
         }
         for (name, tool) in &self.tools {
             tool.check(&format!("mcp.tools.{name}"), problems);
-        }
-        for (uri, resource) in &self.resources {
-            let path = format!("mcp.resources.{uri}");
-            check_distribution(&resource.latency, &path, "latency", problems);
         }
     }
 }

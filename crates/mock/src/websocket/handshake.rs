@@ -7,7 +7,7 @@ use hyper::header::{
     SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Response, Version};
+use hyper::{HeaderMap, Method, Version};
 use sha1_smol::Sha1;
 
 use super::accepted::Accepted;
@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::log::WebSocketRecord;
 use crate::overrides::RequestOverrides;
 use crate::responder::Responder;
-use crate::response_body::ResponseBody;
+use crate::response_body::ServiceResult;
 
 /// What is appended to the key (RFC 6455, 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -24,16 +24,17 @@ const KEY_BYTES: usize = 16;
 
 /// Answers a handshake. A status that the request asks for refuses it; other faults come in the
 /// turns.
-pub(crate) fn accept(
+pub(crate) async fn accept(
     mut responder: Responder,
     head: &Parts,
     overrides: &RequestOverrides,
-) -> Response<ResponseBody> {
+) -> ServiceResult {
     responder.exchange.websocket(WebSocketRecord::default());
-    if let Some(fault @ Fault::Status { code, retry_after }) = overrides.fault.or(|| None) {
-        responder.exchange.fault_planned(fault);
-        return responder.injected_error(code, retry_after);
-    }
+    let fault = overrides.fault.or(|| None).filter(|fault| matches!(fault, Fault::Status { .. }));
+    let mut responder = match responder.unless_replaced(fault, Responder::error).await {
+        Ok(responder) => responder,
+        Err(replaced) => return replaced,
+    };
     let accept = match check(head) {
         Ok(key) => accept_of(key),
         Err((status, problem)) => {
@@ -41,7 +42,7 @@ pub(crate) fn accept(
                 responder.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
                 responder.headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
             }
-            return responder.error(status, problem);
+            return Ok(responder.error(status, problem));
         }
     };
     let headers = &mut responder.headers;
@@ -59,7 +60,7 @@ pub(crate) fn accept(
     let request_id = id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
     let overrides = overrides.clone();
     responder.times.switch_to(Accepted { request_id, overrides });
-    responder.switch()
+    Ok(responder.switch())
 }
 
 /// The key of a proper handshake; else the status and the problem (RFC 6455, 4.2.1).

@@ -5,14 +5,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Response, finish, spawn};
 
-mod calls;
 mod refusals;
 mod tasks;
 
 const CONFIG: &str = r"{log: memory, workers: 2, a2a: {agents: {
     echo: {echo: true},
     steps: {answer: task, latency: 30ms, pieces: 3, result_bytes: 10},
-    long: {answer: task, latency: 20s, pieces: 2},
+    long: {answer: task, latency: 20s, pieces: 2, input_required_share: 1},
     asking: {answer: task, echo: true, input_required_share: 1},
     failing: {answer: task, failed_share: 1},
     broken: {rpc_error_share: 1, rpc_error_code: -32050}}}}";
@@ -28,7 +27,6 @@ struct Names {
     stream: &'static str,
     get: &'static str,
     cancel: &'static str,
-    subscribe: &'static str,
 }
 
 const VERSIONS: [Names; 2] = [
@@ -38,7 +36,6 @@ const VERSIONS: [Names; 2] = [
         stream: "SendStreamingMessage",
         get: "GetTask",
         cancel: "CancelTask",
-        subscribe: "SubscribeToTask",
     },
     Names {
         header: V03,
@@ -46,7 +43,6 @@ const VERSIONS: [Names; 2] = [
         stream: "message/stream",
         get: "tasks/get",
         cancel: "tasks/cancel",
-        subscribe: "tasks/resubscribe",
     },
 ];
 

@@ -260,29 +260,6 @@ fn a_cancelled_call_ends_at_once_and_so_do_the_calls_of_an_ended_session() {
 }
 
 #[test]
-fn idle_streams_are_opened_if_configured_one_for_each_session() {
-    let mock = spawn("{log: memory, drain: 10ms, mcp: {idle_streams: true}}");
-    let mut client = Client::connect(&mock);
-    let session = open(&mut client);
-    let get = |client: &mut Client, accept: &str| {
-        client.send(&format!(
-            "GET /mcp HTTP/1.1\r\nhost: m\r\naccept: {accept}\r\nmcp-session-id: {session}\r\n\r\n"
-        ));
-    };
-    let mut listener = Client::connect(&mock);
-    get(&mut listener, "text/event-stream");
-    wait(|| mock.stats().streams == 1);
-    get(&mut client, "text/event-stream");
-    assert_eq!(client.response().status, 409);
-    get(&mut client, "application/json");
-    assert_eq!(client.response().status, 406);
-    client.send(&format!("DELETE /mcp HTTP/1.1\r\nhost: m\r\nmcp-session-id: {session}\r\n\r\n"));
-    assert_eq!(client.response().status, 200);
-    let ended = listener.response();
-    assert_eq!((ended.status, ended.text(), ended.complete), (200, ": open\n\n", true));
-}
-
-#[test]
 fn sessions_are_bounded_and_expire() {
     let mock = spawn("{mcp: {max_sessions: 2, session_timeout: 300ms}}");
     let mut client = Client::connect(&mock);

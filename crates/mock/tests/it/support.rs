@@ -27,7 +27,7 @@ pub(crate) fn chat(text: &str, extra: &str) -> String {
 }
 
 /// Waits until a condition holds, for some seconds at most.
-pub(crate) fn wait(until: impl Fn() -> bool) {
+pub(crate) fn wait(mut until: impl FnMut() -> bool) {
     let start = Instant::now();
     while !until() {
         assert!(start.elapsed() < Duration::from_secs(5), "the condition never held");
