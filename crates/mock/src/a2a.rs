@@ -70,7 +70,7 @@ pub(crate) async fn serve(
 ) -> ServiceResult {
     let worker = Rc::clone(&responder.worker);
     let route = Route::at_path(head.uri.path());
-    let found = worker.state().a2a.agent(route.agent);
+    let found = worker.state().config.a2a.agent(route.agent);
     if route.is_card {
         return Ok(card::serve(responder, head, route.agent, found));
     }

@@ -10,31 +10,26 @@ use crate::log::RequestEnd;
 /// The HTTP statuses that are counted.
 const STATUSES: std::ops::Range<u16> = 100..600;
 
-/// Counters of one model, or of requests that name none.
-#[derive(Debug)]
-pub(crate) struct ModelCounters {
-    pub(crate) model: String,
-    statuses: Vec<Counter>,
-    pub(crate) tokens_in: Counter,
-    pub(crate) tokens_out: Counter,
+/// All counters.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) requests: Counter,
+    pub(crate) in_flight: Counter,
+    /// Requests in flight to the LLM API paths.
+    pub(crate) api_in_flight: Counter,
     pub(crate) streams: Counter,
     pub(crate) chunks: Counter,
-    pub(crate) ttft_nanos: Counter,
-    pub(crate) ttft_count: Counter,
+    pub(crate) tokens_in: Counter,
+    pub(crate) tokens_out: Counter,
+    pub(crate) connections: Counter,
+    pub(crate) connections_open: Counter,
+    statuses: Vec<Counter>,
+    by_end: [Counter; RequestEnd::ALL.len()],
 }
 
-impl ModelCounters {
-    fn new(model: String) -> Self {
-        Self {
-            model,
-            statuses: STATUSES.map(|_| Counter::default()).collect(),
-            tokens_in: Counter::default(),
-            tokens_out: Counter::default(),
-            streams: Counter::default(),
-            chunks: Counter::default(),
-            ttft_nanos: Counter::default(),
-            ttft_count: Counter::default(),
-        }
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self { statuses: STATUSES.map(|_| Counter::default()).collect(), ..Self::default() }
     }
 
     pub(crate) fn count_status(&self, status: u16) {
@@ -44,69 +39,25 @@ impl ModelCounters {
         }
     }
 
-    /// The statuses that were sent, each with the number of its responses.
-    pub(crate) fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
-        STATUSES.zip(self.statuses.iter().map(Counter::get)).filter(|(_, count)| *count > 0)
-    }
-}
-
-/// All counters.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    /// One for each configured model in order, then one for all other models, then one for requests
-    /// that name no model.
-    pub(crate) models: Vec<ModelCounters>,
-    pub(crate) requests: Counter,
-    pub(crate) in_flight: Counter,
-    /// Requests in flight to the LLM API paths.
-    pub(crate) api_in_flight: Counter,
-    by_end: [Counter; RequestEnd::ALL.len()],
-    pub(crate) connections: Counter,
-    pub(crate) connections_open: Counter,
-}
-
-impl Counters {
-    pub(crate) fn new<'a>(models: impl Iterator<Item = &'a String>) -> Self {
-        let names = models.cloned().chain(["other".to_owned(), String::new()]);
-        Self {
-            models: names.map(ModelCounters::new).collect(),
-            requests: Counter::default(),
-            in_flight: Counter::default(),
-            api_in_flight: Counter::default(),
-            by_end: std::array::from_fn(|_| Counter::default()),
-            connections: Counter::default(),
-            connections_open: Counter::default(),
-        }
-    }
-
     pub(crate) fn count_end(&self, end: RequestEnd) {
         self.by_end[end as usize].increment();
     }
 
-    pub(crate) fn ends(&self, end: RequestEnd) -> u64 {
-        self.by_end[end as usize].get()
-    }
-
     pub(crate) fn stats(&self, log_lost: u64) -> Stats {
-        let sum = |of: fn(&ModelCounters) -> &Counter| {
-            self.models.iter().map(|model| of(model).get()).sum()
-        };
-        let mut by_status = BTreeMap::new();
-        for (status, count) in self.models.iter().flat_map(ModelCounters::statuses) {
-            *by_status.entry(status).or_default() += count;
-        }
+        let ends = |end: RequestEnd| self.by_end[end as usize].get();
+        let statuses = STATUSES.zip(self.statuses.iter().map(Counter::get));
         Stats {
             requests: self.requests.get(),
             in_flight: self.in_flight.get(),
-            completed: self.ends(RequestEnd::Completed),
-            aborted: self.ends(RequestEnd::Aborted),
-            client_gone: self.ends(RequestEnd::ClientGone),
-            shut_down: self.ends(RequestEnd::ShutDown),
-            by_status,
-            streams: sum(|model| &model.streams),
-            chunks: sum(|model| &model.chunks),
-            tokens_in: sum(|model| &model.tokens_in),
-            tokens_out: sum(|model| &model.tokens_out),
+            completed: ends(RequestEnd::Completed),
+            aborted: ends(RequestEnd::Aborted),
+            client_gone: ends(RequestEnd::ClientGone),
+            shut_down: ends(RequestEnd::ShutDown),
+            by_status: statuses.filter(|(_, count)| *count > 0).collect(),
+            streams: self.streams.get(),
+            chunks: self.chunks.get(),
+            tokens_in: self.tokens_in.get(),
+            tokens_out: self.tokens_out.get(),
             connections: self.connections.get(),
             connections_open: self.connections_open.get(),
             log_lost,

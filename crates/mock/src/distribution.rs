@@ -8,7 +8,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::duration::HumanDuration;
-use crate::rng::Rng;
+use crate::rng::{Purpose, RequestRng, Rng};
+use crate::round::round;
 
 /// A value that a distribution can have.
 pub trait Quantity: Copy + PartialOrd + fmt::Debug {
@@ -105,6 +106,11 @@ impl<T: Quantity> Distribution<T> {
             Self::Constant(value) => value.number(),
             _ => self.quantile(rng.uniform()),
         }
+    }
+
+    /// A value that is drawn for a purpose of a request, rounded.
+    pub(crate) fn draw(&self, rng: RequestRng, purpose: Purpose) -> u64 {
+        round(self.sample(&mut rng.fork(purpose)))
     }
 
     /// The reason why it is invalid, if it is.
@@ -313,7 +319,7 @@ mod tests {
     fn samples_follow_the_given_quantiles() {
         let distribution =
             Distribution::Quantiles(vec![(0.1, ms(5)), (0.5, ms(10)), (0.9, ms(50))]);
-        let mut rng = crate::rng::RequestRng::new(3, None, 0).fork(crate::rng::Purpose::Gap);
+        let mut rng = RequestRng::new(3, None, 0).fork(Purpose::Gap);
         let samples: Vec<f64> = (0..50_000).map(|_| distribution.sample(&mut rng)).collect();
         for (limit, share) in [(5.0, 0.1), (7.5, 0.3), (10.0, 0.5), (30.0, 0.7), (50.0, 1.0)] {
             let found = share_below(limit, &samples);

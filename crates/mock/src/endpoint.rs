@@ -3,7 +3,9 @@
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 
-use crate::dialect::Dialect;
+use crate::dialect::Dialect::{
+    self, AnthropicMessages, OpenaiChat, OpenaiCompletions, OpenaiEmbeddings, OpenaiResponses,
+};
 use crate::prometheus;
 use crate::state::MockState;
 use crate::websocket;
@@ -42,41 +44,31 @@ pub(crate) enum Page {
     Metrics,
 }
 
+use Endpoint::{A2a, Api, Mcp, WebSocket};
+
 /// Every endpoint: path, endpoint and meaning.
 pub(crate) const ENDPOINTS: [(&str, Endpoint, &str); 17] = [
-    (
-        "/v1/chat/completions",
-        Endpoint::Api(Dialect::OpenaiChat),
-        "OpenAI chat completions, streamed or not",
-    ),
-    (
-        "/v1/completions",
-        Endpoint::Api(Dialect::OpenaiCompletions),
-        "OpenAI text completions, streamed or not",
-    ),
-    ("/v1/responses", Endpoint::Api(Dialect::OpenaiResponses), "OpenAI responses, streamed or not"),
-    (
-        "/v1/messages",
-        Endpoint::Api(Dialect::AnthropicMessages),
-        "Anthropic messages, streamed or not",
-    ),
+    ("/v1/chat/completions", Api(OpenaiChat), "OpenAI chat completions, streamed or not"),
+    ("/v1/completions", Api(OpenaiCompletions), "OpenAI text completions, streamed or not"),
+    ("/v1/responses", Api(OpenaiResponses), "OpenAI responses, streamed or not"),
+    ("/v1/messages", Api(AnthropicMessages), "Anthropic messages, streamed or not"),
     (
         "/v1/embeddings",
-        Endpoint::Api(Dialect::OpenaiEmbeddings),
+        Api(OpenaiEmbeddings),
         "OpenAI embeddings, as lists of numbers (`encoding_format` is ignored)",
     ),
-    ("/mcp", Endpoint::Mcp, "an MCP server over Streamable HTTP, with and without sessions"),
-    ("/a2a", Endpoint::A2a, "the default agent over A2A 1.0 and 0.3"),
-    ("/a2a/{agent}", Endpoint::A2a, "another agent"),
+    ("/mcp", Mcp, "an MCP server over Streamable HTTP, with and without sessions"),
+    ("/a2a", A2a, "the default agent over A2A 1.0 and 0.3"),
+    ("/a2a/{agent}", A2a, "another agent"),
     (
         "/.well-known/agent-card.json",
-        Endpoint::A2a,
+        A2a,
         "the default agent's card; of others below `/a2a/{agent}`",
     ),
-    ("/.well-known/agent.json", Endpoint::A2a, "the same, at its old path"),
+    ("/.well-known/agent.json", A2a, "the same, at its old path"),
     (
         websocket::PATH,
-        Endpoint::WebSocket,
+        WebSocket,
         "a chat: `{\"message\": \"...\"}` as text frames, answered by `delta` and `done`",
     ),
     ("/v1/models", Endpoint::Page(Page::Models), "the configured models"),
@@ -115,7 +107,7 @@ impl Page {
             Self::Get => (JSON, br#"{"args":{},"headers":{},"url":"/get"}"#.to_vec()),
             Self::Models => (JSON, models(state.model_names())),
             Self::Metrics => {
-                let page = prometheus::render(&state.counters, &state.stats());
+                let page = prometheus::render(&state.stats());
                 ("text/plain; version=0.0.4", page.into_bytes())
             }
         }

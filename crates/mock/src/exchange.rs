@@ -5,7 +5,7 @@ use std::rc::Rc;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
-use crate::counters::ModelCounters;
+use crate::counters::Counters;
 use crate::dialect::Dialect;
 use crate::fault::Fault;
 use crate::hash::TextHash;
@@ -21,13 +21,10 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     worker: Rc<Worker>,
-    /// Index of the model's counters.
-    model: usize,
     dialect: Option<Dialect>,
     rng: RequestRng,
     /// When the request was complete, on the monotonic clock.
     complete_at: u64,
-    awaits_first_content: bool,
     /// The end to log on a drop, if the mock planned it.
     planned_end: Option<RequestEnd>,
     record: Option<Box<LogRecord>>,
@@ -134,11 +131,9 @@ impl Exchange {
             })
         });
         Self {
-            model: state.counters.models.len() - 1,
             dialect,
-            rng: RequestRng::new(state.seed, request_id, sequence),
+            rng: RequestRng::new(state.config.seed, request_id, sequence),
             complete_at: 0,
-            awaits_first_content: true,
             planned_end: None,
             record,
             open: true,
@@ -153,7 +148,7 @@ impl Exchange {
 
     /// Lets the random numbers follow from the content of the prompt.
     pub(crate) fn draw_by(&mut self, content: u64) {
-        self.rng = self.rng.drawn_by(self.worker.state().seed, content);
+        self.rng = self.rng.drawn_by(self.worker.state().config.seed, content);
         if let Some(record) = &mut self.record {
             record.content_hash = Some(content);
         }
@@ -164,8 +159,8 @@ impl Exchange {
         self.complete_at
     }
 
-    fn counters(&self) -> &ModelCounters {
-        &self.worker.state().counters.models[self.model]
+    fn counters(&self) -> &Counters {
+        &self.worker.state().counters
     }
 
     /// Records when the request's last bytes were read.
@@ -176,9 +171,8 @@ impl Exchange {
         }
     }
 
-    /// Records what an API request asks for; `model` is the index of its model's counters.
-    pub(crate) fn parsed(&mut self, request: &ApiRequest<'_>, model: usize) {
-        self.model = model;
+    /// Records what an API request asks for.
+    pub(crate) fn parsed(&mut self, request: &ApiRequest<'_>) {
         let keeps_text = self.worker.state().log.keeps_text();
         if let Some(record) = &mut self.record {
             describe_prompt(record, request, keeps_text);
@@ -245,20 +239,9 @@ impl Exchange {
         let counters = self.counters();
         counters.chunks.increment();
         counters.tokens_out.add(u64::from(tokens));
-        let is_first_content = self.awaits_first_content && tokens > 0;
-        if self.record.is_none() && !is_first_content {
-            return;
-        }
-        let clock = self.worker.state().clock;
-        let now = clock.now();
-        if is_first_content {
-            self.awaits_first_content = false;
-            let counters = self.counters();
-            counters.ttft_nanos.add(now.saturating_sub(self.complete_at));
-            counters.ttft_count.increment();
-        }
         if let Some(record) = &mut self.record {
-            let (due, handed) = (clock.unix(due), clock.unix(now));
+            let clock = self.worker.state().clock;
+            let (due, handed) = (clock.unix(due), clock.unix(clock.now()));
             let bytes = bytes as u64;
             record.chunks.push(ChunkRecord { due, handed, written: 0, bytes, tokens });
         }

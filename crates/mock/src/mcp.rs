@@ -182,7 +182,7 @@ fn plan(
     let mut reply = if request.method == "initialize" && era.has_sessions() {
         Reply::new(Ok(initialize(responder, &request.params)?))
     } else {
-        if state.draw == DrawBy::Prompt {
+        if state.config.draw == DrawBy::Prompt {
             responder.exchange.draw_by(content_of(request));
         }
         methods::reply(state, era, request, responder.exchange.rng())

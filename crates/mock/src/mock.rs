@@ -1,22 +1,20 @@
 //! A running mock: its threads and its public interface.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdTcpListener, TcpStream as StdTcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::TcpListener;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
 
 use crate::counters::Stats;
 use crate::error::MockError;
 use crate::log::LogRecord;
 use crate::rx_timestamp;
-use crate::server::{self, WorkerParams};
+use crate::server;
 use crate::spec::{LogTarget, MockConfig};
 use crate::state::MockState;
 
@@ -31,7 +29,7 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 pub struct Mock {
     state: Arc<MockState>,
     addr: SocketAddr,
-    stop: watch::Sender<bool>,
+    listener: Arc<TcpListener>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -49,63 +47,32 @@ impl Mock {
             rx_timestamp::enable(&listener);
         }
         let bound = listener.local_addr().map_err(|source| MockError::Listen { addr, source })?;
-        let (stop, stopped) = watch::channel(false);
         let state = Arc::new(MockState::new(config)?);
-        let mut mock = Self { state, addr: bound, stop, threads: Vec::new() };
-        mock.start(config, listener, &stopped).map_err(MockError::Worker)?;
+        let mut mock =
+            Self { state, addr: bound, listener: Arc::new(listener), threads: Vec::new() };
+        mock.start(config.workers).map_err(MockError::Worker)?;
         Ok(mock)
     }
 
-    fn start(
-        &mut self,
-        config: &MockConfig,
-        listener: StdTcpListener,
-        stop: &watch::Receiver<bool>,
-    ) -> io::Result<()> {
+    fn start(&mut self, workers: u16) -> io::Result<()> {
         let (ready, readiness) = channel();
         let mut queues = Vec::new();
-        for number in 0..config.workers {
+        for number in 0..workers {
             let (queue, connections) = unbounded_channel();
             queues.push(queue);
-            let params = self.worker_params(config, connections, stop);
-            let ready = ready.clone();
-            self.spawn_thread(format!("mock-{number}"), move || run_worker(params, &ready))?;
+            let (state, ready) = (Arc::clone(&self.state), ready.clone());
+            let body = move || run_worker(state, connections, &ready);
+            self.threads.push(Builder::new().name(format!("mock-{number}")).spawn(body)?);
         }
-        let stop = stop.clone();
-        self.spawn_thread("mock-accept".to_owned(), move || {
-            run_acceptor(listener, &queues, stop, &ready);
-        })?;
+        drop(ready);
         // Ends early, too, if a thread dies without a report.
-        let threads = usize::from(config.workers) + 1;
-        let started = readiness.iter().take(threads).collect::<io::Result<Vec<_>>>()?;
-        if started.len() == threads {
-            Ok(())
-        } else {
-            Err(io::Error::other("a thread ended before it was ready"))
+        let started = readiness.iter().take(workers.into()).collect::<io::Result<Vec<_>>>()?;
+        if started.len() < usize::from(workers) {
+            return Err(io::Error::other("a thread ended before it was ready"));
         }
-    }
-
-    fn worker_params(
-        &self,
-        config: &MockConfig,
-        connections: UnboundedReceiver<StdTcpStream>,
-        stop: &watch::Receiver<bool>,
-    ) -> WorkerParams {
-        WorkerParams {
-            state: Arc::clone(&self.state),
-            spin: config.spin.as_nanos(),
-            drain: config.drain.as_nanos(),
-            connections,
-            stop: stop.clone(),
-        }
-    }
-
-    fn spawn_thread(
-        &mut self,
-        name: String,
-        body: impl FnOnce() + Send + 'static,
-    ) -> io::Result<()> {
-        self.threads.push(Builder::new().name(name).spawn(body)?);
+        let (state, listener) = (Arc::clone(&self.state), Arc::clone(&self.listener));
+        let body = move || accept(&listener, &state, &queues);
+        self.threads.push(Builder::new().name("mock-accept".to_owned()).spawn(body)?);
         Ok(())
     }
 
@@ -131,8 +98,8 @@ impl Mock {
     /// connections and finishes the log. Later calls do nothing.
     pub fn shutdown(&mut self) {
         self.state.stop();
-        // It fails if all threads have ended already.
-        let _ = self.stop.send(true);
+        // Ends the acceptor, and without it the workers. It fails at a second shutdown.
+        let _ = SockRef::from(&*self.listener).shutdown(Shutdown::Both);
         for thread in self.threads.drain(..) {
             // An error means that the thread panicked, so it has ended as well.
             let _ = thread.join();
@@ -147,60 +114,43 @@ impl Drop for Mock {
     }
 }
 
-fn listen(addr: SocketAddr) -> io::Result<StdTcpListener> {
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.bind(&addr.into())?;
     socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
     Ok(socket.into())
 }
 
-/// Receives `Ok` from each thread that is ready, or the error that kept it from starting.
-type Readiness = Sender<io::Result<()>>;
-
-/// Reports an error. A thread that fails later just ends: nobody listens any more.
-fn report_error(ready: &Readiness, result: io::Result<()>) {
+/// Runs a worker. `ready` learns that it has started, or the error that kept it from that; one that
+/// fails later just ends.
+fn run_worker(
+    state: Arc<MockState>,
+    connections: UnboundedReceiver<TcpStream>,
+    ready: &Sender<io::Result<()>>,
+) {
+    let started = || {
+        let _ = ready.send(Ok(()));
+    };
+    let result = server::runtime()
+        .and_then(|runtime| runtime.block_on(server::run(state, connections, started)));
     if result.is_err() {
         let _ = ready.send(result);
     }
 }
 
-fn run_worker(params: WorkerParams, ready: &Readiness) {
-    let result = server::runtime().and_then(|runtime| {
-        runtime.block_on(server::run(params, || {
-            let _ = ready.send(Ok(()));
-        }))
-    });
-    report_error(ready, result);
-}
-
-fn run_acceptor(
-    listener: StdTcpListener,
-    queues: &[UnboundedSender<StdTcpStream>],
-    mut stop: watch::Receiver<bool>,
-    ready: &Readiness,
-) {
-    let result = server::runtime().and_then(|runtime| {
-        runtime.block_on(async {
-            let listener = TcpListener::from_std(listener)?;
-            let _ = ready.send(Ok(()));
-            tokio::select! {
-                () = accept(&listener, queues) => {}
-                _ = stop.wait_for(|stopped| *stopped) => {}
-            }
-            Ok(())
-        })
-    });
-    report_error(ready, result);
-}
-
-/// Gives connections to the workers in turn, so that each serves an equal share.
-async fn accept(listener: &TcpListener, queues: &[UnboundedSender<StdTcpStream>]) {
+/// Gives connections to the workers in turn, so that each serves an equal share, until the mock
+/// stops.
+fn accept(listener: &TcpListener, state: &MockState, queues: &[UnboundedSender<TcpStream>]) {
     for queue in queues.iter().cycle() {
         let stream = loop {
-            match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
+            let accepted = listener.accept().and_then(|(stream, _)| {
+                stream.set_nonblocking(true)?;
+                Ok(stream)
+            });
+            match accepted {
                 Ok(stream) => break stream,
+                Err(_) if state.is_stopping() => return,
                 // This thread has no other work that the pause could delay.
                 Err(_) => std::thread::park_timeout(ACCEPT_BACKOFF),
             }

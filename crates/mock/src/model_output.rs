@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::distribution::Distribution;
 use crate::rng::{Purpose, RequestRng, Rng};
 
 /// The content of a section.
@@ -204,6 +205,15 @@ impl Words {
             (self.bits, self.left) = (self.bits >> 4, self.left - 1);
         }
     }
+}
+
+/// The largest result of a tool or an agent, in bytes.
+const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
+
+/// The size of a result, which is drawn.
+pub(crate) fn result_bytes(sizes: &Distribution<u32>, rng: RequestRng) -> usize {
+    let bytes = sizes.draw(rng, Purpose::OutputLength).min(LARGEST_RESULT);
+    usize::try_from(bytes).unwrap_or(0)
 }
 
 /// So many bytes of words.

@@ -14,12 +14,9 @@ const PREFIX: &str = "x-mock-";
 /// Values that replace those of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestOverrides {
-    pub(crate) preamble: Option<HumanDuration>,
     pub(crate) ttft: Option<HumanDuration>,
     pub(crate) gap: Option<HumanDuration>,
     pub(crate) output_tokens: Option<u32>,
-    pub(crate) reasoning_tokens: Option<u32>,
-    pub(crate) tokens_per_event: Option<u32>,
     pub(crate) tool_call: Option<bool>,
     pub(crate) fault: FaultOverride,
 }
@@ -61,65 +58,45 @@ pub(crate) struct OverrideHeader {
 }
 
 /// Every header.
-pub(crate) const HEADERS: [OverrideHeader; 9] = [
-    OverrideHeader {
-        key: "preamble",
-        example: "20ms",
-        meaning: "time to the head and the events without content",
-        set: |overrides, text| parse_into(&mut overrides.preamble, text),
-    },
-    OverrideHeader {
-        key: "ttft",
-        example: "120ms",
-        meaning: "time to the first content event; of a page: to the response",
-        set: |overrides, text| parse_into(&mut overrides.ttft, text),
-    },
-    OverrideHeader {
-        key: "gap",
-        example: "2ms",
-        meaning: "time between content events",
-        set: |overrides, text| parse_into(&mut overrides.gap, text),
-    },
-    OverrideHeader {
-        key: "output-tokens",
-        example: "10",
-        meaning: "output tokens",
-        set: |overrides, text| parse_into(&mut overrides.output_tokens, text),
-    },
-    OverrideHeader {
-        key: "reasoning-tokens",
-        example: "4",
-        meaning: "how many of them are reasoning",
-        set: |overrides, text| parse_into(&mut overrides.reasoning_tokens, text),
-    },
-    OverrideHeader {
-        key: "tokens-per-event",
-        example: "5",
-        meaning: "output tokens in one event",
-        set: |overrides, text| {
-            overrides.tokens_per_event = Some(parse::<u32>(text)?.max(1));
-            Ok(())
-        },
-    },
-    OverrideHeader {
-        key: "tool-call",
-        example: "true",
-        meaning: "whether the output is a tool call in place of text",
-        set: |overrides, text| parse_into(&mut overrides.tool_call, text),
-    },
-    OverrideHeader {
-        key: "status",
-        example: "503",
-        meaning: "this error status; `200` for none of the model's faults",
-        set: |overrides, text| set_fault(overrides, text, "200"),
-    },
-    OverrideHeader {
-        key: "fault",
-        example: "cut@5",
-        meaning: "a fault, as in the table above; `none` for none of the model's faults",
-        set: |overrides, text| set_fault(overrides, text, "none"),
-    },
+pub(crate) const HEADERS: [OverrideHeader; 6] = [
+    header(
+        "ttft",
+        "120ms",
+        "time to the first content event; of a page: to the response",
+        |to, text| parse_into(&mut to.ttft, text),
+    ),
+    header("gap", "2ms", "time between content events", |to, text| parse_into(&mut to.gap, text)),
+    header("output-tokens", "10", "output tokens", |to, text| {
+        parse_into(&mut to.output_tokens, text)
+    }),
+    header(
+        "tool-call",
+        "true",
+        "whether the output is a tool call in place of text",
+        |to, text| parse_into(&mut to.tool_call, text),
+    ),
+    header(
+        "status",
+        "503",
+        "this error status; `200` for none of the model's faults",
+        |to, text| set_fault(to, text, "200"),
+    ),
+    header(
+        "fault",
+        "cut@5",
+        "a fault, as in the table above; `none` for none of the model's faults",
+        |to, text| set_fault(to, text, "none"),
+    ),
 ];
+
+const fn header(
+    key: &'static str,
+    example: &'static str,
+    meaning: &'static str,
+    set: fn(&mut RequestOverrides, &str) -> Result<(), String>,
+) -> OverrideHeader {
+    OverrideHeader { key, example, meaning, set }
+}
 
 impl RequestOverrides {
     /// Reads the headers of a request.
@@ -181,22 +158,16 @@ mod tests {
     fn each_header_sets_its_value() {
         let found = read(&[
             ("content-type", "application/json"),
-            ("x-mock-preamble", "1ms"),
             ("x-mock-ttft", "5ms"),
             ("x-mock-gap", "250us"),
             ("x-mock-output-tokens", "10"),
-            ("x-mock-reasoning-tokens", "3"),
-            ("x-mock-tokens-per-event", "2"),
             ("x-mock-tool-call", "true"),
             ("x-mock-fault", "cut@5"),
         ]);
         let expected = RequestOverrides {
-            preamble: Some(HumanDuration::from_millis(1)),
             ttft: Some(HumanDuration::from_millis(5)),
             gap: Some(HumanDuration::from_nanos(250_000)),
             output_tokens: Some(10),
-            reasoning_tokens: Some(3),
-            tokens_per_event: Some(2),
             tool_call: Some(true),
             fault: FaultOverride::Inject(Fault::Cut { at: 5 }),
         };

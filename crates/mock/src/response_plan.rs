@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
-use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::fault::{Fault, FaultShare};
 use crate::model_output::{FinishReason, ModelOutput, ToolCall, call_sections, sections};
@@ -37,14 +36,17 @@ impl ResponsePlan {
         let output = plan_output(request, model, overrides, rng);
         let fault = overrides.fault.or(|| sample_fault(&model.faults, rng));
         let ttft = plan_ttft(model, overrides, rng, output.prompt_tokens, in_flight);
-        let preamble = plan_preamble(model, overrides, rng, ttft);
+        let preamble = match &model.preamble {
+            Some(sampled) => sampled.draw(rng, Purpose::Preamble),
+            None => USUAL_PREAMBLE.min(ttft / 2),
+        };
         Self {
             output,
             fault,
             preamble,
             ttft: ttft.max(preamble),
             gaps: Gaps::new(model, overrides, rng),
-            tokens_per_event: overrides.tokens_per_event.unwrap_or(model.tokens_per_event),
+            tokens_per_event: model.tokens_per_event,
         }
     }
 }
@@ -56,8 +58,7 @@ fn plan_output(
     rng: RequestRng,
 ) -> ModelOutput {
     let (tokens, finish_reason) = output_length(request, model, overrides, rng);
-    let reasoning =
-        overrides.reasoning_tokens.unwrap_or_else(|| share(tokens, model.reasoning_share));
+    let reasoning = share(tokens, model.reasoning_share);
     let turn = request.tool_turn.as_ref().filter(|turn| !turn.calls.is_empty());
     let (sections, calls, finish_reason) = if let Some(turn) = turn {
         // Calls are sent whole, whatever the limit.
@@ -107,7 +108,7 @@ fn output_length(
             (tokens.min(model.output_cap), FinishReason::Stop)
         }
         OutputLength::Sampled(distribution) => {
-            let sampled = round(distribution.sample(&mut rng.fork(Purpose::OutputLength)));
+            let sampled = distribution.draw(rng, Purpose::OutputLength);
             let tokens = u32::try_from(sampled).unwrap_or(u32::MAX).min(model.output_cap);
             let reason = if tokens > limit { FinishReason::Length } else { FinishReason::Stop };
             (tokens.min(limit), reason)
@@ -130,19 +131,6 @@ pub(crate) fn sample_fault(faults: &[FaultShare], rng: RequestRng) -> Option<Fau
 /// Nanoseconds to the head where nothing is configured, unless the content comes sooner.
 const USUAL_PREAMBLE: u64 = 5_000_000;
 
-fn plan_preamble(
-    model: &ModelSpec,
-    overrides: &RequestOverrides,
-    rng: RequestRng,
-    ttft: u64,
-) -> u64 {
-    match (overrides.preamble, &model.preamble) {
-        (Some(exact), _) => exact.as_nanos(),
-        (None, Some(sampled)) => sample_time(sampled, &mut rng.fork(Purpose::Preamble), 1.0),
-        (None, None) => USUAL_PREAMBLE.min(ttft / 2),
-    }
-}
-
 fn plan_ttft(
     model: &ModelSpec,
     overrides: &RequestOverrides,
@@ -161,10 +149,6 @@ fn plan_ttft(
 
 fn share(tokens: u32, share: f64) -> u32 {
     u32::try_from(round(f64::from(tokens) * share)).unwrap_or(u32::MAX)
-}
-
-fn sample_time(distribution: &Distribution<HumanDuration>, rng: &mut Rng, factor: f64) -> u64 {
-    round(distribution.sample(rng) * factor)
 }
 
 /// The gaps between content events, one sample for each.
@@ -187,7 +171,7 @@ impl Gaps {
     /// The next gap in nanoseconds, while `in_flight` API requests are in flight.
     pub(crate) fn next(&mut self, in_flight: u64) -> u64 {
         self.exact.unwrap_or_else(|| {
-            sample_time(&self.model.gap, &mut self.rng, self.model.slowdown.factor(in_flight))
+            round(self.model.gap.sample(&mut self.rng) * self.model.slowdown.factor(in_flight))
         })
     }
 }
@@ -205,6 +189,7 @@ impl ResponsePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distribution::Distribution;
     use crate::model_output::ContentKind;
     use crate::spec::Slowdown;
 
@@ -255,14 +240,10 @@ mod tests {
         let overrides = RequestOverrides {
             ttft: Some(HumanDuration::from_millis(5)),
             gap: Some(HumanDuration::from_millis(1)),
-            preamble: Some(HumanDuration::from_millis(3)),
             ..RequestOverrides::default()
         };
         let mut plan = plan(&timed(), &overrides, 0, 100);
-        assert_eq!(
-            (plan.preamble, plan.ttft, plan.gaps.next(100)),
-            (3_000_000, 5_000_000, 1_000_000)
-        );
+        assert_eq!((plan.ttft, plan.gaps.next(100)), (5_000_000, 1_000_000));
     }
 
     #[test]

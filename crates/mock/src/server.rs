@@ -13,7 +13,6 @@ use hyper::service::service_fn;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::service;
@@ -30,17 +29,6 @@ const DRAIN_POLL: u64 = 1_000_000;
 /// With tokio's default of 61, deadlines slip by some 100 us under load.
 const POLLS_PER_EVENT_CHECK: u32 = 16;
 
-/// The inputs of a worker thread.
-pub(crate) struct WorkerParams {
-    pub(crate) state: Arc<MockState>,
-    /// Nanoseconds before a deadline at which the worker stops sleeping and spins.
-    pub(crate) spin: u64,
-    /// Nanoseconds that requests in flight may still take at shutdown.
-    pub(crate) drain: u64,
-    pub(crate) connections: UnboundedReceiver<StdTcpStream>,
-    pub(crate) stop: watch::Receiver<bool>,
-}
-
 /// A single-threaded runtime with sockets and without tokio's timer.
 ///
 /// # Errors
@@ -52,25 +40,24 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-/// Serves connections until `stop` is set. Then requests in flight get the drain time; what is
+/// Serves connections until no more can come. Then requests in flight get the drain time; what is
 /// still open after it is dropped, and its connections are closed.
 ///
 /// # Errors
 /// The system has no descriptors left.
-pub(crate) async fn run(params: WorkerParams, ready: impl FnOnce()) -> io::Result<()> {
-    let WorkerParams { state, spin, drain, mut connections, mut stop } = params;
-    let timer = Rc::new(Timer::new(state.clock, spin)?);
+pub(crate) async fn run(
+    state: Arc<MockState>,
+    mut connections: UnboundedReceiver<StdTcpStream>,
+    ready: impl FnOnce(),
+) -> io::Result<()> {
+    let drain = state.config.drain.as_nanos();
+    let timer = Rc::new(Timer::new(state.clock, state.config.spin.as_nanos())?);
     let worker = Rc::new(Worker::new(state, Rc::clone(&timer)));
     spawn_local(async move { timer.run().await });
-    let accepting = Rc::clone(&worker);
-    spawn_local(async move {
-        while let Some(stream) = connections.recv().await {
-            spawn_local(serve_connection(Rc::clone(&accepting), stream));
-        }
-    });
     ready();
-    // An error means that the `Mock` itself is gone, which is a reason to stop as well.
-    let _ = stop.wait_for(|stopped| *stopped).await;
+    while let Some(stream) = connections.recv().await {
+        spawn_local(serve_connection(Rc::clone(&worker), stream));
+    }
     wait_for_requests(&worker, drain).await;
     Ok(())
 }

@@ -88,7 +88,9 @@ async fn dispatch(
         Some(Endpoint::A2a) => !a2a::is_card(path),
         _ => path.starts_with("/v1/"),
     };
-    if needs_key && !is_authorised(responder.worker.state().api_key.as_deref(), &head.headers) {
+    if needs_key
+        && !is_authorised(responder.worker.state().config.api_key.as_deref(), &head.headers)
+    {
         return Ok(responder.error(401, "Incorrect API key provided"));
     }
     match endpoint {
@@ -127,12 +129,12 @@ async fn serve_api(
     };
     let worker = Rc::clone(&responder.worker);
     let state = worker.state();
-    let (index, model) = state.model(&request.model);
+    let (model, recorded) = state.model(&request.model);
     let in_flight = state.counters.api_in_flight.get();
-    if state.draw == DrawBy::Prompt {
+    if state.config.draw == DrawBy::Prompt {
         responder.exchange.draw_by(request.content_hash());
     }
-    responder.exchange.parsed(&request, index);
+    responder.exchange.parsed(&request);
     match tool_turn(&responder, &request, body, overrides) {
         Ok(turn) => request.tool_turn = turn,
         Err(problem) => return Ok(responder.error(400, &problem)),
@@ -145,7 +147,7 @@ async fn serve_api(
         Ok(responder) => responder,
         Err(replaced) => return replaced,
     };
-    match state.recorded_answer(index) {
+    match recorded {
         Some(answer) => play(responder, answer, plan, in_flight).await,
         None => respond(responder, &request, plan).await,
     }
@@ -162,18 +164,18 @@ fn tool_turn(
     overrides: &RequestOverrides,
 ) -> Result<Option<ToolTurn>, String> {
     let state = responder.worker.state();
-    let (_, model) = state.model(&request.model);
+    let (model, _) = state.model(&request.model);
     let is_chat =
         !matches!(request.dialect, Dialect::OpenaiEmbeddings | Dialect::OpenaiCompletions);
     let decides = is_chat && overrides.tool_call.is_none();
     let Some(tool_loop) = model.tool_loop.as_ref().filter(|_| decides) else { return Ok(None) };
     let conversation = Conversation::read(request.dialect, body)?;
-    let task = match state.draw {
+    let task = match state.config.draw {
         DrawBy::Request => conversation.task.as_str(),
         DrawBy::Prompt => behind_id(&conversation.task),
     };
     let rng = responder.exchange.rng();
-    let task = rng.drawn_by(state.seed, fnv1a(task.as_bytes()));
+    let task = rng.drawn_by(state.config.seed, fnv1a(task.as_bytes()));
     Ok(Some(ToolTurn::new(tool_loop, &conversation, task, rng)))
 }
 

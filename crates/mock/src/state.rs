@@ -1,39 +1,33 @@
 //! State of a mock that all its threads share.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::a2a::{A2aSpec, Tasks};
+use crate::a2a::Tasks;
 use crate::clock::Clock;
 use crate::counter::Counter;
 use crate::counters::{Counters, Stats};
 use crate::error::MockError;
 use crate::log::Log;
-use crate::mcp::{McpSpec, Sessions};
+use crate::mcp::Sessions;
 use crate::recorded_answer::{self, RecordedAnswer};
-use crate::spec::{DrawBy, MockConfig, ModelSpec};
+use crate::spec::{MockConfig, ModelSpec};
 
-/// The resolved configuration, the counters and the log.
+/// A model, and what it answers if it plays a recording.
+type Model = (Arc<ModelSpec>, Option<Arc<RecordedAnswer>>);
+
+/// The configuration, the counters and the log.
 #[derive(Debug)]
 pub(crate) struct MockState {
-    pub(crate) seed: u64,
-    pub(crate) draw: DrawBy,
-    pub(crate) api_key: Option<String>,
+    pub(crate) config: MockConfig,
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) log: Log,
-    pub(crate) mcp: McpSpec,
     pub(crate) sessions: Arc<Sessions>,
-    pub(crate) a2a: A2aSpec,
     pub(crate) tasks: Arc<Tasks>,
-    /// Indices in `models` by name.
-    index_by_name: HashMap<String, usize>,
-    /// The configured models in order, then the one for all other names: the same indices as in
-    /// [`Counters::models`].
-    models: Vec<Arc<ModelSpec>>,
-    /// What models answer that play a recording, by their index.
-    answers: HashMap<usize, Arc<RecordedAnswer>>,
+    models: BTreeMap<String, Model>,
+    other_models: Model,
     sequence: Counter,
     stopping: AtomicBool,
 }
@@ -42,31 +36,27 @@ impl MockState {
     pub(crate) fn new(config: &MockConfig) -> Result<Self, MockError> {
         let clock = Clock::start();
         let recorded = recorded_answer::read_folder(config.answers.as_deref())?;
-        let mut models = config.models.clone();
-        for name in recorded.keys() {
-            models.entry(name.clone()).or_insert_with(|| config.other_models.clone());
+        let configured = config.models.iter();
+        let mut models: BTreeMap<String, Model> = configured
+            .map(|(name, model)| (name.clone(), (Arc::new(model.clone()), None)))
+            .collect();
+        let other_models = (Arc::new(config.other_models.clone()), None);
+        for (name, answer) in recorded {
+            models.entry(name).or_insert_with(|| other_models.clone()).1 = Some(answer);
         }
-        let index_by_name: HashMap<String, usize> = models.keys().cloned().zip(0..).collect();
-        let answers = recorded.into_iter();
-        let all = models.values().chain([&config.other_models]);
         Ok(Self {
-            seed: config.seed,
-            draw: config.draw,
-            api_key: config.api_key.clone(),
+            config: config.clone(),
             clock,
-            counters: Counters::new(models.keys()),
+            counters: Counters::new(),
             log: Log::open(config, clock)?,
             sessions: Arc::new(Sessions::new(
                 clock,
                 config.mcp.max_sessions as usize,
                 config.mcp.session_timeout.as_nanos(),
             )),
-            mcp: config.mcp.clone(),
             tasks: Arc::new(Tasks::new(clock, config.a2a.max_tasks as usize)),
-            a2a: config.a2a.clone(),
-            answers: answers.map(|(name, answer)| (index_by_name[&name], answer)).collect(),
-            index_by_name,
-            models: all.cloned().map(Arc::new).collect(),
+            models,
+            other_models,
             sequence: Counter::default(),
             stopping: AtomicBool::new(false),
         })
@@ -77,21 +67,14 @@ impl MockState {
         self.sequence.increment()
     }
 
-    /// A model's behaviour, and the index of its counters.
-    pub(crate) fn model(&self, name: &str) -> (usize, &Arc<ModelSpec>) {
-        let index = self.index_by_name.get(name).copied().unwrap_or(self.models.len() - 1);
-        (index, &self.models[index])
-    }
-
-    /// What the model of this index answers, if it plays a recording.
-    pub(crate) fn recorded_answer(&self, model: usize) -> Option<&Arc<RecordedAnswer>> {
-        self.answers.get(&model)
+    /// A model of this name.
+    pub(crate) fn model(&self, name: &str) -> &Model {
+        self.models.get(name).unwrap_or(&self.other_models)
     }
 
     /// The names of the configured models, in order.
     pub(crate) fn model_names(&self) -> impl Iterator<Item = &str> {
-        let configured = self.models.len() - 1;
-        self.counters.models[..configured].iter().map(|counters| counters.model.as_str())
+        self.models.keys().map(String::as_str)
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -1,7 +1,7 @@
 //! Socket I/O with a timestamp on each read and write.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -159,12 +159,6 @@ impl TimedStream {
         let begins = self.times.uses_rx_timestamps && self.times.first_read.get() == 0;
         begins.then(|| rx_timestamp::peek(self.io.inner(), self.times.clock)).flatten()
     }
-
-    fn stamp_write(&self, result: &Poll<io::Result<usize>>) {
-        if let Poll::Ready(Ok(_)) = result {
-            self.times.last_write.set(self.times.clock.now());
-        }
-    }
 }
 
 impl Read for TimedStream {
@@ -190,22 +184,10 @@ impl Write for TimedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.stamp_write(&result);
+        if let Poll::Ready(Ok(_)) = result {
+            self.times.last_write.set(self.times.clock.now());
+        }
         result
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.stamp_write(&result);
-        result
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

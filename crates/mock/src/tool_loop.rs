@@ -10,7 +10,6 @@ use crate::check::check_distribution;
 use crate::distribution::Distribution;
 use crate::model_output::{ToolCall, WORD_BYTES, Words};
 use crate::rng::{Purpose, RequestRng, mixed};
-use crate::round::round;
 
 mod conversation;
 
@@ -100,7 +99,7 @@ impl ToolTurn {
         task: RequestRng,
         rng: RequestRng,
     ) -> Self {
-        let sampled = round(tool_loop.steps.sample(&mut task.fork(Purpose::Steps)));
+        let sampled = tool_loop.steps.draw(task, Purpose::Steps);
         let (round, steps) = (conversation.rounds, u32::try_from(sampled).unwrap_or(u32::MAX));
         let offered = &conversation.offered;
         let names = if tool_loop.tools.is_empty() { offered } else { &tool_loop.tools };

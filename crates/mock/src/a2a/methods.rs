@@ -16,21 +16,17 @@ use crate::duration::HumanDuration;
 use crate::fault::Fault;
 use crate::hash::fnv1a;
 use crate::log::RpcOutcome;
-use crate::model_output::word_text;
+use crate::model_output::{result_bytes, word_text};
 use crate::overrides::RequestOverrides;
 use crate::request::behind_id;
 use crate::responder::Responder;
 use crate::response_plan::sample_fault;
 use crate::rng::{Purpose, RequestRng};
-use crate::round::round;
 use crate::rpc::{INTERNAL_ERROR, Object, RpcError};
 use crate::spec::DrawBy;
 use crate::stop::Stop;
 use crate::token;
 use crate::worker::Worker;
-
-/// The largest result of an agent, in bytes.
-const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
 
 /// A request whose method is known.
 pub(super) struct Asked<'a> {
@@ -225,20 +221,13 @@ impl Asked<'_> {
 
     /// Draws what the agent does.
     fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
-        if self.worker.state().draw == DrawBy::Prompt {
+        if self.worker.state().config.draw == DrawBy::Prompt {
             responder.exchange.draw_by(fnv1a(behind_id(&incoming.text).as_bytes()));
         }
         let (started, rng) = (responder.exchange.complete_at(), responder.exchange.rng());
-        let latency = self.overrides.ttft.map_or_else(
-            || round(self.agent.latency.sample(&mut rng.fork(Purpose::Ttft))),
-            HumanDuration::as_nanos,
-        );
+        let exact = self.overrides.ttft.map(HumanDuration::as_nanos);
+        let latency = exact.unwrap_or_else(|| self.agent.latency.draw(rng, Purpose::Ttft));
         Plan { rng, started, latency, fault: sample_fault(&self.agent.faults, rng) }
-    }
-
-    fn result_bytes(&self, rng: RequestRng) -> usize {
-        let bytes = self.agent.result_bytes.sample(&mut rng.fork(Purpose::OutputLength));
-        usize::try_from(round(bytes).min(LARGEST_RESULT)).unwrap_or(0)
     }
 
     /// The agent's answer as a message.
@@ -246,7 +235,7 @@ impl Asked<'_> {
         let text = if self.agent.echo {
             incoming.text.clone()
         } else {
-            word_text(plan.rng, self.result_bytes(plan.rng))
+            word_text(plan.rng, result_bytes(&self.agent.result_bytes, plan.rng))
         };
         let message = self.shape.message(self.tasks().token(), context, None, &text);
         let message = self.shape.named("message", message);
@@ -262,7 +251,7 @@ impl Asked<'_> {
         Work {
             echo: self.agent.echo.then(|| incoming.text.as_str().into()),
             words: plan.rng,
-            bytes: self.result_bytes(plan.rng),
+            bytes: result_bytes(&self.agent.result_bytes, plan.rng),
             pieces: self.agent.pieces,
             started: plan.started,
             due: plan.started.saturating_add(plan.latency),

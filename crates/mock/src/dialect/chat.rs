@@ -86,8 +86,6 @@ impl StreamEncoder for ChatEncoder {
         });
     }
 
-    fn end_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
-
     fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
         out.put(&self.before_delta).put(r#"{},"finish_reason":""#).put(finish_reason(output));

@@ -3,7 +3,7 @@
 use super::chat::{finish_reason, put_error, put_stream_end, put_usage};
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::{CREATED, WriteExt as _, put_escaped};
-use crate::model_output::{ContentKind, ModelOutput, Section};
+use crate::model_output::{ContentKind, ModelOutput};
 
 /// Writes a stream.
 #[derive(Debug, Default)]
@@ -26,13 +26,9 @@ impl StreamEncoder for CompletionsEncoder {
         out.put(&self.before_text).put(NOT_FINISHED);
     }
 
-    fn start_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
-
     fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
         out.put(&self.before_text).put(delta.text).put(NOT_FINISHED);
     }
-
-    fn end_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
 
     fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         out.put(&self.before_text).put(r#"","logprobs":null,"finish_reason":""#);

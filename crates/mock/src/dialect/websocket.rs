@@ -3,7 +3,7 @@
 use super::chat::{finish_reason, put_usage};
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::WriteExt as _;
-use crate::model_output::{ContentKind, ModelOutput, Section};
+use crate::model_output::{ContentKind, ModelOutput};
 use crate::websocket::put_text;
 
 /// Writes an answer.
@@ -22,18 +22,12 @@ impl WebSocketEncoder {
 }
 
 impl StreamEncoder for WebSocketEncoder {
-    fn start_stream(&mut self, _: &ModelOutput, _: &mut Vec<u8>) {}
-
-    fn start_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
-
     fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
         let kind = if delta.section.kind == ContentKind::Reasoning { "reasoning" } else { "delta" };
         self.frame(out, |out| {
             out.put(r#"{"type":""#).put(kind).put(r#"","text":""#).put(delta.text).put("\"}");
         });
     }
-
-    fn end_section(&mut self, _: &ModelOutput, _: Section, _: &mut Vec<u8>) {}
 
     fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         self.frame(out, |out| {

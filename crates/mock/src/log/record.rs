@@ -22,16 +22,6 @@ impl RequestEnd {
     /// Every variant, in the order of the counters.
     pub(crate) const ALL: [Self; 4] =
         [Self::Completed, Self::Aborted, Self::ClientGone, Self::ShutDown];
-
-    /// Its name in the log and in metrics.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Aborted => "aborted",
-            Self::ClientGone => "client_gone",
-            Self::ShutDown => "shut_down",
-        }
-    }
 }
 
 /// A body chunk: bytes that were written at once. Times are nanoseconds since 1970 UTC.

@@ -2,18 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::methods::{Reply, sample_time, text_param};
+use super::methods::{Reply, text_param};
 use super::spec::ToolSpec;
 use crate::log::RpcOutcome;
-use crate::model_output::word_text;
+use crate::model_output::{result_bytes, word_text};
 use crate::response_plan::sample_fault;
 use crate::rng::{Purpose, RequestRng};
-use crate::round::round;
 use crate::rpc::{Object, Request, RpcError};
 use crate::state::MockState;
-
-/// The largest result of a tool, in bytes.
-const LARGEST_RESULT: u64 = 64 * 1024 * 1024;
 
 /// A tool as `tools/list` describes it.
 pub(super) fn description(name: &str, tool: &ToolSpec) -> Value {
@@ -30,7 +26,7 @@ pub(super) fn reply(state: &MockState, request: &Request, rng: RequestRng) -> Re
     let nothing = Object::new();
     let params = &request.params;
     let found = text_param(params, "name").and_then(|name| {
-        let tool = state.mcp.tools.get(name);
+        let tool = state.config.mcp.tools.get(name);
         let tool = tool.ok_or_else(|| RpcError::invalid_params(format!("Unknown tool: {name}")))?;
         let arguments = match params.get("arguments") {
             None | Some(Value::Null) => &nothing,
@@ -59,7 +55,7 @@ fn run(tool: &ToolSpec, arguments: &Object, rng: RequestRng) -> Reply {
         Reply::new(Ok(content(&result(tool, arguments, rng), false)))
     };
     Reply {
-        latency: sample_time(&tool.latency, rng),
+        latency: tool.latency.draw(rng, Purpose::Ttft),
         progress: tool.progress,
         fault: sample_fault(&tool.faults, rng),
         ..reply
@@ -77,9 +73,7 @@ fn content(text: &str, is_error: bool) -> Value {
 
 fn result(tool: &ToolSpec, arguments: &Object, rng: RequestRng) -> String {
     if !tool.echo {
-        let bytes = tool.result_bytes.sample(&mut rng.fork(Purpose::OutputLength));
-        let bytes = round(bytes).min(LARGEST_RESULT);
-        return word_text(rng, usize::try_from(bytes).unwrap_or(0));
+        return word_text(rng, result_bytes(&tool.result_bytes, rng));
     }
     match arguments.get("text") {
         Some(Value::String(text)) => text.clone(),

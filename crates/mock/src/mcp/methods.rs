@@ -4,13 +4,10 @@ use serde_json::{Value, json};
 
 use super::era::Era;
 use super::{LATEST_WITH_SESSIONS, VERSIONS, WITH_SESSIONS, call};
-use crate::distribution::Distribution;
-use crate::duration::HumanDuration;
 use crate::fault::Fault;
 use crate::log::RpcOutcome;
 use crate::model_output::word_text;
-use crate::rng::{Purpose, RequestRng};
-use crate::round::round;
+use crate::rng::RequestRng;
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, Object, Request, RpcError};
 use crate::state::MockState;
 
@@ -48,7 +45,7 @@ impl Reply {
 /// The reply to a request of a client that is known.
 pub(super) fn reply(state: &MockState, era: Era, request: &Request, rng: RequestRng) -> Reply {
     let params = &request.params;
-    let spec = &state.mcp;
+    let spec = &state.config.mcp;
     let page = |key: &str, entries: Vec<Value>| Reply::new(list(key, entries, params, spec.page));
     match request.method.as_str() {
         "ping" if era.has_sessions() => Reply::new(Ok(json!({}))),
@@ -162,9 +159,4 @@ fn prompt(params: &Object) -> Result<Value, RpcError> {
 pub(super) fn text_param<'a>(params: &'a Object, key: &str) -> Result<&'a str, RpcError> {
     let text = params.get(key).and_then(Value::as_str);
     text.ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a text")))
-}
-
-/// A sampled time in nanoseconds.
-pub(super) fn sample_time(times: &Distribution<HumanDuration>, rng: RequestRng) -> u64 {
-    round(times.sample(&mut rng.fork(Purpose::Ttft)))
 }

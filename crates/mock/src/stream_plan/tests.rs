@@ -65,10 +65,11 @@ fn a_tool_call_begins_with_the_first_token() {
         let overrides = RequestOverrides {
             tool_call: Some(true),
             ttft: Some(HumanDuration::from_millis(20)),
-            preamble: Some(HumanDuration::from_millis(2)),
             ..RequestOverrides::default()
         };
-        let (model, rng) = (Arc::new(ModelSpec::default()), RequestRng::new(1, None, 1));
+        let preamble = Some(Distribution::Constant(HumanDuration::from_millis(2)));
+        let model = Arc::new(ModelSpec { preamble, ..ModelSpec::default() });
+        let rng = RequestRng::new(1, None, 1);
         let plan = ResponsePlan::new(&request, &model, &overrides, rng, 1);
         let mut plan = StreamPlan::new(plan, dialect.stream_encoder().unwrap());
         let (mut head, mut first) = (Vec::new(), Vec::new());

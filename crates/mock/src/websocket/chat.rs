@@ -170,14 +170,14 @@ impl Chat {
             Err(problem) => return self.refuse(exchange, 400, &problem).await,
         };
         let state = worker.state();
-        let (index, model) = state.model(&request.model);
+        let (model, _) = state.model(&request.model);
         let in_flight = state.counters.api_in_flight.get();
-        if state.draw == DrawBy::Prompt {
+        if state.config.draw == DrawBy::Prompt {
             exchange.draw_by(request.content_hash());
         }
         let overrides = &self.accepted.overrides;
         let plan = ResponsePlan::new(&request, model, overrides, exchange.rng(), in_flight);
-        exchange.parsed(&request, index);
+        exchange.parsed(&request);
         if let Some(fault) = plan.fault {
             exchange.fault_planned(fault);
         }

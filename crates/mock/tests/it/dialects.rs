@@ -17,7 +17,12 @@ fn check(name: &str, response: &str) {
 
 /// The response to one request: status, content type and body.
 fn post(path: &str, headers: &[(&str, &str)], body: &str) -> String {
-    let mock = spawn("{seed: 5, other_models: {dimensions: 4}}");
+    post_to("", path, headers, body)
+}
+
+/// The same of a model with this setting.
+fn post_to(setting: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+    let mock = spawn(&format!("{{seed: 5, other_models: {{dimensions: 4{setting}}}}}"));
     let headers = [&[("x-request-id", "golden")], headers].concat();
     let response = Client::connect(&mock).post(path, &headers, body);
     assert!(response.complete && response.error.is_none(), "{response:?}");
@@ -27,20 +32,23 @@ fn post(path: &str, headers: &[(&str, &str)], body: &str) -> String {
 }
 
 const TEXT: &[(&str, &str)] = &[("x-mock-output-tokens", "3")];
-const REASONING: &[(&str, &str)] =
-    &[("x-mock-output-tokens", "3"), ("x-mock-reasoning-tokens", "1")];
 const TOOL: &[(&str, &str)] = &[("x-mock-output-tokens", "2"), ("x-mock-tool-call", "true")];
 const ERROR: &[(&str, &str)] = &[("x-mock-output-tokens", "3"), ("x-mock-fault", "error@1")];
+
+/// One of three tokens is reasoning.
+fn post_reasoning(path: &str, body: &str) -> String {
+    post_to(", reasoning_share: 0.34", path, TEXT, body)
+}
 
 #[test]
 fn chat_completions() {
     let stream = chat("12345678", r#","stream":true"#);
     let usage = chat("12345678", r#","stream":true,"stream_options":{"include_usage":true}"#);
     check("chat-stream", &post(CHAT, TEXT, &stream));
-    check("chat-stream-usage-reasoning", &post(CHAT, REASONING, &usage));
+    check("chat-stream-usage-reasoning", &post_reasoning(CHAT, &usage));
     check("chat-stream-tool", &post(CHAT, TOOL, &stream));
     check("chat-stream-error", &post(CHAT, ERROR, &stream));
-    check("chat-whole", &post(CHAT, REASONING, &chat("12345678", "")));
+    check("chat-whole", &post_reasoning(CHAT, &chat("12345678", "")));
     check("chat-whole-tool", &post(CHAT, TOOL, &chat("12345678", "")));
     check("chat-503", &post(CHAT, &[("x-mock-status", "503")], &stream));
 }
@@ -49,10 +57,10 @@ fn chat_completions() {
 fn responses() {
     let stream = responses_body(r#","stream":true"#);
     check("responses-stream", &post(RESPONSES, TEXT, &stream));
-    check("responses-stream-reasoning", &post(RESPONSES, REASONING, &stream));
+    check("responses-stream-reasoning", &post_reasoning(RESPONSES, &stream));
     check("responses-stream-tool", &post(RESPONSES, TOOL, &stream));
     check("responses-stream-error", &post(RESPONSES, ERROR, &stream));
-    check("responses-whole", &post(RESPONSES, REASONING, &responses_body("")));
+    check("responses-whole", &post_reasoning(RESPONSES, &responses_body("")));
     check("responses-429", &post(RESPONSES, &[("x-mock-status", "429")], &stream));
 }
 
@@ -64,10 +72,10 @@ fn responses_body(extra: &str) -> String {
 fn messages() {
     let stream = messages_body(r#","stream":true"#);
     check("messages-stream", &post(MESSAGES, TEXT, &stream));
-    check("messages-stream-reasoning", &post(MESSAGES, REASONING, &stream));
+    check("messages-stream-reasoning", &post_reasoning(MESSAGES, &stream));
     check("messages-stream-tool", &post(MESSAGES, TOOL, &stream));
     check("messages-stream-error", &post(MESSAGES, ERROR, &stream));
-    check("messages-whole", &post(MESSAGES, REASONING, &messages_body("")));
+    check("messages-whole", &post_reasoning(MESSAGES, &messages_body("")));
     check("messages-whole-tool", &post(MESSAGES, TOOL, &messages_body("")));
     check("messages-500", &post(MESSAGES, &[("x-mock-status", "500")], &stream));
 }
