@@ -43,7 +43,7 @@ pub(crate) fn full_style(file: usize) -> Style {
 }
 
 /// The style of screens on stdout: as wide as the terminal, or as those that are common.
-pub(crate) fn screen_style() -> Style {
+fn screen_style() -> Style {
     style_or(COLUMNS)
 }
 

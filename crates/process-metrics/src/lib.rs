@@ -9,11 +9,15 @@ const TICKS_PER_S: f64 = 100.0;
 /// Appends the CPU time and memory of this process; nothing where the kernel does not tell.
 pub fn append(page: &mut String) {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let cpu = cpu_s(&stat);
     metric(page, "process_cpu_seconds_total", "counter", "User and system CPU time.", cpu);
-    let rss = resident_bytes(&status);
+    let rss = resident();
     metric(page, "process_resident_memory_bytes", "gauge", "Memory that is resident.", rss);
+}
+
+/// Resident memory of this process in bytes, if the kernel tells.
+pub fn resident() -> Option<f64> {
+    resident_bytes(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
 fn metric(page: &mut String, name: &str, kind: &str, help: &str, value: Option<f64>) {

@@ -11,7 +11,7 @@ use crate::support::{ProcessOutput, command};
 /// A record of this host, as `calibrate` stores it, with these costs.
 fn record(state: &Path, costs: &Value) {
     let record = json!({
-        "schema": "plimsoll.calibration/1", "tool_version": "0.2.0", "taken_unix_s": 0,
+        "schema": "plimsoll.calibration/2", "tool_version": "0.2.0", "taken_unix_s": 0,
         "host": Host::read(), "separate_cores": true, "debug_build": false, "floor": null,
         "costs": costs, "findings": [],
     });

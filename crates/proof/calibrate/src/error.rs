@@ -7,7 +7,6 @@ use plimsoll_metrics::MetricsError;
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 use plimsoll_runner::RunnerError;
-use plimsoll_workload::WorkloadError;
 
 /// Why an experiment could not be carried out. It is then reported as not run, never as passed.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +32,6 @@ pub enum CalibrateError {
     /// A histogram could not be written.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// A trace could not be read.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
     /// The system refused something that an experiment needs.
     #[error("{what}: {source}")]
     System {

@@ -105,8 +105,6 @@ pub enum ExperimentResult {
     Fail,
     /// It could not be carried out, and proves nothing; the text says why.
     NotRun(String),
-    /// It is not meant for a user's host; the text says where it is carried out.
-    Elsewhere(String),
 }
 
 /// An experiment's outcome and figures.
@@ -145,7 +143,6 @@ impl fmt::Display for Finding {
             ExperimentResult::Pass => ("pass", None),
             ExperimentResult::Fail => ("FAIL", None),
             ExperimentResult::NotRun(why) => ("not run", Some(why)),
-            ExperimentResult::Elsewhere(why) => ("elsewhere", Some(why)),
         };
         write!(f, "{:4} {word:9} {:22}", self.experiment, self.title)?;
         match (why, self.worst()) {

@@ -71,8 +71,8 @@ pub fn calibrate(
         host: Host::read(),
         separate_cores: runner.separate_cores(),
         debug_build: cfg!(debug_assertions),
-        floor: runner.floor(),
-        costs: runner.costs(),
+        floor: runner.floor.get().copied(),
+        costs: runner.costs.get().copied(),
         findings,
     }
 }

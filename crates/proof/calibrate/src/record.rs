@@ -10,7 +10,7 @@ use crate::error::CalibrateError;
 use crate::finding::{ExperimentResult, Finding};
 
 /// Version of the record's layout.
-pub const SCHEMA: &str = "plimsoll.calibration/1";
+pub const SCHEMA: &str = "plimsoll.calibration/2";
 
 /// The machine on which a calibration holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,67 +146,29 @@ impl Record {
             .map_err(|source| CalibrateError::Record { path: path.to_owned(), source })
     }
 
-    /// Whether every experiment that is meant for a host passed. One that could not be carried out
-    /// did not.
+    /// Whether every experiment passed. One that could not be carried out did not.
     pub fn passed(&self) -> bool {
-        let any_passed =
-            self.findings.iter().any(|finding| finding.result == ExperimentResult::Pass);
-        any_passed
-            && !self.findings.iter().any(|finding| {
-                matches!(finding.result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
-            })
+        !self.findings.is_empty() && self.failed().next().is_none()
     }
 
     /// The number of experiments that passed, and of those that failed or could not be carried out.
     pub fn counts(&self) -> (u32, u32) {
-        self.findings.iter().fold((0, 0), |(kept, broken), finding| match finding.result {
-            ExperimentResult::Pass => (kept + 1, broken),
-            ExperimentResult::Fail | ExperimentResult::NotRun(_) => (kept, broken + 1),
-            ExperimentResult::Elsewhere(_) => (kept, broken),
-        })
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let failed = self.failed().count();
+        (count(self.findings.len() - failed), count(failed))
     }
 
     /// The experiments that failed or could not be carried out, like `T4 known stall`.
     pub fn failed_tests(&self) -> Vec<String> {
-        let failed = self.findings.iter().filter(|finding| went_wrong(&finding.result));
-        failed.map(|finding| format!("{} {}", finding.experiment, finding.title)).collect()
+        let names = self.failed().map(|test| format!("{} {}", test.experiment, test.title));
+        names.collect()
     }
 
-    /// One line for the reports of later runs.
-    pub fn quote(&self) -> String {
-        let passed = self.experiments_with(|result| *result == ExperimentResult::Pass).len();
-        let failed = self.experiments_with(|result| *result == ExperimentResult::Fail);
-        let not_run = self.experiments_with(|result| matches!(result, ExperimentResult::NotRun(_)));
-        let floor = self.floor.map_or_else(String::new, |floor| {
-            format!(
-                "; floor p50 {:.0} us, at most {:.0} requests/s per worker",
-                floor.response_time_p50_us, floor.highest_rate
-            )
-        });
-        let build = if self.debug_build { "; debug build" } else { "" };
-        let (failed, not_run) =
-            (listed_tests("failed", &failed), listed_tests("not run", &not_run));
-        let s = if passed == 1 { "" } else { "s" };
-        format!("{passed} test{s} passed{failed}{not_run}{floor}{build}")
-    }
-
-    fn experiments_with(&self, wanted: fn(&ExperimentResult) -> bool) -> Vec<&str> {
-        let tests = self.findings.iter().filter(|finding| wanted(&finding.result));
-        tests.map(|finding| finding.experiment.as_str()).collect()
+    fn failed(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.result != ExperimentResult::Pass)
     }
 }
 
 fn path_of_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-fn went_wrong(result: &ExperimentResult) -> bool {
-    matches!(result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
-}
-
-fn listed_tests(word: &str, tests: &[&str]) -> String {
-    match tests {
-        [] => String::new(),
-        tests => format!(", {word} {}", tests.join(" ")),
-    }
 }

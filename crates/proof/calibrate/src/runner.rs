@@ -33,8 +33,10 @@ pub struct Runner {
     cores: Option<Cores>,
     effort: Effort,
     temp_dir: tempfile::TempDir,
-    floor: OnceLock<Floor>,
-    costs: OnceLock<Costs>,
+    /// The instrument's own limits, once T1 has found them.
+    pub(crate) floor: OnceLock<Floor>,
+    /// What load costs this host, once T29 has found it.
+    pub(crate) costs: OnceLock<Costs>,
 }
 
 impl Runner {
@@ -76,26 +78,6 @@ impl Runner {
         self.temp_dir.path()
     }
 
-    /// The instrument's own limits, once T1 has found them.
-    pub(crate) fn floor(&self) -> Option<Floor> {
-        self.floor.get().copied()
-    }
-
-    /// Only the first call has an effect.
-    pub(crate) fn set_floor(&self, floor: Floor) {
-        self.floor.get_or_init(|| floor);
-    }
-
-    /// What load costs this host, once T29 has found it.
-    pub(crate) fn costs(&self) -> Option<Costs> {
-        self.costs.get().copied()
-    }
-
-    /// Only the first call has an effect.
-    pub(crate) fn set_costs(&self, costs: Costs) {
-        self.costs.get_or_init(|| costs);
-    }
-
     /// The tool's own binary.
     pub(crate) fn exe(&self) -> Result<&Path, CalibrateError> {
         self.exe.as_deref().ok_or_else(|| {
@@ -127,16 +109,6 @@ impl Runner {
     /// Carries out a run against a target. One worker, unless the profile says otherwise.
     pub(crate) fn run(&self, target: &str, profile: &str) -> Result<Finished, CalibrateError> {
         self.run_plan(plan(target, profile, None)?, &Control::new())
-    }
-
-    /// Carries out part `k/n` of a run.
-    pub(crate) fn run_shard(
-        &self,
-        target: &str,
-        profile: &str,
-        shard: &str,
-    ) -> Result<Finished, CalibrateError> {
-        self.run_plan(plan(target, profile, Some(shard))?, &Control::new())
     }
 
     /// Carries out a plan, which `control` can interrupt.

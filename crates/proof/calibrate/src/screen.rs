@@ -51,7 +51,7 @@ impl Record {
     }
 
     fn counts_by_result(&self) -> Rows {
-        let mut table = Table::new(["tests", "passed", "failed", "not run", "not for this host"]);
+        let mut table = Table::new(["tests", "passed", "failed", "not run"]);
         let number = |wanted: fn(&ExperimentResult) -> bool| {
             let found = self.findings.iter().filter(|finding| wanted(&finding.result)).count();
             if found == 0 { String::new() } else { count(found.try_into().unwrap_or(u64::MAX)) }
@@ -61,7 +61,6 @@ impl Record {
             number(|result| *result == ExperimentResult::Pass),
             number(|result| *result == ExperimentResult::Fail),
             number(|result| matches!(result, ExperimentResult::NotRun(_))),
-            number(|result| matches!(result, ExperimentResult::Elsewhere(_))),
         ]);
         Rows { table, unit: "rows", most: 1, ..Rows::default() }
     }
@@ -103,6 +102,6 @@ fn not_passed(finding: &Finding) -> Option<(Tone, Item)> {
             let text = format!("{name}: {why}");
             Some((Tone::Unsure, Item::judged(Tone::Unsure, "not run", &text)))
         }
-        ExperimentResult::Pass | ExperimentResult::Elsewhere(_) => None,
+        ExperimentResult::Pass => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Reference servers: they record the truth, and share no code with the client.
 //!
-//! Each is started from a [`ServerSpec`]: in a separate process if the tool's binary is known (then
-//! it can be suspended by a signal, and its CPU time is not the generator's), else in this one.
+//! Each is started from a [`ServerSpec`]: in a separate process if the tool's binary is known, so
+//! that its CPU time is not the generator's, else in this one.
 
 mod null_server;
 mod phased_server;
@@ -10,6 +10,7 @@ mod scripted_server;
 mod server_process;
 mod threads;
 
+use std::fmt::Debug;
 use std::net::SocketAddr;
 
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
@@ -48,60 +49,36 @@ pub(crate) struct GroundTruth {
 }
 
 /// A reference server in this process.
-#[derive(Debug)]
-pub(crate) enum RunningServer {
-    Mock(Mock),
-    Null(null_server::NullServer),
-    Scripted(scripted_server::ScriptedServer),
-    Phased(phased_server::PhasedServer),
+pub(crate) trait RunningServer: Debug + Send + Sync {
+    /// Where it listens.
+    fn addr(&self) -> SocketAddr;
+
+    /// Ends it, and returns its records.
+    fn finish(self: Box<Self>) -> GroundTruth;
+}
+
+impl RunningServer for Mock {
+    fn addr(&self) -> SocketAddr {
+        self.addr()
+    }
+
+    fn finish(mut self: Box<Self>) -> GroundTruth {
+        self.shutdown();
+        GroundTruth { requests: self.take_log(), ..GroundTruth::default() }
+    }
 }
 
 impl ServerSpec {
     /// Starts it on a free port of the loopback interface.
-    pub(crate) fn start(self) -> Result<RunningServer, CalibrateError> {
+    pub(crate) fn start(self) -> Result<Box<dyn RunningServer>, CalibrateError> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        Ok(match self {
-            Self::Mock(config) => RunningServer::Mock(Mock::spawn(&config, any)?),
-            Self::Null(spec) => RunningServer::Null(
-                null_server::NullServer::start(any, spec).map_err(CalibrateError::Server)?,
-            ),
-            Self::Scripted(script) => RunningServer::Scripted(
-                scripted_server::ScriptedServer::start(any, script)
-                    .map_err(CalibrateError::Server)?,
-            ),
-            Self::Phased(spec) => RunningServer::Phased(
-                phased_server::PhasedServer::start(any, spec).map_err(CalibrateError::Server)?,
-            ),
-        })
-    }
-}
-
-impl RunningServer {
-    /// Where it listens.
-    pub(crate) const fn addr(&self) -> SocketAddr {
-        match self {
-            Self::Mock(server) => server.addr(),
-            Self::Null(server) => server.addr(),
-            Self::Scripted(server) => server.addr(),
-            Self::Phased(server) => server.addr(),
-        }
-    }
-
-    /// Ends it, and returns its records.
-    pub(crate) fn finish(self) -> GroundTruth {
-        match self {
-            Self::Mock(mut mock) => {
-                mock.shutdown();
-                GroundTruth { requests: mock.take_log(), ..GroundTruth::default() }
-            }
-            Self::Null(server) => {
-                GroundTruth { received: server.finish(), ..GroundTruth::default() }
-            }
-            Self::Scripted(_) => GroundTruth::default(),
-            Self::Phased(server) => {
-                GroundTruth { phased: server.finish(), ..GroundTruth::default() }
-            }
-        }
+        let started = match self {
+            Self::Mock(config) => return Ok(Box::new(Mock::spawn(&config, any)?)),
+            Self::Null(spec) => null_server::start(any, spec),
+            Self::Scripted(script) => scripted_server::start(any, script),
+            Self::Phased(spec) => phased_server::start(any, spec),
+        };
+        started.map_err(CalibrateError::Server)
     }
 }
 
@@ -109,14 +86,14 @@ impl RunningServer {
 #[derive(Debug)]
 pub(crate) enum Server {
     /// In this process.
-    InProcess(RunningServer),
+    InProcess(Box<dyn RunningServer>),
     /// In a separate process.
     Separate(ServerProcess),
 }
 
 impl Server {
     /// Where it listens.
-    pub(crate) const fn addr(&self) -> SocketAddr {
+    pub(crate) fn addr(&self) -> SocketAddr {
         match self {
             Self::InProcess(server) => server.addr(),
             Self::Separate(process) => process.addr(),
@@ -126,14 +103,6 @@ impl Server {
     /// Its URL.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.addr())
-    }
-
-    /// Its process, which can be suspended; `None` in this process.
-    pub(crate) const fn process(&self) -> Option<&ServerProcess> {
-        match self {
-            Self::InProcess(_) => None,
-            Self::Separate(process) => Some(process),
-        }
     }
 
     /// Ends it, and returns its records.

@@ -137,7 +137,7 @@ impl ToolProcess {
 }
 
 /// The summary of the only run in a folder of runs.
-pub(crate) fn read_summary(out: &Path) -> Result<RunSummary, CalibrateError> {
+fn read_summary(out: &Path) -> Result<RunSummary, CalibrateError> {
     let mut folders = fs::read_dir(out).map_err(CalibrateError::system("no run's folder"))?;
     let folder = folders.find_map(Result::ok);
     let path = folder.map(|folder| folder.path().join("summary.json")).unwrap_or_default();

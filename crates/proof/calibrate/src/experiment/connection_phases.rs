@@ -1,6 +1,5 @@
 //! T16: each phase of connecting is timed and counted separately.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_measure::Nanos;
@@ -12,28 +11,17 @@ use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::runner::Runner;
 use crate::server::{PhasedLog, PhasedSpec, ServerSpec};
-use crate::tool_process::read_summary;
 
 /// The delay of the server's part of the handshake.
 const HANDSHAKE: Duration = Duration::from_millis(30);
 const PER_CONNECTION: u64 = 3;
 
-/// TCP and TLS have separate times, connections are counted, and exhausted ports are named.
+/// TCP and TLS have separate times, and connections are counted.
 pub(super) fn t16_connection_phases(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut checks = handshakes(runner)?;
     checks.extend(plain(runner)?);
-    let mut notes = vec![
-        "delays of DNS and of TCP's handshake are not planted: that needs a resolver and a separate network"
-            .to_owned(),
-    ];
-    match port_exhaustion(runner) {
-        Ok(check) => checks.push(check),
-        Err(CalibrateError::Missing(why)) => {
-            notes.push(format!("ports are not exhausted here: {why}"));
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(Observations { checks, notes })
+    // Delays of DNS and of TCP's handshake would need a resolver and a separate network.
+    Ok(checks.into())
 }
 
 const PROFILE: &str = "protocol: http\nhttp: {path: /}\nstages: '@100:1s'\ntls: {insecure: true}\n";
@@ -96,30 +84,4 @@ fn counted(name: &str, run: &Finished, log: &PhasedLog) -> [Check; 3] {
     .map(|(what, ours, theirs)| {
         Check::within(format!("{name}: {what}"), "", ours as f64, theirs as f64, 0.0)
     })
-}
-
-/// A separate network with twenty local ports, and a load of sixty-four connections.
-const STARVED: &str = "ip link set lo up && echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range && \
-    { \"$0\" mock --listen 127.0.0.1:9000 >/dev/null 2>&1 & mock=$!; } && sleep 0.5 && \
-    { \"$0\" http http://127.0.0.1:9000/ -c 64 -d 1s --warmup 0 --quiet --out \"$1\" >/dev/null 2>&1; exit=$?; kill $mock; exit $exit; }";
-
-fn port_exhaustion(runner: &Runner) -> Result<Check, CalibrateError> {
-    let (exe, out) = (runner.exe()?, runner.temp_dir().join("t16"));
-    let mut command = Command::new("unshare");
-    command.args(["-r", "-n", "sh", "-c", STARVED]).arg(exe).arg(&out);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().map_err(|error| missing_network(&error.to_string()))?;
-    if !out.exists() {
-        return Err(missing_network("no separate network"));
-    }
-    let summary = read_summary(&out).map_err(|error| missing_network(&error.to_string()))?;
-    let named = summary.health.generator_errors.contains_key("gen_port_exhaustion");
-    Ok(Check::holds(
-        "ports that run out are named, and the run is invalid",
-        named && !summary.validity.is_valid(),
-    ))
-}
-
-fn missing_network(why: &str) -> CalibrateError {
-    CalibrateError::Missing(format!("needs `unshare -rn` and `ip` ({why})"))
 }

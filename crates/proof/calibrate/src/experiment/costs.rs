@@ -1,14 +1,14 @@
 //! T29: what requests, streams and shards cost this host, for `plimsoll fleet`.
 
-use std::fs;
-
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Sample, Seed};
-use plimsoll_measure::{ScenarioId, StageId, TargetId};
+use plimsoll_measure::{
+    Clock as _, Moment, MonotonicClock, Nanos, Outcome, Sample, ScenarioId, Seed, StageId,
+    TargetId, Timeline,
+};
 use plimsoll_metrics::{Recorder, Snapshot, TaskTally, TimeSeries};
+use plimsoll_process_metrics::resident;
 use plimsoll_run_files::{CountsView, counts_bytes, read_counts};
 use plimsoll_runner::Finished;
 
-use super::synthetic::completed;
 use super::{NUMBERED, Observations};
 use crate::error::CalibrateError;
 use crate::finding::Check;
@@ -26,8 +26,9 @@ const EVENTS: f64 = 100.0;
 const AT_ONCE: u32 = 400;
 /// Shards whose merging is timed.
 const SHARDS: u64 = 8;
-/// Samples of each.
-const SAMPLES: u64 = 20_000;
+/// Seconds of a shard, and the samples of each.
+const SECONDS: u64 = 60;
+const PER_SECOND: u64 = 333;
 
 /// CPU time, memory and merging, by their own runs. What is proved is only that all were measured.
 pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError> {
@@ -48,18 +49,17 @@ pub(super) fn t29_costs(runner: &Runner) -> Result<Observations, CalibrateError>
         bytes_per_stream: memory,
         merge_ms_per_shard: merging.as_millis_f64(),
     };
-    runner.set_costs(costs);
-    let measured = [
-        ("CPU time of a request was measured", costs.cpu_us_per_request),
-        ("CPU time of a chat was measured", costs.cpu_us_per_chat),
-        ("CPU time of an event was measured", costs.cpu_us_per_event),
-        ("memory of a stream was measured", costs.bytes_per_stream),
-        ("merging was measured", costs.merge_ms_per_shard),
+    runner.costs.get_or_init(|| costs);
+    let all = [
+        costs.cpu_us_per_request,
+        costs.cpu_us_per_chat,
+        costs.cpu_us_per_event,
+        costs.bytes_per_stream,
+        costs.merge_ms_per_shard,
     ];
+    let measured = all.iter().filter(|cost| cost.is_finite() && **cost > 0.0).count();
     Ok(Observations {
-        checks: measured
-            .map(|(name, value)| Check::holds(name, value.is_finite() && value > 0.0))
-            .into(),
+        checks: vec![Check::exact("costs measured", measured, all.len())],
         notes: vec![format!(
             "CPU: a request {:.1} us, a chat {:.1} us, an event {:.2} us; an open stream {:.0} KiB; merging a shard {:.2} ms",
             costs.cpu_us_per_request,
@@ -88,19 +88,11 @@ fn memory_of_streams(runner: &Runner) -> Result<f64, CalibrateError> {
 
 /// With so many streams at once.
 fn peak_memory(runner: &Runner, url: &str, streams: u32) -> Result<f64, CalibrateError> {
-    let mut most = 0_u64;
+    let mut most = 0.0_f64;
     let profile = format!("{STREAMS}stages: '{streams}:3s'\n");
-    let mut watch = |_: &plimsoll_engine::Progress<'_>| most = most.max(resident());
+    let mut watch = |_: &plimsoll_engine::Progress<'_>| most = most.max(resident().unwrap_or(0.0));
     runner.run_without_samples(plan(url, &profile, None)?, &mut watch)?;
-    Ok(most as f64)
-}
-
-/// Resident memory of this process, in bytes.
-fn resident() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    Ok(most)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
@@ -108,21 +100,33 @@ fn broken(error: plimsoll_run_files::RunFileError) -> CalibrateError {
     CalibrateError::Missing(error.to_string())
 }
 
+/// A request that was sent on time and took this long.
+fn completed(intended: Moment, service: Nanos) -> Sample {
+    Sample {
+        timeline: Timeline {
+            dispatched: Some(intended),
+            finished: Some(intended + service),
+            ..Timeline { intended, ..Timeline::default() }
+        },
+        outcome: Outcome::Completed,
+        ..Sample::unsent(intended)
+    }
+}
+
 /// Reading the counts of a shard of 60 seconds, and adding them to others.
 fn merging() -> Result<Nanos, CalibrateError> {
     let mut rng = Seed(29).rng("costs", 0);
-    let samples: Vec<Sample> = (0..SAMPLES)
-        .map(|index| completed(index, Nanos::from_secs_f64(10f64.powf(rng.uniform() * 4.0 - 4.0))))
-        .collect();
     let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
     let (mut snapshot, mut series) = (Snapshot::new(), TimeSeries::new(Moment::EPOCH));
-    for (second, part) in (1..).zip(samples.chunks(samples.len().div_ceil(60))) {
-        for sample in part {
+    for end in (1..=SECONDS).map(|second| Moment::EPOCH + Nanos::from_secs(second)) {
+        for _ in 0..PER_SECOND {
+            // From 0.1 ms to 1 s.
+            let service = Nanos::from_secs_f64(10f64.powf(rng.uniform() * 4.0 - 4.0));
             recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
-            recorder.record(sample, &[], &[]);
+            recorder.record(&completed(end, service), &[], &[]);
         }
         let interval = recorder.take();
-        series.add(Moment::EPOCH + Nanos::from_secs(second), &interval);
+        series.add(end, &interval);
         snapshot.append(interval);
     }
     let tasks = TaskTally::default();

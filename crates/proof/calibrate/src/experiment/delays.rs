@@ -6,7 +6,6 @@ use plimsoll_mock::LogRecord;
 use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{ascending, quantile};
 
-use super::synthetic::long_delays;
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
@@ -22,7 +21,7 @@ fn tolerance_us(truth: f64) -> f64 {
     (truth * 0.005).max(50.0)
 }
 
-/// T2: constant delays in one mixed run; those of seconds and minutes with time compressed.
+/// T2: constant delays in one mixed run.
 pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut delays = vec!["1ms", "5ms", "50ms", "500ms"];
     delays.extend(runner.effort().full.then_some("5s"));
@@ -46,7 +45,6 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
             checks.push(Check::within(what, "us", measured, truth, tolerance_us(truth)));
         }
     }
-    checks.extend(long_delays());
     Ok(checks.into())
 }
 

@@ -20,7 +20,7 @@ pub(super) fn t1_null_server(runner: &Runner) -> Result<Observations, CalibrateE
         response_time_p99_us: one_user.quantile_us(Metric::ServiceTime, 0.99),
         highest_rate: many_users.accounting().completed as f64 / f64::from(seconds),
     };
-    runner.set_floor(floor);
+    runner.floor.get_or_init(|| floor);
     let (one, all) = (one_user.accounting(), many_users.accounting());
     let unanswered = (one.scheduled - one.completed) + (all.scheduled - all.completed);
     Ok(Observations {

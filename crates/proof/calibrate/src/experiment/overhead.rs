@@ -1,12 +1,11 @@
-//! T14: the server adds an overhead of 250 us, and a paired comparison finds it; and the intervals
-//! that reports print cover the truth.
+//! T14: the server adds an overhead of 250 us, and a paired comparison finds it.
 
 use plimsoll_measure::{Nanos, Sample, ScenarioId};
 use plimsoll_mock::LogRecord;
 use plimsoll_runner::Finished;
 use plimsoll_stats::descriptive::{mean, quantile_of};
 
-use super::{Observations, SMALL, intervals};
+use super::{Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::mock_log::join;
@@ -28,7 +27,8 @@ const AGAIN: ScenarioId = ScenarioId(2);
 
 /// Slices of a repeat. Only requests of the same slice, which are neighbours in time, are compared.
 const SLICES: usize = 20;
-/// Repeats of a paired comparison, and the intervals of `intervals.rs`.
+
+/// Repeats of a paired comparison.
 pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, CalibrateError> {
     let (mut planted, mut none) = (Vec::new(), Vec::new());
     for repeat in 0..runner.usual_or_full(3, 40) {
@@ -40,13 +40,11 @@ pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, Cali
         none.push(difference(&run, &log, AGAIN));
     }
     let (found, zero) = (mean(&planted), mean(&none));
-    let mut checks = vec![
+    Ok(vec![
         Check::within("planted overhead, mean of all repeats", "us", found, PLANTED, 10.0),
         Check::within("A against A, mean of all repeats", "us", zero, 0.0, 10.0),
-    ];
-    let (covered, notes) = intervals::coverage(runner)?;
-    checks.extend(covered);
-    Ok(Observations { checks, notes })
+    ]
+    .into())
 }
 
 /// The difference of medians to the direct series in microseconds, as its mean over the slices.

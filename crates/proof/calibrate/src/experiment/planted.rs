@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use plimsoll_measure::Seed;
-use plimsoll_metrics::{Bias, BoundedFigure, InstrumentHealth, Metric, Refusal};
+use plimsoll_metrics::{Bias, BoundedFigure, Metric, Refusal};
 use plimsoll_mock::LogRecord;
 use plimsoll_runner::time::sleep;
 use plimsoll_stats::descriptive::{mean, quantile_of};
 
-use super::intervals::{Series, scripted_run};
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
@@ -103,7 +101,7 @@ pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, Calibra
 /// flight hides that nothing is in time. The warm-up of a second run does the same.
 pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, CalibrateError> {
     let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
-    let rate = runner.floor().map_or(100_000.0, |floor| floor.highest_rate * 5.0);
+    let rate = runner.floor.get().map_or(100_000.0, |floor| floor.highest_rate * 5.0);
     let flags = format!("--rate {rate:.0} --duration 500ms -c 64");
     let result = ToolProcess::http(runner, "t23", &server.url(), &flags)?.finish()?;
     // The server answers at once, so that whatever waits waits for the generator.
@@ -170,20 +168,4 @@ pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateErro
         Check::holds("the threshold does not pass: exit code", result.exit != Some(0)),
     ]
     .into())
-}
-
-/// T27: a fifth of the CPU time stolen, by the kernel's counter, while nothing was late: the run is
-/// as valid as without it. In scripted time, so that the host cannot disturb it.
-pub(super) fn t27_steal_without_effect(_: &Runner) -> Result<Observations, CalibrateError> {
-    Ok(vec![
-        Check::holds("VALID without steal", is_valid_with_steal(0.0)?),
-        Check::holds("VALID with 20 % of steal", is_valid_with_steal(0.2)?),
-    ]
-    .into())
-}
-
-fn is_valid_with_steal(share: f64) -> Result<bool, CalibrateError> {
-    let health = InstrumentHealth { steal_share: Some(share), ..InstrumentHealth::default() };
-    let summary = scripted_run(&mut Seed(27).rng("steal", 0), Series::Independent, health)?;
-    Ok(summary.validity.is_valid())
 }

@@ -24,7 +24,7 @@ const OFF_SHARE: f64 = 0.1;
 /// a closed loop has a limit that reaches what it carries on the whole core. With a tenth of the
 /// rate of a whole core a run is valid.
 pub(super) fn t15_throttled(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let floor = runner.floor().ok_or_else(|| {
+    let floor = runner.floor.get().ok_or_else(|| {
         CalibrateError::Missing(
             "the highest rate of this host is not known: run T1 as well".to_owned(),
         )

@@ -1,8 +1,7 @@
 //! T18: memory does not grow with time.
 
-use std::fs;
-
 use plimsoll_engine::Progress;
+use plimsoll_process_metrics::resident;
 use plimsoll_stats::descriptive::mean;
 
 use super::{NUMBERED, Observations};
@@ -12,6 +11,7 @@ use crate::runner::{Runner, plan};
 use crate::server::{NullSpec, ServerSpec};
 
 const RATE: f64 = 20_000.0;
+const MIB: f64 = 1_048_576.0;
 
 /// Memory in use over minutes at 20,000 requests per second: in the second tenth of the time and in
 /// the last.
@@ -20,8 +20,9 @@ pub(super) fn t18_memory(runner: &Runner) -> Result<Observations, CalibrateError
     let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
     let plan = plan(&server.url(), &format!("{NUMBERED}stages: '@{RATE}:{minutes}m'\n"), None)?;
     let mut used = Vec::new();
-    let run =
-        runner.run_without_samples(plan, &mut |_: &Progress<'_>| used.extend(resident_mib()))?;
+    let run = runner.run_without_samples(plan, &mut |_: &Progress<'_>| {
+        used.extend(resident().map(|bytes| bytes / MIB));
+    })?;
     let tenth = (used.len() / 10).max(1);
     let (early, late) = (used.iter().skip(tenth).take(tenth), used.iter().rev().take(tenth));
     let early = mean(&early.copied().collect::<Vec<_>>());
@@ -38,11 +39,4 @@ pub(super) fn t18_memory(runner: &Runner) -> Result<Observations, CalibrateError
             "{minutes} min at {RATE}/s: {early:.1} MiB in the second tenth, {late:.1} MiB in the last"
         )],
     })
-}
-
-/// Resident memory of this process (`/proc/self/status`, proc(5)).
-fn resident_mib() -> Option<f64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }

@@ -73,8 +73,8 @@ impl Stall {
         self.length.as_secs_f64() - self.run.as_secs_f64() / 100.0
     }
 
-    fn checks(&self, how: &str, run: &Finished) -> [Check; 3] {
-        let what = format!("{} {how}", self.name);
+    fn checks(&self, run: &Finished) -> [Check; 3] {
+        let what = self.name;
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
         let stats = run.result.snapshot.total(|key| key.stage == MEASURED);
         let times = stats.distribution(Metric::ResponseTime);
@@ -103,49 +103,23 @@ fn millis_or_nan(time: Option<Nanos>) -> f64 {
     time.map_or(f64::NAN, Nanos::as_millis_f64)
 }
 
-/// T4: the whole target stalls for a tenth of the run: by a pause inside the server, and by
-/// suspending its process.
+/// T4: the whole target stalls for a tenth of the run, by a pause of the server's only thread.
 pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, CalibrateError> {
     // After the stall the server takes about 20 us for each request that has arrived meanwhile. At
     // half the rate that is half as much of the wedge.
     let (rate, seconds) = runner.usual_or_full((500.0, 4), FULL);
-    let (mut checks, mut notes) = (Vec::new(), Vec::new());
+    let middle = Stall::new("in the middle", 0.4, rate, seconds);
     // Half of the stall lies after the last arrival.
     let end = Stall::new("over the end", 0.95, rate, seconds);
     let start = runner.usual_or_full(None, Some(Stall::new("at the start", 0.0, rate, seconds)));
-    for stall in [end].into_iter().chain(start) {
-        checks.extend(stall.checks("by a pause", &by_pausing(runner, &stall)?));
+    let mut checks = Vec::new();
+    for stall in [middle, end].into_iter().chain(start) {
+        let pause = Pause { after: WARM_UP + stall.after(), length: stall.length };
+        let spec = NullSpec { pauses: vec![CROWD, pause], log: false };
+        let server = runner.serve(ServerSpec::Null(spec))?;
+        checks.extend(stall.checks(&runner.run(&server.url(), &stall.stages())?));
     }
-    let stall = Stall::new("in the middle", 0.4, rate, seconds);
-    match by_suspending(runner, &stall) {
-        Ok(run) => checks.extend(stall.checks("by suspending the process", &run)),
-        Err(CalibrateError::Missing(why)) => notes.push(format!("suspending its process: {why}")),
-        Err(error) => return Err(error),
-    }
-    Ok(Observations { checks, notes })
-}
-
-fn by_pausing(runner: &Runner, stall: &Stall) -> Result<Finished, CalibrateError> {
-    let pause = Pause { after: WARM_UP + stall.after(), length: stall.length };
-    let server =
-        runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD, pause], log: false }))?;
-    runner.run(&server.url(), &stall.stages())
-}
-
-fn by_suspending(runner: &Runner, stall: &Stall) -> Result<Finished, CalibrateError> {
-    let server = runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD], log: false }))?;
-    let process = server.process().ok_or_else(|| {
-        CalibrateError::Missing("the reference server has no separate process".to_owned())
-    })?;
-    let (profile, url) = (stall.stages(), server.url());
-    std::thread::scope(|scope| {
-        let run = scope.spawn(|| runner.run(&url, &profile));
-        sleep(WARM_UP + stall.after());
-        process.suspend()?;
-        sleep(stall.length);
-        process.resume()?;
-        run.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
-    })
+    Ok(checks.into())
 }
 
 /// The run of T5: a request every millisecond, so that of a stop of `s` ms as many requests wait.

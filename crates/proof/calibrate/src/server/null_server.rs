@@ -17,8 +17,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
-use super::rx_timestamp;
 use super::threads::spawn_named;
+use super::{GroundTruth, RunningServer, rx_timestamp};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
@@ -56,30 +56,32 @@ pub(crate) struct ReceivedRequest {
 
 /// The running server.
 #[derive(Debug)]
-pub(crate) struct NullServer {
+struct NullServer {
     addr: SocketAddr,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<Vec<ReceivedRequest>>>,
 }
 
-impl NullServer {
-    pub(crate) fn start(addr: SocketAddr, spec: NullSpec) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(async { listen(addr) })?;
-        let addr = listener.local_addr()?;
-        let (stop, stopped) = watch::channel(false);
-        let thread = spawn_named("null", move || run(&runtime, &listener, stopped, spec))?;
-        Ok(Self { addr, stop, thread: Some(thread) })
-    }
+pub(super) fn start(addr: SocketAddr, spec: NullSpec) -> io::Result<Box<dyn RunningServer>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let listener = runtime.block_on(async { listen(addr) })?;
+    let addr = listener.local_addr()?;
+    let (stop, stopped) = watch::channel(false);
+    let thread = spawn_named("null", move || run(&runtime, &listener, stopped, spec))?;
+    Ok(Box::new(NullServer { addr, stop, thread: Some(thread) }))
+}
 
-    pub(crate) const fn addr(&self) -> SocketAddr {
+impl RunningServer for NullServer {
+    fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    pub(crate) fn finish(mut self) -> Vec<ReceivedRequest> {
-        self.end()
+    fn finish(mut self: Box<Self>) -> GroundTruth {
+        GroundTruth { received: self.end(), ..GroundTruth::default() }
     }
+}
 
+impl NullServer {
     fn end(&mut self) -> Vec<ReceivedRequest> {
         // This fails if the server has ended by itself.
         let _ = self.stop.send(true);
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn every_request_is_answered_and_recorded_by_its_number_in_order() {
-        let server = NullServer::start(
+        let server = start(
             SocketAddr::from(([127, 0, 0, 1], 0)),
             NullSpec { log: true, ..NullSpec::default() },
         )
@@ -227,7 +229,7 @@ mod tests {
             client.read_exact(&mut response).unwrap();
             assert_eq!(response, RESPONSE);
         }
-        let log = server.finish();
+        let log = server.finish().received;
         assert_eq!(log.iter().map(|received| received.seq).collect::<Vec<_>>(), [7, 123]);
         assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= rx_timestamp::now());
     }

@@ -1,8 +1,8 @@
 //! A server whose TLS handshake takes a known time, and whose connections serve a known number of
 //! requests.
 
-use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufReader};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 use serde::{Deserialize, Serialize};
 
-use super::rx_timestamp;
-use super::threads::spawn_named;
+use super::threads::{read_request, serve_connections};
+use super::{GroundTruth, RunningServer, rx_timestamp};
 
 /// Behaviour of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,9 +37,9 @@ pub(crate) struct PhasedLog {
 
 type SharedLog = Arc<Mutex<PhasedLog>>;
 
-/// The running server. Its threads end with their connections, and the process.
+/// The running server.
 #[derive(Debug)]
-pub(crate) struct PhasedServer {
+struct PhasedServer {
     addr: SocketAddr,
     log: SharedLog,
 }
@@ -52,23 +52,21 @@ struct ServerState {
     log: SharedLog,
 }
 
-impl PhasedServer {
-    pub(crate) fn start(addr: SocketAddr, spec: PhasedSpec) -> io::Result<Self> {
-        let listener = TcpListener::bind(addr)?;
-        rx_timestamp::enable(&listener)?;
-        let addr = listener.local_addr()?;
-        let log = SharedLog::default();
-        let state = ServerState { spec, tls: Arc::new(tls()?), log: Arc::clone(&log) };
-        spawn_named("phased", move || accept(&listener, &state))?;
-        Ok(Self { addr, log })
-    }
+pub(super) fn start(addr: SocketAddr, spec: PhasedSpec) -> io::Result<Box<dyn RunningServer>> {
+    let log = SharedLog::default();
+    let state = ServerState { spec, tls: Arc::new(tls()?), log: Arc::clone(&log) };
+    let addr = serve_connections(addr, move |stream| state.serve(stream))?;
+    Ok(Box::new(PhasedServer { addr, log }))
+}
 
-    pub(crate) const fn addr(&self) -> SocketAddr {
+impl RunningServer for PhasedServer {
+    fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    pub(crate) fn finish(self) -> PhasedLog {
-        self.log.lock().map(|log| log.clone()).unwrap_or_default()
+    fn finish(self: Box<Self>) -> GroundTruth {
+        let phased = self.log.lock().map(|log| log.clone()).unwrap_or_default();
+        GroundTruth { phased, ..GroundTruth::default() }
     }
 }
 
@@ -85,14 +83,6 @@ fn tls() -> io::Result<ServerConfig> {
     config.with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)
 }
 
-fn accept(listener: &TcpListener, state: &ServerState) {
-    for stream in listener.incoming().map_while(Result::ok) {
-        let state = state.clone();
-        // An error closes the connection, and the client sees it.
-        let _ = spawn_named("connection", move || state.serve(stream));
-    }
-}
-
 impl ServerState {
     fn count(&self, change: impl FnOnce(&mut PhasedLog)) {
         if let Ok(mut log) = self.log.lock() {
@@ -100,11 +90,10 @@ impl ServerState {
         }
     }
 
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
-        stream.set_nodelay(true)?;
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
         match self.spec.handshake {
-            None => self.respond(&mut stream),
-            Some(delay) => self.respond(&mut self.handshake(stream, delay)?),
+            None => self.respond(stream),
+            Some(delay) => self.respond(self.handshake(stream, delay)?),
         }
     }
 
@@ -129,9 +118,10 @@ impl ServerState {
         Ok(StreamOwned::new(tls, stream))
     }
 
-    fn respond(&self, stream: &mut (impl io::Read + io::Write)) -> io::Result<()> {
+    fn respond(&self, stream: impl io::Read + io::Write) -> io::Result<()> {
+        let mut stream = BufReader::new(stream);
         for left in (0..self.spec.requests_per_connection).rev() {
-            if !read_head(stream)? {
+            if !read_request(&mut stream)? {
                 return Ok(());
             }
             let connection = if left == 0 { "close" } else { "keep-alive" };
@@ -140,6 +130,7 @@ impl ServerState {
                 log.requests += 1;
                 log.connections += u64::from(first);
             });
+            let stream = stream.get_mut();
             write!(
                 stream,
                 "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: {connection}\r\n\r\nok"
@@ -148,16 +139,4 @@ impl ServerState {
         }
         Ok(())
     }
-}
-
-/// Reads a request without a body; false if the client closed the connection.
-fn read_head(stream: &mut impl io::Read) -> io::Result<bool> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") {
-        if stream.read(&mut byte)? == 0 {
-            return Ok(false);
-        }
-        head.push(byte[0]);
-    }
-    Ok(true)
 }

@@ -1,14 +1,14 @@
 //! A server that answers every request with one scripted stream, write by write.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::rx_timestamp;
-use super::threads::spawn_named;
+use super::threads::{read_request, serve_connections};
+use super::{GroundTruth, RunningServer, rx_timestamp};
 use crate::precise_wait;
 
 const HEAD: &str =
@@ -32,36 +32,28 @@ pub(crate) struct Script {
     pub(crate) max_write: Option<usize>,
 }
 
-/// The running server. Its threads end with their connections or with the process.
+/// The running server.
 #[derive(Debug)]
-pub(crate) struct ScriptedServer {
+struct ScriptedServer {
     addr: SocketAddr,
 }
 
-impl ScriptedServer {
-    pub(crate) fn start(addr: SocketAddr, script: Script) -> io::Result<Self> {
-        let listener = TcpListener::bind(addr)?;
-        rx_timestamp::enable(&listener)?;
-        let addr = listener.local_addr()?;
-        spawn_named("scripted", move || accept(&listener, &script))?;
-        Ok(Self { addr })
-    }
-
-    pub(crate) const fn addr(&self) -> SocketAddr {
-        self.addr
-    }
+pub(super) fn start(addr: SocketAddr, script: Script) -> io::Result<Box<dyn RunningServer>> {
+    let addr = serve_connections(addr, move |stream| serve(&stream, &script))?;
+    Ok(Box::new(ScriptedServer { addr }))
 }
 
-fn accept(listener: &TcpListener, script: &Script) {
-    for stream in listener.incoming().map_while(Result::ok) {
-        let script = script.clone();
-        // An error closes the connection, and the client sees it.
-        let _ = spawn_named("stream", move || serve(&stream, &script));
+impl RunningServer for ScriptedServer {
+    fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    fn finish(self: Box<Self>) -> GroundTruth {
+        GroundTruth::default()
     }
 }
 
 fn serve(stream: &TcpStream, script: &Script) -> io::Result<()> {
-    stream.set_nodelay(true)?;
     let clock = MonotonicClock::start();
     let mut reader = BufReader::new(stream);
     loop {
@@ -86,24 +78,4 @@ fn write(mut stream: &TcpStream, bytes: &[u8], max_write: Option<usize>) -> io::
     bytes
         .chunks(max_write.unwrap_or(bytes.len()).max(1))
         .try_for_each(|part| stream.write_all(part))
-}
-
-/// Reads a request; false if the client closed the connection.
-fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 {
-            return Ok(false);
-        }
-        let line = line.trim_end().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().map_err(io::Error::other)?;
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).map(|()| true)
 }

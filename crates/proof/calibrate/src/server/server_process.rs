@@ -53,16 +53,6 @@ impl ServerProcess {
         self.addr
     }
 
-    /// Suspends the whole process, whatever it is doing.
-    pub(crate) fn suspend(&self) -> Result<(), CalibrateError> {
-        self.child.suspend().map_err(CalibrateError::Server)
-    }
-
-    /// Lets it continue.
-    pub(crate) fn resume(&self) -> Result<(), CalibrateError> {
-        self.child.resume().map_err(CalibrateError::Server)
-    }
-
     /// Ends the server, and reads its records.
     pub(crate) fn finish(mut self) -> Result<GroundTruth, CalibrateError> {
         drop(self.stdin.take());

@@ -9,12 +9,6 @@ use plimsoll_calibrate::ExperimentResult;
 use crate::support::{assert_kept, assert_kept_undisturbed, run};
 
 #[test]
-fn merged_shards_are_one_recorder() {
-    let finding = run("T17");
-    assert_eq!((&finding.result, finding.checks.len()), (&ExperimentResult::Pass, 8));
-}
-
-#[test]
 fn every_request_is_accounted_for_whatever_the_end() {
     assert_kept(&run("T9"), 1.0);
 }
@@ -36,27 +30,13 @@ fn littles_law_holds() {
 }
 
 #[test]
-fn verdicts_do_not_depend_on_causes_without_effect() {
-    assert_kept_undisturbed("T27", 1.0);
-}
-
-#[test]
 fn what_the_target_merged_is_not_blamed_on_the_generator() {
     assert_kept_undisturbed("T28", 1.0);
 }
 
 #[test]
-fn printed_intervals_hold_the_truth() {
-    let intervals = run("T14").checks.into_iter().filter(|check| check.what.contains("times:"));
-    let broken: Vec<_> = intervals.filter(|check| !check.passes()).collect();
-    assert!(broken.is_empty(), "{broken:?}");
-}
-
-#[test]
 fn connections_are_counted_as_the_server_counts_them() {
-    let finding = run("T16");
-    assert_kept(&finding, 100.0);
-    assert!(finding.notes.iter().any(|note| note.contains("not exhausted here")), "{finding}");
+    assert_kept(&run("T16"), 100.0);
 }
 
 #[test]
@@ -64,9 +44,6 @@ fn a_test_that_cannot_be_carried_out_does_not_pass() {
     for test in ["T5", "T15", "T22", "T23", "T24", "T25", "T26"] {
         let finding = run(test);
         assert!(matches!(finding.result, ExperimentResult::NotRun(_)), "{finding}");
-    }
-    for test in ["T19", "T21"] {
-        assert!(matches!(run(test).result, ExperimentResult::Elsewhere(_)));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_calibrate::{Bound, Check, Effort, Experiment, Finding, Runner};
+use plimsoll_measure::{Moment, Nanos, Outcome, Sample, Timeline};
 
 /// One experiment at a time: they measure time.
 pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
@@ -46,5 +47,21 @@ pub(crate) fn assert_kept(finding: &Finding, slack: f64) {
     assert!(!finding.checks.is_empty(), "{finding}");
     for check in &finding.checks {
         assert!(keeps(check, slack), "{}: {check}", finding.experiment);
+    }
+}
+
+/// A request that was sent on time and completed after `service`.
+pub(crate) fn completed(intended: Moment, service: Nanos) -> Sample {
+    Sample {
+        reused: true,
+        timeline: Timeline {
+            intended,
+            dispatched: Some(intended),
+            finished: Some(intended + service),
+            ..Timeline::default()
+        },
+        status: 200,
+        outcome: Outcome::Completed,
+        ..Sample::unsent(intended)
     }
 }

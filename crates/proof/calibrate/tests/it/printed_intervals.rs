@@ -1,18 +1,13 @@
 //! The intervals that reports print: of a known distribution, do they hold the true percentile as
 //! often as they say? In scripted time: hundreds of runs in seconds.
 
-use plimsoll_measure::{
-    Moment, MonotonicClock, Nanos, Rng, ScenarioId, Seed, StageId, TargetId, Timeline,
-};
+use plimsoll_measure::{Moment, MonotonicClock, Nanos, Rng, ScenarioId, Seed, StageId, TargetId};
 use plimsoll_metrics::{
     InstrumentHealth, Interval, Metric, QUANTILES, Recorder, RunEnd, RunInfo, RunMetadata,
     RunSummary, Snapshot, StageInfo, TargetInfo,
 };
 
-use super::synthetic::completed;
-use crate::error::CalibrateError;
-use crate::finding::Check;
-use crate::runner::Runner;
+use crate::support::completed;
 
 /// Of each repeat.
 const SECONDS: u64 = 20;
@@ -25,7 +20,7 @@ const NOMINAL: f64 = 0.95;
 /// How the times of a run follow one another. All have the same distribution of single times, an
 /// exponential one of 20 ms.
 #[derive(Clone, Copy)]
-pub(super) enum Series {
+enum Series {
     /// Each is drawn by itself.
     Independent,
     /// With this probability a time is that of the request before: runs of about ten.
@@ -36,35 +31,23 @@ pub(super) enum Series {
 /// beyond it.
 const JUDGED: [usize; 3] = [0, 1, 2];
 
+/// A debug build takes a tenth of a second for each.
+const REPEATS: u32 = 30;
+
 /// The share of repeats whose printed interval holds the true percentile; and two runs of one kind,
-/// A against A, whose intervals of the median do not meet: at most 5 % of pairs.
-pub(super) fn coverage(runner: &Runner) -> Result<(Vec<Check>, Vec<String>), CalibrateError> {
+/// A against A, whose intervals of the median do not meet: at most 5 % of pairs. The seed is drawn,
+/// so that a fault that one seed hides is found by others.
+#[test]
+fn printed_intervals_hold_the_truth() {
     let seed = MonotonicClock::start().unix_nanos(Moment::EPOCH) % 1_000_000;
-    // A debug build takes a tenth of a second for each.
-    let usual = if cfg!(debug_assertions) { 30 } else { 200 };
-    let repeats = runner.usual_or_full(usual, 2_000);
-    let mut checks = Vec::new();
-    for (name, series) in
-        [("independent", Series::Independent), ("clustered", Series::Clustered(0.9))]
-    {
-        checks.extend(covered(name, series, seed, repeats)?);
-    }
-    Ok((checks, vec![format!("seed of the intervals: {seed}")]))
+    covered("independent", Series::Independent, seed);
+    covered("clustered", Series::Clustered(0.9), seed);
 }
 
-fn covered(
-    name: &str,
-    series: Series,
-    seed: u64,
-    repeats: u32,
-) -> Result<Vec<Check>, CalibrateError> {
+fn covered(name: &str, series: Series, seed: u64) {
     let (mut holding, mut apart, mut before) = ([0.0; JUDGED.len()], 0.0, None::<Interval>);
-    for repeat in 0..repeats {
-        let summary = scripted_run(
-            &mut Seed(seed).rng(name, repeat.into()),
-            series,
-            InstrumentHealth::default(),
-        )?;
+    for repeat in 0..REPEATS {
+        let summary = scripted_run(&mut Seed(seed).rng(name, repeat.into()), series);
         let times = summary.results.total.distribution(Metric::ServiceTime);
         for (count, quantile) in holding.iter_mut().zip(JUDGED.map(|index| QUANTILES[index])) {
             // Of an exponential distribution, quantile q is -mean ln(1 - q).
@@ -78,33 +61,20 @@ fn covered(
         }
         before = median;
     }
-    let deviation = (NOMINAL * (1.0 - NOMINAL) / f64::from(repeats)).sqrt();
+    let deviation = (NOMINAL * (1.0 - NOMINAL) / f64::from(REPEATS)).sqrt();
     let least = MOST_DEVIATIONS.mul_add(-deviation, NOMINAL);
-    let mut checks: Vec<_> = holding
-        .into_iter()
-        .zip(JUDGED.map(|index| QUANTILES[index].label))
-        .map(|(count, label)| {
-            let what = format!("{name} times: share of intervals that hold the true {label}");
-            Check::at_least(what, "", count / f64::from(repeats), least)
-        })
-        .collect();
-    checks.push(Check::at_most(
-        format!("{name} times: share of pairs A against A whose medians differ"),
-        "",
-        apart / f64::from(repeats),
-        1.0 - least,
-    ));
-    Ok(checks)
+    for (count, label) in holding.into_iter().zip(JUDGED.map(|index| QUANTILES[index].label)) {
+        let share = count / f64::from(REPEATS);
+        assert!(share >= least, "{name} times, seed {seed}: {share} of intervals hold {label}");
+    }
+    let share = apart / f64::from(REPEATS);
+    assert!(share <= 1.0 - least, "{name} times, seed {seed}: {share} of pairs A against A differ");
 }
 
 const MEAN_MS: f64 = 20.0;
 
 /// A summary of a run whose times are drawn, in the order in which a worker would record them.
-pub(super) fn scripted_run(
-    rng: &mut Rng,
-    series: Series,
-    health: InstrumentHealth,
-) -> Result<RunSummary, CalibrateError> {
+fn scripted_run(rng: &mut Rng, series: Series) -> RunSummary {
     let (mut recorder, mut snapshot) =
         (Recorder::new(vec![Moment::EPOCH + Nanos::from_secs(SECONDS)]), Snapshot::new());
     let mut time = MEAN_MS;
@@ -115,20 +85,14 @@ pub(super) fn scripted_run(
                 time = rng.exponential() * MEAN_MS;
             }
             let at = Nanos::from_millis(second * 1_000 + number * 1_000 / PER_SECOND);
-            let mut sample = completed(number, Nanos::from_secs_f64(time / 1e3));
             let start = Moment::EPOCH + at;
-            sample.timeline = Timeline {
-                intended: start,
-                dispatched: Some(start),
-                finished: Some(start + Nanos::from_secs_f64(time / 1e3)),
-                ..Timeline::default()
-            };
+            let sample = completed(start, Nanos::from_secs_f64(time / 1e3));
             recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
             recorder.record(&sample, &[], &[]);
         }
         snapshot.append(recorder.take());
     }
-    Ok(RunSummary::build(metadata(), health, &snapshot, &[])?)
+    RunSummary::build(metadata(), InstrumentHealth::default(), &snapshot, &[]).unwrap()
 }
 
 fn metadata() -> RunMetadata {
