@@ -20,6 +20,12 @@ pub(crate) fn check_distribution<T: Quantity>(
     problems.extend(distribution.problem().map(|problem| format!("{path}.{key}: {problem}")));
 }
 
+pub(crate) fn check_positive(value: u32, path: &str, key: &str, problems: &mut Vec<String>) {
+    if value == 0 {
+        problems.push(format!("{path}.{key}: at least 1 is needed"));
+    }
+}
+
 pub(crate) fn check_share(share: f64, path: &str, key: &str, problems: &mut Vec<String>) {
     // Rounding may move the sum of shares slightly above 1.
     if !(0.0..=1.0 + 1e-9).contains(&share) {

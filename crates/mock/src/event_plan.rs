@@ -155,13 +155,13 @@ mod tests {
                 StreamEnd::Complete,
             ),
             (
-                Some(Fault::Cut { at: 1 }),
+                "cut@1".parse().ok(),
                 vec![(100, "1"), (200, "")],
                 StreamEnd::Disconnected { reset: false },
             ),
             // There are only two messages before the answer, whose place it takes.
             (
-                Some(Fault::Truncate { at: 9 }),
+                "truncate@9".parse().ok(),
                 vec![(100, "1"), (200, "2"), (300, "")],
                 StreamEnd::Truncated,
             ),

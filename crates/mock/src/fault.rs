@@ -22,20 +22,13 @@ pub enum Fault {
         /// The `Retry-After` header, in whole seconds. A 429 without it gets 1 s.
         retry_after: Option<HumanDuration>,
     },
-    /// An error event, then the end of the stream. Not streamed: status 500.
-    Error {
+    /// The response ends early: with an error event (not streamed: status 500), in the middle of the
+    /// body, or properly but without the dialect's final events.
+    Break {
         /// Tokens sent before.
         at: u32,
-    },
-    /// The connection is closed in the middle of the body.
-    Cut {
-        /// Tokens sent before.
-        at: u32,
-    },
-    /// The body ends properly, but without the dialect's final events.
-    Truncate {
-        /// Tokens sent before.
-        at: u32,
+        /// How it ends; never as if it were complete.
+        end: StreamEnd,
     },
     /// A pause.
     Stall {
@@ -44,55 +37,49 @@ pub enum Fault {
         /// Its duration, added to the gap at that place.
         pause: HumanDuration,
     },
-    /// The connection is reset (RST).
-    Reset {
-        /// Tokens sent before; `None` for a reset in place of the response.
-        at: Option<u32>,
-    },
+    /// The connection is reset (RST) in place of the response.
+    Reset,
     /// No response, ever.
     Hang,
 }
+
+/// The ways in which a response ends early.
+const BREAKS: [(&str, StreamEnd); 4] = [
+    ("error", StreamEnd::Error),
+    ("cut", StreamEnd::Disconnected { reset: false }),
+    ("truncate", StreamEnd::Truncated),
+    ("reset", StreamEnd::Disconnected { reset: true }),
+];
 
 impl Fault {
     /// Tokens that are sent before it; 0 for faults in place of the response.
     pub(crate) const fn at_token(self) -> u32 {
         match self {
-            Self::Error { at }
-            | Self::Cut { at }
-            | Self::Truncate { at }
-            | Self::Stall { at, .. }
-            | Self::Reset { at: Some(at) } => at,
-            Self::Status { .. } | Self::Reset { at: None } | Self::Hang => 0,
+            Self::Break { at, .. } | Self::Stall { at, .. } => at,
+            Self::Status { .. } | Self::Reset | Self::Hang => 0,
         }
-    }
-
-    pub(crate) const fn is_error(self) -> bool {
-        matches!(self, Self::Error { .. })
     }
 
     /// What it does to a response at its place: a pause in nanoseconds, and the end that it brings.
     pub(crate) const fn effect(self) -> (u64, Option<StreamEnd>) {
         match self {
-            Self::Error { .. } => (0, Some(StreamEnd::Error)),
-            Self::Cut { .. } => (0, Some(StreamEnd::Disconnected { reset: false })),
-            Self::Truncate { .. } => (0, Some(StreamEnd::Truncated)),
-            Self::Reset { .. } => (0, Some(StreamEnd::Disconnected { reset: true })),
+            Self::Break { end, .. } => (0, Some(end)),
             Self::Stall { pause, .. } => (pause.as_nanos(), None),
-            Self::Status { .. } | Self::Hang => (0, None),
+            Self::Status { .. } | Self::Reset | Self::Hang => (0, None),
         }
+    }
+
+    pub(crate) fn is_error(self) -> bool {
+        self.effect().1 == Some(StreamEnd::Error)
     }
 
     /// The same fault in an output of `tokens` tokens: at its end at the latest, so that a planned
     /// fault always happens.
-    pub(crate) fn clamped_to(self, tokens: u32) -> Self {
-        match self {
-            Self::Error { at } => Self::Error { at: at.min(tokens) },
-            Self::Cut { at } => Self::Cut { at: at.min(tokens) },
-            Self::Truncate { at } => Self::Truncate { at: at.min(tokens) },
-            Self::Stall { at, pause } => Self::Stall { at: at.min(tokens), pause },
-            Self::Reset { at } => Self::Reset { at: at.map(|at| at.min(tokens)) },
-            other @ (Self::Status { .. } | Self::Hang) => other,
+    pub(crate) fn clamped_to(mut self, tokens: u32) -> Self {
+        if let Self::Break { at, .. } | Self::Stall { at, .. } = &mut self {
+            *at = tokens.min(*at);
         }
+        self
     }
 }
 
@@ -130,7 +117,7 @@ impl FromStr for Fault {
 fn parse_without_place(text: &str) -> Option<Fault> {
     match text {
         "hang" => Some(Fault::Hang),
-        "reset" => Some(Fault::Reset { at: None }),
+        "reset" => Some(Fault::Reset),
         _ => parse_status(text),
     }
 }
@@ -150,14 +137,8 @@ fn parse_at_token(kind: &str, place: &str) -> Option<Fault> {
         let (at, pause) = place.split_once(':')?;
         return Some(Fault::Stall { at: at.parse().ok()?, pause: pause.parse().ok()? });
     }
-    let at = place.parse().ok()?;
-    match kind {
-        "error" => Some(Fault::Error { at }),
-        "cut" => Some(Fault::Cut { at }),
-        "truncate" => Some(Fault::Truncate { at }),
-        "reset" => Some(Fault::Reset { at: Some(at) }),
-        _ => None,
-    }
+    let (_, end) = BREAKS.into_iter().find(|(name, _)| *name == kind)?;
+    Some(Fault::Break { at: place.parse().ok()?, end })
 }
 
 impl fmt::Display for Fault {
@@ -165,12 +146,12 @@ impl fmt::Display for Fault {
         match self {
             Self::Status { code, retry_after: Some(pause) } => write!(f, "{code}:{pause}"),
             Self::Status { code, retry_after: None } => write!(f, "{code}"),
-            Self::Error { at } => write!(f, "error@{at}"),
-            Self::Cut { at } => write!(f, "cut@{at}"),
-            Self::Truncate { at } => write!(f, "truncate@{at}"),
+            Self::Break { at, end } => {
+                let name = BREAKS.iter().find(|(_, known)| known == end).map(|(name, _)| *name);
+                write!(f, "{}@{at}", name.unwrap_or_default())
+            }
             Self::Stall { at, pause } => write!(f, "stall@{at}:{pause}"),
-            Self::Reset { at: Some(at) } => write!(f, "reset@{at}"),
-            Self::Reset { at: None } => f.write_str("reset"),
+            Self::Reset => f.write_str("reset"),
             Self::Hang => f.write_str("hang"),
         }
     }
@@ -199,12 +180,12 @@ mod tests {
         for (text, fault) in [
             ("503", Fault::Status { code: 503, retry_after: None }),
             ("429:1s", Fault::Status { code: 429, retry_after: second }),
-            ("error@0", Fault::Error { at: 0 }),
-            ("cut@5", Fault::Cut { at: 5 }),
-            ("truncate@7", Fault::Truncate { at: 7 }),
+            ("error@0", Fault::Break { at: 0, end: StreamEnd::Error }),
+            ("cut@5", Fault::Break { at: 5, end: StreamEnd::Disconnected { reset: false } }),
+            ("truncate@7", Fault::Break { at: 7, end: StreamEnd::Truncated }),
             ("stall@5:500ms", Fault::Stall { at: 5, pause: HumanDuration::from_millis(500) }),
-            ("reset", Fault::Reset { at: None }),
-            ("reset@2", Fault::Reset { at: Some(2) }),
+            ("reset", Fault::Reset),
+            ("reset@2", Fault::Break { at: 2, end: StreamEnd::Disconnected { reset: true } }),
             ("hang", Fault::Hang),
         ] {
             assert_eq!(text.parse::<Fault>().unwrap(), fault, "{text}");

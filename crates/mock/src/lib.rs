@@ -60,4 +60,5 @@ pub use log::{
 pub use mcp::{AnswerMode, McpSpec, ToolSpec};
 pub use mock::Mock;
 pub use spec::{DrawBy, FromRequest, LogTarget, MockConfig, ModelSpec, OutputLength, Slowdown};
+pub use timed_plan::StreamEnd;
 pub use tool_loop::{ToolArguments, ToolLoop};

@@ -169,7 +169,7 @@ mod tests {
             gap: Some(HumanDuration::from_nanos(250_000)),
             output_tokens: Some(10),
             tool_call: Some(true),
-            fault: FaultOverride::Inject(Fault::Cut { at: 5 }),
+            fault: FaultOverride::Inject("cut@5".parse().unwrap()),
         };
         assert_eq!(found.unwrap(), expected);
     }

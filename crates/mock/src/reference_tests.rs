@@ -18,6 +18,7 @@ use crate::log::{LogRecord, RequestEnd, RpcOutcome, WebSocketEvent};
 use crate::mcp::{AnswerMode, McpSpec, ToolSpec};
 use crate::overrides::HEADERS;
 use crate::spec::{DrawBy, LogTarget, MockConfig, ModelSpec, OutputLength};
+use crate::timed_plan::StreamEnd;
 use crate::tool_loop::{ToolArguments, ToolLoop};
 
 /// Implements [`JsonSchema`] for types with their own notation; the title is the type's name on the
@@ -384,10 +385,11 @@ fn every_form_of_a_fault_is_on_the_page_and_is_read() {
         .iter()
         .map(|(example, _)| match example.parse().unwrap() {
             Fault::Status { .. } => 0,
-            Fault::Error { .. } => 1,
-            Fault::Cut { .. } => 2,
-            Fault::Reset { .. } => 3,
-            Fault::Truncate { .. } => 4,
+            Fault::Break { end: StreamEnd::Error, .. } => 1,
+            Fault::Break { end: StreamEnd::Disconnected { reset: false }, .. } => 2,
+            Fault::Break { end: StreamEnd::Disconnected { reset: true }, .. } | Fault::Reset => 3,
+            Fault::Break { end: StreamEnd::Truncated, .. } => 4,
+            Fault::Break { end: StreamEnd::Complete, .. } => unreachable!(),
             Fault::Stall { .. } => 5,
             Fault::Hang => 6,
         })

@@ -111,7 +111,7 @@ impl Responder {
                 drop(self);
                 Err(Err(Aborted))
             }
-            Some(Fault::Reset { at: None }) => {
+            Some(Fault::Reset) => {
                 self.times.reset_on_close();
                 self.exchange.abort();
                 Err(Err(Aborted))

@@ -301,7 +301,7 @@ mod tests {
             tool_call_share: 0.3,
             faults: vec![
                 FaultShare { fault: Fault::Hang, share: 0.1 },
-                FaultShare { fault: Fault::Cut { at: 1 }, share: 0.2 },
+                FaultShare { fault: "cut@1".parse().unwrap(), share: 0.2 },
             ],
             ..ModelSpec::default()
         };
@@ -313,6 +313,6 @@ mod tests {
         assert!(plans.iter().all(|plan| plan.output.tokens_of(ContentKind::Reasoning) == 5));
         assert!((part(&|plan| plan.output.calls_tool()) - 0.3).abs() < 0.015);
         assert!((part(&|plan| plan.fault == Some(Fault::Hang)) - 0.1).abs() < 0.01);
-        assert!((part(&|plan| plan.fault == Some(Fault::Cut { at: 1 })) - 0.2).abs() < 0.012);
+        assert!((part(&|plan| plan.fault == "cut@1".parse().ok()) - 0.2).abs() < 0.012);
     }
 }

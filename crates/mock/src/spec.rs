@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::a2a::A2aSpec;
-use crate::check::{check_distribution, check_faults, check_share};
+use crate::check::{check_distribution, check_faults, check_positive, check_share};
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::error::MockError;
@@ -263,9 +263,7 @@ impl ModelSpec {
         if let OutputLength::Sampled(distribution) = &self.output {
             check_distribution(distribution, path, "output", problems);
         }
-        if self.tokens_per_event == 0 {
-            problems.push(format!("{path}.tokens_per_event: at least 1 is needed"));
-        }
+        check_positive(self.tokens_per_event, path, "tokens_per_event", problems);
         if !(self.slowdown.slope >= 0.0 && self.slowdown.slope.is_finite()) {
             problems.push(format!("{path}.slowdown.slope: must not be negative"));
         }
@@ -284,7 +282,6 @@ impl ModelSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Fault;
 
     #[test]
     fn an_empty_file_is_the_default_and_the_default_is_valid() {
@@ -298,7 +295,7 @@ mod tests {
             {"mean": "1ms", "std": "2us"}}, "faults": [{"fault": "cut@3", "share": 0.5}],
             "output": {"uniform": {"min": 1, "max": 9}}}}}"#;
         let config = MockConfig::from_yaml(text).unwrap();
-        assert_eq!(config.models["m"].faults[0].fault, Fault::Cut { at: 3 });
+        assert_eq!(config.models["m"].faults[0].fault.to_string(), "cut@3");
         let written = serde_json::to_string(&config).unwrap();
         assert_eq!(MockConfig::from_yaml(&written).unwrap(), config);
     }

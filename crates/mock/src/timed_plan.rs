@@ -4,7 +4,7 @@ use std::task::Context;
 
 /// How a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StreamEnd {
+pub enum StreamEnd {
     /// All content and the final events were sent.
     Complete,
     /// With an error event.
@@ -12,7 +12,10 @@ pub(crate) enum StreamEnd {
     /// The body ends properly, but the dialect's final events are missing.
     Truncated,
     /// The connection is closed, or reset.
-    Disconnected { reset: bool },
+    Disconnected {
+        /// With a TCP reset.
+        reset: bool,
+    },
 }
 
 /// A sequence of steps. Due times are nanoseconds from the complete request.

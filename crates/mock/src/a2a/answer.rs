@@ -116,7 +116,7 @@ impl Answer {
             .into_iter()
             .map(|(due, result)| (due.saturating_sub(start), rpc::success(&self.id, result)))
             .collect();
-        if let Some(Fault::Error { at }) = self.reply.fault {
+        if let Some(at) = self.reply.fault.filter(|fault| fault.is_error()).map(Fault::at_token) {
             let place = (at as usize).min(events.len().saturating_sub(1));
             events.truncate(place + 1);
             if let Some((_, last)) = events.last_mut() {

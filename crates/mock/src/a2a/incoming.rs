@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::version::{CONTENT_NOT_SUPPORTED, PUSH_NOT_SUPPORTED, Version};
+use super::version::Version;
 use crate::rpc::{Object, RpcError};
 
 /// The longest context id that is kept, in bytes.
@@ -23,8 +23,7 @@ impl Incoming {
     /// Reads the parameters of `SendMessage` and `SendStreamingMessage`.
     ///
     /// # Errors
-    /// A required member is missing or has another type, or the client asks for what the agent
-    /// cannot do.
+    /// A required member is missing or has another type.
     pub(super) fn read(version: Version, params: &Object) -> Result<Self, RpcError> {
         let message = params.get("message").and_then(Value::as_object);
         let message = message.ok_or_else(|| RpcError::invalid_params("`message` is missing"))?;
@@ -61,15 +60,6 @@ pub(super) fn optional_text(object: &Object, key: &str) -> Result<Option<String>
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(RpcError::invalid_params(format!("`{key}` must be a text"))),
     }
-}
-
-/// `historyLength`: no history is kept, so any valid number is kept to.
-pub(super) fn check_history(object: &Object) -> Result<(), RpcError> {
-    let length = object.get("historyLength").filter(|length| !length.is_null());
-    if length.is_some_and(|length| length.as_u64().is_none()) {
-        return Err(RpcError::invalid_params("`historyLength` must be 0 or more"));
-    }
-    Ok(())
 }
 
 fn read_parts(version: Version, message: &Object) -> Result<String, RpcError> {
@@ -111,23 +101,6 @@ fn read_configuration(version: Version, params: &Object) -> Result<bool, RpcErro
         Some(Value::Object(configuration)) => configuration,
         Some(_) => return Err(RpcError::invalid_params("`configuration` must be an object")),
     };
-    check_history(configuration)?;
-    let push = match version {
-        Version::V03 => "pushNotificationConfig",
-        Version::V1 => "taskPushNotificationConfig",
-    };
-    if configuration.get(push).is_some_and(|push| !push.is_null()) {
-        return Err(RpcError::new(PUSH_NOT_SUPPORTED, "Push notifications are not supported"));
-    }
-    let modes = configuration.get("acceptedOutputModes").and_then(Value::as_array);
-    if modes.is_some_and(|modes| {
-        !modes.is_empty()
-            && !modes
-                .iter()
-                .any(|mode| matches!(mode.as_str(), Some("text" | "text/plain" | "text/*" | "*/*")))
-    }) {
-        return Err(RpcError::new(CONTENT_NOT_SUPPORTED, "The agent answers with text/plain only"));
-    }
     let flag = |key: &str| match configuration.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(flag)) => Ok(Some(*flag)),
@@ -210,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_none_and_wishes_that_cannot_be_met_get_their_code() {
+    fn messages_that_are_none_get_their_code() {
         for version in [Version::V03, Version::V1] {
             let with = |path: &str, value: Value| {
                 let mut params = json!({"message": message(version), "configuration": {}});
@@ -229,14 +202,7 @@ mod tests {
                 ("/message/parts/0", json!({"kind": "text", "text": 7}), -32_602),
                 ("/message/parts/0", json!({"kind": "video"}), -32_602),
                 ("/configuration", json!([]), -32_602),
-                ("/configuration", json!({"historyLength": -1}), -32_602),
                 ("/configuration", json!({"blocking": 1, "returnImmediately": 1}), -32_602),
-                ("/configuration", json!({"acceptedOutputModes": ["image/png"]}), -32_005),
-                (
-                    "/configuration",
-                    json!({"pushNotificationConfig": {}, "taskPushNotificationConfig": {}}),
-                    -32_003,
-                ),
             ] {
                 assert_eq!(with(path, value.clone()), code, "{version:?} {path} {value}");
             }

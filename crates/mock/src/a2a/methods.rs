@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::incoming::{Incoming, check_history, required_text};
+use super::incoming::{Incoming, required_text};
 use super::shape::Shape;
 use super::spec::{AgentAnswer, AgentSpec};
 use super::task::{Task, Tasks, Unusable, Work};
 use super::version::{
-    Method, PUSH_NOT_SUPPORTED, State, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION,
-    Version,
+    Method, State, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION, Version,
 };
 use crate::duration::HumanDuration;
 use crate::fault::Fault;
@@ -87,9 +86,6 @@ pub(super) fn reply(asked: &Asked<'_>, method: Method, responder: &mut Responder
         Method::Send | Method::Stream => asked.send(method == Method::Stream, responder),
         Method::Get => asked.get(responder),
         Method::Cancel => asked.cancel(responder),
-        Method::Push => {
-            Err(RpcError::new(PUSH_NOT_SUPPORTED, "Push notifications are not supported"))
-        }
     };
     let mut reply = replied.unwrap_or_else(Reply::error);
     if !matches!(method, Method::Send | Method::Stream) {
@@ -118,7 +114,6 @@ impl Asked<'_> {
 
     /// The task that the parameters name.
     fn named_task(&self, responder: &mut Responder) -> Result<Task, RpcError> {
-        check_history(self.params)?;
         let id = required_text(self.params, "id")?;
         responder.exchange.rpc(|rpc| rpc.task = Some(id.to_owned()));
         self.tasks().get(self.name, id).ok_or_else(|| self.unusable(Unusable::Unknown))

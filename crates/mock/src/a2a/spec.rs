@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{check_distribution, check_faults, check_share};
+use crate::check::{check_distribution, check_faults, check_positive, check_share};
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::fault::FaultShare;
@@ -136,9 +136,7 @@ impl A2aSpec {
     }
 
     pub(crate) fn check(&self, problems: &mut Vec<String>) {
-        if self.max_tasks == 0 {
-            problems.push("a2a.max_tasks: at least 1 is needed".to_owned());
-        }
+        check_positive(self.max_tasks, "a2a", "max_tasks", problems);
         for (name, agent) in &self.agents {
             let path = format!("a2a.agents.{name}");
             if name.is_empty()

@@ -9,11 +9,9 @@ pub(super) const TASK_NOT_FOUND: i64 = -32_001;
 /// The task has ended.
 pub(super) const TASK_NOT_CANCELABLE: i64 = -32_002;
 /// The agent sends no push notifications.
-pub(super) const PUSH_NOT_SUPPORTED: i64 = -32_003;
+const PUSH_NOT_SUPPORTED: i64 = -32_003;
 /// The task is in a state in which this cannot be done.
 pub(super) const UNSUPPORTED_OPERATION: i64 = -32_004;
-/// The agent has no content that the client accepts.
-pub(super) const CONTENT_NOT_SUPPORTED: i64 = -32_005;
 /// The version of the request is not that of its method.
 const VERSION_NOT_SUPPORTED: i64 = -32_009;
 
@@ -33,27 +31,18 @@ pub(super) enum Method {
     Stream,
     Get,
     Cancel,
-    Push,
 }
 
-/// Every method that agents answer to, and those about push notifications, which they refuse.
-const METHODS: [(&str, Method); 16] = [
+/// Every method that agents answer to.
+const METHODS: [(&str, Method); 8] = [
     ("SendMessage", Method::Send),
     ("SendStreamingMessage", Method::Stream),
     ("GetTask", Method::Get),
     ("CancelTask", Method::Cancel),
-    ("CreateTaskPushNotificationConfig", Method::Push),
-    ("GetTaskPushNotificationConfig", Method::Push),
-    ("ListTaskPushNotificationConfigs", Method::Push),
-    ("DeleteTaskPushNotificationConfig", Method::Push),
     ("message/send", Method::Send),
     ("message/stream", Method::Stream),
     ("tasks/get", Method::Get),
     ("tasks/cancel", Method::Cancel),
-    ("tasks/pushNotificationConfig/set", Method::Push),
-    ("tasks/pushNotificationConfig/get", Method::Push),
-    ("tasks/pushNotificationConfig/list", Method::Push),
-    ("tasks/pushNotificationConfig/delete", Method::Push),
 ];
 
 impl Version {
@@ -88,7 +77,9 @@ impl Version {
     pub(super) fn method(self, header: Option<&str>, method: &str) -> Result<Method, RpcError> {
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let Some((_, found)) = found else {
-            return Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}")));
+            let is_push = method.to_ascii_lowercase().contains("pushnotificationconfig");
+            let code = if is_push { PUSH_NOT_SUPPORTED } else { METHOD_NOT_FOUND };
+            return Err(RpcError::new(code, format!("There is no method {method}")));
         };
         if Self::of_header(header) == Some(self) {
             return Ok(*found);
@@ -119,7 +110,6 @@ const fn reason(code: i64) -> Option<&'static str> {
         TASK_NOT_CANCELABLE => "TASK_NOT_CANCELABLE",
         PUSH_NOT_SUPPORTED => "PUSH_NOTIFICATION_NOT_SUPPORTED",
         UNSUPPORTED_OPERATION => "UNSUPPORTED_OPERATION",
-        CONTENT_NOT_SUPPORTED => "CONTENT_TYPE_NOT_SUPPORTED",
         VERSION_NOT_SUPPORTED => "VERSION_NOT_SUPPORTED",
         INVALID_PARAMS => "INVALID_PARAMS",
         METHOD_NOT_FOUND => "METHOD_NOT_FOUND",

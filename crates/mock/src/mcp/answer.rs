@@ -6,7 +6,6 @@ use super::era::Era;
 use super::methods::Reply;
 use super::{AnswerMode, refuse};
 use crate::event_plan::{EventPlan, unstreamed};
-use crate::fault::Fault;
 use crate::log::RpcOutcome;
 use crate::responder::{FullResponse, HALF, Responder};
 use crate::response_body::ServiceResult;
@@ -37,10 +36,10 @@ impl Answer {
             Ok(responder) => responder,
             Err(replaced) => return replaced,
         };
-        if let Some(Fault::Error { at }) = self.reply.fault.take_if(|fault| fault.is_error()) {
+        if let Some(error) = self.reply.fault.take_if(|fault| fault.is_error()) {
             self.reply.answer = Err(broken_off());
             self.reply.outcome = RpcOutcome::Error;
-            self.reply.progress = self.reply.progress.min(at);
+            self.reply.progress = self.reply.progress.min(error.at_token());
         }
         let progress = self.progress();
         let (json, streams) = self.streams;

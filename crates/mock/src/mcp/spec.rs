@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::check::{check_distribution, check_faults, check_share};
+use crate::check::{check_distribution, check_faults, check_positive, check_share};
 use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::fault::FaultShare;
@@ -143,11 +143,8 @@ const MAX_PROGRESS: u32 = 10_000;
 
 impl McpSpec {
     pub(crate) fn check(&self, problems: &mut Vec<String>) {
-        for (key, value) in [("page", self.page), ("max_sessions", self.max_sessions)] {
-            if value == 0 {
-                problems.push(format!("mcp.{key}: at least 1 is needed"));
-            }
-        }
+        check_positive(self.page, "mcp", "page", problems);
+        check_positive(self.max_sessions, "mcp", "max_sessions", problems);
         for (name, tool) in &self.tools {
             tool.check(&format!("mcp.tools.{name}"), problems);
         }

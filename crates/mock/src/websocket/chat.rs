@@ -186,7 +186,7 @@ impl Chat {
                 self.refuse(exchange, code, "The mock was asked to answer with this status").await
             }
             Some(Fault::Hang) => self.hang(exchange).await,
-            Some(Fault::Reset { at: None }) => Err(self.abort(exchange, true)),
+            Some(Fault::Reset) => Err(self.abort(exchange, true)),
             _ => self.stream(exchange, plan).await,
         }
     }
