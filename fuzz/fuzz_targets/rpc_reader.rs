@@ -8,8 +8,9 @@
 mod pieces;
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_measure::Operation;
-use plimsoll_protocol::rpc::{Answer, Expectation, Fault, Reader};
+use plimsoll_measure::{Operation, Outcome};
+use plimsoll_protocol::rpc::{Answer, Expectation};
+use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
 use serde_json::Value;
 
 use pieces::pieces;
@@ -17,21 +18,19 @@ use pieces::pieces;
 const ID: u64 = 7;
 
 fn read<'a>(
-    reader: &mut Reader,
+    decoder: &mut Decoder,
     operation: Operation,
     is_stream: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Result<(), Fault>, Answer, Vec<String>) {
-    reader.begin(Expectation { operation, id: ID }, is_stream);
+) -> (Outcome, Option<Answer>, Vec<String>) {
+    decoder.expect(Expectation { operation, id: ID });
+    let kind: &[u8] = if is_stream { b"text/event-stream" } else { b"application/json" };
+    decoder.head(200, Some(kind));
     let mut texts = Vec::new();
-    let mut fed = Ok(());
     for piece in pieces {
-        if fed.is_ok() {
-            fed = reader.feed(piece, &mut |text| texts.push(text.to_owned()));
-        }
+        decoder.feed(piece, &mut |delta| texts.push(delta.text.to_owned()));
     }
-    let end = fed.and_then(|()| reader.finish());
-    (end, reader.answer().clone(), texts)
+    (decoder.finish(), decoder.rpc_answer().cloned(), texts)
 }
 
 /// A document that was taken for a good answer.
@@ -52,16 +51,14 @@ fuzz_target!(|input: &[u8]| {
     let [operation, framing, seed, body @ ..] = input else { return };
     let operation = Operation::ALL[usize::from(*operation) % Operation::ALL.len()];
     let is_stream = framing % 2 == 1;
-    let mut reader = Reader::default();
-    let whole = read(&mut reader, operation, is_stream, [body]);
-    assert_eq!(read(&mut reader, operation, is_stream, pieces(body, *seed)), whole);
-    let (end, answer, texts) = whole;
-    let kept = [&answer.version, &answer.cursor, &answer.task, &answer.context];
-    assert!(kept.into_iter().flatten().all(|text| text.len() <= 4096));
-    assert!(texts.iter().all(|text| !text.is_empty() && text.len() <= 4096));
+    let mut decoder = Decoder::new(Dialect::Mcp, false, DecoderOptions::default());
+    let whole = read(&mut decoder, operation, is_stream, [body]);
+    assert_eq!(read(&mut decoder, operation, is_stream, pieces(body, *seed)), whole);
+    let (outcome, _, texts) = whole;
+    assert!(texts.iter().all(|text| !text.is_empty()));
     let silent =
         matches!(operation, Operation::Initialized | Operation::Cancelled | Operation::EndSession);
-    if end.is_ok() && !is_stream && !silent {
+    if outcome == Outcome::Completed && !is_stream && !silent {
         check(operation, body);
     }
 });

@@ -14,6 +14,7 @@ mod plain_answer;
 mod response_state;
 mod responses;
 mod rpc_answer;
+mod rpc_message;
 mod sent;
 mod shape;
 mod usage;
@@ -33,7 +34,7 @@ pub use error_detail::ErrorDetail;
 pub use plain::{PlainAnswer, PlainReading};
 pub use response_state::MAX_TOOL_CALLS;
 use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
-use rpc_answer::{RPC_ERROR_BODY, RpcState};
+use rpc_answer::RpcState;
 use usage::UsageBounds;
 
 /// How much of a stream without content is kept, in bytes: what it says is quoted.
@@ -144,7 +145,9 @@ impl Decoder {
         self.buffered.shrink_to(KEPT_CAPACITY);
         self.wrong_type = None;
         self.state.reset();
-        self.reset_rpc();
+        if let Some(rpc) = &mut self.rpc {
+            rpc.reset();
+        }
     }
 
     /// Whether it has decoded nothing since it was made or reset.
@@ -253,10 +256,6 @@ impl Decoder {
         match self.body {
             BodyKind::Events => self.feed_events(within, on_delta),
             BodyKind::Rpc => self.feed_rpc(within, on_delta),
-            BodyKind::Error(_) | BodyKind::WrongContentType if self.rpc.is_some() => {
-                let left = RPC_ERROR_BODY.saturating_sub(self.buffered.len());
-                self.buffered.extend_from_slice(&within[..within.len().min(left)]);
-            }
             BodyKind::WrongContentType if self.stream => self.feed_odd_stream(within, on_delta),
             BodyKind::Json | BodyKind::WrongContentType | BodyKind::Error(_) | BodyKind::Plain => {
                 self.buffered.extend_from_slice(within);
@@ -374,18 +373,16 @@ impl Decoder {
 
     /// Whether the bytes so far end with a whole event that has content.
     pub fn ends_with_content(&self) -> bool {
-        match &self.rpc {
-            Some(rpc) => rpc.ends_with_content(),
-            None => self.state.is_after_content() && !self.parser.is_within_event(),
-        }
+        let after_content = match &self.rpc {
+            Some(rpc) => rpc.after_content,
+            None => self.state.is_after_content(),
+        };
+        after_content && !self.parser.is_within_event()
     }
 
     /// Whether the bytes so far end within an event.
-    pub fn is_within_event(&self) -> bool {
-        match &self.rpc {
-            Some(rpc) => rpc.is_within_event(),
-            None => self.parser.is_within_event(),
-        }
+    pub const fn is_within_event(&self) -> bool {
+        self.parser.is_within_event()
     }
 
     /// Removes reported counts that cannot be true, given the bytes of the request's body and the

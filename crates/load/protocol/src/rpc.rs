@@ -1,17 +1,11 @@
 //! JSON-RPC 2.0 as MCP and A2A use it over HTTP: what is asked, and what an answer says.
 //!
 //! A [`Request`] is one message to a tool server or an agent, with the parts of HTTP that the
-//! protocols define: path, method and headers. A [`Reader`] reads the answer as it arrives, one
-//! JSON document or a stream of events, and keeps only what is counted or needed for the next
-//! request: its memory does not depend on the size of a result.
+//! protocols define: path, method and headers. The [`Decoder`](crate::Decoder) reads the
+//! [`Answer`], one JSON document or a stream of events.
 
 pub mod a2a;
-mod event_data;
 pub mod mcp;
-mod message;
-mod reader;
-mod scan;
-mod utf8;
 mod write;
 
 use std::sync::Arc;
@@ -19,10 +13,6 @@ use std::sync::Arc;
 use plimsoll_measure::Operation;
 
 use crate::dialect::Dialect;
-pub use reader::{Fault, Reader};
-
-/// Longest text of an answer that is kept, in bytes: an id, a cursor, a message.
-const MAX_KEPT: usize = 4096;
 
 /// One message to a tool server or an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! The result of a tool is that of the Model Context Protocol (`content`, `isError`,
 //! `structuredContent`), in the member `result` of an object: so gateways have it over REST, and so
-//! does JSON-RPC, whose own rules [`rpc::Reader`](crate::rpc::Reader) has checked. Source: the MCP
-//! specification, revision 2026-07-28, "Tools".
+//! does JSON-RPC, whose own rules [`super::rpc_answer`] has checked. Source: the MCP specification,
+//! revision 2026-07-28, "Tools".
 
 use plimsoll_measure::ErrorClass;
 

@@ -1,41 +1,34 @@
-//! Answers of tool servers and agents, read by [`rpc::Reader`].
+//! Answers of tool servers and agents: one JSON document, or a stream of events with the answer
+//! behind notifications (MCP) or in several parts (A2A).
 
-use plimsoll_measure::{Operation, Outcome};
+use plimsoll_measure::{ErrorClass, Operation, Outcome};
 
 use super::content_type::ContentType;
 use super::delta::{Delta, DeltaKind, OnDelta};
+use super::error_detail::ErrorDetail;
+use super::json_reader::from_str;
 use super::plain::PlainReading;
-use super::response_state::DecodeError;
+use super::response_state::{DecodeError, DecodeResult};
+use super::rpc_message::{ErrorObject, Member, Members, Message, Update, non_empty};
 use super::{BodyKind, Decoder, plain_answer};
-use crate::rpc;
-
-/// Most bytes that are looked at of a response which is no answer of JSON-RPC.
-pub(super) const RPC_ERROR_BODY: usize = 64 * 1024;
+use crate::rpc::a2a::TaskState;
+use crate::rpc::{self, mcp};
 
 /// The answer of a tool server or an agent.
 #[derive(Debug, Default)]
 pub(super) struct RpcState {
     expected: rpc::Expectation,
-    reader: rpc::Reader,
     pub(super) is_stream: bool,
-}
-
-impl RpcState {
-    /// For answers from which this is read.
-    pub(super) fn new(reading: PlainReading) -> Self {
-        let keeps_results = matches!(reading, PlainReading::ToolResult);
-        let reader =
-            if keeps_results { rpc::Reader::keeping_results() } else { rpc::Reader::default() };
-        Self { reader, ..Self::default() }
-    }
-
-    pub(super) const fn ends_with_content(&self) -> bool {
-        self.reader.ends_with_content() && !self.reader.is_within_event()
-    }
-
-    pub(super) const fn is_within_event(&self) -> bool {
-        self.reader.is_within_event()
-    }
+    answer: rpc::Answer,
+    /// The error that the answer is.
+    error: Option<DecodeError>,
+    /// Whether the answer has come to its end.
+    answered: bool,
+    /// Whether the last event had content.
+    pub(super) after_content: bool,
+    keeps_results: bool,
+    /// The message with the result of a tool, if it is kept.
+    result: String,
 }
 
 impl Decoder {
@@ -49,7 +42,7 @@ impl Decoder {
 
     /// What a tool server or an agent answers; `None` in other dialects.
     pub fn rpc_answer(&self) -> Option<&rpc::Answer> {
-        Some(self.rpc.as_ref()?.reader.answer())
+        Some(&self.rpc.as_ref()?.answer)
     }
 
     /// The code of the JSON-RPC error in the answer, whatever its status.
@@ -58,21 +51,12 @@ impl Decoder {
         answer.code.or_else(|| self.error_detail()?.code.as_ref()?.parse().ok())
     }
 
-    /// Forgets the answer so far.
-    pub(super) fn reset_rpc(&mut self) {
-        if let Some(rpc) = &mut self.rpc {
-            rpc.is_stream = false;
-            rpc.reader.begin(rpc.expected, false);
-        }
-    }
-
     /// Begins a success of JSON-RPC. The server decides whether it is one document or a stream; a
     /// notification is answered without a body, and so without a type.
     pub(super) fn rpc_head(&mut self, content_type: Option<&[u8]>) {
         let Some(rpc) = &mut self.rpc else { return };
         let kind = content_type.map_or(ContentType::Json, ContentType::parse);
         rpc.is_stream = kind == ContentType::Events;
-        rpc.reader.begin(rpc.expected, rpc.is_stream);
         let any_type = rpc.expected.is_silent();
         self.body = BodyKind::Rpc;
         if let Some(received) = content_type.filter(|_| kind == ContentType::Other && !any_type) {
@@ -81,33 +65,232 @@ impl Decoder {
         }
     }
 
+    /// Reads more of the body. The start of each text of a message or an artifact is a delta.
     pub(super) fn feed_rpc(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
-        let Some(rpc) = &mut self.rpc else { return };
-        if let Err(fault) = rpc
-            .reader
-            .feed(bytes, &mut |text: &str| on_delta(Delta { kind: DeltaKind::Text, text }))
-        {
-            self.state.fail(fault.into());
+        let Self { rpc: Some(rpc), parser, buffered, state, .. } = self else { return };
+        let mut read = Ok(());
+        if rpc.expected.is_silent() {
+            read = rpc.refuse_body(bytes);
+        } else if rpc.is_stream {
+            let fed = parser.feed(bytes, |event| {
+                if read.is_ok() {
+                    read = rpc.read_event(event.data, on_delta);
+                }
+            });
+            read = read.and(fed.map_err(DecodeError::from));
+        } else {
+            buffered.extend_from_slice(bytes);
+        }
+        if let Err(error) = read {
+            state.fail(error);
         }
     }
 
     pub(super) fn finish_rpc(&mut self) -> Result<Outcome, DecodeError> {
-        let Some(rpc) = &mut self.rpc else { return Ok(Outcome::Completed) };
-        rpc.reader.finish()?;
+        let Self { rpc: Some(rpc), parser, buffered, state, options, .. } = self else {
+            return Ok(Outcome::Completed);
+        };
+        if rpc.expected.is_silent() {
+            return Ok(Outcome::Completed);
+        }
+        if !rpc.is_stream {
+            let text = simdutf8::basic::from_utf8(buffered);
+            rpc.read_message(text.map_err(|_| DecodeError::no_text(buffered))?, &mut |_| {})?;
+        } else if !rpc.answered && rpc.error.is_none() {
+            // The last event counts even if the blank line behind it is missing.
+            let _ = parser.finish(|event| {
+                let _ = rpc.read_event(event.data, &mut |_| {});
+            });
+        }
+        rpc.end()?;
         // What opens and ends a session has no result that anybody reads.
         let is_call = rpc.expected.operation == Operation::CallTool;
-        let reading = if is_call { self.options.reading } else { PlainReading::Nothing };
-        let answer = plain_answer::read(reading, &rpc.reader.take_result_message())?;
-        self.state.set_plain_answer(answer);
+        let reading = if is_call { options.reading } else { PlainReading::Nothing };
+        state.set_plain_answer(plain_answer::read(reading, rpc.result.as_bytes())?);
         Ok(Outcome::Completed)
     }
 }
 
-impl From<rpc::Fault> for DecodeError {
-    fn from(fault: rpc::Fault) -> Self {
-        let rpc::Fault { class, code, message } = fault;
-        let mut error = Self::new(class, &message);
-        error.detail.code = code.map(|code| code.to_string());
-        error
+impl RpcState {
+    /// For answers from which this is read.
+    pub(super) fn new(reading: PlainReading) -> Self {
+        let keeps_results = matches!(reading, PlainReading::ToolResult);
+        Self { keeps_results, ..Self::default() }
     }
+
+    /// Forgets the answer so far, and expects the same one again.
+    pub(super) fn reset(&mut self) {
+        let Self { expected, keeps_results, .. } = *self;
+        *self = Self { expected, keeps_results, ..Self::default() };
+    }
+
+    /// What the answer to a notification must not have; that to `DELETE` may have anything.
+    fn refuse_body(&self, bytes: &[u8]) -> DecodeResult {
+        let silent = self.expected.operation != Operation::EndSession;
+        if silent && !bytes.trim_ascii().is_empty() {
+            return Err(malformed("a notification was answered with a body"));
+        }
+        Ok(())
+    }
+
+    fn read_event(&mut self, data: &str, on_delta: OnDelta<'_>) -> DecodeResult {
+        self.after_content = false;
+        // Servers begin streams that can be resumed with an event without data.
+        if data.trim().is_empty() { Ok(()) } else { self.read_message(data, on_delta) }
+    }
+
+    fn read_message(&mut self, text: &str, on_delta: OnDelta<'_>) -> DecodeResult {
+        let message: Option<Message<'_>> =
+            from_str(text).map_err(|error| DecodeError::unreadable(error, text))?;
+        let Some(message) = message else {
+            let is_batch = text.trim_start().starts_with('[');
+            return Err(malformed(if is_batch {
+                "a batch of messages, which the protocol has not"
+            } else {
+                "a message is no object"
+            }));
+        };
+        if self.expected.operation == Operation::AgentCard {
+            self.answered = message.name.is_some_and(|name| name.0.starts_with('"'));
+            return if self.answered { Ok(()) } else { Err(malformed("the card has no name")) };
+        }
+        if &*message.jsonrpc != "2.0" {
+            return Err(malformed("a message without `jsonrpc: \"2.0\"`"));
+        }
+        if !message.method.is_empty() {
+            self.answer.notifications = self.answer.notifications.saturating_add(1);
+            return Ok(());
+        }
+        self.check_id(&message)?;
+        if self.answered && self.expected.operation != Operation::SendStreamingMessage {
+            return Err(malformed("a second answer to the same request"));
+        }
+        match (message.error, message.result) {
+            (Some(error), Member::Missing | Member::Other) => self.take_error(error),
+            (None, Member::Object(result)) => self.take_result(*result, text, on_delta),
+            (None, Member::Other) => Err(malformed("`result` is no object")),
+            (None, Member::Missing) => Err(malformed("an answer without `result` and `error`")),
+            (Some(_), Member::Object(_)) => Err(malformed("an answer with `result` and `error`")),
+        }
+    }
+
+    fn check_id(&self, message: &Message<'_>) -> DecodeResult {
+        let wanted = self.expected.id;
+        match message.id.0 {
+            Some(id) if id.parse() == Ok(wanted) => Ok(()),
+            // Of a request that the server could not read it does not know the id.
+            Some("null") | None if message.error.is_some() => Ok(()),
+            Some(id) => {
+                Err(malformed(&format!("the answer has the id {id}, and the request had {wanted}")))
+            }
+            None => Err(malformed("an answer without `id`")),
+        }
+    }
+
+    fn take_error(&mut self, error: Member<ErrorObject<'_>>) -> DecodeResult {
+        let Member::Object(ErrorObject { code: Some(code), message }) = error else {
+            return Err(malformed("an error without a whole number as `code`"));
+        };
+        let Ok(code) = code.0.parse::<i64>() else {
+            return Err(malformed("an error without a whole number as `code`"));
+        };
+        let detail = ErrorDetail::message(&format!("{code}: {}", &*message));
+        let detail = ErrorDetail { code: Some(code.to_string()), ..detail };
+        self.error = Some(DecodeError { class: ErrorClass::RpcError, detail });
+        (self.answer.code, self.answered) = (Some(code), true);
+        Ok(())
+    }
+
+    fn take_result(
+        &mut self,
+        result: Members<'_>,
+        text: &str,
+        on_delta: OnDelta<'_>,
+    ) -> DecodeResult {
+        match self.expected.operation {
+            Operation::SendMessage
+            | Operation::SendStreamingMessage
+            | Operation::GetTask
+            | Operation::CancelTask => return self.take_update(result, on_delta),
+            Operation::Initialize => {
+                let version = non_empty(&result.protocol_version);
+                if !version.as_deref().is_some_and(mcp::is_known) {
+                    let named = version.as_deref().unwrap_or("none");
+                    let problem = format!("the server chose version `{named}`, which is not known");
+                    return Err(malformed(&problem));
+                }
+                self.answer.version = version;
+            }
+            operation => {
+                self.answer.cursor = non_empty(&result.next_cursor);
+                if operation == Operation::CallTool {
+                    let is_error = result.is_error.is_some_and(|value| value.0 == "true");
+                    self.answer.tool_error = is_error;
+                    if self.keeps_results {
+                        text.clone_into(&mut self.result);
+                    }
+                }
+            }
+        }
+        self.answered = true;
+        Ok(())
+    }
+
+    /// Takes a task, a message, or an update of a task.
+    fn take_update(&mut self, result: Members<'_>, on_delta: OnDelta<'_>) -> DecodeResult {
+        let (update, members) = result.into_update();
+        let state = members.state().map(TaskState::named);
+        let operation = self.expected.operation;
+        let sends = matches!(operation, Operation::SendMessage | Operation::SendStreamingMessage);
+        // The task itself is the result of the other methods, and in 1.0 does not say its kind.
+        if sends && update.is_none() {
+            return Err(malformed("`result` is no task, message or update"));
+        }
+        if !sends && state.is_none() {
+            return Err(malformed("`result` is no task"));
+        }
+        let answer = &mut self.answer;
+        answer.task = members.task().or_else(|| answer.task.take());
+        answer.context = members.context().or_else(|| answer.context.take());
+        answer.state = state.or(answer.state);
+        answer.tool_error = sends && answer.state.is_some_and(TaskState::has_failed);
+        if operation != Operation::SendStreamingMessage {
+            self.answered = true;
+            return Ok(());
+        }
+        if !self.is_stream {
+            let message = "the answer is not an event stream";
+            return Err(DecodeError::new(ErrorClass::ContentType, message));
+        }
+        if let Some(text) = members.text() {
+            self.after_content = true;
+            on_delta(Delta { kind: DeltaKind::Text, text });
+        }
+        let waits = answer.state.is_none_or(TaskState::is_going_on);
+        if update == Some(Update::Message) || members.is_final() || !waits {
+            self.answered = true;
+        } else {
+            answer.notifications = answer.notifications.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// The JSON-RPC error that the answer is, or what it lacks at the end of its body.
+    fn end(&mut self) -> DecodeResult {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match (self.answered, self.is_stream) {
+            (true, _) => Ok(()),
+            (false, true) => Err(DecodeError::new(
+                ErrorClass::StreamTruncated,
+                "the stream ended before the answer",
+            )),
+            (false, false) => Err(malformed("the body is a notification, and no answer")),
+        }
+    }
+}
+
+fn malformed(problem: &str) -> DecodeError {
+    DecodeError::new(ErrorClass::MalformedBody, problem)
 }

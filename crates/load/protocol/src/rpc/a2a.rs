@@ -94,7 +94,7 @@ pub enum TaskState {
 
 impl TaskState {
     /// The state with the name of either version: `TASK_STATE_INPUT_REQUIRED`, `input-required`.
-    pub(super) fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         let name = name.strip_prefix("TASK_STATE_").unwrap_or(name);
         match name.to_ascii_lowercase().replace('_', "-").as_str() {
             "submitted" => Self::Submitted,

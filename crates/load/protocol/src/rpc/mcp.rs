@@ -17,7 +17,7 @@ use super::write::Params;
 const KNOWN: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// Whether a server may choose this version for a session.
-pub(super) fn is_known(version: &str) -> bool {
+pub(crate) fn is_known(version: &str) -> bool {
     KNOWN.contains(&version)
 }
 
