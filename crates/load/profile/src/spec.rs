@@ -17,6 +17,7 @@ use plimsoll_workload::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::byte_size::ByteSize;
 use plimsoll_plan::ResponseHeaders;
@@ -29,202 +30,167 @@ pub use versus::{RoleFile, TargetFile, VersusFile};
 /// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In
 /// texts, `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar
 /// sign.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, SmartDefault, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent keys")]
 pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
-    #[serde(default)]
     pub name: Option<String>,
     /// Base URL of the target: scheme, host, port, an optional path prefix, and an optional query
     /// that is kept on every request, like `?api-version=2024-06-01`.
-    #[serde(default)]
     pub target: Option<String>,
     /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's
     /// protocol.
-    #[serde(default)]
     pub key: Option<String>,
     /// Name of the model.
-    #[serde(default)]
     pub model: Option<String>,
     /// The targets that `plimsoll versus` compares. `plimsoll run` has the one in `target`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetFile>,
     /// How `plimsoll versus` compares them.
-    #[serde(default)]
     pub versus: VersusFile,
     /// Seed of every random draw: the same profile and seed give the same arrivals and prompts.
-    #[serde(default = "seed")]
+    #[default(1)]
     pub seed: u64,
     /// Load shapes, one after another. `10:30s` is 10 virtual users for 30 seconds, `@100:30s` is
     /// 100 arrivals per second, `@10..100:60s` is a ramp, `trace:60s` plays the arrivals of the
     /// trace. A `w` in front marks a warm-up.
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "stages"))]
     pub stages: Option<Stages>,
     /// Spacing of the arrivals in `@` stages.
-    #[serde(default)]
     pub arrivals: Arrivals,
     /// Headers of every request. Those of a scenario are added.
-    #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Response headers that are read: cache states, upstream retries, server times, and others
     /// that are recorded as they are.
-    #[serde(default)]
     pub response_headers: ResponseHeaders,
     /// Time limit of one request, from its dispatch to the end of its response.
-    #[serde(default = "timeout")]
+    #[default(Limits::DEFAULT.timeout)]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub timeout: Nanos,
     /// Time limit of connection set-up.
-    #[serde(default = "connect_timeout")]
+    #[default(Limits::DEFAULT.connect_timeout)]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub connect_timeout: Nanos,
     /// How long the run waits for responses when the stages are over.
-    #[serde(default = "drain")]
+    #[default(Limits::DEFAULT.drain)]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub drain: Nanos,
     /// Most requests in flight at once in `@` and `trace` stages; in a comparison for each target.
-    #[serde(default = "max_in_flight")]
+    #[default(Limits::DEFAULT.max_in_flight)]
     #[schemars(range(min = 1))]
     pub max_in_flight: u64,
     /// Treatment of an arrival beyond `max_in_flight`.
-    #[serde(default)]
     pub overflow: Overflow,
     /// Ends the run after this many requests of measured stages have been sent, whatever is left of
     /// the stages. Warm-up does not count.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_requests: Option<u64>,
     /// Ends the run when so many tokens, or so much money, are spent; what is in flight then comes
     /// on top.
-    #[serde(default)]
     pub budget: Option<BudgetPlan>,
     /// Ends the run when more than this share of the requests (0 to 1) got no good answer, as
     /// `error_rate` counts them, warm-up included. Looked at every second, once 100 have ended.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub abort_on_error_rate: Option<f64>,
     /// Lets a run pass in which more than half of the requests failed, and keeps sending to a
     /// target that has not answered any request well for 10 seconds. A comparison judges each
     /// target anyway.
-    #[serde(default)]
     pub allow_failures: bool,
     /// What a virtual user does when a 429 or 503 asks it to wait (`Retry-After`).
     /// Arrivals of `@` stages do not wait.
-    #[serde(default)]
     pub retry_after: RetryAfter,
     /// Largest response body that is read, like `16MiB`, or a number of bytes; of a compressed one
     /// what it says. An event of a stream may be as large.
-    #[serde(default = "max_body")]
+    #[default(ByteSize::new(Limits::DEFAULT.max_body))]
     pub max_body: ByteSize,
     /// Worker threads. Left out: one for each core that the process may use.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub workers: Option<u16>,
     /// Version of HTTP.
-    #[serde(default)]
     pub http_version: HttpVersion,
     /// HTTP/2: concurrent requests of one connection. A worker opens a connection when the others
     /// are full.
-    #[serde(default = "streams_per_connection")]
+    #[default(HttpPlan::DEFAULT.streams_per_connection)]
     #[schemars(range(min = 1))]
     pub streams_per_connection: u32,
     /// HTTP/1.1: number of requests after which a connection is closed, drawn for each connection
     /// between `min` and `max`. Left out: it is kept as long as the target keeps it.
-    #[serde(default)]
     pub requests_per_connection: Option<ConnectionLifetime>,
     /// Most connections to each target in `@` and `trace` stages. A request that finds none free
     /// waits for one; the wait is `connection_wait`, and part of the response time. Left out: as
     /// many as are needed, which `max_in_flight` bounds.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_connections: Option<u64>,
     /// HTTP/1.1: a connection that has been idle for longer is not used again. The default is below
     /// the 5 s after which many servers close one.
-    #[serde(default = "idle_limit")]
+    #[default(HttpPlan::DEFAULT.idle_limit)]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub idle_limit: Nanos,
     /// Whether a request is sent again, once, if the target closed its connection without any
     /// answer, and the connection had been used before. Browsers and proxies do the same. These
     /// requests are counted as `retries`, and their times count from the first start.
-    #[serde(default = "retry_reused")]
+    #[default(HttpPlan::DEFAULT.retry_reused)]
     pub retry_reused: bool,
     /// Redirects of one request that are followed, to other servers as well; credentials go to the
     /// target alone. Times end with the last answer. 0: a redirect is a failure.
-    #[serde(default)]
     pub redirects: u8,
     /// Local addresses of connections, used in turn; each address has its own local ports. Left
     /// out: the kernel chooses.
-    #[serde(default)]
     pub bind: Vec<IpAddr>,
     /// Other places to connect to, `HOST1:PORT1:HOST2:PORT2`: connections to the first go to the
     /// second. An empty part is any, or the same. Names in requests and certificates stay.
-    #[serde(default)]
     #[schemars(extend("items" = {"type": "string", "format": "connect to"}))]
     pub connect_to: Vec<String>,
     /// A Unix socket to connect to, in place of TCP. `target` still says the host and the scheme.
-    #[serde(default)]
     pub unix_socket: Option<PathBuf>,
     /// A proxy on the way, `http://HOST:PORT` or `socks5://HOST:PORT`, with `USER:PASSWORD@` before
     /// the host if it wants them.
-    #[serde(default)]
     #[schemars(extend("format" = "proxy"))]
     pub proxy: Option<String>,
     /// Whether responses get the kernel's receive time stamps, if it offers them; else they are
     /// stamped when they are read.
-    #[serde(default = "kernel_timestamps")]
+    #[default(Instrument::DEFAULT.kernel_timestamps)]
     pub kernel_timestamps: bool,
     /// How long before an intended start a worker stops sleeping and spins. More is more precise,
     /// and costs CPU time. At most a tenth of each wait is spent spinning.
-    #[serde(default = "spin")]
+    #[default(Instrument::DEFAULT.spin)]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub spin: Nanos,
     /// Whether each worker is bound to its own CPU, of those that the process may use. Only if
     /// there is more than one and enough for all workers. Useful if the target does not share these
     /// CPUs.
-    #[serde(default)]
     pub pin_workers: bool,
     /// Records the arrival time of each content event of a stream in `results.jsonl`, for one
     /// conversation in N; 0 for none. Conversations are selected by their ids: the same in every
     /// run with the same seed.
-    #[serde(default)]
     pub event_times: u32,
     /// TLS: verification of an `https` target, and resumption of sessions.
-    #[serde(default)]
     pub tls: TlsPlan,
     /// A local `tokenizer.json` that counts the tokens of content of a given size. Left out: tokens
     /// are estimated. Needs a build with the cargo feature `tokenizer`.
-    #[serde(default)]
     pub tokenizer: Option<PathBuf>,
     /// Recorded traffic, for `trace` stages.
-    #[serde(default)]
     pub trace: Option<TraceSpec>,
     /// What makes a request a good one, for `goodput` and `good_share`: bounds on its own times,
     /// and it must keep all. `ttft<500ms, tpot<50ms`
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "request bounds"))]
     pub goodput: Option<RequestBounds>,
     /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`. In a comparison also on what the
     /// targets add to the times of the reference: `added.ttft{target:a}: ["p(50)<200us"]`.
-    #[serde(default)]
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Results in three bands, by metric: a target, and a wider bound beyond which they are
     /// critical. `response_time: ["p(95)<10ms|20ms"]`
-    #[serde(default)]
     pub bands: BTreeMap<String, Vec<String>>,
     /// How much worse a figure may get from one version of the target to the next, for `plimsoll
     /// compare`, by figure: `ttft.p99: 10%`, `throughput: 2%`, `error_rate: 0.1pp`.
-    #[serde(default)]
     pub gate: BTreeMap<String, String>,
     /// Labels of the run in its Prometheus figures, like `environment: staging`.
-    #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Defaults of all scenarios; without `scenarios`, the only scenario of the run.
     #[serde(flatten, skip_serializing)]
     pub defaults: Behaviour,
     /// The scenario mix: each conversation belongs to one of them, chosen by weight.
-    #[serde(default)]
     pub scenarios: Vec<ScenarioFile>,
 }
 
@@ -236,21 +202,18 @@ impl fmt::Debug for ProfileFile {
 }
 
 /// One weighted kind of user behaviour. Keys that it leaves out are as at the top of the profile.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, SmartDefault, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Name in reports, unique in the profile. Left out: `scenario-` and its number, from 1.
-    #[serde(default)]
     pub name: Option<String>,
     /// Share of all conversations, relative to the other weights.
-    #[serde(default = "weight")]
+    #[default(1.0)]
     #[schemars(range(min = 0))]
     pub weight: f64,
     /// Name of the model that this scenario asks, in place of the profile's.
-    #[serde(default)]
     pub model: Option<String>,
     /// Headers of this scenario's requests, added to those of the profile.
-    #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The rest.
     #[serde(flatten)]
@@ -268,78 +231,60 @@ impl fmt::Debug for ScenarioFile {
 }
 
 /// The behaviour of a scenario; at the top of the profile, the default of all scenarios.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, SmartDefault, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Behaviour {
     /// Wire format.
-    #[serde(default)]
     pub protocol: Dialect,
     /// Requests of one conversation; each answer becomes part of the next request. With tool
     /// servers and agents: the steps of one session, without its handshake and deletion.
-    #[serde(default = "turns")]
+    #[default(1)]
     #[schemars(range(min = 1))]
     pub turns: u16,
     /// Whether responses are streamed. Those of the `websocket` protocol always are.
-    #[serde(default)]
     pub stream: bool,
     /// System prompt: a text, or `{approx_tokens: N}` for synthetic text of that length.
-    #[serde(default)]
     pub system: Option<SystemPrompt>,
     /// The user's side of the dialogue.
-    #[serde(default)]
     pub content: Option<Content>,
     /// Most output tokens per turn.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// The same, drawn for each turn, in place of `max_tokens`: like `{mean: 150, stddev: 50}`.
-    #[serde(default)]
     pub output_tokens: Option<LengthSpec>,
     /// The member of an `openai-chat` request that limits the output; reasoning models refuse
     /// `max_tokens`.
-    #[serde(default)]
     pub max_tokens_field: TokenLimit,
     /// What every tool call of the model is answered with, before the user's next prompt.
-    #[serde(default = "tool_result")]
+    #[default = "ok"]
     pub tool_result: String,
     /// Pause of a virtual user between two requests, and of an arrival between its turns: a
     /// duration, or a distribution of durations.
-    #[serde(default)]
     pub think_time: Option<DurationSpec>,
     /// Whether prompts may hit caches between here and the model.
-    #[serde(default)]
     pub cache_mode: CacheMode,
     /// Prefixes that several conversations share.
-    #[serde(default)]
     pub prefix_pool: Option<PrefixPool>,
     /// Further members of the request's JSON object, like `temperature`.
-    #[serde(default)]
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// The request of the `http` protocol.
-    #[serde(default)]
     pub http: Option<HttpSpec>,
     /// The sessions of the `mcp` protocol, with tool servers.
-    #[serde(default)]
     pub mcp: Option<McpSpec>,
     /// The conversations of the `a2a` protocol, with agents.
-    #[serde(default)]
     pub a2a: Option<A2aSpec>,
     /// The handshake of the `websocket` protocol.
-    #[serde(default)]
     pub websocket: Option<WebSocketSpec>,
     /// The expected policy decision for every turn. The report compares it with the target's
     /// decision.
-    #[serde(default)]
     pub expect: Option<ExpectedDecision>,
     /// Label that groups scenarios in the report, like `sql_injection`.
-    #[serde(default)]
     pub category: Option<String>,
     /// How the target's policy decision is read from its response. Left out: 2xx is allow, 403
     /// block, 429 rate-limited.
-    #[serde(default)]
     pub policy_decision: PolicyDecisionSpec,
     /// Makes the scenario an agent: the tools that the model calls are called at the target, and
     /// their results are fed back, until the model calls none or a bound is reached.
-    #[serde(default)]
     pub agent: Option<AgentSpec>,
 }
 
@@ -348,60 +293,4 @@ impl fmt::Debug for Behaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Behaviour").finish_non_exhaustive()
     }
-}
-
-const fn seed() -> u64 {
-    1
-}
-
-const fn timeout() -> Nanos {
-    Limits::DEFAULT.timeout
-}
-
-const fn connect_timeout() -> Nanos {
-    Limits::DEFAULT.connect_timeout
-}
-
-const fn streams_per_connection() -> u32 {
-    HttpPlan::DEFAULT.streams_per_connection
-}
-
-const fn idle_limit() -> Nanos {
-    HttpPlan::DEFAULT.idle_limit
-}
-
-const fn retry_reused() -> bool {
-    HttpPlan::DEFAULT.retry_reused
-}
-
-const fn spin() -> Nanos {
-    Instrument::DEFAULT.spin
-}
-
-const fn kernel_timestamps() -> bool {
-    Instrument::DEFAULT.kernel_timestamps
-}
-
-const fn drain() -> Nanos {
-    Limits::DEFAULT.drain
-}
-
-const fn max_in_flight() -> u64 {
-    Limits::DEFAULT.max_in_flight
-}
-
-const fn max_body() -> ByteSize {
-    ByteSize::new(Limits::DEFAULT.max_body)
-}
-
-fn tool_result() -> String {
-    "ok".to_owned()
-}
-
-const fn turns() -> u16 {
-    1
-}
-
-const fn weight() -> f64 {
-    1.0
 }

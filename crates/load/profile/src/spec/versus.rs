@@ -8,6 +8,7 @@ use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{PairMode, PairOrder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::byte_size::ByteSize;
 use plimsoll_plan::Replies;
@@ -70,99 +71,56 @@ pub enum RoleFile {
 }
 
 /// How `plimsoll versus` compares the targets.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, SmartDefault, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct VersusFile {
     /// How the targets share the time. `spread`: every request goes to all of them, one after
     /// another, a fixed time apart. `together`: to all of them at once, for targets on different
     /// hosts. `turns`: one target is loaded alone for some seconds, then the next. Virtual users:
     /// each target has its own, with the same conversations, at the same time or by turns.
-    #[serde(default)]
     pub schedule: PairMode,
     /// The order of the targets: `random` and balanced, or `fixed` to see how much it matters.
-    #[serde(default)]
     pub order: PairOrder,
     /// `spread`: the most time between the requests of a block. It is less where the requests of
     /// all targets are then evenly spaced.
-    #[serde(default = "gap")]
+    #[default(Nanos::from_millis(50))]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub gap: Nanos,
     /// `turns`: the least time for which one target is loaded alone. The first second of it, and at
     /// most a fifth, does not count.
-    #[serde(default = "window")]
+    #[default(Nanos::from_secs(5))]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub window: Nanos,
     /// `spread` and `together`: how long each target is loaded alone, ten times in a stage, to see
     /// whether targets disturb each other. It should be longer than a response. Shorter where it
     /// would take more than a third of the stage; `0s` for not at all.
-    #[serde(default = "alone")]
+    #[default(Nanos::from_secs(1))]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub alone: Nanos,
     /// Whether the reference is loaded twice, under two names: a difference between the two shows
     /// that the measurement is wrong. The second copy loads the reference's process twice as much
     /// as the others, which makes it faster where a warmer process is faster, and slower near its
     /// limit. A target with `role: control` and a process of its own has no such effect.
-    #[serde(default)]
     pub control: bool,
     /// What later turns of a chat repeat as the model's answers: `canned` texts, the same for all
     /// targets, or the `live` answers, which differ between targets.
-    #[serde(default)]
     pub replies: Replies,
     /// Name of the target that the others are compared with. Left out: the one whose role is
     /// `direct`, else the first.
-    #[serde(default)]
     pub reference: Option<String>,
     /// How much worse than the best a target may be, as a share: 0.05 is 5 %. Beyond it the command
     /// ends with exit code 1. Left out: a difference is a result and not a failure.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     pub margin: Option<f64>,
     /// Whether the run ends as soon as it is decided which target is slower; or, with a `margin`,
     /// that they differ by less. Intervals then hold at every moment at which it could have ended,
     /// and are about 1.5 times as wide. For `spread` and `together`, and one round.
-    #[serde(default)]
     pub decide: bool,
     /// How often the whole comparison is repeated. Its result is then the mean over the rounds.
-    #[serde(default = "rounds")]
+    #[default(1)]
     #[schemars(range(min = 1))]
     pub rounds: u32,
     /// From the start of one round to the start of the next. Left out: they follow each other.
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub every: Option<Nanos>,
-}
-
-impl Default for VersusFile {
-    fn default() -> Self {
-        Self {
-            schedule: PairMode::default(),
-            order: PairOrder::default(),
-            gap: gap(),
-            window: window(),
-            alone: alone(),
-            control: false,
-            replies: Replies::default(),
-            reference: None,
-            margin: None,
-            decide: false,
-            rounds: rounds(),
-            every: None,
-        }
-    }
-}
-
-const fn gap() -> Nanos {
-    Nanos::from_millis(50)
-}
-
-const fn window() -> Nanos {
-    Nanos::from_secs(5)
-}
-
-const fn alone() -> Nanos {
-    Nanos::from_secs(1)
-}
-
-const fn rounds() -> u32 {
-    1
 }
