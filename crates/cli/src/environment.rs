@@ -107,11 +107,8 @@ fn load_average(text: &str) -> Option<(f64, f64, f64)> {
 }
 
 fn versions() -> BTreeMap<String, String> {
-    let features = [
-        ("jemalloc", cfg!(feature = "jemalloc")),
-        ("redis", cfg!(feature = "redis")),
-        ("tokenizer", cfg!(feature = "tokenizer")),
-    ];
+    let features =
+        [("jemalloc", cfg!(feature = "jemalloc")), ("tokenizer", cfg!(feature = "tokenizer"))];
     let features: Vec<_> =
         features.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(" ") };

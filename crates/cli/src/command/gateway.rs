@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 use plimsoll_gateway_server::spec::UpstreamSpec;
-use plimsoll_gateway_server::{Gateway, GatewayError, LostRows, PRESETS, Preset, Spec};
+use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
@@ -94,14 +94,13 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 }
 
 /// What was not written at the end; `None` if all was.
-fn lost_message(lost: LostRows) -> Option<String> {
-    let rows = [(lost.audit, "audit"), (lost.access_log, "access log")];
-    let parts: Vec<_> = rows.iter().filter(|(count, _)| *count > 0).collect();
-    let parts = parts.iter().map(|(count, name)| format!("{count} rows of the {name} are lost"));
-    let parts: Vec<_> = parts.collect();
-    let fix = "they found the queue full, or the file or store did not take them: see `audit.queue`, \
-               `audit.queue_bytes` and `audit.when_full`";
-    (!parts.is_empty()).then(|| format!("{}; {fix}", parts.join(", ")))
+fn lost_message(lost: u64) -> Option<String> {
+    (lost > 0).then(|| {
+        format!(
+            "{lost} rows of the audit are lost; they found the queue full, or the file or store did \
+             not take them: see `audit.queue`, `audit.queue_bytes` and `audit.when_full`"
+        )
+    })
 }
 
 impl Flags {
@@ -121,8 +120,6 @@ impl Flags {
                 let file = self.config.as_ref().map(|path| format!("{}: ", path.display()));
                 UsageError(format!("{}{error}", file.unwrap_or_default())).into()
             }
-            // A build without the Redis client can use no Redis store at all.
-            GatewayError::Store(cause) if !cfg!(feature = "redis") => UsageError(cause).into(),
             error => error.into(),
         }
     }

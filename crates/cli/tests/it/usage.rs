@@ -54,19 +54,6 @@ fn a_closed_pipe_is_not_an_error() {
     }
 }
 
-#[cfg(not(feature = "redis"))]
-#[test]
-fn without_redis_a_redis_store_is_wrong_usage_and_the_error_names_the_build_command() {
-    let fixture = Fixture::with(FAST);
-    let store = "store.redis=redis://127.0.0.1:6379";
-    let args = ["gateway", "--preset", "llm", "--listen", "127.0.0.1:0", "--set", store];
-    let output = fixture.plimsoll(&args).expect(2);
-    for part in ["no Redis client", "cargo build", "--features redis"] {
-        assert!(output.stderr.contains(part), "{part} in:\n{}", output.stderr);
-    }
-    assert_eq!(output.stdout, "");
-}
-
 #[cfg(not(feature = "tokenizer"))]
 #[test]
 fn without_tokenizer_a_tokenizer_file_is_wrong_usage_and_the_error_names_the_build_command() {

@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plimsoll_gateway_audit::{Audit, Offered, Producer, Row, Settings, Stats, Target};
+use plimsoll_gateway_audit::{Audit, Offered, Row, Settings, Stats, Target};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,9 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = now();
     std::thread::scope(|scope| {
         for thread in 0..threads {
-            let producer = audit.producer();
             let share = rows / threads + u64::from(thread < rows % threads);
-            scope.spawn(move || offer(&producer, share, block));
+            let audit = &audit;
+            scope.spawn(move || offer(audit, share, block));
         }
     });
     let offered = start.elapsed();
@@ -34,13 +34,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     show(&stats, rows, offered, start.elapsed(), lines(path)?)
 }
 
-fn offer(producer: &Producer, rows: u64, block: bool) {
+fn offer(audit: &Audit, rows: u64, block: bool) {
     for number in 0..rows {
         let mut text = [b'0'; 20];
         let row = row(number, id(number, &mut text));
         // Dropped rows are counted.
-        let _counted: Offered =
-            if block { producer.offer_blocking(&row) } else { producer.offer(&row) };
+        let _counted: Offered = if block { audit.offer_blocking(&row) } else { audit.offer(&row) };
     }
 }
 

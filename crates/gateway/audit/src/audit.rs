@@ -4,12 +4,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-use crate::accounting::lock;
 use crate::error::AuditError;
-use crate::producer::{Offered, Producer};
-use crate::queue::Queue;
+use crate::queue::{Queue, lock};
 use crate::row::Row;
-use crate::settings::{Settings, Target, WhenFull};
+use crate::settings::{Settings, Target};
 use crate::sink::{ClickHouseSink, FileSink, Sink};
 use crate::stats::{Notice, Stats};
 use crate::writer::Writer;
@@ -19,10 +17,17 @@ use crate::writer::Writer;
 /// Dropping it closes it.
 pub struct Audit {
     queue: Arc<Queue>,
-    /// For callers without their own producer.
-    common: Producer,
     writer: Mutex<Option<JoinHandle<()>>>,
-    when_full: WhenFull,
+}
+
+/// Whether a row was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a row may have been dropped, although it is counted then"]
+pub enum Offered {
+    /// It waits for the writer.
+    Queued,
+    /// The queue is full, or the audit is closed; the loss is counted.
+    Dropped,
 }
 
 impl Audit {
@@ -38,41 +43,33 @@ impl Audit {
     ) -> Result<Self, AuditError> {
         settings.check()?;
         let sink = open_sink(settings)?;
-        let queue = Arc::new(Queue::new(settings.queue, settings.queue_bytes, settings.batch));
-        let common = Producer::new(&queue);
+        let queue = Arc::new(Queue::new(settings));
         let writer = Writer::new(Arc::clone(&queue), sink, settings, Box::new(notify));
         let thread = Builder::new().name("audit-writer".to_owned());
         let writer = thread.spawn(move || writer.run()).map_err(AuditError::Writer)?;
-        let writer = Mutex::new(Some(writer));
-        Ok(Self { queue, common, writer, when_full: settings.when_full })
+        Ok(Self { queue, writer: Mutex::new(Some(writer)) })
     }
 
-    /// A producer for one worker thread.
-    pub fn producer(&self) -> Producer {
-        Producer::new(&self.queue)
-    }
-
-    /// Takes a row when there is room; never waits. Threads that do this often should have a
-    /// [`Producer`] each.
+    /// Takes a row if there is room; never waits. Dropped rows are counted.
     pub fn offer(&self, row: &Row<'_>) -> Offered {
-        self.common.offer(row)
+        self.queue.offer(row, false)
     }
 
-    /// The behaviour that the settings ask of callers when the queue is full: [`Producer::offer`]
-    /// or [`Producer::offer_or_wait`].
-    pub const fn when_full(&self) -> WhenFull {
-        self.when_full
+    /// Takes a row as soon as there is room, and blocks the thread meanwhile; drops it only when the
+    /// audit is closed.
+    pub fn offer_blocking(&self, row: &Row<'_>) -> Offered {
+        self.queue.offer(row, true)
     }
 
     /// Counts of rows by fate up to now.
     pub fn stats(&self) -> Stats {
-        lock(&self.queue.accounting).stats()
+        self.queue.stats()
     }
 
     /// The last thing that went wrong, with its cause and what to do; it stays after writing works
     /// again.
     pub fn last_error(&self) -> Option<String> {
-        lock(&self.queue.accounting).last_error()
+        self.queue.last_error()
     }
 
     /// Takes no more rows, writes those that wait, makes them durable and says what became of all.
@@ -80,7 +77,7 @@ impl Audit {
     /// with it. Blocks for that time: keep it off async threads. A second call only tells the
     /// figures again.
     pub fn close(&self) -> Stats {
-        self.queue.wake_to_close();
+        self.queue.close();
         if let Some(writer) = lock(&self.writer).take() {
             // Were it to panic, its rows would stay queued in the figures, which is the truth.
             drop(writer.join());

@@ -1,14 +1,14 @@
 //! Writes a row for every request, in batches, and counts what it could not write.
 //!
 //! ```text
-//! worker -> Producer -> buffer --.
-//! worker -> Producer -> buffer ---+-> writer thread -> JSON lines file, or ClickHouse over HTTP
+//! worker --.
+//! worker ---+-> queue of lines -> writer thread -> JSON lines file, or ClickHouse over HTTP
 //! ```
 //!
-//! A worker offers a [`Row`] of borrowed texts. It becomes a JSON line in the worker's own buffer,
-//! whose lock is shared with the writer alone and held for the time of one line: no worker waits
-//! for another, for a disk or for a network. The writer empties all buffers as soon as a batch of
-//! rows waits, or after the flush interval, and both sinks take the very same lines.
+//! A worker offers a [`Row`] of borrowed texts. It becomes a JSON line in the queue, whose lock is
+//! held for the time of one line: no worker waits for a disk or for a network. The writer empties
+//! the queue as soon as a batch of rows waits, or after the flush interval, and both sinks take the
+//! very same lines.
 //!
 //! # What is counted
 //! Every row that was offered is accepted, and then is exactly one of written, dropped (with a
@@ -23,12 +23,8 @@
 //! - `ClickHouse`: written is what it confirmed. A batch whose confirmation was lost is sent again
 //!   with the same deduplication token; a batch counted as dropped may still have arrived.
 
-mod accounting;
 mod audit;
-mod capacity;
 mod error;
-mod producer;
-mod producer_buffer;
 mod queue;
 mod row;
 mod settings;
@@ -36,9 +32,8 @@ mod sink;
 mod stats;
 mod writer;
 
-pub use audit::Audit;
+pub use audit::{Audit, Offered};
 pub use error::AuditError;
-pub use producer::{OfferOrWait, Offered, Producer};
 pub use row::Row;
-pub use settings::{ClickHouse, Retry, Settings, Target, WhenFull};
+pub use settings::{ClickHouse, Retry, Settings, Target};
 pub use stats::{Drops, Notice, Stats};

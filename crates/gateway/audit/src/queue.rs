@@ -1,68 +1,142 @@
-//! The queue between producers and the writer.
+//! The queue between the callers and the writer: the lines that wait, and what became of every row.
+//!
+//! One lock guards both, so every snapshot balances. It is held for the time of one line.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::accounting::{QueueState, lock};
-use crate::capacity::QueueCapacity;
+use crate::audit::Offered;
+use crate::row::Row;
+use crate::settings::Settings;
+use crate::stats::{Drops, Stats};
 
-/// State shared by producers and the writer.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    pub(crate) capacity: QueueCapacity,
-    pub(crate) accounting: Mutex<QueueState>,
-    /// Rows that are worth a batch of their own.
-    pub(crate) batch: usize,
-    call: Mutex<WakeReason>,
-    called: Condvar,
+/// Locks, and ignores poisoning: the numbers are consistent between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why the writer wakes.
+/// State shared by the callers and the writer.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// Most rows that wait or are being written.
+    most_rows: u64,
+    /// Bytes from which on no row is taken: the last one may go beyond.
+    most_bytes: usize,
+    /// Rows that are worth a batch of their own.
+    batch: usize,
+    state: Mutex<State>,
+    /// Wakes the writer: a batch is complete, or the queue closes.
+    work: Condvar,
+    /// Wakes the callers that wait for room.
+    room: Condvar,
+}
+
 #[derive(Debug, Default)]
-struct WakeReason {
-    batch: bool,
-    close: bool,
+struct State {
+    /// Rows that the writer has not taken yet.
+    lines: Vec<u8>,
+    /// Their number.
+    waiting: usize,
+    /// Bytes of all rows queued, those being written included.
+    bytes: usize,
+    stats: Stats,
+    closed: bool,
+    error: Option<String>,
 }
 
 impl Queue {
-    pub(crate) fn new(queue: usize, queue_bytes: usize, batch: usize) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self {
-            capacity: QueueCapacity::new(queue, queue_bytes),
-            accounting: Mutex::default(),
-            batch: batch.min(queue),
-            call: Mutex::default(),
-            called: Condvar::new(),
+            most_rows: settings.queue as u64,
+            most_bytes: settings.queue_bytes,
+            batch: settings.batch.min(settings.queue),
+            state: Mutex::default(),
+            work: Condvar::new(),
+            room: Condvar::new(),
         }
     }
 
-    /// Wakes the writer: a batch is complete.
-    pub(crate) fn wake_writer(&self) {
-        lock(&self.call).batch = true;
-        self.called.notify_all();
+    /// Takes a row; if there is no room, waits for some or drops the row.
+    pub(crate) fn offer(&self, row: &Row<'_>, wait: bool) -> Offered {
+        let state = lock(&self.state);
+        let state = self.room.wait_while(state, |state| wait && self.is_full(state));
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        state.stats.accepted += 1;
+        if state.closed {
+            state.stats.dropped.closed += 1;
+            return Offered::Dropped;
+        }
+        if self.is_full(state) {
+            state.stats.dropped.queue_full += 1;
+            return Offered::Dropped;
+        }
+        let before = state.lines.len();
+        row.write_line(&mut state.lines);
+        state.bytes += state.lines.len() - before;
+        state.waiting += 1;
+        state.stats.queued += 1;
+        if state.waiting == self.batch {
+            self.work.notify_one();
+        }
+        Offered::Queued
     }
 
-    /// Tells the writer to empty the queue and end.
-    pub(crate) fn wake_to_close(&self) {
-        lock(&self.call).close = true;
-        self.called.notify_all();
+    /// Whether a row has to wait. A closed queue never gets room.
+    fn is_full(&self, state: &State) -> bool {
+        let full = state.stats.queued >= self.most_rows || state.bytes >= self.most_bytes;
+        full && !state.closed
     }
 
-    /// Sleeps until a batch waits, the interval is over or the audit is closed; says whether it is
-    /// closed.
-    pub(crate) fn wait(&self, interval: Duration) -> bool {
-        let call = lock(&self.call);
-        let woken = self.called.wait_timeout_while(call, interval, |call: &mut WakeReason| {
-            !call.batch && !call.close && self.capacity.taken() < self.batch
-        });
-        let (mut call, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        call.batch = false;
-        call.close
+    /// Takes no more rows, and tells the writer to empty the queue and end.
+    pub(crate) fn close(&self) {
+        lock(&self.state).closed = true;
+        self.work.notify_all();
+        self.room.notify_all();
     }
 
-    /// Sleeps for the whole interval; says whether the audit is closed.
+    /// Sleeps until a batch waits, the interval is over or the queue is closed. Swaps the lines that
+    /// wait into the empty `lines`, and says whether the queue is closed.
+    pub(crate) fn take(&self, interval: Duration, lines: &mut Vec<u8>) -> bool {
+        let woken =
+            self.work.wait_timeout_while(lock(&self.state), interval, |state: &mut State| {
+                !state.closed && state.waiting < self.batch
+            });
+        let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut state.lines, lines);
+        state.waiting = 0;
+        state.closed
+    }
+
+    /// Sleeps for the whole interval; says whether the queue is closed.
     pub(crate) fn pause(&self, interval: Duration) -> bool {
-        let call = lock(&self.call);
-        let woken = self.called.wait_timeout_while(call, interval, |_| true);
-        woken.unwrap_or_else(PoisonError::into_inner).0.close
+        let woken = self.work.wait_timeout_while(lock(&self.state), interval, |_| true);
+        woken.unwrap_or_else(PoisonError::into_inner).0.closed
+    }
+
+    /// Marks rows that were taken as written or dropped, which gives room.
+    pub(crate) fn settle(&self, written: u64, dropped: Drops, bytes: usize) {
+        let mut state = lock(&self.state);
+        state.bytes -= bytes;
+        state.stats.queued -= written + dropped.total();
+        state.stats.written += written;
+        state.stats.dropped.store += dropped.store;
+        state.stats.dropped.refused += dropped.refused;
+        drop(state);
+        self.room.notify_all();
+    }
+
+    pub(crate) fn failed(&self, error: &str, again: bool) {
+        let mut state = lock(&self.state);
+        state.stats.retries += u64::from(again);
+        state.error = Some(error.to_owned());
+    }
+
+    pub(crate) fn last_error(&self) -> Option<String> {
+        lock(&self.state).error.clone()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        lock(&self.state).stats
     }
 }

@@ -2,6 +2,9 @@
 
 use std::net::IpAddr;
 
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
+
 /// The longest path, in bytes. What is longer is cut: a flood of headers must not fill the queue.
 const PATH: usize = 2048;
 /// The longest of all other texts, in bytes.
@@ -17,17 +20,21 @@ const MORE: &str = "...";
 /// There is no field for prompts, answers or keys. Of the path, what follows `?` is not written,
 /// since some clients put their key there. Texts are cut: the path and all rules together at 2,048
 /// bytes, all others at 256, escapes included. So no row is longer than 8 KiB.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Row<'a> {
     /// When the request arrived, in milliseconds since 1970 UTC.
     pub timestamp: u64,
     /// Tenant.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub tenant: &'a str,
     /// Name of the route.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub route: &'a str,
     /// Method.
+    #[serde(serialize_with = "text")]
     pub method: &'a str,
     /// Path, of which the query is not written.
+    #[serde(serialize_with = "path")]
     pub path: &'a str,
     /// Status of the answer; 0 for none.
     pub status: u16,
@@ -35,192 +42,110 @@ pub struct Row<'a> {
     pub latency_us: u64,
     /// From the first attempt to send the request to an upstream to the last byte of its answer
     /// that was read, in microseconds; with retries and their pauses. `None` where none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_us: Option<u64>,
     /// Bytes of the request's body.
     pub request_bytes: u64,
     /// Bytes of the answer's body.
     pub response_bytes: u64,
     /// Address of the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
     /// Its `user-agent`.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub user_agent: &'a str,
     /// Request id or trace id.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub request_id: &'a str,
     /// The policy's decision.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub policy_decision: &'a str,
     /// The rules that matched, by id.
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "rules")]
     pub rules: &'a [&'a str],
     /// Model.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub model: &'a str,
     /// Tokens of the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Tokens of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Cache state, like `hit`.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub cache: &'a str,
     /// The tool that was called, as `SERVER/TOOL`.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub tool: &'a str,
     /// What became of the call, like `ok`.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub outcome: &'a str,
     /// Members of the request that a translation left out, by name.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub left_out: &'a str,
     /// Why the answer ended before its end.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub ended_early: &'a str,
     /// The layer of the gateway that refused the request.
+    #[serde(skip_serializing_if = "str::is_empty", serialize_with = "text")]
     pub refused_by: &'a str,
 }
 
 impl Row<'_> {
     /// Appends the row as one line.
     pub(crate) fn write_line(&self, line: &mut Vec<u8>) {
-        line.extend_from_slice(b"{\"timestamp\":");
-        number(line, self.timestamp);
-        known(line, "tenant", self.tenant);
-        known(line, "route", self.route);
-        text(line, "method", self.method, TEXT);
-        let end = memchr::memchr(b'?', self.path.as_bytes()).unwrap_or(self.path.len());
-        text(line, "path", self.path.get(..end).unwrap_or_default(), PATH);
-        count(line, "status", self.status.into());
-        count(line, "latency_us", self.latency_us);
-        if let Some(upstream) = self.upstream_us {
-            count(line, "upstream_us", upstream);
+        let start = line.len();
+        // Writing to memory cannot fail; were it so, no half of a row would stay.
+        if serde_json::to_writer(&mut *line, self).is_err() {
+            line.truncate(start);
+            line.extend_from_slice(b"{}");
         }
-        count(line, "request_bytes", self.request_bytes);
-        count(line, "response_bytes", self.response_bytes);
-        if let Some(client) = self.client {
-            name(line, "client");
-            address(line, client);
-        }
-        known(line, "user_agent", self.user_agent);
-        known(line, "request_id", self.request_id);
-        known(line, "policy_decision", self.policy_decision);
-        if !self.rules.is_empty() {
-            name(line, "rules");
-            list(line, self.rules);
-        }
-        known(line, "model", self.model);
-        if let Some(tokens) = self.input_tokens {
-            count(line, "input_tokens", tokens);
-        }
-        if let Some(tokens) = self.output_tokens {
-            count(line, "output_tokens", tokens);
-        }
-        known(line, "cache", self.cache);
-        known(line, "tool", self.tool);
-        known(line, "outcome", self.outcome);
-        known(line, "left_out", self.left_out);
-        known(line, "ended_early", self.ended_early);
-        known(line, "refused_by", self.refused_by);
-        line.extend_from_slice(b"}\n");
+        line.push(b'\n');
     }
 }
 
-fn cut(text: &str, longest: usize) -> &str {
-    text.get(..text.floor_char_boundary(longest)).unwrap_or_default()
-}
-
-/// Begins a member that is not the first one.
-fn name(line: &mut Vec<u8>, name: &str) {
-    line.extend_from_slice(b",\"");
-    line.extend_from_slice(name.as_bytes());
-    line.extend_from_slice(b"\":");
-}
-
-/// A member of text that is left out where it is empty.
-fn known(line: &mut Vec<u8>, name: &str, value: &str) {
-    if !value.is_empty() {
-        text(line, name, value, TEXT);
+/// The bytes of a character inside a JSON text.
+const fn size(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        other => other.len_utf8(),
     }
-}
-
-fn text(line: &mut Vec<u8>, called: &str, value: &str, longest: usize) {
-    name(line, called);
-    string(line, value, longest);
-}
-
-fn count(line: &mut Vec<u8>, called: &str, value: u64) {
-    name(line, called);
-    number(line, value);
-}
-
-/// Most texts need no escape, and are copied as they are.
-fn string(line: &mut Vec<u8>, value: &str, longest: usize) {
-    let value = cut(value, longest);
-    if value.as_bytes().iter().any(|byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
-        return escaped(line, cut_escaped(value, longest));
-    }
-    line.push(b'"');
-    line.extend_from_slice(value.as_bytes());
-    line.push(b'"');
 }
 
 /// Cuts a text so that it is no longer than that with its escapes.
-fn cut_escaped(value: &str, longest: usize) -> &str {
+fn cut(value: &str, longest: usize) -> &str {
     let mut left = longest;
-    let end = value.char_indices().find(|(_, character)| {
-        let size = match character {
-            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-            '\0'..='\u{1f}' => 6,
-            other => other.len_utf8(),
-        };
-        left.checked_sub(size).map(|rest| left = rest).is_none()
+    let end = value.char_indices().find(|(_, character): &(usize, char)| {
+        left.checked_sub(size(*character)).map(|rest| left = rest).is_none()
     });
-    end.map_or(value, |(at, _)| cut(value, at))
+    end.and_then(|(at, _)| value.get(..at)).unwrap_or(value)
 }
 
-fn escaped(line: &mut Vec<u8>, value: &str) {
-    let start = line.len();
-    // Writing a string to memory cannot fail; were it so, no half of it would stay.
-    if serde_json::to_writer(&mut *line, value).is_err() {
-        line.truncate(start);
-        line.extend_from_slice(b"\"\"");
-    }
+fn text<S: Serializer>(value: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(cut(value, TEXT))
 }
 
-fn list(line: &mut Vec<u8>, texts: &[&str]) {
-    let start = line.len();
-    for (at, text) in texts.iter().enumerate() {
-        line.push(if at == 0 { b'[' } else { b',' });
-        if line.len() - start > RULES - TEXT - MORE.len() {
-            string(line, MORE, TEXT);
+fn path<S: Serializer>(value: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let path = value.split_once('?').map_or(value, |(path, _)| path);
+    serializer.serialize_str(cut(path, PATH))
+}
+
+fn rules<S: Serializer>(rules: &[&str], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut list = serializer.serialize_seq(None)?;
+    let mut written = 1;
+    for rule in rules {
+        if written > RULES - TEXT - MORE.len() {
+            list.serialize_element(MORE)?;
             break;
         }
-        string(line, text, TEXT);
+        let rule = cut(rule, TEXT);
+        list.serialize_element(rule)?;
+        // Its quotes and the comma behind it.
+        written += rule.chars().map(size).sum::<usize>() + 3;
     }
-    line.push(b']');
-}
-
-/// Decimal digits, without the machinery of formatting.
-fn number(line: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        // A remainder of ten is one digit.
-        digits[at] = b'0' + u8::try_from(value % 10).unwrap_or_default();
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    line.extend_from_slice(digits.get(at..).unwrap_or_default());
-}
-
-fn address(line: &mut Vec<u8>, client: IpAddr) {
-    line.push(b'"');
-    match client {
-        IpAddr::V4(client) => {
-            for (at, part) in client.octets().into_iter().enumerate() {
-                if at > 0 {
-                    line.push(b'.');
-                }
-                number(line, part.into());
-            }
-        }
-        // An address has nothing to escape.
-        IpAddr::V6(client) => line.extend_from_slice(client.to_string().as_bytes()),
-    }
-    line.push(b'"');
+    list.end()
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub struct Settings {
     pub target: Target,
     /// Rows that may wait, those being written included. A row is about 250 bytes, 8 KiB at most.
     pub queue: usize,
-    /// Bytes of rows that may wait, those being written included; the last row of a producer may go
-    /// beyond. Buffers that grow may take up to twice as much.
+    /// Bytes of rows that may wait, those being written included; the last row may go beyond.
+    /// Buffers that grow may take up to twice as much.
     pub queue_bytes: usize,
     /// Rows that make the writer write at once; also the most rows of one `INSERT`.
     pub batch: usize,
@@ -25,15 +25,12 @@ pub struct Settings {
     pub flush: Duration,
     /// The longest time between two `fsync` of a file that is written to.
     pub sync: Duration,
-    /// Behaviour of callers when the queue is full; the audit offers both ways.
-    pub when_full: WhenFull,
     /// Retries of a failed write.
     pub retry: Retry,
 }
 
 impl Settings {
-    /// A queue of 65,536 rows or 32 MiB, batches of 2,048 or 100 ms, `fsync` once a second, and
-    /// rows dropped when the queue is full.
+    /// A queue of 65,536 rows or 32 MiB, batches of 2,048 or 100 ms, and `fsync` once a second.
     pub const fn new(target: Target) -> Self {
         Self {
             target,
@@ -42,7 +39,6 @@ impl Settings {
             batch: 2048,
             flush: Duration::from_millis(100),
             sync: Duration::from_secs(1),
-            when_full: WhenFull::Drop,
             retry: Retry::DEFAULT,
         }
     }
@@ -69,16 +65,6 @@ pub enum Target {
     File(PathBuf),
     /// A table of a `ClickHouse` server.
     ClickHouse(ClickHouse),
-}
-
-/// The behaviour for a row when the queue is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenFull {
-    /// Drop it and count it: the load is never held up.
-    #[default]
-    Drop,
-    /// Let its request wait.
-    Block,
 }
 
 /// Retries of a failed write before the rows of its batch are dropped.

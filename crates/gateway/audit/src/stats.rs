@@ -23,13 +23,13 @@ impl Drops {
 /// A consistent snapshot: all of its numbers are of the same moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Rows offered, except those that an async caller gave up waiting for.
+    /// Rows offered.
     pub accepted: u64,
     /// Rows that the file holds or the store confirmed.
     pub written: u64,
     /// Rows lost.
     pub dropped: Drops,
-    /// Rows that wait in the buffers, or are being written.
+    /// Rows that wait, or are being written.
     pub queued: u64,
     /// Attempts that failed and were made again.
     pub retries: u64,

@@ -1,14 +1,15 @@
-//! The writer thread: takes rows from the buffers and delivers them to the sink.
+//! The writer thread: takes rows from the queue and delivers them to the sink.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::accounting::lock;
-use crate::producer_buffer::recycled;
 use crate::queue::Queue;
 use crate::settings::{Retry, Settings};
 use crate::sink::{Batch, Failure, Sink};
 use crate::stats::{Drops, Notice};
+
+/// A buffer of this capacity may be given back.
+const LARGE: usize = 1 << 20;
 
 /// Reports to the operator.
 pub(crate) type Notify = Box<dyn Fn(Notice) + Send>;
@@ -62,13 +63,12 @@ impl Writer {
 
     /// Writes until the audit is closed and all is written or given up.
     pub(crate) fn run(mut self) {
-        let (mut collected, mut spare) = (Vec::new(), Vec::new());
+        let mut lines = Vec::new();
         loop {
-            let last = self.queue.wait(self.flush);
+            let last = self.queue.take(self.flush, &mut lines);
             self.closing |= last;
-            lock(&self.queue.accounting).collect(&mut collected, &mut spare, last);
-            self.write(&collected);
-            collected = recycled(collected);
+            self.write(&lines);
+            lines = recycled(lines);
             if let Err(Failure::Again(error) | Failure::Refused(error)) = self.sink.sync(last) {
                 self.failing(&error, false);
             }
@@ -114,14 +114,14 @@ impl Writer {
     }
 
     fn succeed(&mut self, rows: u64, bytes: usize) {
-        self.settle(rows, Drops::default(), bytes);
+        self.queue.settle(rows, Drops::default(), bytes);
         if let Some(outage) = self.outage.take() {
             (self.notify)(Notice::Recovered { lost: outage.lost });
         }
     }
 
     fn failing(&mut self, error: &str, again: bool) {
-        lock(&self.queue.accounting).failed(error, again);
+        self.queue.failed(error, again);
         if self.outage.is_none() {
             self.outage = Some(Outage::default());
             (self.notify)(Notice::Failing(error.to_owned()));
@@ -140,14 +140,18 @@ impl Writer {
             Reason::Store => Drops { store: lost, ..Drops::default() },
             Reason::Refused => Drops { refused: lost, ..Drops::default() },
         };
-        self.settle(written, dropped, batch.lines.len());
+        self.queue.settle(written, dropped, batch.lines.len());
     }
+}
 
-    fn settle(&self, written: u64, dropped: Drops, bytes: usize) {
-        lock(&self.queue.accounting).settle(written, dropped);
-        let places = usize::try_from(written + dropped.total()).unwrap_or(usize::MAX);
-        self.queue.capacity.release(places, bytes);
+/// Makes a used buffer ready for the next rows. A large one of which little was used is given back:
+/// bursts must not hold memory for good.
+fn recycled(mut buffer: Vec<u8>) -> Vec<u8> {
+    if buffer.capacity() > LARGE && buffer.len() < buffer.capacity() / 4 {
+        return Vec::new();
     }
+    buffer.clear();
+    buffer
 }
 
 /// Cuts off the first rows; gives them, their number and the rest.

@@ -10,15 +10,13 @@ mod handshake;
 pub use answer::{Answer, AnswerReader, Fault, Head, Progress, Said};
 pub use handshake::{Handshake, Step};
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
 use crate::header_value::encode;
-use crate::notification::CANCELLED;
 use crate::object::quoted;
-use crate::rpc::{self, UNSUPPORTED_VERSION};
+use crate::rpc::{self, CANCELLED, UNSUPPORTED_VERSION};
 use crate::version::{
     CAPABILITIES_KEY, CLIENT_INFO_KEY, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS,
     VERSION_HEADER, VERSION_KEY,
@@ -71,8 +69,6 @@ pub struct Call<'a> {
     /// Headers that repeat arguments, see
     /// [`Tool::param_headers`](crate::Tool::param_headers).
     pub headers: &'a [(String, String)],
-    /// Whether the server shall say how far it is, under the id of the request.
-    pub progress: bool,
 }
 
 impl Connected {
@@ -91,25 +87,13 @@ impl Connected {
     /// Calls a tool.
     pub fn call_tool(&self, id: u64, call: Call<'_>) -> Outgoing {
         let mut headers = self.headers("tools/call", Some(call.name));
-        let token = Map::from_iter([("progressToken".to_owned(), Value::from(id))]);
-        let meta = match (*self == Self::Stateless, call.progress) {
-            (true, false) => Cow::Borrowed(STATELESS_META.as_str()),
-            (true, true) => {
-                let mut meta = token;
-                meta.extend(stateless_meta());
-                Cow::Owned(Value::Object(meta).to_string())
-            }
-            (false, true) => Cow::Owned(Value::Object(token).to_string()),
-            (false, false) => Cow::Borrowed(""),
-        };
+        let mut meta = "";
         if *self == Self::Stateless {
             headers.extend_from_slice(call.headers);
+            meta = &STATELESS_META;
         }
         let name = quoted(call.name);
-        let before_meta = if meta.is_empty() { "" } else { ",\"_meta\":" };
-        let params =
-            ["{\"name\":", &name, ",\"arguments\":", call.arguments, before_meta, &meta, "}"];
-        let params = params.concat();
+        let params = ["{\"name\":", &name, ",\"arguments\":", call.arguments, meta, "}"].concat();
         let body = rpc::request(Some(id), "tools/call", &params);
         Outgoing { id: Some(id), headers, body }
     }
@@ -167,9 +151,9 @@ impl Connected {
     }
 }
 
-/// [`stateless_meta`] as text, which each call carries.
+/// [`stateless_meta`] as the text of a member, which each call carries.
 static STATELESS_META: LazyLock<String> =
-    LazyLock::new(|| Value::Object(stateless_meta()).to_string());
+    LazyLock::new(|| format!(",\"_meta\":{}", Value::Object(stateless_meta())));
 
 fn stateless_meta() -> Map<String, Value> {
     let members = [
@@ -193,7 +177,7 @@ mod tests {
     fn calls_are_written_in_both_eras() {
         let extra = [("mcp-param-x".to_owned(), "1".to_owned())];
         let arguments = r#"{"x": 1e400}"#;
-        let call = Call { name: "a/b", arguments, headers: &extra, progress: false };
+        let call = Call { name: "a/b", arguments, headers: &extra };
         let stateless = Connected::Stateless.call_tool(7, call);
         let names: Vec<&str> = stateless.headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-x"]);
@@ -210,13 +194,6 @@ mod tests {
             session.body,
             r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"a/b","arguments":{"x": 1e400}}}"#
         );
-        let session = Connected::Session { version: "2025-11-25", id: None };
-        for connected in [session, Connected::Stateless] {
-            let body = connected.call_tool(9, Call { progress: true, ..call }).body;
-            let body = body.replace("1e400", "1");
-            let body: Value = serde_json::from_str(&body).unwrap();
-            assert_eq!(body["params"]["_meta"]["progressToken"], 9, "{body}");
-        }
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! |---|---|
 //! | read a JSON-RPC message, write its answer | [`rpc`] |
 //! | talk to a tool server | [`client`] |
-//! | say that a call is given up, or how far it is | [`notification`] |
 //! | serve clients as a tool server | [`mcp_server`] |
 //! | know all servers and tools | [`Registry`] |
 //! | decide who may call what | [`AllowLists`] |
@@ -23,7 +22,6 @@ mod header_value;
 mod local;
 pub mod mcp_server;
 mod name;
-pub mod notification;
 mod object;
 mod param_headers;
 mod registry;

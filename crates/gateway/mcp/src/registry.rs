@@ -67,20 +67,14 @@ impl<L> Provider<L> {
     }
 }
 
-/// A name is taken.
+/// A tool of a server has the name of a tool that belongs to somebody else.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Collision {
-    /// There is a server of this name.
-    #[error("there is a server with the name `{0}` already")]
-    Server(String),
-    /// A tool of this name belongs to somebody else.
-    #[error("the tool `{tool}` is that of `{owner}` already")]
-    Tool {
-        /// The tool.
-        tool: String,
-        /// Whose it is.
-        owner: String,
-    },
+#[error("the tool `{tool}` is that of `{owner}` already")]
+pub struct Collision {
+    /// The tool.
+    pub tool: String,
+    /// Whose it is.
+    pub owner: String,
 }
 
 impl<L: Clone> Registry<L> {
@@ -128,7 +122,7 @@ impl<L: Clone> Registry<L> {
         for tool in tools {
             if let Some(other) = next.tools.get(&tool.name) {
                 let (tool, owner) = (tool.name.to_string(), other.provider.name().to_owned());
-                return Err(Collision::Tool { tool, owner });
+                return Err(Collision { tool, owner });
             }
             let provider =
                 Provider::Server { name: Arc::clone(&server.name), link: server.link.clone() };
@@ -222,7 +216,7 @@ mod tests {
         let registry = registry.with_tools("one", tools(&["find"])).unwrap();
         for (taken, owner) in [("find", "one"), ("echo", "local")] {
             let collision = registry.with_tools("two", tools(&["free", taken])).unwrap_err();
-            let expected = Collision::Tool { tool: taken.to_owned(), owner: owner.to_owned() };
+            let expected = Collision { tool: taken.to_owned(), owner: owner.to_owned() };
             assert_eq!(collision, expected);
         }
         assert!(registry.tool("free").is_none());

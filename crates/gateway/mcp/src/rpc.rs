@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::object::{is_object, present, quoted};
+use crate::object::{is_object, present, quoted, read_object};
 
 /// The text is not JSON.
 pub const PARSE_ERROR: i64 = -32_700;
@@ -42,15 +42,15 @@ const MAX_DATA: usize = 4_096;
 
 /// The members of any message.
 #[derive(Deserialize)]
-pub(crate) struct Envelope<'a> {
+struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) id: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) method: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) params: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -169,7 +169,7 @@ pub fn read_message(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
     })
 }
 
-pub(crate) fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
+fn read_envelope(body: &[u8]) -> Result<Envelope<'_>, Malformed<'_>> {
     // serde_json does not look into members that it skips.
     let Ok(body) = str::from_utf8(body) else {
         return Err(malformed(RpcError::new(PARSE_ERROR, "Parse error: it is not UTF-8")));
@@ -203,6 +203,20 @@ fn invalid_request(problem: &str) -> RpcError {
 /// may also come with escapes.
 pub fn spelled(id: &str) -> String {
     serde_json::from_str::<Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
+}
+
+/// The notification that a request is cancelled, in the versions with sessions.
+pub const CANCELLED: &str = "notifications/cancelled";
+
+/// The id of the request that a notification [`CANCELLED`] with these parameters names, as
+/// [`spelled`] writes it.
+pub fn cancelled_request(params: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        id: &'a RawValue,
+    }
+    read_object::<Params<'_>>(params).ok().map(|params| spelled(params.id.get()))
 }
 
 /// Whether JSON may be the id of a request: a text, or a whole number.
@@ -438,6 +452,20 @@ mod tests {
             ),
         ] {
             assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_request_is_named_in_any_spelling() {
+        for (params, expected) in [
+            (r#"{"requestId":"a b","reason":"x"}"#, Some(r#""a b""#)),
+            (r#"{"requestId":"\u0061 b"}"#, Some(r#""a b""#)),
+            (r#"{"requestId":"7"}"#, Some(r#""7""#)),
+            (r#"{"requestId": 7}"#, Some("7")),
+            ("{}", None),
+            (r#"{"requestId":1,"requestId":2}"#, None),
+        ] {
+            assert_eq!(cancelled_request(params).as_deref(), expected, "{params}");
         }
     }
 }

@@ -21,7 +21,6 @@ use crate::error::GatewayError;
 use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form::OwnedHeaders;
 use crate::layers::admin::AdminGate;
-use crate::layers::forwarded::TrustedProxies;
 use crate::layers::policy::PolicyLayer;
 use crate::layers::rate_limit::{self, RateLimit};
 use crate::layers::{Layers, Setup};
@@ -43,8 +42,6 @@ pub(crate) struct Config {
     pub(crate) admin: AdminGate,
     /// The headers that the gateway itself reads or sets.
     pub(crate) owned_headers: OwnedHeaders,
-    /// Proxies whose word about the client counts.
-    pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) limits: Vec<RateLimit>,
     /// Digest of what policy and scrub do with texts. Cached answers of other rules are not served.
     pub(crate) text_rules: [u8; 32],
@@ -127,7 +124,6 @@ impl Config {
             .collect();
         let layers = check.layers(&Setup { spec, upstreams: &upstreams });
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
-        let trusted_proxies = check.keep(TrustedProxies::parse(&spec.trusted_proxies));
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let admin_router = check.admin_routes(spec);
@@ -136,7 +132,6 @@ impl Config {
         Ok(Self {
             admin,
             owned_headers: OwnedHeaders::new(layers.headers()),
-            trusted_proxies: trusted_proxies.unwrap_or_default(),
             digest: digest_of(spec),
             text_rules: text_rules(spec, layers.policy.as_ref()),
             layer_names: spec.layers(),
@@ -190,7 +185,7 @@ mod tests {
     #[test]
     fn an_unknown_key_is_refused_with_its_line() {
         let error =
-            Spec::from_yaml("name: x\nadmin: true\nrate_limit: []\n").unwrap_err().to_string();
+            Spec::from_yaml("name: x\nadmin: {}\nrate_limit: []\n").unwrap_err().to_string();
         assert!(error.contains("rate_limit") && error.contains("line 3"), "{error}");
     }
 
@@ -312,7 +307,7 @@ routes:
             ("scrub: {}", passed, Some("line 4: route `ws`: `scrub` cannot read the messages")),
             ("scrub: {unreadable: refuse}", passed, Some("`scrub` cannot read")),
             ("scrub: {unreadable: pass}", passed, None),
-            ("scrub: {}", "path: /ws/chat, llm: true, model: m", None),
+            ("", "path: /ws/chat, llm: true", Some("`llm` and `websocket` exclude each other")),
             ("cache: {}", passed, None),
             ("policy: {}", passed, None),
             ("policy: {}", "path: '/*'", Some("`policy` cannot read what a WebSocket to `/v1/")),

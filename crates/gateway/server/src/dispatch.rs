@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HOST, HeaderValue, ORIGIN, USER_AGENT};
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::header::{HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response, StatusCode};
 
 use crate::config::Config;
 use crate::http::error_response::{ErrorFormat, ErrorResponse};
@@ -31,7 +31,6 @@ use crate::routes::proxy;
 use crate::routes::router::{Handler, Route, Router};
 use crate::routes::tool_route::ToolRoute;
 use crate::routes::tools;
-use crate::routes::websocket_chat;
 use crate::worker::Worker;
 
 /// Responds to a request.
@@ -49,16 +48,10 @@ pub(crate) async fn serve(
         Some(_) => None,
     };
     let (route, parameter) = found.unwrap_or((&config.not_found_route, None));
-    if let Some(headers) = config.layers.cors.as_ref().and_then(|cors| cors.preflight(&request))
-        && refusal.is_none()
-    {
-        return no_content(headers);
-    }
     let no_layer_applies = !config.observes_requests
         && route.open
         && refusal.is_none()
         && config.request_id().is_none()
-        && config.layers.cors.is_none()
         && config.spec.faults.delay.nanos() == 0;
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
         return response;
@@ -67,23 +60,10 @@ pub(crate) async fn serve(
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
-    let origin =
-        config.layers.cors.as_ref().and_then(|_| routed.request.headers().get(ORIGIN).cloned());
-    let mut response = match admit(&mut routed, refusal).await {
+    match admit(&mut routed, refusal).await {
         Ok(headers) => with_headers(handle(routed, format).await, headers),
         Err(error) => respond_error(routed.context, error, format),
-    };
-    if let Some(cors) = &config.layers.cors {
-        cors.mark(response.headers_mut(), origin.as_ref());
     }
-    response
-}
-
-fn no_content(headers: HeaderMap) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::EMPTY);
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    *response.headers_mut() = headers;
-    response
 }
 
 fn router_of<'c>(config: &'c Config, worker: &Worker) -> &'c Router {
@@ -129,8 +109,7 @@ fn error_format(config: &Config, route: &Route, path: &str) -> ErrorFormat {
 fn record_request(routed: &mut RoutedRequest) {
     let (request, context) = (&routed.request, &mut routed.context);
     context.bytes_received = request.body().size_hint().lower();
-    let spec = &context.config.spec;
-    if spec.audit.is_some() || spec.access_log.is_some() {
+    if context.config.spec.audit.is_some() {
         context.path = Some(Box::from(request.uri().path()));
         context.user_agent = request.headers().get(USER_AGENT).cloned();
     }
@@ -171,13 +150,11 @@ async fn admit(
         identify(&config, &route, routed.request.uri().path(), request).map(Some)
     };
     let identity = identity.or_else(|error| {
-        // Who administrates need not be a tenant to see a budget or a policy, or to name an agent.
-        let method = routed.request.method();
+        // Administrators need not be a tenant to see a budget or a policy.
         let may = match &route.handler {
             Handler::Budget | Handler::Tools(ToolRoute::Policies) => {
                 error.status == StatusCode::UNAUTHORIZED
             }
-            Handler::Agents(route) => *route == AgentRoute::Agents && *method == Method::POST,
             _ => false,
         };
         let administrates = may
@@ -193,10 +170,10 @@ async fn admit(
     Ok(headers)
 }
 
-/// Whether headers of the client reach an upstream or an agent. Administration still looks at them.
+/// Whether headers of the client reach an upstream or an agent.
 fn passes_headers_on(handler: &Handler) -> bool {
     match handler {
-        Handler::Proxy(_) | Handler::WebSocketChat(_) => true,
+        Handler::Proxy(_) => true,
         Handler::Agents(route) => *route != AgentRoute::Agents,
         _ => false,
     }
@@ -204,12 +181,12 @@ fn passes_headers_on(handler: &Handler) -> bool {
 
 /// Replaces what the client says of itself by what the gateway knows of it.
 fn own_forwarded_headers(routed: &mut RoutedRequest) {
-    let config = Arc::clone(&routed.context.config);
-    let origin = Origin { client: routed.context.client.ip(), is_tls: config.spec.tls.is_some() };
+    let is_tls = routed.context.config.spec.tls.is_some();
+    let origin = Origin { client: routed.context.client.ip(), is_tls };
     let authority = routed.request.uri().authority();
     let host = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     let host = host.or_else(|| routed.request.headers().get(HOST).cloned());
-    forwarded::rewrite(routed.request.headers_mut(), &config.trusted_proxies, origin, host);
+    forwarded::rewrite(routed.request.headers_mut(), origin, host);
 }
 
 async fn check_rate_limits(
@@ -247,7 +224,6 @@ async fn handle(mut routed: RoutedRequest, format: ErrorFormat) -> Response<Resp
             Box::pin(llm::serve(routed, proxy, format)).await
         }
         Handler::Proxy(proxy) => Box::pin(proxy::serve(routed, proxy, format)).await,
-        Handler::WebSocketChat(chat) => websocket_chat::serve(routed, chat, format),
         Handler::Policy => Box::pin(policy_endpoint::serve(routed)).await,
         Handler::Agents(route) => Box::pin(agent_routes::serve(routed, *route)).await,
         Handler::Tools(tool_route) => Box::pin(tools::serve(routed, *tool_route, format)).await,

@@ -16,7 +16,6 @@ use crate::config::Source;
 use crate::config::spec::Spec;
 use crate::error::GatewayError;
 use crate::layers::admin::Serves;
-use crate::layers::request_log::LostRows;
 use crate::worker::Worker;
 use crate::worker::server;
 use crate::worker::state::GatewayState;
@@ -108,10 +107,11 @@ impl Gateway {
         self.state.metrics.served()
     }
 
-    /// Rows of the audit and the access log that are not written. After [`Gateway::shutdown`] they
-    /// are lost: the queue was full, or the file or store did not take them.
-    pub fn lost_rows(&self) -> LostRows {
-        self.state.request_log.lost()
+    /// Audit rows that are not written. After [`Gateway::shutdown`] they are lost: the queue was
+    /// full, or the file or store did not take them.
+    pub fn lost_rows(&self) -> u64 {
+        let stats = self.state.request_log.stats().unwrap_or_default();
+        stats.dropped.total() + stats.queued
     }
 
     /// Reads the configuration's file again, and the TLS files that it names.

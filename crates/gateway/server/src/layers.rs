@@ -8,7 +8,6 @@ pub(crate) mod admin;
 pub(crate) mod agent_layer;
 pub(crate) mod auth;
 pub(crate) mod budget;
-pub(crate) mod cors;
 pub(crate) mod counters;
 pub(crate) mod document;
 pub(crate) mod fault_injection;
@@ -31,9 +30,7 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
 
-use crate::config::spec::{
-    AccessLogSpec, AgentsSpec, AuditSpec, BudgetSpec, CacheSpec, MetricsSpec, Spec,
-};
+use crate::config::spec::{AgentsSpec, AuditSpec, BudgetSpec, CacheSpec, MetricsSpec, Spec};
 use crate::http::error_response::ErrorResponse;
 use crate::layers::agent_layer::{AgentLayer, PATH_HEADER, VERSION_HEADER};
 use crate::layers::budget::Budgets;
@@ -48,10 +45,6 @@ macro_rules! for_each_layer {
         $then! {
             /// Layer: a request id on every request and response.
             request_id: crate::layers::request_id::RequestIdSpec => crate::layers::request_id::RequestId,
-            /// Layer: a log line for every request.
-            access_log: crate::config::spec::AccessLogSpec => crate::config::spec::AccessLogSpec,
-            /// Layer: pages of other origins may ask (CORS).
-            cors: crate::config::spec::CorsSpec => crate::layers::cors::Cors,
             /// Layer: Prometheus metrics of every request, at `/metrics`.
             metrics: crate::config::spec::MetricsSpec => crate::config::spec::MetricsSpec,
             /// Layer: authentication by API key.
@@ -217,15 +210,6 @@ fn make<L: Layer>(
 #[cfg(test)]
 pub(crate) fn made<L: Layer>(section: &L::Section) -> Result<L, String> {
     L::new(section, &Setup { spec: &Spec::default(), upstreams: &[] })
-}
-
-impl Layer for AccessLogSpec {
-    type Section = Self;
-    const OBSERVES: bool = true;
-
-    fn new(section: &Self, _setup: &Setup<'_>) -> Result<Self, String> {
-        Ok(section.clone())
-    }
 }
 
 impl Layer for AuditSpec {

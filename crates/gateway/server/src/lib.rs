@@ -30,4 +30,3 @@ pub use config::units::{ByteSize, HumanDuration};
 pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use http::normal_form;
-pub use layers::request_log::LostRows;

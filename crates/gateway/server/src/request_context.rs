@@ -113,7 +113,7 @@ impl RequestContext {
 
     /// The upstream is asked now. Only the first attempt counts.
     pub(crate) fn note_upstream_asked(&self) {
-        if self.worker.log.is_enabled() && self.upstream.get().0 == 0 {
+        if self.worker.state.request_log.is_enabled() && self.upstream.get().0 == 0 {
             let now = clock::now();
             self.upstream.set((now, now));
         }
@@ -162,7 +162,7 @@ impl RequestContext {
                 self.ended_early.set(self.ended_early.get().or(Some(reason)));
             }
         }
-        if self.worker.log.is_enabled() {
+        if self.worker.state.request_log.is_enabled() {
             self.log(nanos / 1_000);
         }
     }
@@ -173,8 +173,9 @@ impl RequestContext {
         let rules: Vec<&str> =
             info.map(|info| info.rules.iter().map(String::as_str).collect()).unwrap_or_default();
         let faults = &self.config.spec.faults;
-        let lose_audit = self.worker.faults.should_inject(faults, faults.audit_drop_share);
-        self.worker.log.write(&self.row(&rules, latency_us), lose_audit);
+        if !self.worker.faults.should_inject(faults, faults.audit_drop_share) {
+            self.worker.state.request_log.write(&self.row(&rules, latency_us));
+        }
     }
 
     fn row<'a>(&'a self, rules: &'a [&'a str], latency_us: u64) -> Row<'a> {

@@ -12,4 +12,3 @@ pub(crate) mod store_error;
 pub(crate) mod tool_route;
 pub(crate) mod tools;
 pub(crate) mod websocket;
-pub(crate) mod websocket_chat;

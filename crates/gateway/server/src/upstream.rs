@@ -7,7 +7,6 @@ pub(crate) mod proxy_body;
 mod breaker;
 mod connection;
 mod endpoint;
-mod health_check;
 mod pool;
 mod retry_budget;
 
@@ -18,15 +17,11 @@ use plimsoll_gateway_dialect::LimitName;
 
 pub(crate) use connection::{Broken, Received, UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard, address_of};
-pub(crate) use health_check::{HealthTarget, run_health_checks};
 pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;
 
-use crate::config::spec::{
-    Balance, DialectSpec, HealthSpec, RetrySpec, Secret, TokenLimitSpec, UpstreamSpec,
-};
+use crate::config::spec::{DialectSpec, RetrySpec, Secret, TokenLimitSpec, UpstreamSpec};
 use crate::config::units::HumanDuration;
-use crate::worker::rng::splitmix64;
 
 /// The smallest buffer that hyper reads responses with.
 const MIN_BUFFER: u64 = 8_192;
@@ -44,8 +39,6 @@ pub(crate) struct Upstream {
     pub(crate) idle_timeout: HumanDuration,
     pub(crate) retry: Option<RetrySpec>,
     pub(crate) retry_budget: RetryBudget,
-    pub(crate) health: Option<HealthSpec>,
-    balance: Balance,
     next: AtomicUsize,
 }
 
@@ -86,38 +79,23 @@ impl Upstream {
             idle_timeout: spec.idle_timeout,
             retry: spec.retry,
             retry_budget: RetryBudget::new(spec.retry.map_or(0.0, |retry| retry.budget)),
-            health: spec.health.clone(),
-            balance: spec.balance,
             next: AtomicUsize::new(0),
         })
     }
 
-    /// The server for a request; `None` when none is available. `tried` failed before, and is
-    /// chosen only if there is no other.
+    /// The next server in turn for a request; `None` when none is available. `tried` failed before,
+    /// and is chosen only if there is no other.
     pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<InFlightGuard> {
         if let [only] = self.endpoints.as_slice() {
             return admitted(only, now);
         }
-        let (before, from_start) = self.endpoints.split_at(self.start());
+        let start = self.next.fetch_add(1, Ordering::Relaxed) % self.endpoints.len();
+        let (before, from_start) = self.endpoints.split_at(start);
         let available =
             || from_start.iter().chain(before).filter(|endpoint| endpoint.is_available(now));
-        let mut untried =
-            available().filter(|endpoint| tried.is_none_or(|tried| !Arc::ptr_eq(tried, endpoint)));
-        let chosen = match self.balance {
-            Balance::LeastLoaded => untried.min_by_key(|endpoint| endpoint.in_flight()),
-            _ => untried.next(),
-        };
-        chosen.or_else(|| available().next()).and_then(|endpoint| admitted(endpoint, now))
-    }
-
-    /// Index at which the search for a server starts.
-    fn start(&self) -> usize {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let draw = match self.balance {
-            Balance::RoundRobin | Balance::LeastLoaded => turn,
-            Balance::Random => usize::try_from(splitmix64(turn as u64) >> 33).unwrap_or(turn),
-        };
-        draw % self.endpoints.len()
+        let untried =
+            available().find(|endpoint| tried.is_none_or(|tried| !Arc::ptr_eq(tried, endpoint)));
+        untried.or_else(|| available().next()).and_then(|endpoint| admitted(endpoint, now))
     }
 }
 

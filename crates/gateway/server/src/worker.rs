@@ -20,9 +20,7 @@ use crate::config::Config;
 use crate::layers::admin::Serves;
 use crate::layers::fault_injection::FaultInjector;
 use crate::layers::metrics::{Metrics, SeriesCache};
-use crate::layers::request_log::LogWriter;
 use crate::layers::tool_server::ToolConnections;
-use crate::routes::llm::ParseCache;
 use crate::upstream::Pool;
 use crate::upstream::fair_queue::FairQueue;
 use crate::worker::rng::splitmix64;
@@ -35,9 +33,7 @@ pub(crate) struct Worker {
     pub(crate) pool: Rc<Pool>,
     pub(crate) fair_queue: Rc<FairQueue>,
     pub(crate) series: SeriesCache,
-    pub(crate) parse_cache: ParseCache,
     pub(crate) store: Store,
-    pub(crate) log: LogWriter,
     pub(crate) faults: FaultInjector,
     /// How each tool server is spoken to.
     pub(crate) tools: ToolConnections,
@@ -48,16 +44,14 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) async fn new(state: Arc<GatewayState>, serves: Serves) -> Self {
         let config = RefCell::new(Cache::new(Arc::clone(&state.config)));
-        let (store, log) = (state.backend.attach().await, state.request_log.writer());
+        let store = state.backend.attach().await;
         Self {
             serves,
             state,
             pool: Rc::default(),
             fair_queue: Rc::default(),
             series: SeriesCache::default(),
-            parse_cache: ParseCache::default(),
             store,
-            log,
             faults: FaultInjector::default(),
             tools: ToolConnections::default(),
             requests: Cell::new(0),

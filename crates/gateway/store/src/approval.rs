@@ -105,7 +105,6 @@ impl ApprovalState {
         }
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis keeps words"))]
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name().as_bytes() == name)
     }

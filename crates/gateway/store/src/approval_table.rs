@@ -6,7 +6,7 @@ use crate::{Approval, ApprovalRules, ApprovalState, Moment, NewApproval, Pending
 use crate::{RecordError, RecordId, Verdict};
 use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// All approvals of a process, shared by its workers. One lock: whoever holds it decides alone.
 #[derive(Debug, Default)]
@@ -17,13 +17,11 @@ struct Table {
     by_id: HashMap<RecordId, Entry>,
     /// By the time from which each has an outcome: of a pending one the time at which it expires.
     by_outcome: BTreeSet<(u64, RecordId)>,
-    /// Of each owner, by the time at which it expires.
-    pending: HashMap<Arc<str>, BTreeSet<(u64, RecordId)>>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    owner: Arc<str>,
+    owner: Box<str>,
     approval: Approval,
     /// Monotonic nanoseconds at which it expires without a decision.
     expires: u64,
@@ -66,12 +64,18 @@ impl ApprovalTable {
     }
 
     pub(crate) fn pending(&self, now: u64, owner: &str, most: usize) -> PendingApprovals {
-        let mut table = self.lock();
-        table.forget_expired(now, owner);
-        let Some(ids) = table.pending.get(owner) else { return PendingApprovals::default() };
-        let entries = ids.iter().take(most).filter_map(|(_, id)| table.by_id.get(id));
-        let approvals = entries.map(|entry| entry.approval.clone()).collect();
-        PendingApprovals { approvals, total: ids.len() }
+        let table = self.lock();
+        // Those whose outcome is still to come, in the order in which they expire.
+        let open = table.by_outcome.range((now.saturating_add(1), RecordId(0))..);
+        let open = open.filter_map(|(_, id)| table.by_id.get(id));
+        let mut pending = PendingApprovals::default();
+        for Entry { approval, .. } in open.filter(|entry| entry.is_pending_of(owner)) {
+            pending.total += 1;
+            if pending.approvals.len() < most {
+                pending.approvals.push(approval.clone());
+            }
+        }
+        pending
     }
 
     pub(crate) fn decide(
@@ -98,9 +102,7 @@ impl ApprovalTable {
         entry.outcome_from = at.now;
         entry.gone_from = at.now.saturating_add(nanos(rules.keep));
         table.by_outcome.insert((at.now, id));
-        let (approval, expires) = (entry.approval.clone(), entry.expires);
-        table.no_longer_pending(owner, expires, id);
-        Ok(approval)
+        Ok(entry.approval.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -130,9 +132,7 @@ impl Table {
     fn insert(&mut self, owner: &str, approval: Approval, expires: u64, keep: u64) {
         let id = approval.id;
         self.remove(id);
-        let known = self.pending.get_key_value(owner).map(|(owner, _)| Arc::clone(owner));
-        let owner = known.unwrap_or_else(|| Arc::from(owner));
-        self.pending.entry(Arc::clone(&owner)).or_default().insert((expires, id));
+        let owner = Box::from(owner);
         self.by_outcome.insert((expires, id));
         let gone_from = expires.saturating_add(keep);
         self.by_id.insert(id, Entry { owner, approval, expires, outcome_from: expires, gone_from });
@@ -141,29 +141,6 @@ impl Table {
     fn remove(&mut self, id: RecordId) {
         let Some(entry) = self.by_id.remove(&id) else { return };
         self.by_outcome.remove(&(entry.outcome_from, id));
-        self.no_longer_pending(&entry.owner, entry.expires, id);
-    }
-
-    fn no_longer_pending(&mut self, owner: &str, expires: u64, id: RecordId) {
-        if let Some(ids) = self.pending.get_mut(owner) {
-            ids.remove(&(expires, id));
-            if ids.is_empty() {
-                self.pending.remove(owner);
-            }
-        }
-    }
-
-    /// Takes what has expired from the pending ones of an owner.
-    fn forget_expired(&mut self, now: u64, owner: &str) {
-        let Some(ids) = self.pending.get_mut(owner) else { return };
-        while let Some(&(expires, _)) = ids.first()
-            && expires <= now
-        {
-            ids.pop_first();
-        }
-        if ids.is_empty() {
-            self.pending.remove(owner);
-        }
     }
 }
 
@@ -172,6 +149,11 @@ impl Entry {
     /// gone, also while nothing has taken its room.
     fn is_there(&self, now: u64, owner: &str) -> bool {
         *self.owner == *owner && now < self.gone_from
+    }
+
+    /// Whether it waits for a decision and belongs to this owner.
+    fn is_pending_of(&self, owner: &str) -> bool {
+        *self.owner == *owner && self.approval.state == ApprovalState::Pending
     }
 
     /// The approval as it is now: time is an outcome.

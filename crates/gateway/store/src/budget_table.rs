@@ -5,8 +5,6 @@ use crate::limit_key::{Digest, KeyDigester};
 use crate::{Budget, BudgetCounter, BudgetState, LimitKey};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-const SHARDS: usize = 16;
-
 /// The purses of many tenants, shared by all workers of a process.
 ///
 /// At most as many as it was made for. When more tenants than that have spent something, the one
@@ -14,7 +12,7 @@ const SHARDS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct BudgetTable {
     digester: KeyDigester,
-    shards: Box<[Mutex<BoundedMap<BudgetCounter>>]>,
+    counters: Mutex<BoundedMap<BudgetCounter>>,
 }
 
 /// Where something was reserved.
@@ -27,22 +25,21 @@ pub(crate) struct ReservationRef {
 
 impl BudgetTable {
     pub(crate) fn new(tenants: usize) -> Self {
-        let room = tenants.div_ceil(SHARDS);
-        let shards = (0..SHARDS).map(|_| Mutex::new(BoundedMap::new(room))).collect();
-        Self { digester: KeyDigester::default(), shards }
+        let counters = Mutex::new(BoundedMap::new(tenants));
+        Self { digester: KeyDigester::default(), counters }
     }
 
     fn digest(&self, key: LimitKey<'_>, budget: &Budget) -> Digest {
         self.digester.digest(key, budget.window_nanos())
     }
 
-    fn lock(&self, digest: Digest) -> MutexGuard<'_, BoundedMap<BudgetCounter>> {
-        self.shards[digest.shard(SHARDS)].lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BoundedMap<BudgetCounter>> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn state(&self, now: u64, key: LimitKey<'_>, budget: &Budget) -> BudgetState {
         let digest = self.digest(key, budget);
-        let counter = self.lock(digest).find(digest).map(|slot| slot.value).unwrap_or_default();
+        let counter = self.lock().find(digest).map(|slot| slot.value).unwrap_or_default();
         counter.state(budget, now)
     }
 
@@ -55,7 +52,7 @@ impl BudgetTable {
         estimate: u64,
     ) -> (Option<ReservationRef>, BudgetState) {
         let digest = self.digest(key, budget);
-        let mut bounded_map = self.lock(digest);
+        let mut bounded_map = self.lock();
         let slot = bounded_map.slot(digest, now, BudgetCounter::default);
         let reserved = slot.value.reserve(budget, now, estimate);
         note(slot, budget);
@@ -66,7 +63,7 @@ impl BudgetTable {
     /// Takes what a request did cost. A counter that was forgotten meanwhile holds no reservation
     /// of it.
     pub(crate) fn settle(&self, now: u64, account: &ReservationRef, estimate: u64, actual: u64) {
-        let mut bounded_map = self.lock(account.digest);
+        let mut bounded_map = self.lock();
         let slot = bounded_map.slot(account.digest, now, BudgetCounter::default);
         let estimate = if slot.epoch == account.epoch { estimate } else { 0 };
         slot.value.settle(&account.budget, now, estimate, actual);
@@ -76,7 +73,7 @@ impl BudgetTable {
     /// Gives back what was reserved. Needs no time: a counter that is not aged is aged at its next
     /// use.
     pub(crate) fn release(&self, account: &ReservationRef, estimate: u64) {
-        let mut bounded_map = self.lock(account.digest);
+        let mut bounded_map = self.lock();
         if bounded_map.find(account.digest).is_some_and(|slot| slot.epoch == account.epoch) {
             let slot = bounded_map.slot(account.digest, 0, BudgetCounter::default);
             slot.value.release(estimate);

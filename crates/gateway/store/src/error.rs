@@ -22,12 +22,6 @@ pub enum StoreError {
     /// write `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
     #[error("the address of Redis cannot be read: write it like redis://127.0.0.1:6379")]
     Address,
-    /// This build has no Redis client. Remedy: build with the feature `redis`, or use the store in
-    /// memory.
-    #[error(
-        "this build has no Redis client: build it with `cargo build --release --features redis`, or leave the address out to count in memory"
-    )]
-    NoRedis,
     /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at
     /// Redis, or choose to be open on loss.
     #[error("the shared store did not answer in time")]

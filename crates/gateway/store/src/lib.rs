@@ -3,8 +3,7 @@
 //!
 //! - The algorithms are pure, with time as an argument: [`RateCounter`] and its two kinds,
 //!   [`BudgetCounter`].
-//! - [`MemoryStore`] keeps them in tables with a lock per part, bounded, shared by all workers of a
-//!   process.
+//! - [`MemoryStore`] keeps them in bounded tables, shared by all workers of a process.
 //! - [`RedisStore`] keeps the same counts in Redis, one atomic script per operation.
 //! - [`Store`] is either. A process makes one [`Backend`], every worker attaches to it.
 //! - Sessions and approvals never pass unseen: without the store there are none, and nothing live
@@ -18,7 +17,6 @@ mod approval_table;
 mod bounded_map;
 mod budget;
 mod budget_table;
-mod cache;
 mod cached_response;
 mod error;
 mod limit;
@@ -30,10 +28,6 @@ mod rate_counter;
 mod record;
 mod record_id;
 mod records;
-#[cfg(feature = "redis")]
-mod redis;
-#[cfg(not(feature = "redis"))]
-#[path = "without_redis.rs"]
 mod redis;
 mod redis_settings;
 mod reservation;
@@ -42,14 +36,10 @@ mod session_table;
 mod single_flight;
 mod store;
 
-/// Whether this build can use Redis: the feature `redis`.
-pub const HAS_REDIS: bool = cfg!(feature = "redis");
-
 pub use approval::{
     Approval, ApprovalRules, ApprovalState, NewApproval, PendingApprovals, Verdict,
 };
 pub use budget::{Budget, BudgetCounter, BudgetState};
-pub use cache::{Follow, Followed, Lead, Lookup};
 pub use cached_response::{CacheKey, CachedResponse};
 pub use error::StoreError;
 pub use limit::{Algorithm, Charge, Decision, Limit, MAX_CHARGES};
@@ -64,4 +54,5 @@ pub use redis::{RedisBackend, RedisStore};
 pub use redis_settings::{FailureMode, RedisSettings};
 pub use reservation::{Grant, Reservation};
 pub use session::{NewSession, Session, SessionRules};
+pub use single_flight::{Follow, Followed, Lead, Lookup};
 pub use store::{Backend, Store};

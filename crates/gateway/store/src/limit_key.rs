@@ -27,13 +27,6 @@ pub(crate) struct Digest {
     high: u64,
 }
 
-impl Digest {
-    /// One of `shards`, a power of two, from the half that the tables do not use for their buckets.
-    pub(crate) fn shard(self, shards: usize) -> usize {
-        usize::try_from(self.high % shards as u64).unwrap_or(0)
-    }
-}
-
 impl Hash for Digest {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.low);

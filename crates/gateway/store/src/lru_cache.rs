@@ -2,11 +2,11 @@
 
 use crate::CacheKey;
 use lru::LruCache;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-const SHARDS: usize = 16;
+/// The largest value, as a part of all bytes.
+const LARGEST: usize = 16;
 
 /// Counts of a cache since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,19 +46,18 @@ impl CacheCounters {
     }
 }
 
-/// Sixteen caches of least recent use, each with a sixteenth of the bytes.
+/// Values by recent use.
 ///
 /// A value of more than a sixteenth of all bytes is not kept. Values that are too old go when they
 /// are asked for or when room is needed, not before.
 #[derive(Debug)]
 pub(crate) struct ByteLru<V> {
-    hasher: RandomState,
-    shards: Box<[Mutex<Shard<V>>]>,
+    values: Mutex<Values<V>>,
     pub(crate) counters: CacheCounters,
 }
 
 #[derive(Debug)]
-struct Shard<V> {
+struct Values<V> {
     entries: LruCache<CacheKey, Entry<V>>,
     bytes: usize,
     room: usize,
@@ -73,56 +72,47 @@ struct Entry<V> {
 
 impl<V: Clone> ByteLru<V> {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self {
-            hasher: RandomState::new(),
-            shards: (0..SHARDS)
-                .map(|_| Shard { entries: LruCache::unbounded(), bytes: 0, room: bytes / SHARDS })
-                .map(Mutex::new)
-                .collect(),
-            counters: CacheCounters::default(),
-        }
+        let values = Values { entries: LruCache::unbounded(), bytes: 0, room: bytes };
+        Self { values: Mutex::new(values), counters: CacheCounters::default() }
     }
 
-    fn shard(&self, key: &CacheKey) -> &Mutex<Shard<V>> {
-        // The map inside hashes with keys of its own, so that this does not thin it out.
-        let at = self.hasher.hash_one(key) % self.shards.len() as u64;
-        &self.shards[usize::try_from(at).unwrap_or(0)]
+    fn lock(&self) -> MutexGuard<'_, Values<V>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The value of a key, which is now the last to go; not counted as hit or miss.
     pub(crate) fn find(&self, key: &CacheKey, now: u64) -> Option<V> {
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = shard.entries.get(key)?;
+        let mut values = self.lock();
+        let entry = values.entries.get(key)?;
         if now < entry.expires {
             return Some(entry.value.clone());
         }
-        shard.remove(key);
+        values.remove(key);
         None
     }
 
     /// Keeps a value until `expires`.
     pub(crate) fn keep(&self, key: CacheKey, value: V, weight: usize, expires: u64) {
-        let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
-        shard.remove(&key);
-        if weight > shard.room {
+        let mut values = self.lock();
+        values.remove(&key);
+        if weight > values.room / LARGEST {
             self.counters.oversize.fetch_add(1, Relaxed);
             return;
         }
-        shard.bytes += weight;
-        shard.entries.put(key, Entry { value, weight, expires });
-        self.counters.evictions.fetch_add(shard.shrink(), Relaxed);
+        values.bytes += weight;
+        values.entries.put(key, Entry { value, weight, expires });
+        self.counters.evictions.fetch_add(values.shrink(), Relaxed);
     }
 
     /// Bytes and values held now.
-    pub(crate) fn held(&self) -> (usize, usize) {
-        let locked = self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner));
-        locked.fold((0, 0), |(bytes, values), shard| {
-            (bytes + shard.bytes, values + shard.entries.len())
-        })
+    #[cfg(test)]
+    fn held(&self) -> (usize, usize) {
+        let values = self.lock();
+        (values.bytes, values.entries.len())
     }
 }
 
-impl<V> Shard<V> {
+impl<V> Values<V> {
     fn remove(&mut self, key: &CacheKey) {
         if let Some(old) = self.entries.pop(key) {
             self.bytes -= old.weight;
@@ -158,25 +148,21 @@ mod tests {
             lru_cache.keep(key(number), number, 100, u64::MAX);
             assert!(lru_cache.held().0 <= 16_000);
         }
-        assert_eq!(lru_cache.held(), (16_000, 160), "every shard is full");
+        assert_eq!(lru_cache.held(), (16_000, 160), "all room is taken");
         assert_eq!(lru_cache.counters.counts().evictions, 10_000 - 160);
     }
 
     #[test]
     fn the_least_recently_used_goes_first() {
-        let lru_cache = ByteLru::new(16 * 1_000);
-        let home =
-            |number: &u32| std::ptr::eq(lru_cache.shard(&key(*number)), lru_cache.shard(&key(0)));
-        let same: Vec<u32> = (0..1_000).filter(home).take(11).collect();
-        let (last, first_ten) = same.split_last().unwrap();
-        for &number in first_ten {
+        let lru_cache = ByteLru::new(20 * 100);
+        for number in 0..20 {
             lru_cache.keep(key(number), number, 100, u64::MAX);
         }
-        assert_eq!(lru_cache.find(&key(first_ten[0]), 0), Some(first_ten[0]), "used: goes last");
-        lru_cache.keep(key(*last), *last, 100, u64::MAX);
-        assert_eq!(lru_cache.find(&key(first_ten[0]), 0), Some(first_ten[0]));
-        assert_eq!(lru_cache.find(&key(first_ten[1]), 0), None, "the oldest that was not used");
-        assert_eq!(lru_cache.find(&key(*last), 0), Some(*last));
+        assert_eq!(lru_cache.find(&key(0), 0), Some(0), "used: goes last");
+        lru_cache.keep(key(20), 20, 100, u64::MAX);
+        assert_eq!(lru_cache.find(&key(0), 0), Some(0));
+        assert_eq!(lru_cache.find(&key(1), 0), None, "the oldest that was not used");
+        assert_eq!(lru_cache.find(&key(20), 0), Some(20));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct MemoryStore {
     values: ByteLru<Bytes>,
     pub(crate) sessions: SessionTable,
     pub(crate) approvals: ApprovalTable,
-    pub(crate) single_flight: Arc<SingleFlight>,
+    pub(crate) single_flight: SingleFlight,
 }
 
 impl MemoryStore {
@@ -56,7 +56,7 @@ impl MemoryStore {
             values: ByteLru::new(sizes.value_bytes),
             sessions: SessionTable::default(),
             approvals: ApprovalTable::default(),
-            single_flight: SingleFlight::new(),
+            single_flight: SingleFlight::default(),
         }
     }
 
@@ -66,11 +66,6 @@ impl MemoryStore {
     /// More than [`MAX_CHARGES`](crate::MAX_CHARGES) limits.
     pub fn check(&self, now: u64, charges: &[Charge<'_>]) -> Result<Decision, StoreError> {
         self.limiter.check(now, charges)
-    }
-
-    /// Keys of rate limits held now.
-    pub fn limit_keys(&self) -> usize {
-        self.limiter.keys()
     }
 
     /// The state of a budget now.
@@ -83,16 +78,6 @@ impl MemoryStore {
         let found = self.responses.find(key, now);
         self.responses.counters.looked_up(found.is_some());
         found
-    }
-
-    /// Sessions held, those that have expired and are not yet gone included.
-    pub fn sessions_held(&self) -> usize {
-        self.sessions.held()
-    }
-
-    /// Bytes of cached responses and their number.
-    pub fn cache_held(&self) -> (usize, usize) {
-        self.responses.held()
     }
 
     /// Counts of the response cache.

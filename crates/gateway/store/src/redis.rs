@@ -34,7 +34,7 @@ static BUDGET: LazyLock<Script> = LazyLock::new(|| {
 pub struct RedisBackend {
     settings: RedisSettings,
     client: ::redis::Client,
-    single_flight: Arc<SingleFlight>,
+    single_flight: SingleFlight,
     counters: CacheCounters,
     errors: AtomicU64,
 }
@@ -45,7 +45,7 @@ impl RedisBackend {
         Ok(Self {
             settings,
             client,
-            single_flight: SingleFlight::new(),
+            single_flight: SingleFlight::default(),
             counters: CacheCounters::default(),
             errors: AtomicU64::new(0),
         })
@@ -56,7 +56,7 @@ impl RedisBackend {
         self.errors.load(Relaxed)
     }
 
-    pub(crate) const fn single_flight(&self) -> &Arc<SingleFlight> {
+    pub(crate) const fn single_flight(&self) -> &SingleFlight {
         &self.single_flight
     }
 

@@ -26,7 +26,7 @@ impl Backend {
     /// In Redis. Nothing is connected yet.
     ///
     /// # Errors
-    /// An address that cannot be read; a build without the feature `redis`.
+    /// An address that cannot be read.
     pub fn redis(settings: RedisSettings) -> Result<Self, StoreError> {
         Ok(Self::Redis(Arc::new(RedisBackend::new(settings)?)))
     }

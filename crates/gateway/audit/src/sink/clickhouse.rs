@@ -32,8 +32,6 @@ pub(crate) struct ClickHouseSink {
     connection: Option<Connection>,
     /// Makes batches of different processes different.
     run: u64,
-    /// Whether the server knows tokens of batches; versions before 22 refuse them.
-    knows_tokens: bool,
 }
 
 impl ClickHouseSink {
@@ -41,7 +39,7 @@ impl ClickHouseSink {
     pub(crate) fn open(store: &ClickHouse) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let run = RandomState::new().hash_one(0);
-        Ok(Self { store: store.clone(), runtime, connection: None, run, knows_tokens: true })
+        Ok(Self { store: store.clone(), runtime, connection: None, run })
     }
 
     fn failure(&self, error: &dyn std::fmt::Display) -> Failure {
@@ -66,9 +64,8 @@ impl ClickHouseSink {
     /// A server may have closed a connection that was idle: then a new one is tried at once.
     async fn insert(&self, kept: Option<Connection>, batch: &Batch<'_>) -> Result<Done, AnyError> {
         let body = Bytes::copy_from_slice(batch.lines);
-        let token =
-            self.knows_tokens.then(|| format!("plimsoll-{:016x}-{}", self.run, batch.number));
-        let request = || request(&self.store, token.as_deref(), body.clone());
+        let token = format!("plimsoll-{:016x}-{}", self.run, batch.number);
+        let request = || request(&self.store, &token, body.clone());
         if let Some(kept) = kept
             && !kept.is_closed()
             && let Ok(done) = send(kept, request()?).await
@@ -91,10 +88,6 @@ impl Sink for ClickHouseSink {
             Err(_) => return Err(self.failure(&"no answer in time")),
         };
         self.connection = Some(done.connection);
-        if self.knows_tokens && done.error.as_ref().is_some_and(refuses_token) {
-            self.knows_tokens = false;
-            return self.put(batch);
-        }
         done.error.map_or(Ok(()), |(status, text)| Err(self.refusal(status, &text)))
     }
 
@@ -136,26 +129,13 @@ async fn error_of(answer: Response<Incoming>) -> Result<Option<(StatusCode, Stri
     Ok(failed.then(|| (status, String::from_utf8_lossy(&body).into_owned())))
 }
 
-/// The setting by which a server knows a batch that it gets twice.
-const TOKEN: &str = "insert_deduplication_token";
-
-/// Whether the server refuses the insert for its token: it is of a version without them.
-fn refuses_token(error: &(StatusCode, String)) -> bool {
-    error.1.contains("Unknown setting") && error.1.contains(TOKEN)
-}
-
 /// The token is the same in every attempt: the server takes a batch that it has already as done. A
 /// table that was made for an earlier version lacks columns, which must not cost rows.
-fn request(
-    store: &ClickHouse,
-    token: Option<&str>,
-    body: Bytes,
-) -> Result<Request<Full<Bytes>>, AnyError> {
+fn request(store: &ClickHouse, token: &str, body: Bytes) -> Result<Request<Full<Bytes>>, AnyError> {
     let table = &store.table;
-    let token = token.map(|token| format!("&{TOKEN}={token}")).unwrap_or_default();
     let uri = format!(
         "/?query=INSERT%20INTO%20{table}%20FORMAT%20JSONEachRow\
-         &input_format_skip_unknown_fields=1{token}"
+         &input_format_skip_unknown_fields=1&insert_deduplication_token={token}"
     );
     let mut request = Request::post(uri)
         .header(HOST, format!("{}:{}", store.host, store.port))
@@ -195,7 +175,7 @@ mod tests {
     #[test]
     fn credentials_travel_in_headers_that_are_not_shown() {
         let store = ClickHouse::parse("http://joe:secret@h:1/t").unwrap();
-        let request = request(&store, Some("plimsoll-1-2"), Bytes::new()).unwrap();
+        let request = request(&store, "plimsoll-1-2", Bytes::new()).unwrap();
         assert_eq!(request.headers()["x-clickhouse-key"], "secret");
         assert!(!format!("{request:?}").contains("secret"));
         let uri = request.uri().to_string();

@@ -26,9 +26,8 @@ fn many_threads_a_small_queue_and_snapshots_in_between() {
             }
         });
         let offer = || {
-            let producer = audit.producer();
             for id in 0..20_000 {
-                let to = match producer.offer(&row(&id.to_string())) {
+                let to = match audit.offer(&row(&id.to_string())) {
                     Offered::Queued => &queued,
                     Offered::Dropped => &dropped,
                 };
@@ -59,22 +58,15 @@ fn those_who_wait_lose_nothing_and_keep_their_order() {
     let base = settings(Target::File(path.clone()));
     let audit = Audit::open(&Settings { queue: 7, batch: 3, ..base }, |_| ()).unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let producer = audit.producer();
-            for id in 0..2000 {
-                let offered = producer.offer_blocking(&row(&format!("a{id}")));
-                assert_eq!(offered, Offered::Queued);
-            }
-        });
-        scope.spawn(|| {
-            let producer = audit.producer();
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            for id in 0..2000 {
-                let text = format!("b{id}");
-                let row = row(&text);
-                assert_eq!(runtime.block_on(producer.offer_or_wait(&row)), Offered::Queued);
-            }
-        });
+        for letter in ["a", "b"] {
+            let audit = &audit;
+            scope.spawn(move || {
+                for id in 0..2000 {
+                    let offered = audit.offer_blocking(&row(&format!("{letter}{id}")));
+                    assert_eq!(offered, Offered::Queued);
+                }
+            });
+        }
     });
     let stats = audit.close();
     assert_eq!((stats.accepted, stats.written), (4000, 4000));
@@ -93,7 +85,7 @@ fn a_row_does_not_wait_longer_than_the_interval_for_its_batch() {
     let base = settings(Target::File(path.clone()));
     let flush = Duration::from_millis(50);
     let audit = Audit::open(&Settings { flush, batch: 1000, ..base }, |_| ()).unwrap();
-    assert_eq!(audit.producer().offer(&row("lonely")), Offered::Queued);
+    assert_eq!(audit.offer(&row("lonely")), Offered::Queued);
     crate::support::until("the row is written", || audit.stats().written == 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
 }
@@ -115,15 +107,12 @@ fn after_the_close_rows_are_counted_as_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let base = settings(Target::File(folder.path().join("audit")));
     let audit = Audit::open(&base, |_| ()).unwrap();
-    let (early, gone) = (audit.producer(), audit.producer());
-    assert_eq!(gone.offer(&row("1")), Offered::Queued);
-    drop(gone);
+    assert_eq!(audit.offer(&row("1")), Offered::Queued);
     assert_eq!(audit.close().written, 1);
-    assert_eq!(early.offer(&row("2")), Offered::Dropped);
-    assert_eq!(early.offer_blocking(&row("3")), Offered::Dropped);
-    assert_eq!(audit.producer().offer(&row("4")), Offered::Dropped);
+    assert_eq!(audit.offer(&row("2")), Offered::Dropped);
+    assert_eq!(audit.offer_blocking(&row("3")), Offered::Dropped);
     let stats = audit.close();
-    assert_eq!((stats.accepted, stats.written, stats.dropped.closed), (4, 1, 3));
+    assert_eq!((stats.accepted, stats.written, stats.dropped.closed), (3, 1, 2));
     assert!(stats.balanced());
 }
 

@@ -15,9 +15,8 @@ fn store(port: u16) -> Settings {
 }
 
 fn offer(audit: &Audit, from: u64, to: u64) {
-    let producer = audit.producer();
     for id in from..to {
-        assert_eq!(producer.offer_blocking(&row(&id.to_string())), Offered::Queued);
+        assert_eq!(audit.offer_blocking(&row(&id.to_string())), Offered::Queued);
     }
 }
 

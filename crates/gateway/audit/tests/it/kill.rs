@@ -26,10 +26,9 @@ fn child() {
         ..base
     };
     let audit = Audit::open(&settings, |_| ()).unwrap();
-    let producer = audit.producer();
     let mut out = std::io::stdout();
     for id in 0_u64.. {
-        assert_eq!(producer.offer_blocking(&row(&id.to_string())), Offered::Queued);
+        assert_eq!(audit.offer_blocking(&row(&id.to_string())), Offered::Queued);
         if id % 100 == 99 {
             writeln!(out, "\noffered {}", id + 1).unwrap();
         }

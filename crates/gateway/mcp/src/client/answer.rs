@@ -1,7 +1,6 @@
 //! Reads the answer of a server to one message: JSON, or a stream of events.
 
 use super::event_stream::EventStream;
-use crate::notification::{CallProgress, read_progress};
 use crate::rpc::{NoReply, Reply, RpcError, read_refusal, read_reply};
 
 /// The head of an HTTP response, as far as MCP looks at it.
@@ -79,7 +78,6 @@ pub struct AnswerReader {
     /// Bytes that may still come.
     left: usize,
     found: Option<Reply>,
-    progress: Vec<CallProgress>,
 }
 
 #[derive(Debug)]
@@ -103,15 +101,7 @@ impl AnswerReader {
             Body::Ignored
         };
         let session = head.session.map(str::to_owned);
-        Self {
-            id,
-            status: head.status,
-            session,
-            body,
-            left: limit,
-            found: None,
-            progress: Vec::new(),
-        }
+        Self { id, status: head.status, session, body, left: limit, found: None }
     }
 
     /// Takes a piece of the body.
@@ -139,14 +129,8 @@ impl AnswerReader {
                 break;
             }
             self.found = read_reply(&data, id).map_err(Fault::NoReply)?;
-            self.progress.extend(read_progress(&data, id));
         }
         Ok(())
-    }
-
-    /// What the server said since the last time about how far it is.
-    pub fn take_progress(&mut self) -> Vec<CallProgress> {
-        std::mem::take(&mut self.progress)
     }
 
     /// Ends the answer.

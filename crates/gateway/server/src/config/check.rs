@@ -14,9 +14,7 @@ use crate::error::GatewayError;
 use crate::http::normal_form::is_normal_template;
 use crate::layers::{Layers, Setup};
 use crate::routes::agent_route::AgentRoute;
-use crate::routes::router::{
-    FixedResponse, Handler, LlmUse, Proxy, Route, Router, WebSocketChat, covers,
-};
+use crate::routes::router::{FixedResponse, Handler, LlmUse, Proxy, Route, Router, covers};
 use crate::routes::tool_route::ToolRoute;
 use crate::upstream::Upstream;
 
@@ -158,6 +156,10 @@ impl Check {
             is_normal_template(&route.path),
             &format!("route `{}`: `path` is not in normal form, see the guide", route.name),
         );
+        self.require(
+            !(route.llm && route.websocket),
+            &format!("route `{}`: `llm` and `websocket` exclude each other", route.name),
+        );
         self.unread(spec, route);
         let reads_llm = spec.budgets.is_some() || spec.policy.is_some();
         let handler = self.keep(handler(route, upstreams, reads_llm))?;
@@ -262,16 +264,7 @@ fn handler(
                 llm,
                 websocket: route.websocket,
             };
-            if !(route.llm && route.websocket) {
-                return Ok(Handler::Proxy(proxy));
-            }
-            let model = route.model.as_deref().ok_or_else(|| {
-                format!(
-                    "route `{name}`: a chat over WebSockets needs `model`, for messages without"
-                )
-            })?;
-            let proxy = Proxy { strip: None, websocket: false, ..proxy };
-            Ok(Handler::WebSocketChat(WebSocketChat { proxy, model: Arc::from(model) }))
+            Ok(Handler::Proxy(proxy))
         }
         _ => Err(format!("route `{name}` needs either `upstream` or `respond`")),
     }

@@ -4,11 +4,7 @@
 //! types and comments of this module by its tests.
 
 mod admin;
-mod agent_directory;
 mod agents;
-mod approvals;
-mod chat;
-mod cors;
 mod fault;
 mod layer;
 #[cfg(test)]
@@ -16,7 +12,6 @@ mod reference;
 mod route;
 mod secret;
 mod server;
-mod sessions;
 mod tools;
 mod upstream;
 
@@ -27,24 +22,19 @@ use serde::Deserialize;
 
 pub use crate::layers::request_id::RequestIdSpec;
 pub use admin::{AdminSpec, MetricsSpec};
-pub use agent_directory::{AgentDirectorySpec, AgentSpec};
-pub use agents::AgentsSpec;
-pub use approvals::ApprovalsSpec;
-pub use chat::ChatSpec;
-pub use cors::CorsSpec;
-pub use fault::{FaultSpec, PauseSpec};
+pub use agents::{
+    AgentDirectorySpec, AgentSpec, AgentsSpec, ApprovalsSpec, ChatSpec, SessionsSpec,
+};
+pub use fault::FaultSpec;
 pub use layer::{
-    AccessLogSpec, AlgorithmSpec, AuditSpec, AuthSpec, BudgetSpec, BudgetUnit, CacheSpec, Empty,
-    KeySpec, Per, PolicySpec, RateLimitSpec, ScrubSpec, TenantSpec, UnreadSpec, WhenFull,
+    AlgorithmSpec, AuditSpec, AuthSpec, BudgetSpec, BudgetUnit, CacheSpec, Empty, KeySpec, Per,
+    PolicySpec, RateLimitSpec, ScrubSpec, TenantSpec, UnreadSpec, WhenFull,
 };
 pub use route::{RespondSpec, RouteSpec};
 pub use secret::Secret;
 pub use server::{EnvelopeSpec, FailureMode, ServerSpec, StoreSpec, TlsSpec};
-pub use sessions::SessionsSpec;
 pub use tools::{ToolProtocolSpec, ToolServerSpec, ToolsSpec};
-pub use upstream::{
-    Balance, BreakerSpec, DialectSpec, HealthSpec, RetrySpec, TokenLimitSpec, UpstreamSpec,
-};
+pub use upstream::{BreakerSpec, DialectSpec, RetrySpec, TokenLimitSpec, UpstreamSpec};
 
 /// Makes the type of the file: its settings, and a section for each layer.
 macro_rules! define_spec {
@@ -66,17 +56,12 @@ macro_rules! define_spec {
             /// TLS with HTTP/1.1 and HTTP/2 by ALPN. Without it: plain TCP, HTTP/2 by prior
             /// knowledge.
             pub tls: Option<TlsSpec>,
-            /// Addresses and networks (`10.0.0.0/8`) of proxies before the gateway, whose
-            /// `x-forwarded-*` count. From everybody else such headers, `forwarded`, `x-real-ip`
-            /// and the like are removed; the gateway writes its own.
-            pub trusted_proxies: Vec<String>,
             /// Format of error responses. LLM routes use the error format of the caller's dialect
             /// instead.
             pub envelope: EnvelopeSpec,
             /// Paths, exact or a prefix that ends in `/*`, that need no key and count in no limit.
             pub open: Vec<String>,
-            /// Administration: `/admin/build` and `/admin/reload`. `true` and `false` stand for
-            /// `{enabled: ...}`.
+            /// Administration: `/admin/build` and `/admin/reload`.
             pub admin: AdminSpec,
             $($(#[$meaning])* pub $name: Option<$section>,)*
             /// Layer: rate limits.
@@ -99,7 +84,6 @@ macro_rules! define_spec {
                     workers: 1,
                     server: ServerSpec::default(),
                     tls: None,
-                    trusted_proxies: Vec::new(),
                     envelope: EnvelopeSpec::Typed,
                     open: ["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into(),
                     admin: AdminSpec::default(),
@@ -148,11 +132,9 @@ impl Spec {
             ("server.connections", self.server.connections == new.server.connections),
             ("tls", self.tls.is_some() == new.tls.is_some()),
             ("admin.listen", self.admin.listen == new.admin.listen),
-            ("access_log", self.access_log == new.access_log),
             ("cache.bytes", new.cache.is_none() || self.cache_bytes() == new.cache_bytes()),
             ("audit", self.audit == new.audit),
             ("store", self.store == new.store),
-            ("faults.pause", self.faults.pause == new.faults.pause),
         ];
         settings.into_iter().filter_map(|(name, is_same)| (!is_same).then_some(name)).collect()
     }

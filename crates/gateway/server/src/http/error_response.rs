@@ -82,7 +82,6 @@ error_responses! {
     agent_depth => CONFLICT, "agent_depth";
     step_limit => CONFLICT, "step_limit";
     method_not_allowed => METHOD_NOT_ALLOWED, "method_not_allowed";
-    name_collision => CONFLICT, "name_collision";
     restart_needed => CONFLICT, "restart_needed";
     request_timeout => REQUEST_TIMEOUT, "request_timeout";
     request_too_large => PAYLOAD_TOO_LARGE, "request_too_large";

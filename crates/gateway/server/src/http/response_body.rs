@@ -19,8 +19,6 @@ pub(crate) enum ResponseBody {
     Frames(VecDeque<Bytes>),
     /// As it comes from an upstream.
     Proxy(Box<ProxyBody>),
-    /// As the gateway makes it.
-    Made(Pin<Box<dyn Body<Data = Bytes, Error = BoxError>>>),
 }
 
 impl ResponseBody {
@@ -47,7 +45,6 @@ impl Body for ResponseBody {
             Self::Proxy(proxy) => {
                 proxy.poll_chunk(context).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
             }
-            Self::Made(body) => body.as_mut().poll_frame(context),
         }
     }
 
@@ -56,7 +53,6 @@ impl Body for ResponseBody {
             Self::Full(bytes) => bytes.is_empty(),
             Self::Frames(frames) => frames.is_empty(),
             Self::Proxy(proxy) => proxy.is_end_stream(),
-            Self::Made(body) => body.is_end_stream(),
         }
     }
 
@@ -65,7 +61,6 @@ impl Body for ResponseBody {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Frames(_) => SizeHint::default(),
             Self::Proxy(proxy) => proxy.size_hint(),
-            Self::Made(body) => body.size_hint(),
         }
     }
 }

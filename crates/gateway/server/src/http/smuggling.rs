@@ -8,8 +8,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
@@ -21,59 +20,34 @@ use crate::http::normal_form::{WireFault, WireInspector};
 
 /// Flags shared by the byte-stream inspector and the request handler of one connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectionFlags(Arc<Flags>);
+pub(crate) struct ConnectionFlags(Arc<Mutex<Flags>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Flags {
-    /// The number of the first head with a fault; all later ones count as faulty.
-    first_fault: AtomicU64,
-    /// Its fault, as its place in [`FAULTS`].
-    fault: AtomicU16,
+    /// The first head with a fault, counted from 1; all later ones count as faulty.
+    first_fault: Option<(u64, WireFault)>,
     /// Heads that reached a handler.
-    served: AtomicU64,
+    served: u64,
     /// The status of the last response of a handler.
-    last_status: AtomicU16,
+    last_status: u16,
 }
-
-impl Default for Flags {
-    fn default() -> Self {
-        Self {
-            first_fault: AtomicU64::new(u64::MAX),
-            fault: AtomicU16::new(0),
-            served: AtomicU64::new(0),
-            last_status: AtomicU16::new(0),
-        }
-    }
-}
-
-const FAULTS: [WireFault; 6] = [
-    WireFault::BareLineFeed,
-    WireFault::FoldedLine,
-    WireFault::Fragment,
-    WireFault::Lengths,
-    WireFault::Coding,
-    WireFault::LostFraming,
-];
 
 impl ConnectionFlags {
-    /// The fault of the next head in order, if it has one. Handlers get heads in the order in which
-    /// they arrive; all this happens on one thread.
-    pub(crate) fn next_head(&self) -> Option<WireFault> {
-        let number = self.0.served.load(Ordering::Relaxed) + 1;
-        self.0.served.store(number, Ordering::Relaxed);
-        let is_faulty = number >= self.0.first_fault.load(Ordering::Relaxed);
-        is_faulty.then(|| FAULTS[usize::from(self.0.fault.load(Ordering::Relaxed))])
+    fn lock(&self) -> MutexGuard<'_, Flags> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set_fault(&self, number: u64, fault: WireFault) {
-        let place = FAULTS.iter().position(|known| *known == fault);
-        let place = place.and_then(|place| u16::try_from(place).ok()).unwrap_or_default();
-        self.0.fault.store(place, Ordering::Relaxed);
-        self.0.first_fault.store(number, Ordering::Relaxed);
+    /// The fault of the next head in order, if it has one. Handlers get heads in the order in which
+    /// they arrive.
+    pub(crate) fn next_head(&self) -> Option<WireFault> {
+        let mut flags = self.lock();
+        flags.served += 1;
+        let (number, fault) = flags.first_fault?;
+        (flags.served >= number).then_some(fault)
     }
 
     pub(crate) fn set_last_status(&self, status: StatusCode) {
-        self.0.last_status.store(status.as_u16(), Ordering::Relaxed);
+        self.lock().last_status = status.as_u16();
     }
 }
 
@@ -107,8 +81,8 @@ impl<S> InspectedStream<S> {
             return;
         }
         self.inspector.feed(bytes);
-        if let Some((number, fault)) = self.inspector.first_fault() {
-            self.flags.set_fault(number, fault);
+        if let Some(fault) = self.inspector.first_fault() {
+            self.flags.lock().first_fault = Some(fault);
         }
     }
 
@@ -119,7 +93,7 @@ impl<S> InspectedStream<S> {
         let format = self.format?;
         let status = bytes.strip_prefix(b"HTTP/1.1 4").and_then(|rest| rest.get(..2));
         let status = 400 + std::str::from_utf8(status?).ok()?.parse::<u16>().ok()?;
-        let is_hypers = self.flags.0.last_status.load(Ordering::Relaxed) != status
+        let is_hypers = self.flags.lock().last_status != status
             && memchr::memmem::find(bytes, b"content-length: 0\r\n").is_some();
         let error = is_hypers.then(|| ErrorResponse::for_malformed_head(status)).flatten();
         error.map(|error| error.to_http1_bytes(format))

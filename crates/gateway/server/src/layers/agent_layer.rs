@@ -17,7 +17,7 @@ use crate::routes::router::Proxy;
 use crate::upstream::Upstream;
 
 pub(crate) use agent::{Agent, Version, is_name};
-pub(crate) use directory::{AgentRegistry, Directory};
+pub(crate) use directory::Directory;
 
 /// The header with the agents that had the message, the first one first, separated by commas.
 pub(crate) static PATH_HEADER: HeaderName = HeaderName::from_static("x-agent-path");

@@ -94,34 +94,24 @@ const OTHER: &str = "other";
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("gateway");
-        let requests = Family::default();
+        let all = &mut registry;
+        let requests = registered(all, "requests", "Requests by method, route and status");
         let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
-        let errors = Family::default();
-        let (audit, layers) = (Family::default(), Family::default());
-        let (connections, memory) = (Gauge::default(), Gauge::default());
-        let store_errors = Gauge::default();
-        let (rate_limited, retries) = (Counter::default(), Counter::default());
-        registry.register("requests", "Requests by method, route and status", requests.clone());
-        registry.register(
-            "request_duration_seconds",
-            "From a request's head to the end of its response",
-            durations.clone(),
-        );
-        registry.register("errors", "Refused and failed requests by kind", errors.clone());
-        registry.register("active_connections", "Open client connections", connections.clone());
-        registry.register("memory_bytes", "Bytes of messages that are held", memory.clone());
-        let layer_counters = LayerCounters::register(&mut registry);
-        let help = "Requests that a layer refused";
-        let refusals = registered(&mut registry, "layer_refusals", help);
-        registry.register("rate_limited", "Requests refused by a rate limit", rate_limited.clone());
-        registry.register("retries", "Retries of requests to upstreams", retries.clone());
-        let help = "Tool servers by state";
-        let tool_servers = registered(&mut registry, "tool_servers", help);
-        registry.register("store_errors", "Failed operations of the store", store_errors.clone());
-        registry.register("audit_rows", "Audit rows by state", audit.clone());
-        registry.register("layer_enabled", "1 for each layer that is enabled", layers.clone());
+        let help = "From a request's head to the end of its response";
+        all.register("request_duration_seconds", help, durations.clone());
+        let errors = registered(all, "errors", "Refused and failed requests by kind");
+        let connections = registered(all, "active_connections", "Open client connections");
+        let memory = registered(all, "memory_bytes", "Bytes of messages that are held");
+        let layer_counters = LayerCounters::register(all);
+        let refusals = registered(all, "layer_refusals", "Requests that a layer refused");
+        let rate_limited = registered(all, "rate_limited", "Requests refused by a rate limit");
+        let retries = registered(all, "retries", "Retries of requests to upstreams");
+        let tool_servers = registered(all, "tool_servers", "Tool servers by state");
+        let store_errors = registered(all, "store_errors", "Failed operations of the store");
+        let audit = registered(all, "audit_rows", "Audit rows by state");
+        let layers = registered(all, "layer_enabled", "1 for each layer that is enabled");
         let help = "1 while an address receives requests";
-        let upstreams = registered(&mut registry, "upstream_healthy", help);
+        let upstreams = registered(all, "upstream_healthy", help);
         Self {
             registry,
             requests,

@@ -11,9 +11,9 @@ mod running_calls;
 use plimsoll_gateway_mcp::Registry;
 use std::sync::Arc;
 
-pub(crate) use connection::{Connection, ToolConnections};
+pub(crate) use connection::ToolConnections;
 pub(crate) use directory::ToolDirectory;
-pub(crate) use exchange::{Asker, Services, Trace};
+pub(crate) use exchange::{Services, Trace};
 pub(crate) use failure::Failure;
 pub(crate) use layer::{CALLS, ToolLayer};
 pub(crate) use link::ServerLink;

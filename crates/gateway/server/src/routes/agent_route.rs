@@ -21,7 +21,7 @@ pub(crate) enum AgentRoute {
     Reject,
     /// `POST /v1/hitl/{id}/expire`.
     Expire,
-    /// `GET` and `POST /v1/a2a/agents`.
+    /// `GET /v1/a2a/agents`.
     Agents,
     /// `POST /v1/a2a/send`.
     Send,

@@ -44,7 +44,7 @@ pub(crate) async fn serve(routed: RoutedRequest, route: AgentRoute) -> Response<
         AgentRoute::Approve => approvals::decide(&mut request, Verdict::Approve).await,
         AgentRoute::Reject => approvals::decide(&mut request, Verdict::Reject).await,
         AgentRoute::Expire => approvals::decide(&mut request, Verdict::Expire).await,
-        AgentRoute::Agents => agents::serve(&mut request).await,
+        AgentRoute::Agents => agents::list(&request),
         AgentRoute::Send => Box::pin(send::serve(&mut request)).await,
         AgentRoute::Card => Box::pin(card::serve(&request)).await,
         AgentRoute::Chat => Box::pin(chat::serve(&mut request)).await,

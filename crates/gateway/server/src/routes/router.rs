@@ -30,8 +30,6 @@ pub(crate) enum Handler {
     Tools(ToolRoute),
     Fixed(FixedResponse),
     Proxy(Proxy),
-    /// A chat over a `WebSocket`.
-    WebSocketChat(WebSocketChat),
     NotFound,
 }
 
@@ -87,15 +85,6 @@ impl Proxy {
             websocket: false,
         }
     }
-}
-
-/// A chat over a `WebSocket` that the gateway itself speaks.
-#[derive(Clone, Debug)]
-pub(crate) struct WebSocketChat {
-    /// Whom it asks.
-    pub(crate) proxy: Proxy,
-    /// The model for messages that name none.
-    pub(crate) model: Arc<str>,
 }
 
 /// A route: its handler, and who may use it.

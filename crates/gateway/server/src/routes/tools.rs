@@ -1,7 +1,6 @@
 //! Tools: who may call which, over REST and MCP; each call is judged, counted and recorded.
 
 mod call;
-mod event_stream;
 mod mcp;
 mod mcp_http;
 mod refresh;
@@ -37,12 +36,12 @@ pub(crate) async fn serve(
         return respond(context, Err(ErrorResponse::not_found("there are no tools")), format);
     };
     let result = match route {
-        ToolRoute::Servers => rest::servers(&mut context, layer, request).await,
+        ToolRoute::Servers => rest::servers(&context, &request),
         ToolRoute::List => rest::list(&context, layer, &request),
         ToolRoute::Call => rest::call(&mut context, request, &trace).await,
         ToolRoute::Policies => rest::policies(&context, layer, &request, parameter.as_deref()),
-        ToolRoute::Mcp => return mcp::serve(context, request, true, trace, format).await,
-        ToolRoute::Message => return mcp::serve(context, request, false, trace, format).await,
+        ToolRoute::Mcp => mcp::serve(&mut context, request, true, &trace).await,
+        ToolRoute::Message => mcp::serve(&mut context, request, false, &trace).await,
     };
     respond(context, result, format)
 }

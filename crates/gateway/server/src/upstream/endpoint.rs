@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
@@ -37,10 +36,7 @@ pub(crate) struct Endpoint {
     pub(super) keep_alive: u64,
     /// Bytes of the buffer that responses are read into.
     pub(super) buffer: usize,
-    /// According to the active health checks.
-    healthy: AtomicBool,
     breaker: Option<Breaker>,
-    in_flight: AtomicUsize,
 }
 
 impl Endpoint {
@@ -57,40 +53,23 @@ impl Endpoint {
             connect_timeout: spec.connect_timeout,
             keep_alive: spec.keep_alive.nanos(),
             buffer: usize::try_from(spec.buffer.0).unwrap_or(usize::MAX),
-            healthy: AtomicBool::new(true),
             breaker: spec.breaker.map(Breaker::new),
-            in_flight: AtomicUsize::new(0),
         })
     }
 
     /// Whether it may get a request. This changes no state.
     pub(crate) fn is_available(&self, now: u64) -> bool {
-        self.is_healthy() && self.breaker.as_ref().is_none_or(|breaker| breaker.may_admit(now))
+        self.breaker.as_ref().is_none_or(|breaker| breaker.may_admit(now))
     }
 
     /// Whether it gets this request. When an open breaker's time is over, it admits one as a trial.
     pub(super) fn admits(&self, now: u64) -> Option<Admission> {
-        let admission =
-            self.breaker.as_ref().map_or(Some(Admission::Usual), |breaker| breaker.admits(now));
-        admission.filter(|_| self.is_healthy())
-    }
-
-    pub(crate) fn is_healthy(&self) -> bool {
-        self.healthy.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_healthy(&self, healthy: bool) {
-        self.healthy.store(healthy, Ordering::Relaxed);
-    }
-
-    /// Requests in flight.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        self.breaker.as_ref().map_or(Some(Admission::Usual), |breaker| breaker.admits(now))
     }
 }
 
-/// A request that an endpoint admitted; counted as in flight there until it is dropped. A client
-/// that ends its request says nothing about the server: then nothing is recorded.
+/// A request that an endpoint admitted, in flight until it is dropped. A client that ends its
+/// request says nothing about the server: then nothing is recorded.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
     endpoint: Arc<Endpoint>,
@@ -100,7 +79,6 @@ pub(crate) struct InFlightGuard {
 
 impl InFlightGuard {
     pub(super) fn new(endpoint: &Arc<Endpoint>, admission: Admission) -> Self {
-        endpoint.in_flight.fetch_add(1, Ordering::Relaxed);
         Self { endpoint: Arc::clone(endpoint), admission: Cell::new(admission) }
     }
 
@@ -119,7 +97,6 @@ impl InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.endpoint.in_flight.fetch_sub(1, Ordering::Relaxed);
         let admission = self.admission.get();
         if admission != Admission::Usual
             && let Some(breaker) = &self.endpoint.breaker

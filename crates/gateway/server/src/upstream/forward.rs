@@ -16,7 +16,6 @@ use hyper::{Request, Response, StatusCode, Uri, Version};
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
-use crate::http::content::is_event_stream;
 use crate::http::decode::{DecodeFilter, Decoder};
 use crate::http::error_response::ErrorResponse;
 use crate::http::headers::{prepare_request, remove_hop_by_hop};
@@ -103,7 +102,6 @@ pub(crate) async fn send(
 /// Injects the faults that strike before the upstream sees the request.
 fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
     let (injector, faults) = (&context.worker.faults, &context.config.spec.faults);
-    injector.leak(faults);
     if injector.should_inject(faults, faults.error_share) {
         return Err(ErrorResponse::injected_fault("an injected fault"));
     }
@@ -342,12 +340,10 @@ impl UpstreamResponse {
         remove_hop_by_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
         let worker = &context.worker;
-        let is_stream = is_event_stream(&parts.headers);
-        let faults = worker.faults.body_faults(&context.config.spec.faults, is_stream);
         let idle_limit = upstream.idle_timeout.0;
         let source =
             Source { incoming, connection: Some((Rc::clone(&worker.pool), connection)), in_flight };
-        let mut body = ProxyBody::new(source, worker, idle_limit, faults);
+        let mut body = ProxyBody::new(source, worker, idle_limit);
         if let Some(decoder) = decoder {
             body.add_filter(Box::new(DecodeFilter(decoder)));
         }

@@ -93,7 +93,7 @@ impl Pool {
 }
 
 /// Opens a connection.
-pub(super) async fn connect(endpoint: &Endpoint) -> Result<UpstreamConn, UpstreamError> {
+async fn connect(endpoint: &Endpoint) -> Result<UpstreamConn, UpstreamError> {
     let opened = timeout(endpoint.connect_timeout.0, UpstreamConn::open(endpoint)).await;
     opened.map_err(|_| UpstreamError::Connect)?
 }

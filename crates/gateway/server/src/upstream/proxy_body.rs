@@ -14,7 +14,6 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::http::body_filter::{BodyFilter, BoxError, LastWords};
 use crate::http::decode::DecodeError;
-use crate::layers::fault_injection::BodyFaults;
 use crate::request_context::RequestContext;
 use crate::upstream::fair_queue::{BULK, FairQueue};
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn};
@@ -26,8 +25,6 @@ use crate::worker::memory::{Held, MemoryBudget, UNCOUNTED};
 pub(crate) enum BodyError {
     #[error("the upstream sent nothing for too long")]
     IdleTimeout,
-    #[error("an injected fault")]
-    InjectedReset,
     #[error("the gateway holds too many messages")]
     NoMemory,
 }
@@ -54,7 +51,6 @@ pub(crate) struct ProxyBody {
     held: Option<Held>,
     context: Option<Box<RequestContext>>,
     idle: IdleTimeout,
-    faults: Option<Box<BodyFaults>>,
     error: Option<BoxError>,
     /// Whether the last chunk was the reason of the error.
     has_last_words: bool,
@@ -89,12 +85,7 @@ struct IdleTimer {
 }
 
 impl ProxyBody {
-    pub(crate) fn new(
-        source: Source,
-        worker: &Worker,
-        idle_limit: Duration,
-        faults: Option<Box<BodyFaults>>,
-    ) -> Self {
+    pub(crate) fn new(source: Source, worker: &Worker, idle_limit: Duration) -> Self {
         Self {
             source,
             state: BodyState::Streaming,
@@ -105,7 +96,6 @@ impl ProxyBody {
             held: None,
             context: None,
             idle: IdleTimeout { limit: idle_limit, timer: None },
-            faults,
             error: None,
             has_last_words: false,
             events: None,
@@ -129,15 +119,10 @@ impl ProxyBody {
 
     /// Whether the length that the upstream announced no longer holds.
     pub(crate) fn changes_length(&self) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.buffers())
-            || self.filters.iter().any(|filter| !filter.is_transparent())
+        self.filters.iter().any(|filter| !filter.is_transparent())
     }
 
     pub(crate) fn is_end_stream(&self) -> bool {
-        // A body with an injected reset must not report its end.
-        if self.resets() {
-            return false;
-        }
         match self.state {
             BodyState::Ended => true,
             BodyState::Streaming => !self.changes_length() && self.source.incoming.is_end_stream(),
@@ -146,10 +131,6 @@ impl ProxyBody {
 
     pub(crate) fn size_hint(&self) -> SizeHint {
         if self.changes_length() { SizeHint::default() } else { self.source.incoming.size_hint() }
-    }
-
-    fn resets(&self) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.resets())
     }
 
     /// The next chunk for the client.
@@ -198,13 +179,9 @@ impl ProxyBody {
         if let Some(words) = error.downcast_ref::<LastWords>() {
             return words.bytes.clone();
         }
-        let is_planted = matches!(error.downcast_ref(), Some(BodyError::InjectedReset));
         let Some(events) = self.events.as_ref().filter(|events| events.is_between) else {
             return Bytes::new();
         };
-        if is_planted {
-            return Bytes::new();
-        }
         let message = match error.downcast_ref::<hyper::Error>() {
             Some(_) => "the upstream broke off in the middle of its answer".to_owned(),
             None => error.to_string(),
@@ -214,14 +191,8 @@ impl ProxyBody {
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
         loop {
-            if self.faults.as_ref().is_some_and(|faults| faults.reset_is_due()) {
-                return Poll::Ready(Some(Err(BodyError::InjectedReset.into())));
-            }
             if self.state == BodyState::Ended {
                 return Poll::Ready(None);
-            }
-            if let Some(faults) = &mut self.faults {
-                ready!(faults.poll_stall(context));
             }
             if self.is_bulk {
                 ready!(self.fair_queue.poll_step(context));
@@ -232,12 +203,14 @@ impl ProxyBody {
                 None => self.end(),
             };
             let chunk = match chunk {
-                Ok(chunk) => self.cut(chunk),
+                Ok(chunk) => chunk,
                 Err(error) => return Poll::Ready(Some(Err(error))),
             };
             self.is_bulk = chunk.len() >= BULK;
             if !chunk.is_empty() {
-                self.count(&chunk);
+                if let Some(context) = &mut self.context {
+                    context.count_sent(chunk.len());
+                }
                 return Poll::Ready(Some(Ok(chunk)));
             }
         }
@@ -264,10 +237,7 @@ impl ProxyBody {
     fn filter(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
         let chunk = run_filters(&mut self.filters, chunk)?;
         self.count_held()?;
-        Ok(match &mut self.faults {
-            Some(faults) => faults.chunk(chunk),
-            None => chunk,
-        })
+        Ok(chunk)
     }
 
     /// Counts what the filters hold.
@@ -295,25 +265,7 @@ impl ProxyBody {
         }
         self.state = BodyState::Ended;
         self.release();
-        Ok(Bytes::from(match &mut self.faults {
-            Some(faults) => faults.end(rest),
-            None => rest,
-        }))
-    }
-
-    fn cut(&mut self, chunk: Bytes) -> Bytes {
-        let Some(faults) = &mut self.faults else { return chunk };
-        let is_last = self.state == BodyState::Ended || self.source.incoming.is_end_stream();
-        faults.cut(chunk, is_last)
-    }
-
-    fn count(&mut self, chunk: &Bytes) {
-        if let Some(faults) = &mut self.faults {
-            faults.start();
-        }
-        if let Some(context) = &mut self.context {
-            context.count_sent(chunk.len());
-        }
+        Ok(Bytes::from(rest))
     }
 
     /// Returns the connection to the pool.
@@ -367,7 +319,6 @@ fn reason(error: &BoxError) -> &'static str {
     let error = error.downcast_ref::<LastWords>().map_or(error, |words| &words.source);
     match (error.downcast_ref(), error.downcast_ref()) {
         (Some(BodyError::IdleTimeout), _) => "upstream_idle",
-        (Some(BodyError::InjectedReset), _) => "planted_fault",
         (Some(BodyError::NoMemory), _) => "no_memory",
         (None, Some(DialectError::Truncated)) => "upstream_truncated",
         (None, Some(_)) => "not_translated",
@@ -389,11 +340,10 @@ impl Drop for ProxyBody {
         }
         // Filters report what they observed when they are dropped: before the context is finished.
         self.filters.clear();
-        let complete = self.state == BodyState::Ended && !self.resets();
-        let reason = if self.resets() { "planted_fault" } else { "client_gone" };
+        let complete = self.state == BodyState::Ended;
         if let Some(context) = &mut self.context {
             let known = context.ended_early.get();
-            context.ended_early.set(known.or_else(|| (!complete).then_some(reason)));
+            context.ended_early.set(known.or_else(|| (!complete).then_some("client_gone")));
             context.finish(complete);
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Counted is what grows with what clients and upstreams send and with how slowly they take it:
 //! bodies that are read whole, bytes that a client does not take, what filters hold back, uploads
-//! on their way, streams of HTTP/2, chats over `WebSocket`s, conversations of the agent loop. Small
-//! pieces that are passed on at once are not counted: they never wait.
+//! on their way, streams of HTTP/2, conversations of the agent loop. Small pieces that are passed on
+//! at once are not counted: they never wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,5 @@
-//! What lives longer than a request, and the memory that it takes for its owner: chats over
-//! `WebSocket`s, and the agent loop. One owner gets a share of `server.memory`, so that nobody's
-//! chats and runs can take it from all others.
+//! The agent loops and background runs in progress, and the memory that they hold for their owner.
+//! One owner gets a share of `server.memory`, so that no caller takes it from all others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -32,7 +31,7 @@ struct Holdings {
     bytes: usize,
 }
 
-/// A chat or an agent loop, with the bytes that it holds until it is dropped.
+/// An agent loop, with the bytes that it holds until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Work {
     owners: Arc<Owners>,
@@ -89,7 +88,7 @@ impl Owners {
         self.share.store(usize::try_from(share).unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
-    /// Begins a chat or a loop that holds nothing yet.
+    /// Begins a loop that holds nothing yet.
     pub(crate) fn begin(self: &Arc<Self>, owner: Box<str>) -> Work {
         self.table().entry(owner.clone()).or_default().works += 1;
         let held = self.memory.hold_nothing();

@@ -13,10 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::http::connection::serve_connection;
 use crate::http::connection_slot::ConnectionSlot;
-use crate::layers::admin::Serves;
-use crate::layers::fault_injection;
 use crate::routes::tools;
-use crate::upstream::{HealthTarget, Upstream, run_health_checks};
 use crate::worker::Worker;
 use crate::worker::clock;
 
@@ -44,21 +41,15 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
 }
 
 /// Accepts connections until told to stop, then gives open ones time to finish. The first worker
-/// also runs the health checks and looks at the tool servers.
+/// also looks at the tool servers.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     listener: TcpListener,
     mut stop: watch::Receiver<bool>,
     is_first: bool,
 ) {
-    let config = worker.config();
-    let connections = config.server.connections;
-    if let Some(pause) = config.spec.faults.pause.filter(|_| worker.serves == Serves::Clients) {
-        spawn_local(fault_injection::run_pauses(pause));
-    }
-    drop(config);
+    let connections = worker.config().server.connections;
     if is_first {
-        spawn_local(start_health_checks(Rc::clone(&worker)));
         spawn_local(tools::refresh(Rc::clone(&worker)));
     }
     spawn_local(sweep(Rc::clone(&worker)));
@@ -79,26 +70,6 @@ async fn sweep(worker: Rc<Worker>) {
     loop {
         sleep(SWEEP_INTERVAL).await;
         worker.pool.sweep(clock::now());
-    }
-}
-
-/// Starts the health checks of the configuration in force, and of each later one. Those of an old
-/// configuration end by themselves.
-async fn start_health_checks(worker: Rc<Worker>) {
-    let mut reloaded = worker.state.reloaded.subscribe();
-    loop {
-        worker.config().upstreams.iter().for_each(spawn_health_checks);
-        if reloaded.changed().await.is_err() {
-            return;
-        }
-    }
-}
-
-fn spawn_health_checks(upstream: &Arc<Upstream>) {
-    let Some(spec) = &upstream.health else { return };
-    for endpoint in &upstream.endpoints {
-        let target = HealthTarget { endpoint: Arc::clone(endpoint), spec: spec.clone() };
-        spawn_local(run_health_checks(target, Arc::downgrade(upstream)));
     }
 }
 

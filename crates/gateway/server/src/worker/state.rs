@@ -12,7 +12,6 @@ use crate::config::spec::{FailureMode as FailureModeSpec, Spec};
 use crate::config::{Config, Source};
 use crate::error::GatewayError;
 use crate::http::tls;
-use crate::layers::agent_layer::AgentRegistry;
 use crate::layers::metrics::Metrics;
 use crate::layers::request_log::RequestLog;
 use crate::layers::tool_server::ToolDirectory;
@@ -29,8 +28,6 @@ pub(crate) struct GatewayState {
     pub(crate) memory: Arc<MemoryBudget>,
     /// Who has chats and runs in progress.
     pub(crate) owners: Arc<Owners>,
-    /// Agents that were named while the gateway runs.
-    pub(crate) agents: AgentRegistry,
     /// Runs in progress.
     pub(crate) runs: Arc<AtomicUsize>,
     pub(crate) tools: ToolDirectory,
@@ -65,7 +62,6 @@ impl GatewayState {
             request_log: RequestLog::open(spec)?,
             owners: Owners::new(&memory, &spec.server),
             memory,
-            agents: AgentRegistry::default(),
             runs: Arc::default(),
             tls: spec.tls.as_ref().map(tls::config).transpose()?.into(),
             salt: crate::worker::clock::unix_ms().wrapping_mul(0x9e37_79b9)
@@ -109,7 +105,7 @@ impl GatewayState {
         self.metrics.set_memory(self.memory.held());
         let (up, down) = self.tools.counts();
         self.metrics.set_tool_servers(up, down);
-        if let Some(stats) = self.request_log.audit_stats() {
+        if let Some(stats) = self.request_log.stats() {
             let states = [
                 ("accepted", stats.accepted),
                 ("written", stats.written),

@@ -46,7 +46,7 @@ fn only_this_machine_or_the_key_administrates() {
             assert_eq!(ask(keyed.addr(), page, headers, b"").status, status, "{page} {headers:?}");
         }
     }
-    let shown = gateway("admin: false");
+    let shown = gateway("admin: {enabled: false}");
     assert_eq!(get(shown.addr(), "/admin/build").status, 404);
 }
 
@@ -111,16 +111,10 @@ const BAD_FILES: [&str; 14] = [
 /// A proxy on this machine passes everybody's requests on as its own: who connects says nothing.
 #[test]
 fn without_a_key_or_an_address_of_its_own_administration_is_closed() {
-    let sections = "admin: true\nmetrics: {}\ntenant: {}\nbudgets: {default: 5}\n\
+    let sections = "admin: {}\nmetrics: {}\ntenant: {}\nbudgets: {default: 5}\n\
                     tools: {local: [add], allow: {'*': [add]}}";
     let gateway = gateway(&sections.replace("metrics: {}\n", ""));
-    let lines = [
-        "GET /admin/build",
-        "POST /admin/reload",
-        "GET /metrics",
-        "POST /v1/mcp/servers",
-        "GET /v1/mcp/servers",
-    ];
+    let lines = ["GET /admin/build", "POST /admin/reload", "GET /metrics", "GET /v1/mcp/servers"];
     for line in lines {
         let reply = ask(gateway.addr(), line, &[], b"{}");
         assert_eq!(reply.status, 403, "{line}: {reply:?}");

@@ -4,27 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::support::raw::{
-    OK, connect, eventually, fixed_upstream, get, head, proxy, read_to_end, upstream,
-};
-
-const CHUNKED: &str =
-    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
-
-#[test]
-fn an_injected_reset_also_breaks_responses_of_one_chunk() {
-    for answer in [OK, CHUNKED] {
-        for sections in ["", "\nscrub: {}"] {
-            let up = fixed_upstream(answer);
-            let gateway = proxy(up, "", &format!("faults: {{reset_share: 1}}{sections}"));
-            let seen = get(&gateway, "/x");
-            let (head, body) = seen.split_once("\r\n\r\n").unwrap();
-            assert!(head.starts_with("HTTP/1.1 200"), "{seen}");
-            let whole = body == "hello" || body.ends_with("0\r\n\r\n");
-            assert!(!whole, "{sections} {answer:?}: {seen:?}");
-        }
-    }
-}
+use super::support::raw::{OK, connect, eventually, get, head, proxy, read_to_end, upstream};
 
 #[test]
 fn chunks_before_a_broken_stream_are_sent() {

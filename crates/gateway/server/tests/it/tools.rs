@@ -8,7 +8,6 @@ mod broken_servers;
 mod cancelled;
 mod judged;
 mod mcp;
-mod progress;
 mod recorded;
 mod refusals;
 mod rest;

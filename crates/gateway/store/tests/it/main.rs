@@ -11,11 +11,7 @@
 mod limits;
 mod memory;
 mod records;
-#[cfg(feature = "redis")]
 mod redis;
-#[cfg(feature = "redis")]
 #[expect(dead_code, reason = "the unit tests of the script use more of it")]
 mod redis_server;
 mod support;
-#[cfg(not(feature = "redis"))]
-mod without_redis;

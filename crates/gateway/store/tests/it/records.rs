@@ -10,7 +10,6 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-#[cfg(feature = "redis")]
 mod redis;
 mod size;
 
@@ -415,7 +414,6 @@ macro_rules! stories {
         }
 
         /// All stories, each with its own prefix in one Redis.
-        #[cfg(feature = "redis")]
         fn in_redis(backend: impl Fn(&str) -> Backend) {
             $({
                 let backend = backend(stringify!($story));

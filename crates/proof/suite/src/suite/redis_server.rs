@@ -1,8 +1,7 @@
-//! A Redis server of the suite's own, where this build and this host have one.
+//! A Redis server of the suite's own, where this host has one.
 
 use std::time::Duration;
 
-use plimsoll_gateway_store::HAS_REDIS;
 use serde_json::json;
 
 use super::own_server::OwnServer;
@@ -15,12 +14,8 @@ const READY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct RedisServer(OwnServer);
 
 impl RedisServer {
-    /// Starts one for a build that can use it. The only place that needs the Redis client.
+    /// Starts one.
     pub(super) fn open(runner: &SuiteRunner<'_>) -> Result<Self, String> {
-        if !HAS_REDIS {
-            let why = "this build has no Redis client; build with `cargo build --release --features redis`";
-            return Err(why.to_owned());
-        }
         let folder = runner.options.folder.display().to_string();
         let arguments = |port| {
             let text = format!("--bind 127.0.0.1 --save  --appendonly no --port {port} --dir");

@@ -12,7 +12,7 @@ const REALTIME: &str = "/v1/realtime";
 impl Check {
     /// Refuses a `WebSocket` that is passed through where a layer must read its messages.
     pub(super) fn unread(&mut self, spec: &Spec, route: &RouteSpec) {
-        if !route.websocket || route.llm {
+        if !route.websocket {
             return;
         }
         let name = &route.name;
@@ -21,8 +21,8 @@ impl Check {
             scrub != Some(UnreadSpec::Refuse),
             &format!(
                 "route `{name}`: `scrub` cannot read the messages of a WebSocket that is passed \
-                 through: remove the route, speak the chat here with `llm: true`, or let what \
-                 cannot be read pass with `scrub: {{unreadable: pass}}`"
+                 through: remove the route, or let what cannot be read pass with \
+                 `scrub: {{unreadable: pass}}`"
             ),
         );
         let reader = match (&spec.policy, &spec.budgets) {
@@ -38,7 +38,7 @@ impl Check {
             reached.is_none(),
             &format!(
                 "route `{name}`: `{reader}` cannot read what a WebSocket to `{}` carries: give the \
-                 route a path that reaches no LLM API, or speak the chat here with `llm: true`",
+                 route a path that reaches no LLM API",
                 reached.as_deref().unwrap_or_default()
             ),
         );

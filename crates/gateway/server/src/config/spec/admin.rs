@@ -1,17 +1,15 @@
 //! Configuration keys of the administration and the metrics.
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::secret::Secret;
 
 /// Administration: who may see the build and reload the configuration, and where.
-#[derive(Clone, Debug)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema), schemars(default))]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
 pub struct AdminSpec {
     /// Whether `/admin/build` and `/admin/reload` are served.
     pub enabled: bool,
@@ -31,49 +29,6 @@ pub struct AdminSpec {
 impl Default for AdminSpec {
     fn default() -> Self {
         Self { enabled: true, key: None, local: false, listen: None }
-    }
-}
-
-/// The section, without its short form.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Section {
-    enabled: bool,
-    key: Option<Secret>,
-    local: bool,
-    listen: Option<SocketAddr>,
-}
-
-impl Default for Section {
-    fn default() -> Self {
-        let AdminSpec { enabled, key, local, listen } = AdminSpec::default();
-        Self { enabled, key, local, listen }
-    }
-}
-
-impl<'de> Deserialize<'de> for AdminSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SwitchOrSection)
-    }
-}
-
-struct SwitchOrSection;
-
-impl<'de> Visitor<'de> for SwitchOrSection {
-    type Value = AdminSpec;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("true, false or a section")
-    }
-
-    fn visit_bool<E: Error>(self, enabled: bool) -> Result<AdminSpec, E> {
-        Ok(AdminSpec { enabled, ..AdminSpec::default() })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<AdminSpec, A::Error> {
-        let section = Section::deserialize(MapAccessDeserializer::new(map))?;
-        let Section { enabled, key, local, listen } = section;
-        Ok(AdminSpec { enabled, key, local, listen })
     }
 }
 

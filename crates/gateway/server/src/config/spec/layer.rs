@@ -14,15 +14,6 @@ use crate::config::units::{ByteSize, HumanDuration};
 #[serde(deny_unknown_fields, default)]
 pub struct Empty {}
 
-/// The file of the access log.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct AccessLogSpec {
-    /// File that the lines are appended to.
-    pub path: PathBuf,
-}
-
 /// Authentication by API key.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]

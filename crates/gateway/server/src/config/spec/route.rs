@@ -35,14 +35,9 @@ pub struct RouteSpec {
     /// budgeted.
     #[serde(default)]
     pub llm: bool,
-    /// Whether `WebSocket` connections are passed through. With `llm`, the gateway itself speaks a
-    /// chat over them: a text `{"message": "..."}` is a streamed chat of the upstream, answered by
-    /// `delta` messages and `done`.
+    /// Whether `WebSocket` connections are passed through.
     #[serde(default)]
     pub websocket: bool,
-    /// The model of a chat over a `WebSocket`, for messages that name none.
-    #[serde(default)]
-    pub model: Option<String>,
 }
 
 /// A fixed response.

@@ -34,8 +34,8 @@ pub struct ServerSpec {
     /// take, dialogues of chats and runs. Beyond it requests are refused with 503, and clients that
     /// take nothing are disconnected. A connection costs up to 48 KiB beside it.
     pub memory: ByteSize,
-    /// Most bytes that the `WebSocket` chats, agent loops and background runs of one tenant hold,
-    /// without a tenant those of one consumer or client address; a quarter of `memory` if not set.
+    /// Most bytes that the agent loops and background runs of one tenant hold, without a tenant
+    /// those of one consumer or client address; a quarter of `memory` if not set.
     pub owner_memory: Option<ByteSize>,
     /// Largest response of an upstream that is read whole, to be translated or scrubbed.
     pub response_bytes: ByteSize,
@@ -90,8 +90,8 @@ pub enum EnvelopeSpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSpec {
-    /// URL of a Redis server, or `${NAME}` for an environment variable; the build needs the feature
-    /// `redis`. Without it: the memory of this process.
+    /// URL of a Redis server, or `${NAME}` for an environment variable. Without it: the memory of
+    /// this process.
     pub redis: Option<Secret>,
     /// Behaviour while Redis is unavailable.
     pub on_loss: FailureMode,

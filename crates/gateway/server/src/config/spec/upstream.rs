@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::secret::Secret;
 use crate::config::units::{ByteSize, HumanDuration};
 
-/// A group of interchangeable servers.
+/// A group of interchangeable servers, which get requests in turn.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -22,9 +22,6 @@ pub struct UpstreamSpec {
     /// API key that is sent instead of the client's; `${NAME}` for an environment variable.
     #[serde(default)]
     pub key: Option<Secret>,
-    /// The choice of a server for each request.
-    #[serde(default)]
-    pub balance: Balance,
     /// Time limit for opening a connection.
     #[serde(default = "two_seconds")]
     pub connect_timeout: HumanDuration,
@@ -45,12 +42,28 @@ pub struct UpstreamSpec {
     /// of idempotent ones also after 502 or a broken connection.
     #[serde(default)]
     pub retry: Option<RetrySpec>,
-    /// Active health checks.
-    #[serde(default)]
-    pub health: Option<HealthSpec>,
     /// Circuit breaker of each server.
     #[serde(default)]
     pub breaker: Option<BreakerSpec>,
+}
+
+impl UpstreamSpec {
+    /// One server with the defaults.
+    pub(crate) fn at(address: String, timeout: HumanDuration) -> Self {
+        Self {
+            addresses: vec![address],
+            dialect: DialectSpec::default(),
+            token_limit: TokenLimitSpec::default(),
+            key: None,
+            connect_timeout: two_seconds(),
+            timeout,
+            idle_timeout: timeout,
+            keep_alive: minute(),
+            buffer: buffer(),
+            retry: None,
+            breaker: None,
+        }
+    }
 }
 
 /// The dialect of an LLM upstream.
@@ -77,20 +90,6 @@ pub enum TokenLimitSpec {
     MaxTokens,
 }
 
-/// The choice of a server for each request.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Balance {
-    /// in turn
-    #[default]
-    RoundRobin,
-    /// the one with the fewest requests in flight
-    LeastLoaded,
-    /// at random
-    Random,
-}
-
 /// Retries.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
@@ -107,35 +106,6 @@ pub struct RetrySpec {
 impl Default for RetrySpec {
     fn default() -> Self {
         Self { attempts: 2, budget: 0.2, backoff: HumanDuration::millis(10) }
-    }
-}
-
-/// Active health checks.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct HealthSpec {
-    /// Path of the check; a 2xx is healthy.
-    pub path: String,
-    /// Time between checks.
-    pub interval: HumanDuration,
-    /// Time limit of one check.
-    pub timeout: HumanDuration,
-    /// Failures in a row after which a server gets no more requests.
-    pub fall: u32,
-    /// Successes in a row after which it gets requests again.
-    pub rise: u32,
-}
-
-impl Default for HealthSpec {
-    fn default() -> Self {
-        Self {
-            path: "/health".to_owned(),
-            interval: HumanDuration::secs(5),
-            timeout: HumanDuration::secs(2),
-            fall: 3,
-            rise: 2,
-        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hyper::Uri;
 
-use crate::config::spec::{AgentSpec, Balance, DialectSpec, TokenLimitSpec, UpstreamSpec};
-use crate::config::units::{ByteSize, HumanDuration};
+use crate::config::spec::{AgentSpec, UpstreamSpec};
+use crate::config::units::ByteSize;
 use crate::routes::router::Proxy;
 use crate::upstream::{Upstream, address_of};
 
@@ -132,19 +132,9 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 fn upstream_spec(address: String, spec: &AgentSpec) -> UpstreamSpec {
     UpstreamSpec {
-        addresses: vec![address],
-        dialect: DialectSpec::default(),
-        token_limit: TokenLimitSpec::default(),
-        key: None,
-        balance: Balance::default(),
-        connect_timeout: HumanDuration::secs(2),
-        timeout: spec.timeout,
         idle_timeout: spec.idle_timeout,
-        keep_alive: HumanDuration::secs(60),
         buffer: ByteSize(64 << 10),
-        retry: None,
-        health: None,
-        breaker: None,
+        ..UpstreamSpec::at(address, spec.timeout)
     }
 }
 
@@ -153,7 +143,8 @@ mod tests {
     use super::*;
 
     fn agent(name: &str, url: &str) -> Result<Agent, String> {
-        Agent::new(name, &AgentSpec::at(url.to_owned()), &[])
+        let spec = serde_saphyr::from_str(&format!("url: '{url}'")).unwrap();
+        Agent::new(name, &spec, &[])
     }
 
     #[test]

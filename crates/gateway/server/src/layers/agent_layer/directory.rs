@@ -1,18 +1,14 @@
 //! The agents that there are, and who may ask them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::agent::{Agent, is_name};
 use crate::config::spec::AgentDirectorySpec;
-use crate::http::error_response::ErrorResponse;
 use crate::upstream::Upstream;
 
 /// Stands for every tenant, and for every agent.
 const ALL: &str = "*";
-
-/// The most agents that can be named while the gateway runs.
-const MAX_REGISTERED: usize = 1_000;
 
 /// The agents of the configuration, and who may ask which.
 #[derive(Debug)]
@@ -22,10 +18,6 @@ pub(crate) struct Directory {
     allow: BTreeMap<String, Vec<String>>,
     pub(crate) public_url: Option<String>,
 }
-
-/// Agents that were named while the gateway runs. They stay when the configuration is read again.
-#[derive(Debug, Default)]
-pub(crate) struct AgentRegistry(Mutex<BTreeMap<String, Arc<Agent>>>);
 
 impl Directory {
     /// # Errors
@@ -58,18 +50,9 @@ impl Directory {
         Ok(Self { known, default, allow: spec.allow.clone(), public_url })
     }
 
-    /// All agents that a tenant may ask, by name; `registry` has those that were named while the
-    /// gateway runs.
-    pub(crate) fn allowed(
-        &self,
-        registry: &AgentRegistry,
-        tenant: Option<&str>,
-    ) -> Vec<Arc<Agent>> {
-        let registered = registry.all();
-        // A configuration that was read later may have taken a name: its agent is the last.
-        let all: BTreeMap<_, _> = registered.iter().chain(&self.known).collect();
-        let allowed = all.into_values().filter(|agent| self.allows(tenant, &agent.name));
-        allowed.cloned().collect()
+    /// All agents that a tenant may ask, by name.
+    pub(crate) fn allowed(&self, tenant: Option<&str>) -> impl Iterator<Item = &Arc<Agent>> {
+        self.known.values().filter(move |agent| self.allows(tenant, &agent.name))
     }
 
     /// Whether a tenant may ask an agent.
@@ -80,35 +63,9 @@ impl Directory {
     }
 }
 
-impl AgentRegistry {
-    /// All of them, locked.
-    pub(crate) fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Agent>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds an agent.
-    ///
-    /// # Errors
-    /// `name_collision`, or there are too many.
-    pub(crate) fn add(&self, agent: Agent, directory: &Directory) -> Result<(), ErrorResponse> {
-        let mut registered = self.all();
-        let name = agent.name.to_string();
-        if directory.known.contains_key(&name) || registered.contains_key(&name) {
-            let message = format!("another agent has the name `{name}`");
-            return Err(ErrorResponse::name_collision(message));
-        }
-        if registered.len() >= MAX_REGISTERED {
-            return Err(ErrorResponse::store_full("there are too many agents"));
-        }
-        registered.insert(name, Arc::new(agent));
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::spec::AgentSpec;
 
     fn directory(allow: &str) -> Directory {
         read(&format!("allow: {allow}"))
@@ -143,19 +100,12 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_listed_by_name_and_each_once() {
-        let registry = AgentRegistry::default();
-        for (name, url) in [("b", "http://old/"), ("c", "http://c/"), ("z", "http://z/")] {
-            let agent = Agent::new(name, &AgentSpec::at(url.to_owned()), &[]).unwrap();
-            registry.add(agent, &read("")).unwrap();
-        }
+    fn agents_are_listed_by_name() {
         let rules = read(
-            "known: {d: {url: 'http://d/'}, b: {url: 'http://new/'}, \
+            "known: {d: {url: 'http://d/'}, b: {url: 'http://b/'}, \
                           e: {url: 'http://e/'}}, allow: {retail: [b, c, d]}",
         );
-        let allowed = rules.allowed(&registry, Some("retail"));
-        let listed: Vec<(&str, &str)> =
-            allowed.iter().map(|agent| (&*agent.name, &*agent.url)).collect();
-        assert_eq!(listed, [("b", "http://new/"), ("c", "http://c/"), ("d", "http://d/")]);
+        let listed: Vec<&str> = rules.allowed(Some("retail")).map(|agent| &*agent.name).collect();
+        assert_eq!(listed, ["b", "d"]);
     }
 }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hyper::header::{HeaderName, HeaderValue};
 use plimsoll_gateway_mcp::client::{Answer, Call, Connected, Handshake, Outgoing, Said, Step};
 use plimsoll_gateway_mcp::{Tool, ToolResult, ToolTable};
 use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::exchange::{Asker, Services, exchange};
+use super::exchange::{Services, exchange};
 use super::failure::Failure;
 use super::link::ServerLink;
 use crate::worker::memory::Held;
@@ -33,12 +34,6 @@ impl ToolConnections {
         all.insert(Arc::clone(&link.name), Rc::clone(&connection));
         connection
     }
-
-    /// Keeps a connection that was made before its server was known.
-    pub(crate) fn keep(&self, connection: Connection) {
-        let name = Arc::clone(&connection.link.name);
-        self.0.borrow_mut().insert(name, Rc::new(connection));
-    }
 }
 
 /// How one worker speaks to one server.
@@ -51,7 +46,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(link: &Arc<ServerLink>) -> Self {
+    fn new(link: &Arc<ServerLink>) -> Self {
         Self { link: Arc::clone(link), connected: Mutex::new(None), ids: Cell::new(0) }
     }
 
@@ -63,10 +58,10 @@ impl Connection {
         &self,
         services: Services<'_>,
         call: Call<'_>,
-        asker: Asker<'_>,
+        trace: &[(HeaderName, HeaderValue)],
     ) -> Result<(ToolResult, Option<Held>), Failure> {
         let (result, held) = self
-            .ask(services, |connected: &Connected, id| connected.call_tool(id, call), asker)
+            .ask(services, |connected: &Connected, id| connected.call_tool(id, call), trace)
             .await?;
         Ok((ToolResult::read(&result).map_err(Failure::Result)?, held))
     }
@@ -82,7 +77,7 @@ impl Connection {
                 .ask(
                     services,
                     |connected: &Connected, id| connected.list_tools(id, cursor.as_deref()),
-                    Asker::default(),
+                    &[],
                 )
                 .await?;
             cursor = table.add(&page).map_err(Failure::List)?;
@@ -98,14 +93,14 @@ impl Connection {
         &self,
         services: Services<'_>,
         write: impl Fn(&Connected, u64) -> Outgoing,
-        asker: Asker<'_>,
+        trace: &[(HeaderName, HeaderValue)],
     ) -> Result<(String, Option<Held>), Failure> {
         let connected = self.connected(services).await?;
-        let (mut answer, mut held) = self.ask_once(services, &connected, &write, asker).await?;
+        let (mut answer, mut held) = self.ask_once(services, &connected, &write, trace).await?;
         if connected.is_lost(&answer) {
             self.forget(&connected).await;
             let connected = self.connected(services).await?;
-            (answer, held) = self.ask_once(services, &connected, &write, asker).await?;
+            (answer, held) = self.ask_once(services, &connected, &write, trace).await?;
         }
         Ok((result(answer)?, held))
     }
@@ -115,12 +110,12 @@ impl Connection {
         services: Services<'_>,
         connected: &Connected,
         write: &impl Fn(&Connected, u64) -> Outgoing,
-        asker: Asker<'_>,
+        trace: &[(HeaderName, HeaderValue)],
     ) -> Result<(Answer, Option<Held>), Failure> {
         let id = self.next_id();
         let mut unanswered =
             Unanswered { services, link: &self.link, asked: Some((connected, id)) };
-        let answer = exchange(services, &self.link, write(connected, id), asker).await;
+        let answer = exchange(services, &self.link, write(connected, id), trace).await;
         unanswered.asked = None;
         answer
     }
@@ -133,8 +128,7 @@ impl Connection {
         }
         let (mut handshake, mut outgoing) = Handshake::start(self.link.protocol, self.next_id());
         loop {
-            let (answer, _held) =
-                exchange(services, &self.link, outgoing, Asker::default()).await?;
+            let (answer, _held) = exchange(services, &self.link, outgoing, &[]).await?;
             match handshake.next(&answer, self.next_id()) {
                 Step::Send(next) => outgoing = next,
                 Step::Failed(reason) => return Err(Failure::Handshake(reason)),
@@ -178,7 +172,7 @@ impl Drop for Unanswered<'_> {
         spawn_local(async move {
             // Where it does not reach the server, nobody waits for the answer either.
             let services = Services { pool: &pool, memory: &memory };
-            let told = exchange(services, &link, cancel, Asker::default());
+            let told = exchange(services, &link, cancel, &[]);
             let _ = timeout(link.timeout, told).await;
         });
     }

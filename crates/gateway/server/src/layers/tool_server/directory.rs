@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use plimsoll_gateway_mcp::{Collision, LocalTool, ServerState, SessionLimits, Sessions, Tool};
+use plimsoll_gateway_mcp::{LocalTool, ServerState, SessionLimits, Sessions, Tool};
 
 use super::ToolRegistry;
 use super::layer::ToolLayer;
@@ -48,7 +48,7 @@ impl ToolDirectory {
     }
 
     /// Takes over the servers, the local tools and the bounds of sessions of a configuration.
-    /// Servers that were registered stay, as do the tools of servers that did not change.
+    /// The tools of servers that did not change stay.
     pub(crate) fn configure(&self, layer: Option<&ToolLayer>) {
         if let Some(layer) = layer {
             self.sessions.set_limits(layer.sessions);
@@ -61,37 +61,15 @@ impl ToolDirectory {
             for link in configured {
                 next = next.with_server(&link.name, Arc::clone(link));
             }
-            let staying = old.servers().filter(|server| match next.server(&server.name) {
-                Some(now) => now.link.is_same(&server.link),
-                None => layer.is_some() && !server.link.configured,
-            });
-            let staying: Vec<_> = staying.collect();
-            for server in staying {
+            for server in old.servers() {
+                let same = next.server(&server.name).filter(|now| now.link.is_same(&server.link));
+                if same.is_none() {
+                    continue;
+                }
                 next = adopted(&next, old, &server.name);
             }
             Some(next)
         });
-    }
-
-    /// Adds a server with its tools.
-    ///
-    /// # Errors
-    /// A name is taken.
-    pub(crate) fn register(
-        &self,
-        link: &Arc<ServerLink>,
-        tools: Vec<Tool>,
-    ) -> Result<(), Collision> {
-        let mut result = Ok(());
-        self.change(|old| {
-            if old.server(&link.name).is_some() {
-                result = Err(Collision::Server(link.name.to_string()));
-                return None;
-            }
-            let known = old.with_server(&link.name, Arc::clone(link));
-            known.with_tools(&link.name, tools).map_err(|collision| result = Err(collision)).ok()
-        });
-        result
     }
 
     /// Notes what a look at a server found: its tools, or why there are none.

@@ -12,7 +12,6 @@ use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
 };
 use plimsoll_gateway_mcp::client::{Answer, AnswerReader, Head, Outgoing, Progress};
-use plimsoll_gateway_mcp::notification::CallProgress;
 use plimsoll_gateway_mcp::version::SESSION_HEADER;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
@@ -38,15 +37,6 @@ pub(crate) struct Services<'a> {
     pub(crate) memory: &'a Arc<MemoryBudget>,
 }
 
-/// For whom something is asked.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Asker<'a> {
-    /// What the server is told about the request of the client.
-    pub(crate) trace: &'a [(HeaderName, HeaderValue)],
-    /// Is told how far the server is, if the client wants to know.
-    pub(crate) progress: Option<&'a dyn Fn(&CallProgress)>,
-}
-
 /// Sends a message and reads the answer, whose bytes stay counted as long as the caller holds
 /// them. The caller bounds the time.
 ///
@@ -56,12 +46,12 @@ pub(super) async fn exchange(
     services: Services<'_>,
     link: &ServerLink,
     outgoing: Outgoing,
-    asker: Asker<'_>,
+    trace: &[(HeaderName, HeaderValue)],
 ) -> Result<(Answer, Option<Held>), Failure> {
     let chosen = link.upstream.choose(None, clock::now());
     let in_flight = chosen.ok_or(Failure::Unreachable)?;
     let id = outgoing.id;
-    let request = Box::new(request(link, outgoing, &in_flight, asker.trace)?);
+    let request = Box::new(request(link, outgoing, &in_flight, trace)?);
     let sent = services.pool.send(in_flight.endpoint(), request, true).await;
     let (response, connection) = sent.map_err(|error| match error {
         UpstreamError::Connect => Failure::Unreachable,
@@ -72,7 +62,7 @@ pub(super) async fn exchange(
     let mut reader = AnswerReader::new(id, &head, link.limit);
     let mut held = None;
     let decoder = Decoder::of_body(&parts.headers).map(|decoder| (decoder, link.limit));
-    let is_whole = read(&mut reader, asker, &mut body, decoder, services.memory, &mut held).await?;
+    let is_whole = read(&mut reader, &mut body, decoder, services.memory, &mut held).await?;
     let answer = reader.finish()?;
     if is_whole {
         services.pool.release(in_flight.endpoint(), connection);
@@ -85,7 +75,6 @@ pub(super) async fn exchange(
 /// Reads the answer. Whether the body is read to its end.
 async fn read(
     reader: &mut AnswerReader,
-    asker: Asker<'_>,
     body: &mut Incoming,
     mut decoder: Option<(Decoder, usize)>,
     memory: &Arc<MemoryBudget>,
@@ -101,11 +90,7 @@ async fn read(
         if size > UNCOUNTED {
             hold(held, size, memory)?;
         }
-        let read = reader.feed(&data)?;
-        if let Some(tell) = asker.progress {
-            reader.take_progress().iter().for_each(tell);
-        }
-        if read == Progress::Complete {
+        if reader.feed(&data)? == Progress::Complete {
             return Ok(body.is_end_stream());
         }
     }

@@ -16,8 +16,6 @@ pub(crate) struct ToolLayer {
     pub(crate) allow: AllowLists,
     pub(crate) local: Vec<LocalTool>,
     pub(crate) servers: Vec<Arc<ServerLink>>,
-    /// What servers that are registered later have in common.
-    pub(crate) settings: ServerSettings,
     /// What bounds the sessions of MCP clients.
     pub(crate) sessions: SessionLimits,
     pub(crate) refresh: HumanDuration,
@@ -49,13 +47,10 @@ impl ToolLayer {
             return Err("`timeout` and `refresh` are longer than 0".to_owned());
         }
         let (timeout, result_bytes) = (spec.timeout, spec.result_bytes);
-        let settings = ServerSettings { timeout, result_bytes, configured: false };
-        let configured = ServerSettings { configured: true, ..settings };
         Ok(Self {
             allow: AllowLists::new(&spec.allow)?,
             local: spec.local.iter().map(|name| local_tool(name)).collect::<Result<_, _>>()?,
-            servers: ServerLink::all(&spec.servers, configured)?,
-            settings,
+            servers: ServerLink::all(&spec.servers, ServerSettings { timeout, result_bytes })?,
             sessions: SessionLimits {
                 sessions: spec.sessions,
                 idle: spec.session_timeout.nanos(),

@@ -9,9 +9,7 @@ use hyper::header::HeaderValue;
 use plimsoll_gateway_mcp::client::Protocol;
 use plimsoll_gateway_mcp::is_server_name;
 
-use crate::config::spec::{
-    Balance, DialectSpec, Secret, TokenLimitSpec, ToolProtocolSpec, ToolServerSpec, UpstreamSpec,
-};
+use crate::config::spec::{Secret, ToolProtocolSpec, ToolServerSpec, UpstreamSpec};
 use crate::config::units::{ByteSize, HumanDuration};
 use crate::upstream::{Upstream, address_of};
 
@@ -32,8 +30,6 @@ pub(crate) struct ServerLink {
     pub(crate) timeout: Duration,
     /// Largest answer, in bytes.
     pub(crate) limit: usize,
-    /// Whether it comes from the configuration, and goes with it.
-    pub(crate) configured: bool,
 }
 
 /// What servers have in common.
@@ -41,7 +37,6 @@ pub(crate) struct ServerLink {
 pub(crate) struct ServerSettings {
     pub(crate) timeout: HumanDuration,
     pub(crate) result_bytes: ByteSize,
-    pub(crate) configured: bool,
 }
 
 impl ServerLink {
@@ -74,16 +69,17 @@ impl ServerLink {
         if timeout.nanos() == 0 {
             return Err(format!("server `{name}`: `timeout` is longer than 0"));
         }
+        let upstream =
+            UpstreamSpec { keep_alive: KEEP_ALIVE, ..UpstreamSpec::at(address, timeout) };
         Ok(Self {
             name: Arc::from(name),
             url: spec.url.clone(),
-            upstream: Upstream::new(name, &upstream(address, timeout))?,
+            upstream: Upstream::new(name, &upstream)?,
             path,
             authorization,
             protocol: protocol(spec.protocol),
             timeout: timeout.0,
             limit: usize::try_from(settings.result_bytes.0).unwrap_or(usize::MAX),
-            configured: settings.configured,
         })
     }
 
@@ -121,24 +117,6 @@ const fn protocol(spec: ToolProtocolSpec) -> Protocol {
         ToolProtocolSpec::Auto => Protocol::Auto,
         ToolProtocolSpec::Sessions => Protocol::Sessions,
         ToolProtocolSpec::Stateless => Protocol::Stateless,
-    }
-}
-
-fn upstream(address: String, timeout: HumanDuration) -> UpstreamSpec {
-    UpstreamSpec {
-        addresses: vec![address],
-        dialect: DialectSpec::Openai,
-        token_limit: TokenLimitSpec::default(),
-        key: None,
-        balance: Balance::RoundRobin,
-        connect_timeout: HumanDuration::secs(2),
-        timeout,
-        idle_timeout: timeout,
-        keep_alive: KEEP_ALIVE,
-        buffer: ByteSize(16 << 10),
-        retry: None,
-        health: None,
-        breaker: None,
     }
 }
 

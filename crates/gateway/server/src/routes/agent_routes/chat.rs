@@ -17,7 +17,7 @@ use crate::http::error_response::ErrorResponse;
 use crate::http::respond::{HandlerResult, json as json_response};
 use crate::layers::document;
 use crate::layers::scrub::Reading;
-use crate::layers::tool_server::{Asker, Trace};
+use crate::layers::tool_server::Trace;
 use crate::request_context::RequestContext;
 use crate::routes::llm;
 use crate::routes::tools::{self, CallError};
@@ -299,9 +299,8 @@ async fn make(
     let is_object = read_object::<IgnoredAny>(arguments).is_ok();
     let made = if is_object {
         let arguments = Bytes::copy_from_slice(arguments.as_bytes());
-        let asker = Asker { trace, progress: None };
         let (name, session, running) = (&call.name, None, None);
-        let call = tools::ToolCall { name, arguments, session, asker, running };
+        let call = tools::ToolCall { name, arguments, session, trace, running };
         tools::call(context, call).await
     } else {
         Err(ErrorResponse::bad_request("the arguments are no JSON object").into())

@@ -12,9 +12,8 @@ use plimsoll_gateway_dialect::Streaming;
 use plimsoll_gateway_store::{CacheKey, CachedResponse, Followed, Lead, Lookup};
 use tokio::time::timeout;
 
-use super::cache_key::{BodyKey, body_key, prevents_caching, response_key};
+use super::cache_key::{body_key, prevents_caching, response_key};
 use super::cache_write::CacheWrite;
-use super::parse_cache::ParsedRequest;
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
 use super::response::{self, Completion};
@@ -109,30 +108,8 @@ fn cache_key(
         record(context, "bypass");
         return Ok(None);
     }
-    let body = match request.body_key {
-        Some(known) => known,
-        None => new_body_key(context, request)?,
-    };
+    let body = body_key(request.endpoint, &request.body).map_err(|error| dialect_error(&error))?;
     Ok(Some(response_key(&config, &context.identity, parts, upstream, &body)))
-}
-
-/// The key of a body that was not seen lately, kept for the next time.
-fn new_body_key(context: &RequestContext, request: &LlmRequest) -> Result<BodyKey, ErrorResponse> {
-    let body_key =
-        body_key(request.endpoint, &request.body).map_err(|error| dialect_error(&error))?;
-    if let Some(digest) = request.digest {
-        let parsed = ParsedRequest {
-            body_key,
-            streaming: request.streaming,
-            prompt_tokens: request.prompt_tokens,
-            max_tokens: request.max_tokens,
-            answers: request.answers,
-            model: Arc::clone(&request.model),
-            left_out: request.left_out.clone(),
-        };
-        context.worker.parse_cache.insert(digest, parsed);
-    }
-    Ok(body_key)
 }
 
 /// Records the result of the look-up.

@@ -9,7 +9,6 @@ use hyper::http::request::Parts;
 use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
 use plimsoll_gateway_inspect::Source;
 
-use super::parse_cache::{BodyDigest, digest};
 use super::request::{LlmRequest, dialect_error};
 use crate::http::error_response::ErrorResponse;
 use crate::http::request_body;
@@ -39,44 +38,15 @@ pub(super) async fn parse(
     if context.worker.state.memory.is_short() {
         return Err(request_body::no_memory());
     }
-    let config = Arc::clone(&context.config);
     let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
     let translator = Translator::between(endpoint.dialect(), upstream);
-    // Texts that the policy evaluates are evaluated every time.
-    let digest = (config.layers.cache.is_some() && config.layers.policy.is_none())
-        .then(|| digest(&context.identity, endpoint, &body));
-    let parsed = digest.as_ref().and_then(|digest| context.worker.parse_cache.get(digest));
-    let request = match parsed {
-        Some(parsed) => LlmRequest {
-            endpoint,
-            streaming: parsed.streaming,
-            body,
-            prompt_tokens: parsed.prompt_tokens,
-            max_tokens: parsed.max_tokens,
-            answers: parsed.answers,
-            model: parsed.model,
-            translator,
-            left_out: parsed.left_out,
-            digest: None,
-            body_key: Some(parsed.body_key),
-        },
-        None => parse_body(context, endpoint, body, translator, digest).await?,
-    };
-    note(context, &request);
-    Ok(request)
-}
-
-/// Parses a chat of the gateway's own making, and evaluates its texts.
-pub(super) async fn parse_chat(
-    context: &mut RequestContext,
-    body: Bytes,
-    proxy: &Proxy,
-) -> Result<LlmRequest, ErrorResponse> {
-    let upstream = Dialect::from(proxy.upstream.dialect);
-    let translator = Translator::between(Endpoint::Chat.dialect(), upstream);
-    let request = parse_body(context, Endpoint::Chat, body, translator, None).await?;
-    note(context, &request);
+    let request = parse_body(context, endpoint, body, translator).await?;
+    if context.config.observes_requests {
+        let info = context.llm_info();
+        info.model = Some(Arc::clone(&request.model));
+        info.left_out.clone_from(&request.left_out);
+    }
     Ok(request)
 }
 
@@ -85,14 +55,12 @@ async fn parse_body(
     endpoint: Endpoint,
     body: Bytes,
     translator: Option<Translator>,
-    digest: Option<BodyDigest>,
 ) -> Result<LlmRequest, ErrorResponse> {
     let left_out = match translator {
         Some(translator) => translator.left_out(&body).map_err(|error| dialect_error(&error))?,
         None => None,
     };
-    let needs_tokens =
-        context.config.layers.budgets.is_some() || translator.is_some() || digest.is_some();
+    let needs_tokens = context.config.layers.budgets.is_some() || translator.is_some();
     let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
     let redacted = document::redact(context, &body, Source::Protocol).await?;
     let body = redacted.unwrap_or(body);
@@ -106,16 +74,5 @@ async fn parse_body(
         model: Arc::from(view.model),
         translator,
         left_out: left_out.map(Arc::from),
-        digest,
-        body_key: None,
     })
-}
-
-/// Notes what rows say of a request.
-fn note(context: &mut RequestContext, request: &LlmRequest) {
-    if context.config.observes_requests {
-        let info = context.llm_info();
-        info.model = Some(Arc::clone(&request.model));
-        info.left_out.clone_from(&request.left_out);
-    }
 }

@@ -30,7 +30,7 @@ impl ReadyResponse {
                 }
                 context.finish(true);
             }
-            ResponseBody::Full(_) | ResponseBody::Made(_) => finish(&mut context, &response),
+            ResponseBody::Full(_) => finish(&mut context, &response),
         }
         response
     }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
 
-use super::cache_key::BodyKey;
-use super::parse_cache::BodyDigest;
 use crate::config::Config;
 use crate::config::spec::DialectSpec;
 use crate::http::error_response::ErrorResponse;
@@ -27,10 +25,6 @@ pub(crate) struct LlmRequest {
     pub(crate) translator: Option<Translator>,
     /// The members that the translation leaves out.
     pub(super) left_out: Option<Arc<str>>,
-    /// The digest of the body, where the result of parsing may be cached.
-    pub(super) digest: Option<BodyDigest>,
-    /// The digest of what its body asks, if already known.
-    pub(super) body_key: Option<BodyKey>,
 }
 
 impl LlmRequest {
@@ -46,8 +40,6 @@ impl LlmRequest {
             model: Arc::from(model),
             translator,
             left_out: None,
-            digest: None,
-            body_key: None,
         }
     }
 

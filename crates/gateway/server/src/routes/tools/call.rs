@@ -19,7 +19,7 @@ use crate::layers::agent_layer::OPERATIONS;
 use crate::layers::document;
 use crate::layers::scrub::Reading;
 use crate::layers::tool_server::CALLS;
-use crate::layers::tool_server::{Asker, Failure, RunningCall, ServerLink, Services};
+use crate::layers::tool_server::{Failure, RunningCall, ServerLink, Services, Trace};
 use crate::request_context::RequestContext;
 use crate::routes::store_error::store_error;
 use crate::worker::clock;
@@ -32,8 +32,8 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) arguments: Bytes,
     /// The session whose calls are counted.
     pub(crate) session: Option<CallSession<'a>>,
-    /// For whom the server is asked.
-    pub(crate) asker: Asker<'a>,
+    /// Headers by which the server learns of the request.
+    pub(crate) trace: &'a Trace,
     /// Where the client may cancel it.
     pub(crate) running: Option<&'a RunningCall<'a>>,
 }
@@ -164,7 +164,7 @@ async fn admitted(
         None => None,
         Some(session) => Some(count(context, session).await?),
     };
-    let (result, held) = match run(context, tool, &text(&arguments), call.asker).await {
+    let (result, held) = match run(context, tool, &text(&arguments), call.trace).await {
         Ok(result) => result,
         Err(Failure::Rpc(error)) => {
             let error = judged_error(context, error).await?;
@@ -221,7 +221,7 @@ async fn run(
     context: &RequestContext,
     tool: &FoundTool,
     arguments: &str,
-    asker: Asker<'_>,
+    trace: &Trace,
 ) -> Result<(ToolResult, Option<Held>), Failure> {
     let worker = &context.worker;
     let link = match &tool.provider {
@@ -232,10 +232,9 @@ async fn run(
     let services = Services { pool: &worker.pool, memory: &worker.state.memory };
     let connection = worker.tools.to(link);
     let headers = tool.tool.param_headers(arguments);
-    let progress = asker.progress.is_some();
-    let call = Call { name: &tool.tool.name, arguments, headers: &headers, progress };
+    let call = Call { name: &tool.tool.name, arguments, headers: &headers };
     context.note_upstream_asked();
-    let calling = pin!(connection.call(services, call, asker));
+    let calling = pin!(connection.call(services, call, trace));
     let result = timeout(link.timeout, calling).await;
     context.note_upstream_read();
     result.unwrap_or(Err(Failure::TimedOut))

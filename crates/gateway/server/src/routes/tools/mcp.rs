@@ -1,7 +1,6 @@
 //! The gateway as an MCP server: `/mcp` with sessions and without, `/mcp/message` also without a
 //! handshake.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,21 +8,20 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_gateway_mcp::mcp_server::{self, Era, Refusal};
-use plimsoll_gateway_mcp::notification::{self, CANCELLED, CallProgress};
 use plimsoll_gateway_mcp::rpc::{
-    self, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest, RpcError,
+    self, CANCELLED, INVALID_REQUEST, METHOD_NOT_FOUND, Message, REFUSED, Request as RpcRequest,
+    RpcError,
 };
 use serde_json::json;
 
 use super::call::{CallError, CallSession, ToolCall, text};
-use super::event_stream::{self, Events};
 use super::mcp_http::{self, Head, accept, empty, refuse, with_session};
 use super::{allowed, registry};
-use crate::http::error_response::{ErrorFormat, ErrorResponse};
+use crate::http::error_response::ErrorResponse;
 use crate::http::request_body;
 use crate::http::respond::{HandlerResult, expect_json, expect_plain};
 use crate::http::response_body::ResponseBody;
-use crate::layers::tool_server::{Asker, Trace};
+use crate::layers::tool_server::Trace;
 use crate::request_context::RequestContext;
 use crate::worker::clock;
 use crate::worker::random_id::random_id;
@@ -37,33 +35,14 @@ struct Asked<'a> {
     request: RpcRequest<'a>,
     body: &'a Bytes,
     trace: &'a Trace,
-    /// What the client is told before the answer.
-    events: &'a Events,
 }
 
 /// Serves a request to `/mcp`, or with `needs_session: false` to `/mcp/message`.
 pub(super) async fn serve(
-    mut context: Box<RequestContext>,
-    request: Box<Request<Incoming>>,
-    needs_session: bool,
-    trace: Trace,
-    format: ErrorFormat,
-) -> Response<ResponseBody> {
-    let events = Rc::<Events>::default();
-    let told = Rc::clone(&events);
-    let work = async move {
-        let result = handle(&mut context, request, needs_session, &trace, &told).await;
-        (context, result)
-    };
-    event_stream::answer(Box::pin(work), events, format).await
-}
-
-async fn handle(
     context: &mut RequestContext,
     request: Box<Request<Incoming>>,
     needs_session: bool,
     trace: &Trace,
-    events: &Events,
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
     if parts.method == Method::DELETE && needs_session {
@@ -87,13 +66,13 @@ async fn handle(
     match admitted {
         Err(refusal) => Ok(refuse(context, &refusal)),
         Ok((era, session, Message::Request(request))) => {
-            let asked = Asked { head, era, session, request, body: &body, trace, events };
+            let asked = Asked { head, era, session, request, body: &body, trace };
             answer(context, asked).await
         }
         Ok((_, session, Message::Notification { method, params })) => {
             if method == CANCELLED
                 && let Some(session) = session
-                && let Some(id) = notification::cancelled_request(params)
+                && let Some(id) = rpc::cancelled_request(params)
             {
                 context.worker.state.tools.calls.cancel(session, id);
             }
@@ -164,7 +143,7 @@ fn try_end_session(context: &RequestContext, parts: &Parts) -> Result<(), Refusa
 
 /// Answers a request.
 async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult {
-    let Asked { head, era, ref request, events, .. } = asked;
+    let Asked { head, era, ref request, .. } = asked;
     if request.method == "initialize" && era != Era::Stateless {
         return initialize(context, &asked);
     }
@@ -184,17 +163,17 @@ async fn answer(context: &mut RequestContext, asked: Asked<'_>) -> HandlerResult
         }
         Err(error) => (era.status_of(error.code), rpc::failure(Some(request.id), &error)),
     };
-    head.answer(context, status, message, events)
+    head.answer(context, status, message)
 }
 
 /// Opens a session.
 fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
-    let Asked { head, request, events, .. } = asked;
+    let Asked { head, request, .. } = asked;
     let version = match mcp_server::negotiate(request.params) {
         Ok(version) => version,
         Err(error) => {
             let message = rpc::failure(Some(request.id), &error);
-            return head.answer(context, 200, message, events);
+            return head.answer(context, 200, message);
         }
     };
     let (sessions, owner) = (&context.worker.state.tools.sessions, context.identity.owner());
@@ -206,7 +185,7 @@ fn initialize(context: &RequestContext, asked: &Asked<'_>) -> HandlerResult {
     };
     let result = mcp_server::initialized(version, &context.config.spec.name);
     let message = rpc::success(request.id, &result);
-    let response = head.answer(context, 200, message, events)?;
+    let response = head.answer(context, 200, message)?;
     Ok(with_session(response, &session))
 }
 
@@ -240,27 +219,12 @@ async fn call(
         .session
         .map(|session| state.tools.calls.begin(session, rpc::spelled(asked.request.id)));
     let (session, running) = (asked.session.map(CallSession::Mcp), running.as_ref());
-    let token = asked
-        .head
-        .takes_events
-        .then(|| notification::progress_token(asked.request.params))
-        .flatten();
-    let tell = token.map(|token| {
-        move |progress: &CallProgress| asked.events.push(notification::progress(&token, progress))
-    });
-    let progress = tell.as_ref().map(|tell| tell as &dyn Fn(&CallProgress));
-    let asker = Asker { trace: asked.trace, progress };
-    let call = ToolCall { name: &name, arguments, session, asker, running };
+    let call = ToolCall { name: &name, arguments, session, trace: asked.trace, running };
     match super::call::call(context, call).await {
         Ok(called) => Ok(Ok(text(&called.result).into_owned())),
         Err(CallError::Rpc { error, .. }) => Ok(Err(error)),
-        // Whoever is told to come back later looks at the status and its headers, if there is one
-        // to come.
-        Err(CallError::Refused(error))
-            if error.kind == "overloaded" && !asked.events.have_begun() =>
-        {
-            Err(error)
-        }
+        // Whoever is told to come back later looks at the status and its headers.
+        Err(CallError::Refused(error)) if error.kind == "overloaded" => Err(error),
         Err(CallError::Refused(error)) => {
             context.worker.metrics().count_error(error.kind);
             let code = if error.kind == "tool_not_found" { rpc::INVALID_PARAMS } else { REFUSED };

@@ -1,7 +1,7 @@
 //! MCP over HTTP: what the heads of requests say, and how answers are written.
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, ALLOW, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Response, StatusCode, Uri};
@@ -9,7 +9,6 @@ use plimsoll_gateway_mcp::mcp_server::{Headers, Refusal};
 use plimsoll_gateway_mcp::rpc;
 use plimsoll_gateway_mcp::version::{METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER};
 
-use super::event_stream::{self, Events};
 use crate::http::error_response::ErrorResponse;
 use crate::http::respond::{HandlerResult, json as json_response};
 use crate::http::response_body::ResponseBody;
@@ -22,8 +21,6 @@ pub(super) struct Head<'a> {
     pub(super) session: Option<&'a str>,
     /// The client takes an answer only as a stream of events.
     only_events: bool,
-    /// The client names streams of events among what it takes.
-    pub(super) takes_events: bool,
 }
 
 impl<'a> Head<'a> {
@@ -34,7 +31,7 @@ impl<'a> Head<'a> {
         if !is_own(&parts.uri, headers) {
             return Err(Refusal::new(403, "the header Origin is that of another site"));
         }
-        let (json, events, takes_events) = accepted(headers);
+        let (json, events) = accepted(headers);
         if !json && (answers_are_json || !events) {
             let problem = "the client must accept application/json";
             return Err(Refusal::new(406, problem));
@@ -47,27 +44,34 @@ impl<'a> Head<'a> {
             },
             session: single(headers, SESSION_HEADER)?,
             only_events: !json,
-            takes_events,
         };
         Ok(head)
     }
 
-    /// The response with a message. Behind other events it is one, too.
+    /// The response with a message.
     pub(super) fn answer(
         &self,
         context: &RequestContext,
         status: u16,
         message: Vec<u8>,
-        events: &Events,
     ) -> HandlerResult {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-        let is_event = events.have_begun() || (self.only_events && status == StatusCode::OK);
-        if !is_event {
+        if !(self.only_events && status == StatusCode::OK) {
             return Ok(json_response(status, context.made(message)?));
         }
-        let event = context.made(event_stream::event(message))?;
-        Ok(event_stream::response(ResponseBody::Full(event)))
+        let mut response = Response::new(ResponseBody::Full(context.made(event(message))?));
+        let kind = HeaderValue::from_static("text/event-stream");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        Ok(response)
     }
+}
+
+/// A message as an event. JSON has line breaks only between its tokens.
+fn event(mut message: Vec<u8>) -> Vec<u8> {
+    for byte in message.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+        *byte = b' ';
+    }
+    [b"event: message\ndata: ", &*message, b"\n\n"].concat()
 }
 
 /// The response to what is refused.
@@ -116,22 +120,20 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Ref
     text.map(Some).ok_or_else(|| Refusal::new(400, &format!("the header {name} is malformed")))
 }
 
-/// Whether the client accepts JSON, and streams of events, and whether it names the latter.
-fn accepted(headers: &HeaderMap) -> (bool, bool, bool) {
+/// Whether the client accepts JSON, and streams of events.
+fn accepted(headers: &HeaderMap) -> (bool, bool) {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let kinds = values
         .flat_map(|value| value.split(','))
         .map(|kind| kind.split(';').next().unwrap_or_default().trim());
-    let (mut any, mut json, mut events, mut names_events) = (true, false, false, false);
+    let (mut any, mut json, mut events) = (true, false, false);
     for kind in kinds {
         let is = |wanted: &str| kind.eq_ignore_ascii_case(wanted);
-        let names = is("text/event-stream");
         any = false;
         json |= is("*/*") || is("application/*") || is("application/json");
-        events |= is("*/*") || is("text/*") || names;
-        names_events |= names;
+        events |= is("*/*") || is("text/*") || is("text/event-stream");
     }
-    (any || json, any || events, names_events)
+    (any || json, any || events)
 }
 
 /// Whether no browser shows that a page of another site asks: such a page can give its own host

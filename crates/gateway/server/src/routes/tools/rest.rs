@@ -1,7 +1,5 @@
 //! Tools over REST.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
@@ -9,11 +7,9 @@ use plimsoll_gateway_mcp::{RegisteredTool, ServerState};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::call::{CallError, CallSession, ToolCall};
 use super::{allowed, read_body, registry};
-use crate::config::spec::{Secret, ToolProtocolSpec, ToolServerSpec};
 use crate::http::error_response::ErrorResponse;
 use crate::http::normal_form::decoded;
 use crate::http::request_body;
@@ -21,26 +17,14 @@ use crate::http::respond::{
     HandlerResult, expect_json, expect_method, expect_plain, json as json_response,
 };
 use crate::layers::agent_layer::MAX_DEPTH;
-use crate::layers::tool_server::{
-    Asker, Connection, Failure, ServerLink, Services, ToolLayer, Trace,
-};
+use crate::layers::tool_server::{Failure, ToolLayer, Trace};
 use crate::request_context::RequestContext;
-
-/// Most servers of a gateway.
-const MAX_SERVERS: usize = 256;
 
 /// Longest id of a session.
 const MAX_SESSION: usize = 128;
 
-/// `GET` and `POST /v1/mcp/servers`.
-pub(super) async fn servers(
-    context: &mut RequestContext,
-    layer: &ToolLayer,
-    request: Box<Request<Incoming>>,
-) -> HandlerResult {
-    if *request.method() == Method::POST {
-        return register(context, layer, request).await;
-    }
+/// `GET /v1/mcp/servers`.
+pub(super) fn servers(context: &RequestContext, request: &Request<Incoming>) -> HandlerResult {
     expect_method(request.method(), &Method::GET)?;
     let registry = registry(context);
     let shown = registry.servers().map(|server| {
@@ -56,50 +40,6 @@ pub(super) async fn servers(
     });
     let body = json!({"servers": shown.collect::<Vec<_>>()});
     Ok(json_response(StatusCode::OK, body.to_string()))
-}
-
-/// The body of `POST /v1/mcp/servers`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServerBody {
-    name: String,
-    url: String,
-    #[serde(default)]
-    key: Option<Secret>,
-    #[serde(default)]
-    protocol: ToolProtocolSpec,
-}
-
-async fn register(
-    context: &mut RequestContext,
-    layer: &ToolLayer,
-    request: Box<Request<Incoming>>,
-) -> HandlerResult {
-    let body = body(context, request).await?;
-    let ServerBody { name, url, key, protocol } = read_body(&body)?;
-    let spec = ToolServerSpec { url, key, protocol, timeout: None };
-    let link = ServerLink::new(&name, &spec, layer.settings);
-    let link = Arc::new(link.map_err(ErrorResponse::bad_request)?);
-    let state = &context.worker.state;
-    let known = state.tools.registry();
-    if known.server(&name).is_some() {
-        let message = format!("there is a server with the name `{name}` already");
-        return Err(ErrorResponse::name_collision(message));
-    }
-    if known.servers().len() >= MAX_SERVERS {
-        return Err(ErrorResponse::bad_request(format!("there are {MAX_SERVERS} servers already")));
-    }
-    let services = Services { pool: &context.worker.pool, memory: &state.memory };
-    let connection = Connection::new(&link);
-    let listed = timeout(link.timeout, connection.list(services)).await;
-    let tools = listed.unwrap_or(Err(Failure::TimedOut));
-    let tools = tools.map_err(|failure| failure.to_response(&name))?;
-    let count = tools.len();
-    let registered = state.tools.register(&link, tools);
-    registered.map_err(|collision| ErrorResponse::name_collision(collision.to_string()))?;
-    context.worker.tools.keep(connection);
-    let body = json!({"name": name, "url": link.url, "tools": count, "state": "up"});
-    Ok(json_response(StatusCode::CREATED, body.to_string()))
 }
 
 /// `GET /v1/mcp/tools`.
@@ -155,8 +95,7 @@ pub(super) async fn call(
         return Err(ErrorResponse::session_not_found("no session has an id as long as this"));
     }
     let counted = session.map(CallSession::Stored);
-    let asker = Asker { trace, progress: None };
-    let call = ToolCall { name: &asked.name, arguments, session: counted, asker, running: None };
+    let call = ToolCall { name: &asked.name, arguments, session: counted, trace, running: None };
     let called = super::call::call(context, call).await.map_err(|error| match error {
         CallError::Refused(error) => error,
         CallError::Rpc { server, error } => Failure::Rpc(error).to_response(&server),
@@ -198,9 +137,8 @@ pub(super) fn policies(
         "tenant": &*tenant, "tools": tools, "max_tool_calls": layer.sessions.calls,
     });
     if let Some(agents) = &context.config.layers.agents {
-        let registry = &context.worker.state.agents;
-        let allowed = agents.directory.allowed(registry, Some(&tenant));
-        body["agents"] = allowed.iter().map(|agent| &*agent.name).collect();
+        let allowed = agents.directory.allowed(Some(&tenant));
+        body["agents"] = allowed.map(|agent| &*agent.name).collect();
         body["max_agent_depth"] = MAX_DEPTH.into();
         body["max_tool_calls"] = agents.sessions.calls.into();
     }

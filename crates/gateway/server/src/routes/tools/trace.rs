@@ -15,7 +15,7 @@ pub(crate) fn of(context: &mut RequestContext, headers: &HeaderMap) -> Trace {
     let mut trace: Trace = parent.map(|value| (TRACEPARENT, value.clone())).into_iter().collect();
     let header = context.config.request_id().cloned();
     trace.extend(header.zip(context.request_id.clone()));
-    if context.request_id.is_none() && context.worker.log.is_enabled() {
+    if context.request_id.is_none() && context.worker.state.request_log.is_enabled() {
         let id = parent.and_then(trace_id).map_or_else(
             || format!("{:016x}", context.worker.next_request_number()),
             str::to_owned,

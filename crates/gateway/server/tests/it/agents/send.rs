@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 
 use super::{ACME, BETA, agent_server, agents_at, expect_error, show, tenants};
-use crate::support::client::{Headers, ask, post};
+use crate::support::client::{ask, post};
 use crate::support::gateway;
 use crate::support::provider::Provider;
 
@@ -157,50 +157,6 @@ fn an_agent_that_calls_itself_through_the_gateway_is_stopped() {
     assert_eq!((&inner["agent"], &inner["depth"]), (&json!("pong"), &json!(2)));
     assert_eq!(inner["result"]["error"]["type"], "agent_loop");
     assert_eq!(server.count(), 2);
-}
-
-#[test]
-fn agents_are_named_by_those_who_administrate() {
-    let server = agent_server("late");
-    let gateway = gateway(&format!(
-        "{}admin: {{key: sesame}}\nagents: {}",
-        super::TENANTS,
-        agents_at(&[("planner", server.addr)], "allow: {'*': ['*']}")
-    ));
-    let addr = gateway.addr();
-    let url = format!("http://{}/rpc", server.addr);
-    let admin = [("authorization", "Bearer sesame")];
-    let named = |name: &str, url: &str| json!({"name": name, "url": url});
-    let add = |headers: Headers<'_>, name: &str, url: &str| {
-        post(addr, "/v1/a2a/agents", headers, &named(name, url))
-    };
-    assert_eq!(add(ACME, "late", &url).status, 401, "a tenant is no administrator");
-    assert_eq!(add(&[("authorization", "Bearer guess")], "late", &url).status, 401);
-    expect_error(&post(addr, SEND, ACME, &text("late")), 404, "agent_not_found");
-    let added = add(&admin, "late", &url);
-    assert_eq!((added.status, added.json()), (201, named("late", &url)));
-    assert_eq!(post(addr, SEND, ACME, &text("late")).status, 200);
-    for name in ["late", "planner"] {
-        expect_error(&add(&admin, name, &url), 409, "name_collision");
-    }
-    for (name, url) in [
-        ("", url.as_str()),
-        ("A b", &url),
-        ("x,y", &url),
-        ("ok", "https://planner/rpc"),
-        ("ok", "nonsense"),
-        ("ok", "http://user:pass@planner/rpc"),
-        ("ok", "http://planner/rpc?x"),
-    ] {
-        expect_error(&add(&admin, name, url), 400, "invalid_request");
-    }
-    let names: Vec<Value> = show(addr, "/v1/a2a/agents", ACME).json()["agents"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|agent| agent["name"].clone())
-        .collect();
-    assert_eq!(names, [json!("late"), json!("planner")]);
 }
 
 #[test]

@@ -79,15 +79,6 @@ pub(super) const CASES: &[(&str, &str, &str, u16, &[&str])] = &[
     ("a session above", "GET /v1/sessions/x/..", "", 400, NONE),
     ("an approval by a slash", "POST /v1/hitl/x%2fapprove", "{}", 400, NONE),
     ("an approval that is pending", "POST /v1/hitl/pending/approve", "{}", 404, NONE),
-    // Administration, by whoever is not on this machine by its address.
-    ("an agent for all", "POST /v1/a2a/agents", r#"{"name":"x","url":"http://y/"}"#, 403, NONE),
-    (
-        "an agent through a proxy",
-        "POST /v1/a2a/agents\r\nx-forwarded-for: 127.0.0.1",
-        r#"{"name":"x","url":"http://y/"}"#,
-        403,
-        NONE,
-    ),
 ];
 
 const PLANNER: &[&str] = &["POST /agent"];

@@ -1,22 +1,17 @@
-//! Servers: configured and registered, in both eras, that come, go and forget.
+//! Servers, in both eras, that come, go and forget.
 
 use std::collections::HashSet;
 use std::fs;
 
 use plimsoll_gateway_server::{Gateway, Spec};
 use plimsoll_mock::RpcOutcome;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{behind, call, call_as, count, echo_mock, kind, messages, mock, text, up, with_tools};
-use crate::support::client::{ClientResponse, Headers, ask, get, post};
-use crate::support::provider::Provider;
+use super::{behind, call, count, echo_mock, kind, messages, mock, text, up, with_tools};
+use crate::support::client::{Headers, ask, get, post};
 use crate::support::{crowd, metric, sleep_ms, until};
 
 const SERVERS: &str = "/v1/mcp/servers";
-
-fn register(gateway: &Gateway, body: &Value) -> ClientResponse {
-    post(gateway.addr(), SERVERS, &[], body)
-}
 
 #[test]
 fn calls_reach_the_server_in_each_protocol_and_the_log_has_each_once() {
@@ -95,87 +90,13 @@ fn streamed_answers_are_read_too() {
 }
 
 #[test]
-fn servers_are_registered_and_names_do_not_collide() {
-    let (one, two, echo) = (echo_mock("say"), echo_mock("say"), echo_mock("echo"));
-    let gateway = with_tools("allow: {retail: ['late/*']}", "");
-    let url = |mock: &plimsoll_mock::Mock| format!("http://{}/mcp", mock.addr());
-    let reply = register(&gateway, &json!({"name": "late", "url": url(&one)}));
-    let shown = json!({"name": "late", "url": url(&one), "tools": 1, "state": "up"});
-    assert_eq!((reply.status, reply.json()), (201, shown.clone()));
-    for (name, mock, taken) in
-        [("late", &two, "late"), ("other", &two, "say"), ("third", &echo, "echo")]
-    {
-        let reply = register(&gateway, &json!({"name": name, "url": url(mock)}));
-        assert_eq!((reply.status, kind(&reply).as_str()), (409, "name_collision"), "{name}");
-        let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(&format!("`{taken}`")), "{message}");
-    }
-    assert_eq!(get(gateway.addr(), SERVERS).json(), json!({"servers": [shown]}));
-    assert_eq!(get(gateway.addr(), "/health").json()["mcp_servers"], 1);
-    assert_eq!(metric(&gateway, "gateway_tool_servers{state=\"up\"} "), Some(1.0));
-    assert_eq!(text(&call(&gateway, "say", &json!({"text": "hi"}))), "hi");
-    assert_eq!(call_as(&gateway, "wholesale", &json!({"name": "say"})).status, 403);
-    drop(gateway);
-    assert_eq!(count(&messages(one), "tools/call"), 1);
-    assert_eq!(count(&messages(two), "tools/call"), 0);
-}
-
-#[test]
-fn two_that_register_at_once_do_not_both_get_the_name() {
-    let mock = echo_mock("say");
-    let gateway = with_tools("allow: {retail: [say]}", "workers: 2");
-    let url = format!("http://{}/mcp", mock.addr());
-    let replies = crowd(|number| {
-        register(&gateway, &json!({"name": format!("s{}", number % 8), "url": url}))
-    });
-    let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
-    assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1, "{statuses:?}");
-    assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 63, "{statuses:?}");
-    assert_eq!(text(&call(&gateway, "say", &json!({"text": "hi"}))), "hi");
-}
-
-#[test]
-fn nonsense_is_not_registered() {
-    let other = Provider::start(|_, wire| wire.whole(200, "text/html", "<html>"));
-    let gateway = with_tools("timeout: 2s", "");
-    let url = |addr: std::net::SocketAddr| format!("http://{addr}/mcp");
-    let html = url(other.addr);
-    for (body, status) in [
-        (json!([]), 400),
-        (json!({}), 400),
-        (json!({"name": "a"}), 400),
-        (json!({"name": "a", "url": 7}), 400),
-        (json!({"name": "a", "url": html, "more": 1}), 400),
-        (json!({"name": "a", "url": html, "protocol": "soap"}), 400),
-        (json!({"name": "", "url": html}), 400),
-        (json!({"name": "a b", "url": html}), 400),
-        (json!({"name": "a/*", "url": html}), 400),
-        (json!({"name": "local", "url": html}), 400),
-        (json!({"name": "a", "url": "https://127.0.0.1/mcp"}), 400),
-        (json!({"name": "a", "url": "http://joe:secret@127.0.0.1/mcp"}), 400),
-        (json!({"name": "a", "url": "file:///etc/passwd"}), 400),
-        (json!({"name": "a", "url": "127.0.0.1"}), 400),
-        (json!({"name": "a", "url": "http://127.0.0.1:1/mcp"}), 502),
-        (json!({"name": "a", "url": html}), 502),
-    ] {
-        let reply = register(&gateway, &body);
-        assert_eq!(reply.status, status, "{body}: {reply:?}");
-        assert!(!reply.text().contains("secret"));
-    }
-    assert_eq!(get(gateway.addr(), SERVERS).json(), json!({"servers": []}));
-}
-
-#[test]
-fn only_administrators_see_and_register_servers() {
+fn only_administrators_see_servers() {
     let gateway = with_tools("", "admin: {key: sesame}");
-    for line in [format!("GET {SERVERS}"), format!("POST {SERVERS}")] {
-        for (headers, status) in [
-            (vec![], 401),
-            (vec![super::RETAIL], 401),
-            (vec![("authorization", "Bearer wrong")], 403),
-        ] {
-            assert_eq!(ask(gateway.addr(), &line, &headers, b"{}").status, status, "{line}");
-        }
+    for (headers, status) in
+        [(vec![], 401), (vec![super::RETAIL], 401), (vec![("authorization", "Bearer wrong")], 403)]
+    {
+        let reply = ask(gateway.addr(), &format!("GET {SERVERS}"), &headers, b"");
+        assert_eq!(reply.status, status, "{headers:?}");
     }
     let headers = [("authorization", "Bearer sesame")];
     assert_eq!(ask(gateway.addr(), &format!("GET {SERVERS}"), &headers, b"").status, 200);
@@ -217,7 +138,7 @@ fn a_server_that_comes_later_is_found_and_one_that_goes_is_down() {
 }
 
 #[test]
-fn a_reload_takes_servers_away_and_keeps_those_that_were_registered() {
+fn a_reload_takes_servers_away_and_keeps_those_that_did_not_change() {
     let (one, two) = (echo_mock("one"), echo_mock("two"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gateway.yaml");
@@ -227,16 +148,18 @@ fn a_reload_takes_servers_away_and_keeps_those_that_were_registered() {
              tools: {{{tools}, allow: {{retail: [one, two, echo]}}}}"
         )
     };
-    let before = text_of(&format!("servers: {{s: {{url: 'http://{}/mcp'}}}}", one.addr()));
+    let (s, t) = (
+        format!("s: {{url: 'http://{}/mcp'}}", one.addr()),
+        format!("t: {{url: 'http://{}/mcp'}}", two.addr()),
+    );
+    let before = text_of(&format!("servers: {{{s}, {t}}}"));
     fs::write(&file, &before).unwrap();
     let gateway = Gateway::spawn_from(&Spec::open(&file).unwrap(), &file).unwrap();
     up(&gateway);
-    let url = format!("http://{}/mcp", two.addr());
-    assert_eq!(register(&gateway, &json!({"name": "t", "url": url})).status, 201);
     let statuses =
         || ["one", "two", "echo"].map(|tool| call(&gateway, tool, &json!({"text": "x"})).status);
     assert_eq!(statuses(), [200, 200, 200]);
-    fs::write(&file, text_of("local: []")).unwrap();
+    fs::write(&file, text_of(&format!("local: [], servers: {{{t}}}"))).unwrap();
     gateway.reload().unwrap();
     assert_eq!(statuses(), [404, 200, 404]);
     fs::write(&file, before).unwrap();

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_gateway_audit::{
-    Audit, ClickHouse, Notice, Offered, Producer, Row, Settings, Stats, Target,
-};
+use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Offered, Row, Settings, Stats, Target};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_report::format::digits;
 
@@ -133,8 +131,7 @@ fn write(to: &'static str, target: Target, length: Nanos) -> Result<WriterLimit,
     let began = clock.now();
     thread::scope(|scope| {
         for _ in 0..PRODUCERS {
-            let producer = audit.producer();
-            scope.spawn(move || offer(&producer, clock, began + length));
+            scope.spawn(|| offer(&audit, clock, began + length));
         }
     });
     let stats = audit.close();
@@ -147,13 +144,13 @@ fn write(to: &'static str, target: Target, length: Nanos) -> Result<WriterLimit,
 }
 
 /// Offers rows until a moment, and waits wherever the queue is full.
-fn offer(producer: &Producer, clock: MonotonicClock, end: Moment) {
+fn offer(audit: &Audit, clock: MonotonicClock, end: Moment) {
     let mut number = 0;
     while clock.now() < end {
         for _ in 0..BURST {
             let id = format!("plimsoll-{number:020}");
             // What came of it is in the counts.
-            let _counted: Offered = producer.offer_blocking(&row(number, &id));
+            let _counted: Offered = audit.offer_blocking(&row(number, &id));
             number += 1;
         }
     }
