@@ -9,8 +9,9 @@ use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::error_body::{ErrorBody, ErrorKind};
 use crate::usage::Usage;
+use crate::wire::anthropic::ContentBlock;
 use crate::wire::openai::{Answer, ToolDelta};
-use crate::wire::{anthropic, openai, parse_response, write_json};
+use crate::wire::{RawJson, anthropic, openai, parse_response, write_json};
 
 /// The state of a translation between events.
 #[derive(Debug)]
@@ -96,18 +97,17 @@ impl ToAnthropic {
         out: &mut Vec<u8>,
     ) -> Result<(), DialectError> {
         self.started = true;
-        let usage = self.usage().to_anthropic();
-        let message = StartedMessage {
-            id,
-            kind: "message",
-            role: "assistant",
-            model,
-            content: [],
+        let message = anthropic::Response {
+            id: id.into(),
+            kind: "message".into(),
+            role: "assistant".into(),
+            model: model.into(),
+            content: Vec::new(),
             stop_reason: None,
             stop_sequence: None,
-            usage,
+            usage: self.usage().to_anthropic(),
         };
-        write(out, "message_start", &MessageStart { kind: "message_start", message })
+        write(out, "message_start", &Event::MessageStart { message })
     }
 
     fn delta(&mut self, delta: &openai::Delta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
@@ -125,9 +125,9 @@ impl ToAnthropic {
             return Ok(());
         }
         if self.open_block != Some(OpenBlock::Text) {
-            self.start_block(OpenBlock::Text, &NewBlock::Text { text: "" }, out)?;
+            self.start_block(OpenBlock::Text, ContentBlock::text("".into()), out)?;
         }
-        self.write_delta(&Delta::TextDelta { text }, out)
+        self.write_delta(Delta::TextDelta { text }, out)
     }
 
     /// Writes a call as it comes. While another one is not complete, it waits: servers may send the
@@ -157,9 +157,14 @@ impl ToAnthropic {
     fn start_call(&mut self, at: usize, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let Some(call) = self.calls.0.get_mut(at) else { return Ok(()) };
         call.state = CallState::Open;
-        let (id, name) = (call.id.clone(), call.name.clone());
-        let block = NewBlock::ToolUse { id: &id, name: &name, input: Empty {} };
-        self.start_block(OpenBlock::ToolCall(at), &block, out)?;
+        let block = ContentBlock {
+            kind: "tool_use".into(),
+            id: Some(call.id.clone().into()),
+            name: Some(call.name.clone().into()),
+            input: RawJson::object("{}").ok(),
+            ..ContentBlock::default()
+        };
+        self.start_block(OpenBlock::ToolCall(at), block, out)?;
         self.write_arguments(at, out)
     }
 
@@ -170,7 +175,7 @@ impl ToAnthropic {
         if arguments.is_empty() {
             return Ok(());
         }
-        self.write_delta(&Delta::InputJsonDelta { partial_json: &arguments }, out)
+        self.write_delta(Delta::InputJsonDelta { partial_json: &arguments }, out)
     }
 
     /// Writes all that waits, and ends the last block.
@@ -195,14 +200,13 @@ impl ToAnthropic {
     fn start_block(
         &mut self,
         block: OpenBlock,
-        content_block: &NewBlock<'_>,
+        content_block: ContentBlock<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), DialectError> {
         self.stop_block(out)?;
         self.open_block = Some(block);
         let index = self.block_index;
-        let kind = "content_block_start";
-        write(out, kind, &BlockStart { kind, index, content_block })
+        write(out, "content_block_start", &Event::ContentBlockStart { index, content_block })
     }
 
     fn stop_block(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
@@ -214,12 +218,12 @@ impl ToAnthropic {
         }
         let index = self.block_index;
         self.block_index += 1;
-        write(out, "content_block_stop", &BlockStop { kind: "content_block_stop", index })
+        write(out, "content_block_stop", &Event::ContentBlockStop { index })
     }
 
-    fn write_delta(&self, delta: &Delta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let kind = "content_block_delta";
-        write(out, kind, &BlockDelta { kind, index: self.block_index, delta })
+    fn write_delta(&self, delta: Delta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let index = self.block_index;
+        write(out, "content_block_delta", &Event::ContentBlockDelta { index, delta })
     }
 
     fn usage(&self) -> Usage {
@@ -236,8 +240,8 @@ impl ToAnthropic {
         let stop_reason =
             self.stop_reason.unwrap_or_else(|| finish_reason::to_anthropic("", has_calls));
         let delta = StopReason { stop_reason, stop_sequence: None };
-        let kind = "message_delta";
-        write(out, kind, &MessageDelta { kind, delta, usage: self.usage().to_anthropic() })
+        let usage = self.usage().to_anthropic();
+        write(out, "message_delta", &Event::MessageDelta { delta, usage })
     }
 
     /// Ends an answer whose reason and usage have come.
@@ -252,7 +256,7 @@ impl ToAnthropic {
         }
         self.finish_blocks(out)?;
         self.message_delta(out)?;
-        write(out, "message_stop", &MessageStop { kind: "message_stop" })?;
+        write(out, "message_stop", &Event::MessageStop)?;
         Ok(Progress::Finished)
     }
 }
@@ -275,7 +279,8 @@ pub(super) fn write_error(error: &ErrorBody, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-fn write<T: Serialize>(out: &mut Vec<u8>, name: &str, event: &T) -> Result<(), DialectError> {
+/// Appends an event. Its name is its type.
+fn write(out: &mut Vec<u8>, name: &str, event: &Event<'_>) -> Result<(), DialectError> {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\ndata: ");
@@ -285,49 +290,14 @@ fn write<T: Serialize>(out: &mut Vec<u8>, name: &str, event: &T) -> Result<(), D
 }
 
 #[derive(Serialize)]
-struct MessageStart<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    message: StartedMessage<'a>,
-}
-
-#[derive(Serialize)]
-struct StartedMessage<'a> {
-    id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    role: &'a str,
-    model: &'a str,
-    content: [(); 0],
-    stop_reason: Option<&'a str>,
-    stop_sequence: Option<&'a str>,
-    usage: anthropic::Usage,
-}
-
-#[derive(Serialize)]
-struct BlockStart<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    index: u64,
-    content_block: &'a NewBlock<'a>,
-}
-
-#[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum NewBlock<'a> {
-    Text { text: &'a str },
-    ToolUse { id: &'a str, name: &'a str, input: Empty },
-}
-
-#[derive(Serialize)]
-struct Empty {}
-
-#[derive(Serialize)]
-struct BlockDelta<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    index: u64,
-    delta: &'a Delta<'a>,
+enum Event<'a> {
+    MessageStart { message: anthropic::Response<'a> },
+    ContentBlockStart { index: u64, content_block: ContentBlock<'a> },
+    ContentBlockDelta { index: u64, delta: Delta<'a> },
+    ContentBlockStop { index: u64 },
+    MessageDelta { delta: StopReason, usage: anthropic::Usage },
+    MessageStop,
 }
 
 #[derive(Serialize)]
@@ -338,28 +308,7 @@ enum Delta<'a> {
 }
 
 #[derive(Serialize)]
-struct BlockStop<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    index: u64,
-}
-
-#[derive(Serialize)]
-struct MessageDelta<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    delta: StopReason<'a>,
-    usage: anthropic::Usage,
-}
-
-#[derive(Serialize)]
-struct StopReason<'a> {
-    stop_reason: &'a str,
-    stop_sequence: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct MessageStop<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
+struct StopReason {
+    stop_reason: &'static str,
+    stop_sequence: Option<&'static str>,
 }

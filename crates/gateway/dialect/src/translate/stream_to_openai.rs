@@ -191,7 +191,7 @@ impl ToOpenAi {
         }
         if self.settings.include_usage {
             let usage = UsageMember::Reported(self.usage.to_openai());
-            write_chunk(&self.chunk::<[Choice<'_>; 0]>([], usage), out)?;
+            self.write_chunk(Vec::new(), usage, out)?;
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
         Ok(Progress::Finished)
@@ -206,21 +206,22 @@ impl ToOpenAi {
         let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
         let wanted = self.settings.include_usage;
         let usage = if wanted { UsageMember::Null } else { UsageMember::Absent };
-        write_chunk(&self.chunk([choice], usage), out)
+        self.write_chunk(vec![choice], usage, out)
     }
 
-    fn chunk<C>(&self, choices: C, usage: UsageMember) -> Chunk<'_, C> {
+    fn write_chunk(
+        &self,
+        choices: Vec<Choice<'_>>,
+        usage: UsageMember,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
         let Self { settings, id, model, .. } = self;
         let object = "chat.completion.chunk";
-        Chunk { id, object, created: settings.created, model, choices, usage }
+        out.extend_from_slice(b"data: ");
+        write_json(out, &Chunk { id, object, created: settings.created, model, choices, usage })?;
+        out.extend_from_slice(b"\n\n");
+        Ok(())
     }
-}
-
-fn write_chunk<C: Serialize>(chunk: &Chunk<'_, C>, out: &mut Vec<u8>) -> Result<(), DialectError> {
-    out.extend_from_slice(b"data: ");
-    write_json(out, chunk)?;
-    out.extend_from_slice(b"\n\n");
-    Ok(())
 }
 
 /// Appends an error event.
@@ -231,12 +232,12 @@ pub(super) fn write_error(error: &ErrorBody, out: &mut Vec<u8>) {
 }
 
 #[derive(Serialize)]
-struct Chunk<'a, C> {
+struct Chunk<'a> {
     id: &'a str,
     object: &'static str,
     created: u64,
     model: &'a str,
-    choices: C,
+    choices: Vec<Choice<'a>>,
     #[serde(skip_serializing_if = "UsageMember::is_absent")]
     usage: UsageMember,
 }
