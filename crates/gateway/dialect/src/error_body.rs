@@ -51,57 +51,49 @@ impl ErrorKind {
         }
     }
 
-    /// OpenAI's `type` and `code`.
-    const fn openai(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::InvalidRequest => ("invalid_request_error", None),
-            Self::Blocked => ("invalid_request_error", Some("content_filter")),
-            Self::Authentication => ("invalid_request_error", Some("invalid_api_key")),
-            Self::Permission => ("permission_error", None),
-            Self::NotFound => ("invalid_request_error", Some("not_found")),
-            Self::TooLarge => ("invalid_request_error", Some("request_too_large")),
-            Self::RateLimit => ("rate_limit_error", Some("rate_limit_exceeded")),
-            Self::Quota => ("insufficient_quota", Some("insufficient_quota")),
-            Self::Server => ("server_error", None),
-            Self::Overloaded => ("server_error", Some("overloaded")),
-            Self::Timeout => ("server_error", Some("timeout")),
-        }
-    }
-
-    /// Anthropic's `type`.
-    const fn anthropic(self) -> &'static str {
-        match self {
-            Self::InvalidRequest | Self::Blocked => "invalid_request_error",
-            Self::Authentication => "authentication_error",
-            Self::Permission => "permission_error",
-            Self::NotFound => "not_found_error",
-            Self::TooLarge => "request_too_large",
-            Self::RateLimit => "rate_limit_error",
-            Self::Quota => "billing_error",
-            Self::Server => "api_error",
-            Self::Overloaded => "overloaded_error",
-            Self::Timeout => "timeout_error",
-        }
+    /// OpenAI's `type` and `code`, and Anthropic's `type`.
+    fn names(self) -> Names {
+        let row = KINDS.iter().find(|(kind, _)| *kind == self);
+        row.map_or(("server_error", None, "api_error"), |(_, names)| *names)
     }
 
     /// The kind for a `type` or `code` of either dialect.
     fn from_code(code: &str) -> Option<Self> {
-        Some(match code {
-            "authentication_error" | "invalid_api_key" => Self::Authentication,
-            "permission_error" => Self::Permission,
-            "not_found_error" | "not_found" | "model_not_found" => Self::NotFound,
-            "request_too_large" => Self::TooLarge,
-            "rate_limit_error" | "rate_limit_exceeded" => Self::RateLimit,
-            "insufficient_quota" | "billing_error" => Self::Quota,
-            "api_error" | "server_error" => Self::Server,
-            "overloaded_error" | "overloaded" => Self::Overloaded,
-            "timeout_error" | "timeout" => Self::Timeout,
-            "content_filter" => Self::Blocked,
-            "invalid_request_error" => Self::InvalidRequest,
-            _ => return None,
-        })
+        if code == "model_not_found" {
+            return Some(Self::NotFound);
+        }
+        // Several kinds share a type of OpenAI, so the other names go first.
+        let specific = KINDS.iter().find(|(_, (_, own, kind))| *own == Some(code) || *kind == code);
+        let row = specific.or_else(|| KINDS.iter().find(|(_, (kind, ..))| *kind == code));
+        row.map(|(kind, _)| *kind)
     }
 }
+
+/// OpenAI's `type` and `code`, and Anthropic's `type`.
+type Names = (&'static str, Option<&'static str>, &'static str);
+
+const KINDS: [(ErrorKind, Names); 11] = [
+    (ErrorKind::InvalidRequest, ("invalid_request_error", None, "invalid_request_error")),
+    (
+        ErrorKind::Blocked,
+        ("invalid_request_error", Some("content_filter"), "invalid_request_error"),
+    ),
+    (
+        ErrorKind::Authentication,
+        ("invalid_request_error", Some("invalid_api_key"), "authentication_error"),
+    ),
+    (ErrorKind::Permission, ("permission_error", None, "permission_error")),
+    (ErrorKind::NotFound, ("invalid_request_error", Some("not_found"), "not_found_error")),
+    (
+        ErrorKind::TooLarge,
+        ("invalid_request_error", Some("request_too_large"), "request_too_large"),
+    ),
+    (ErrorKind::RateLimit, ("rate_limit_error", Some("rate_limit_exceeded"), "rate_limit_error")),
+    (ErrorKind::Quota, ("insufficient_quota", Some("insufficient_quota"), "billing_error")),
+    (ErrorKind::Server, ("server_error", None, "api_error")),
+    (ErrorKind::Overloaded, ("server_error", Some("overloaded"), "overloaded_error")),
+    (ErrorKind::Timeout, ("server_error", Some("timeout"), "timeout_error")),
+];
 
 /// The content of an error response, independent of the dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,14 +175,14 @@ impl ErrorBody {
     }
 
     fn openai(&self) -> OpenAiEnvelope<'_> {
-        let (kind, code) = self.kind.openai();
+        let (kind, code, _) = self.kind.names();
         let error =
             OpenAiError { message: &self.message, kind, code, param: self.param.as_deref() };
         OpenAiEnvelope { error }
     }
 
     fn anthropic(&self) -> AnthropicEnvelope<'_> {
-        let error = AnthropicError { kind: self.kind.anthropic(), message: &self.message };
+        let error = AnthropicError { kind: self.kind.names().2, message: &self.message };
         AnthropicEnvelope { kind: "error", error }
     }
 }

@@ -3,14 +3,11 @@
 //! Two tables say for each dialect what becomes of every member. What is in no table is left out,
 //! and named: so nothing disappears in silence, whatever the APIs learn.
 
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
 use crate::error::DialectError;
-use crate::wire::CowStr;
+use crate::wire::Members;
 
 /// The most bytes of the names of what is left out.
 const MOST_BYTES: usize = 240;
@@ -147,9 +144,8 @@ pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, D
         Dialect::Anthropic => ANTHROPIC,
     };
     let mut found = Found::default();
-    let walk = Walk { members, path: "", found: &mut found };
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    if walk.deserialize(&mut deserializer).is_err() && found.refused.is_none() {
+    let read = serde_json::from_slice(body).and_then(|body| found.walk(body, members, ""));
+    if read.is_err() && found.refused.is_none() {
         return Ok(None);
     }
     match found.refused {
@@ -168,6 +164,35 @@ struct Found {
 }
 
 impl Found {
+    /// Walks through an object, or a list of objects.
+    fn walk(
+        &mut self,
+        value: &RawValue,
+        known: &'static [(&'static str, Fate)],
+        path: &str,
+    ) -> Result<(), serde_json::Error> {
+        if value.get().starts_with('[') {
+            let path = format!("{path}[]");
+            let items: Vec<&RawValue> = serde_json::from_str(value.get())?;
+            return items.into_iter().try_for_each(|item| self.walk(item, known, &path));
+        }
+        if !value.get().starts_with('{') {
+            return Ok(());
+        }
+        for (name, value) in serde_json::from_str::<Members<'_>>(value.get())?.0 {
+            let fate = known.iter().find(|(known, _)| *known == &*name).map(|(_, fate)| *fate);
+            match fate.unwrap_or(LeftOut(&[])) {
+                Kept => {}
+                Of(members) => self.walk(value, members, &join(path, &name))?,
+                LeftOut(silent) => self.leave_out(&name, path, is_one_of(value, silent)),
+                Refused(silent, what) => {
+                    self.refuse(&name, path, is_one_of(value, silent), what);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A member is left out; one that says nothing is not named.
     fn leave_out(&mut self, member: &str, path: &str, says_nothing: bool) {
         let name = join(path, member);
@@ -200,85 +225,6 @@ fn join(path: &str, member: &str) -> String {
     let member: String =
         member.map(|c| if c.is_ascii_graphic() && c != ',' { c } else { '?' }).collect();
     if path.is_empty() { member } else { format!("{path}.{member}") }
-}
-
-/// Walks through an object, or a list of objects.
-struct Walk<'f> {
-    members: &'static [(&'static str, Fate)],
-    path: &'f str,
-    found: &'f mut Found,
-}
-
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        while let Some(name) = map.next_key::<CowStr<'de>>()? {
-            let fate =
-                self.members.iter().find(|(known, _)| *known == &*name).map(|(_, fate)| *fate);
-            match fate.unwrap_or(LeftOut(&[])) {
-                Kept => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-                Of(members) => {
-                    let path = join(self.path, &name);
-                    map.next_value_seed(Walk { members, path: &path, found: self.found })?;
-                }
-                LeftOut(silent) => {
-                    let value = map.next_value::<&'de RawValue>()?;
-                    self.found.leave_out(&name, self.path, is_one_of(value, silent));
-                }
-                Refused(silent, what) => {
-                    let value = map.next_value::<&'de RawValue>()?;
-                    self.found.refuse(&name, self.path, is_one_of(value, silent), what);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
-        let path = format!("{}[]", self.path);
-        let Self { members, found, .. } = self;
-        while list.next_element_seed(Walk { members, path: &path, found })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
 }
 
 /// Whether a value is `null` or one of these, however it is spaced.
