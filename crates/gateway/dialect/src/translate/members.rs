@@ -5,6 +5,7 @@
 
 use serde_json::value::RawValue;
 
+use crate::depth::is_too_deep;
 use crate::dialect::Dialect;
 use crate::error::DialectError;
 use crate::wire::Members;
@@ -144,6 +145,10 @@ pub(super) fn left_out(caller: Dialect, body: &[u8]) -> Result<Option<String>, D
         Dialect::Anthropic => ANTHROPIC,
     };
     let mut found = Found::default();
+    // The walk is recursive, and raw JSON has no limit of its own.
+    if is_too_deep(body) {
+        return Ok(None);
+    }
     let read = serde_json::from_slice(body).and_then(|body| found.walk(body, members, ""));
     if read.is_err() && found.refused.is_none() {
         return Ok(None);
@@ -320,6 +325,17 @@ mod tests {
         let body = json!({"output_config": {"format": {"type": "json_schema"}}}).to_string();
         let error = left_out(Dialect::Anthropic, body.as_bytes()).unwrap_err();
         assert!(error.to_string().starts_with("output_config.format"), "{error}");
+    }
+
+    #[test]
+    fn a_flood_of_brackets_is_left_to_the_translation() {
+        for (opening, name) in [("[", "messages"), (r#"{"content":"#, "messages"), ("[", "x")] {
+            let body = format!(r#"{{"{name}":{}"#, opening.repeat(200_000));
+            assert_eq!(left_out(Dialect::OpenAi, body.as_bytes()), Ok(None));
+            let closed = ["[".repeat(200_000), "]".repeat(200_000)].concat();
+            let body = format!(r#"{{"{name}":{closed}}}"#);
+            assert_eq!(left_out(Dialect::OpenAi, body.as_bytes()), Ok(None));
+        }
     }
 
     #[test]
