@@ -45,11 +45,6 @@ impl Judgement {
     pub fn action(&self) -> Action {
         self.matches.iter().map(|found| found.action).max().unwrap_or_default()
     }
-
-    /// The first match that blocks the document.
-    pub fn blocked_by(&self) -> Option<&Match> {
-        self.matches.iter().find(|found| found.action == Action::Block)
-    }
 }
 
 impl Inspector {

@@ -19,8 +19,9 @@ fn an_attack_is_found_wherever_a_model_would_see_it() {
         let request = fill(template, ATTACK, 3);
         serde_json::from_str::<Value>(&request).unwrap_or_else(|error| panic!("{name}: {error}"));
         let judgement = inspector.document(&request, Source::Protocol).unwrap();
-        let blocked = judgement.blocked_by().map(|found| &*found.rule_id);
-        assert!(blocked.is_some_and(|rule| rule.starts_with("prompt-")), "{name}: {request}");
+        let mut blocking = judgement.matches.iter().filter(|found| found.action == Action::Block);
+        let first = blocking.next().map(|found| &*found.rule_id);
+        assert!(first.is_some_and(|rule| rule.starts_with("prompt-")), "{name}: {request}");
         count += 1;
     }
     assert!(count >= 60, "{count}");
