@@ -149,8 +149,9 @@ fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOu
     // The verdict comes before any chart, and each run of both sides has a line.
     let verdict = page.find("<b class=\"bad\">FAIL</b>: 1 of 1 gate failed").unwrap();
     assert!(verdict < page.find("<section").unwrap());
-    for class in ["l0", "l1"] {
-        assert_eq!(page.matches(&format!("<path class=\"l {class} thin\"")).count(), 6, "{class}");
+    for side in ["old", "new"] {
+        let rows = page.matches(&format!("\"of\":\"{side}\",\"one in\":2.0,")).count();
+        assert_eq!(rows, 6, "{side}: a median of each run");
     }
     let report = |args: &[&str]| {
         let folder = folder.to_str().unwrap();

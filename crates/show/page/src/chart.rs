@@ -1,66 +1,161 @@
-//! The charts of the pages, each with its numbers.
+//! The charts of the pages. Vega-Lite draws them: a chart is a specification, which is a file
+//! beside this code, and its data. Its numbers stand in a table, too.
 
-mod added;
-mod decisions;
-mod exemplar_rows;
-mod forest;
-mod gates;
-mod heat_map;
-mod instrument;
+mod compared;
 mod knee;
-mod load_curve;
-mod outcomes;
+mod over_time;
 mod percentiles;
-mod rates;
-mod runs;
-mod shares;
-mod token_timeline;
-mod waterfall;
+mod slowest;
+mod versus;
 
-pub(crate) use knee::name_of;
-use plimsoll_compare::Comparison;
-use plimsoll_knee::KneeReport;
+pub(crate) use compared::{gates, runs_by_percentile};
+pub(crate) use knee::{charts as of_knee, name_of};
+use maud::{Markup, PreEscaped, html};
+use plimsoll_metrics::BoundedFigure;
+use plimsoll_report::format::{self, count, digits, or_dash, time};
+use plimsoll_report::printable;
+use plimsoll_report::table::Table;
+use serde_json::{Map, Value};
+pub(crate) use versus::added as added_in;
 
-use crate::drawn_chart::Chart;
-use crate::input::{Input, Suite};
+use crate::input::Input;
+use crate::table::render_table;
+
+/// A question and its answer: in words, as a drawing, and in numbers.
+#[derive(Debug)]
+pub(crate) struct Chart {
+    /// Unique in the page; letters, digits and `-`.
+    id: &'static str,
+    title: String,
+    /// A sentence or two.
+    text: String,
+    /// The Vega-Lite specification.
+    spec: &'static str,
+    /// The data sets of the specification; `rows` is the main one.
+    data: Map<String, Value>,
+    table: Table,
+}
+
+impl Chart {
+    /// A chart whose rows are its table.
+    fn new(id: &'static str, spec: &'static str, title: String, text: String, rows: &Rows) -> Self {
+        let data = Map::from_iter([("rows".to_owned(), rows.values())]);
+        Self { id, title, text, spec, data, table: rows.table() }
+    }
+
+    /// The same with a further data set.
+    fn with(mut self, name: &str, data: Value) -> Self {
+        self.data.insert(name.to_owned(), data);
+        self
+    }
+
+    pub(crate) fn render(&self) -> Markup {
+        let (title, text) = (format!("{}-title", self.id), format!("{}-text", self.id));
+        let data = Value::from(self.data.clone());
+        // `<` begins whatever could end the script element: `</script>` and `<!--`.
+        let data = data.to_string().replace('<', "\\u003c");
+        let json = format!("{{\"spec\":{},\"data\":{data}}}", self.spec);
+        html! {
+            section id=(self.id) {
+                h2 id=(title) { (self.title) }
+                p id=(text) { (self.text) }
+                figure {
+                    div.chart role="img" aria-labelledby=(format!("{title} {text}")) {}
+                    script type="application/json" { (PreEscaped(json)) }
+                }
+                details { summary { "the numbers" } (render_table(&self.table)) }
+            }
+        }
+    }
+}
+
+/// One value: for the drawing, and as its text in the table.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    value: Value,
+    text: String,
+}
+
+impl Cell {
+    fn new(value: impl Into<Value>, text: impl Into<String>) -> Self {
+        Self { value: value.into(), text: text.into() }
+    }
+
+    fn text(text: &str) -> Self {
+        Self::new(printable(text), text)
+    }
+
+    fn count(number: u64) -> Self {
+        Self::new(number, count(number))
+    }
+
+    /// Milliseconds.
+    fn time(ms: Option<f64>) -> Self {
+        Self::new(ms, or_dash(ms, time))
+    }
+
+    fn rate(per_second: Option<f64>) -> Self {
+        Self::new(per_second, or_dash(per_second, digits))
+    }
+
+    /// A time with its limits.
+    fn figure(figure: Option<BoundedFigure>) -> Self {
+        Self::new(figure.map(|figure| figure.value), format::figure(figure))
+    }
+
+    /// A value that only the drawing needs.
+    fn value(value: impl Into<Value>) -> Self {
+        Self::new(value, "")
+    }
+}
+
+/// The main data set of a chart. The drawing has all columns, the table the first ones.
+struct Rows {
+    head: Vec<&'static str>,
+    in_table: usize,
+    cells: Vec<Vec<Cell>>,
+}
+
+impl Rows {
+    fn new<const N: usize, const M: usize>(
+        table: [&'static str; N],
+        drawing_only: [&'static str; M],
+    ) -> Self {
+        Self { head: [&table[..], &drawing_only].concat(), in_table: N, cells: Vec::new() }
+    }
+
+    fn values(&self) -> Value {
+        let rows = self.cells.iter().map(|row| {
+            let members = self.head.iter().zip(row);
+            members
+                .map(|(name, cell)| ((*name).to_owned(), cell.value.clone()))
+                .collect::<Map<_, _>>()
+        });
+        rows.map(Value::from).collect()
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(self.head[..self.in_table].to_vec());
+        for row in &self.cells {
+            table.row(row.iter().take(self.in_table).map(|cell| &*cell.text));
+        }
+        table
+    }
+}
 
 /// Every chart of a run for which there are data.
 pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    charts.extend(input.versus.and_then(forest::chart));
-    charts.extend(input.versus.and_then(added::chart));
+    charts.extend(input.versus.and_then(|found| {
+        let title = format!("What each target adds to the {}", found.headline.title());
+        versus::added(title, &[("", found)])
+    }));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
-        charts.extend(heat_map::charts(input.summary, timeline));
-        charts.push(rates::rates(timeline));
-        charts.push(rates::in_flight(timeline));
-        charts.push(outcomes::chart(timeline));
-        charts.extend(instrument::charts(timeline, input.summary.metadata.environment.cpu_count));
+        charts.extend(over_time::times(input.summary, timeline));
+        charts.push(over_time::rates(timeline));
     }
-    charts.extend(load_curve::chart(input.summary));
-    charts.extend(percentiles::of_run(input.summary));
-    charts.extend(shares::charts(input.summary));
-    charts.extend(decisions::chart(input.summary));
-    if let Some(exemplars) = input.exemplars {
-        charts.extend(waterfall::charts(exemplars, input.server));
-        charts.extend(token_timeline::charts(exemplars));
-    }
+    charts.extend(percentiles::by_load(input.summary));
+    charts.extend(percentiles::by_target(input.summary));
+    charts.extend(input.exemplars.and_then(|found| slowest::chart(found, input.server)));
     charts
-}
-
-/// Every chart of a comparison; `gates` is its table, a row for each gate.
-pub(crate) fn of_comparison(comparison: &Comparison) -> Vec<Chart> {
-    let charts =
-        [gates::chart(comparison), runs::chart(comparison), percentiles::of_comparison(comparison)];
-    charts.into_iter().flatten().collect()
-}
-
-/// What is added in each comparison of a suite.
-pub(crate) fn of_suite(suite: &Suite<'_>) -> Vec<Chart> {
-    let numbered = suite.comparisons.iter().enumerate();
-    numbered.filter_map(|(nth, (name, versus))| forest::in_suite(nth, name, versus)).collect()
-}
-
-/// Every chart of a search of knees.
-pub(crate) fn of_knee(report: &KneeReport) -> Vec<Chart> {
-    knee::charts(report)
 }

@@ -13,7 +13,8 @@ use crate::{chart, outcome};
 /// The page of a comparison, as a whole HTML document.
 pub fn comparison_page(comparison: &Comparison) -> String {
     const NAME: &str = "Old runs against new ones";
-    let charts = chart::of_comparison(comparison);
+    let charts = [chart::gates(comparison), chart::runs_by_percentile(comparison)];
+    let charts: Vec<_> = charts.into_iter().flatten().collect();
     let body = html! {
         (outcome::header(NAME, &comparison.screen(), &sides(comparison)))
         main { @for chart in &charts { (chart.render()) } }
@@ -22,7 +23,7 @@ pub fn comparison_page(comparison: &Comparison) -> String {
             (document::notation())
         }
     };
-    document(NAME, &body)
+    document(NAME, &body, &charts)
 }
 
 /// Both sides next to each other, and in what they differ.

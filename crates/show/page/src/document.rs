@@ -1,26 +1,34 @@
-//! What every page has: its head, its style, and a policy that lets it load and run nothing.
+//! What every page has: its head, its style, and a policy that lets it load nothing and run its own
+//! scripts alone.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_report::printable;
 
-use crate::style;
+use crate::chart::Chart;
+use crate::{scripts, style};
 
-/// Nothing is loaded, and nothing runs.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+/// Nothing is loaded, and no script runs but those of a chart.
+fn policy() -> String {
+    let hashes = scripts::HASHES.trim_end();
+    format!("default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}")
+}
 
-/// A whole HTML document.
-pub(crate) fn document(title: &str, body: &Markup) -> String {
+/// A whole HTML document whose body has these charts.
+pub(crate) fn document(title: &str, body: &Markup, charts: &[Chart]) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (printable(title)) " - Plimsoll" }
                 style { (PreEscaped(style::CSS)) }
             }
-            body { (body) }
+            body {
+                (body)
+                @if !charts.is_empty() { (scripts::render()) }
+            }
         }
     };
     document.into_string()

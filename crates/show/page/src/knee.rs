@@ -22,7 +22,7 @@ pub fn knee_page(report: &KneeReport) -> String {
             ", began " (printable(&report.started)) ". " (document::notation())
         }
     };
-    document(&title, &body)
+    document(&title, &body, &charts)
 }
 
 fn title(report: &KneeReport) -> String {

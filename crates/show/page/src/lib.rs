@@ -8,26 +8,21 @@
 //! KneeReport                        --knee_page-------->
 //! ```
 //!
-//! The file loads nothing and has no script: it works from a disk, by mail, on paper and in a
-//! screen reader. Every chart is an SVG with a title and a description, and has its numbers in a
-//! table below it. The page computes no figure: what it shows stands in the files of the run, with
+//! The file loads nothing: it works from a disk, by mail, on paper and in a screen reader. Its
+//! scripts draw the charts (ADR 0110), and every chart has its numbers in a table below it, which
+//! needs no script. The page computes no figure: it shows those of the files of the run, with
 //! the same rules of what is refused. Nothing here knows files or sockets.
 
-mod axis;
 mod cards;
 mod chart;
 mod comparison;
 mod document;
-mod drawn_chart;
-mod forest;
 mod head;
 mod input;
 mod knee;
-mod mark;
 mod named;
 mod outcome;
-mod over_time;
-mod plot;
+mod scripts;
 mod style;
 mod suite;
 mod table;
@@ -53,7 +48,7 @@ pub fn page(input: &Input<'_>) -> String {
         }
         (footer(input))
     };
-    document::document(&input.summary.metadata.run.name, &body)
+    document::document(&input.summary.metadata.run.name, &body, &charts)
 }
 
 fn footer(input: &Input<'_>) -> Markup {

@@ -9,7 +9,8 @@ use crate::{chart, outcome};
 /// The page of a suite, as a whole HTML document.
 pub fn suite_page(suite: &Suite<'_>) -> String {
     let name = format!("Suite {}", suite.name);
-    let charts = chart::of_suite(suite);
+    let title = "What each target adds".to_owned();
+    let charts: Vec<_> = chart::added_in(title, &suite.comparisons).into_iter().collect();
     let body = html! {
         (outcome::header_without_tables(&name, suite.screen))
         main {
@@ -17,5 +18,5 @@ pub fn suite_page(suite: &Suite<'_>) -> String {
             (outcome::cards(suite.screen))
         }
     };
-    document(&name, &body)
+    document(&name, &body, &charts)
 }

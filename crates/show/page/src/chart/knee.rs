@@ -1,181 +1,42 @@
-//! The charts of a search of knees: the share kept by load, times, curves, and the search itself.
+//! A search of knees: the share of requests that missed the objective by load, times by load, and
+//! tokens against interactivity.
 
-mod curves;
-mod kept;
-mod order;
-
-use maud::{Markup, html};
-use plimsoll_knee::{Found, Kind, KneeReport, Load, Objective, Phase, Probe, State, TargetKnee};
-use plimsoll_report::format::{digits, or_dash, time_or_dash};
+use plimsoll_knee::{Found, Kind, KneeReport, Objective, Probe, State, TargetKnee};
+use plimsoll_report::format::{count, digits, or_dash, time_or_dash};
 use plimsoll_report::printable;
-use plimsoll_report::table::Table;
+use serde_json::{Value, json};
 
-use crate::axis::Axis;
-use crate::drawn_chart::Chart;
-use crate::mark::{Mark, shape};
-use crate::plot::{Plot, place};
+use super::{Cell, Chart, Rows};
+
+/// A curve of fewer points shows nothing.
+const FEWEST: usize = 3;
 
 /// Every chart of a search that made a probe.
-pub(super) fn charts(report: &KneeReport) -> Vec<Chart> {
+pub(crate) fn charts(report: &KneeReport) -> Vec<Chart> {
+    let view = View { report, objective: report.objective.parse().ok() };
     if report.knees.iter().all(|knee| knee.probes.is_empty()) {
         return Vec::new();
     }
-    let view = View::from_report(report);
-    let mut charts = vec![kept::all(&view)];
-    charts.extend(kept::near(&view));
-    charts.extend(curves::times(&view));
-    charts.extend(curves::throughput(&view));
-    charts.extend(curves::interactivity(&view));
-    charts.push(order::chart(&view));
-    charts
+    let curves = [view.times(), view.throughput(), view.interactivity()];
+    [view.missed()].into_iter().chain(curves.into_iter().flatten()).collect()
 }
 
-/// What a target is called.
+/// The name of a target.
 pub(crate) fn name_of(knee: &TargetKnee) -> &str {
     if knee.name.is_empty() { &knee.target } else { &knee.name }
 }
 
 /// A search, as all of its charts see it.
 struct View<'a> {
-    load: Load,
-    /// What was asked for, where it can be read.
+    report: &'a KneeReport,
+    /// The objective, where it is valid.
     objective: Option<Objective>,
-    knees: &'a [TargetKnee],
 }
 
-impl<'a> View<'a> {
-    fn from_report(report: &'a KneeReport) -> Self {
-        let objective = report.objective.parse().ok();
-        Self { load: report.load, objective, knees: &report.knees }
-    }
-
-    fn is_several(&self) -> bool {
-        self.knees.len() > 1
-    }
-
-    fn probes(&self) -> impl Iterator<Item = &'a Probe> + Clone {
-        self.knees.iter().flat_map(|knee| &knee.probes)
-    }
-
-    /// The targets with the number of their colour.
-    fn targets(&self) -> impl Iterator<Item = (usize, &'a TargetKnee)> + Clone {
-        self.knees.iter().enumerate().map(|(nth, knee)| (nth % 6, knee))
-    }
-
-    /// All targets, or one of them.
-    fn those(&self, only: Option<usize>) -> impl Iterator<Item = (usize, &'a TargetKnee)> + Clone {
-        self.targets().filter(move |(nth, _)| only.is_none_or(|only| only == *nth))
-    }
-
-    /// The axis of all loads.
-    fn loads(&self) -> Axis {
-        let loads = self.probes().map(|probe| probe.load);
-        let (low, high) =
-            loads.fold((f64::MAX, 0.0_f64), |(low, high), load| (low.min(load), high.max(load)));
-        Axis::log(low / SPARE, high * SPARE)
-    }
-
-    const fn axis_title(&self) -> &'static str {
-        match self.load {
-            Load::RequestsPerSecond => "requests per second",
-            Load::VirtualUsers => "virtual users",
-        }
-    }
-
-    /// Of one target colours are those of what a probe shows, of several those of the target.
-    fn colours(&self, nth: usize, mark: Mark) -> (String, String) {
-        if !self.is_several() {
-            let (line, area) = mark.classes();
-            return (line.to_owned(), area.to_owned());
-        }
-        let area = if mark == Mark::Open { format!("ring l{nth}") } else { format!("f{nth}") };
-        (format!("l{nth}"), area)
-    }
-
-    /// A probe's mark; the confirmation has a ring around it.
-    fn mark(&self, nth: usize, probe: &Probe, x: f64, y: f64) -> Markup {
-        let mark = mark_of(probe);
-        let (_, area) = self.colours(nth, mark);
-        html! {
-            @if probe.phase == Phase::Confirm { (ring(x, y)) }
-            (shape(mark, &area, x, y))
-        }
-    }
-
-    /// Where each knee is, or that of one target, behind a chart over loads.
-    fn bands(&self, plot: &Plot, only: Option<usize>) -> Markup {
-        html! {
-            @for (nth, knee) in self.those(only) {
-                @if let Some((from, to)) = reach(&knee.knee, &plot.x) {
-                    (plot.band(&band_class(nth, &knee.knee), from, to))
-                }
-                @if let Some(load) = knee.knee.load.filter(|_| knee.knee.kind == Kind::Interval) {
-                    (plot.rule(&format!("l{nth} thin"), load))
-                }
-                @if let Some(confirmed) = knee.knee.confirmed {
-                    @if !self.is_several() { (plot.rule("l-held", confirmed.load)) }
-                }
-                @if let Some(wanted) = knee.at_least { (plot.rule("l-wanted", wanted.load)) }
-            }
-        }
-    }
-
-    /// What bands and rules mean.
-    fn band_entries(&self, only: Option<usize>) -> Vec<(String, String)> {
-        let mut entries = Vec::new();
-        for (nth, knee) in self.those(only) {
-            let found = &knee.knee;
-            let words = if self.is_several() {
-                format!("{}: {}", printable(name_of(knee)), knee.headline(self.load))
-            } else {
-                meaning(found.kind).to_owned()
-            };
-            if found.kind != Kind::Unknown {
-                entries.push((band_class(nth, found), words));
-            }
-        }
-        if let [one] = self.knees {
-            entries.extend(one.knee.confirmed.map(|confirmed| {
-                let at = self.load.text(confirmed.load);
-                ("l-held".to_owned(), format!("confirmed for {:.0}s at {at}", confirmed.seconds))
-            }));
-        }
-        let wanted = self.knees.iter().find_map(|knee| knee.at_least);
-        entries.extend(wanted.map(|wanted| {
-            ("l-wanted".to_owned(), format!("asked to carry {}", self.load.text(wanted.load)))
-        }));
-        entries
-    }
-
-    /// What the shapes of probes mean, as far as there are such.
-    fn shapes(&self) -> Vec<(Markup, String)> {
-        const X: f64 = 12.0;
-        const Y: f64 = 5.0;
-        let states = [
-            (State::Kept, "kept"),
-            (State::Missed, "missed"),
-            (State::Unclear, "unclear"),
-            (State::Invalid, "Plimsoll could not keep up: shows nothing"),
-        ];
-        let mut shapes: Vec<_> = states
-            .into_iter()
-            .filter(|(state, _)| self.probes().any(|probe| probe.state == *state))
-            .map(|(state, words)| {
-                let mark = mark_of_state(state);
-                let area =
-                    if self.is_several() && mark != Mark::Open { "pale" } else { mark.classes().1 };
-                (shape(mark, area, X, Y), words.to_owned())
-            })
-            .collect();
-        if self.probes().any(|probe| probe.phase == Phase::Confirm) {
-            shapes.push((ring(X, Y), "the long probe below the knee".to_owned()));
-        }
-        shapes
-    }
-
-    /// The probes in the order of time, or those of some of them.
-    fn table(&self, wanted: impl Fn(&Probe) -> bool) -> Table {
-        let head = [
+impl View<'_> {
+    /// The share that missed the objective, with all about each probe.
+    fn missed(&self) -> Chart {
+        let table = [
             "probe",
             "target",
             "load",
@@ -190,83 +51,167 @@ impl<'a> View<'a> {
             "goodput",
             "note",
         ];
-        let mut table = Table::new(head);
-        for knee in self.knees {
-            let numbered = knee.probes.iter().enumerate().filter(|(_, probe)| wanted(probe));
-            table.rows.extend(numbered.map(|(nth, probe)| self.row(knee, nth, probe)));
+        let mut rows = Rows::new(table, ["of", "missed", "low", "high"]);
+        for knee in &self.report.knees {
+            let numbered = knee.probes.iter().enumerate();
+            rows.cells.extend(numbered.map(|(nth, probe)| self.probe(knee, nth, probe)));
         }
-        table
+        let text =
+            "Each mark is a probe with its 95 % interval. The band is the interval of the knee.";
+        let chart = Chart::new(
+            "kept",
+            include_str!("../../assets/charts/kept.json"),
+            "Requests that missed the objective, by load".to_owned(),
+            text.to_owned(),
+            &rows,
+        );
+        let asked = self.objective.as_ref().map(|objective| percent_missed(objective.share()));
+        self.with_knees(chart).with("objective", json!([{"missed": asked}]))
     }
 
-    fn row(&self, knee: &TargetKnee, nth: usize, probe: &Probe) -> Vec<String> {
+    fn probe(&self, knee: &TargetKnee, nth: usize, probe: &Probe) -> Vec<Cell> {
         let figures = &probe.figures;
-        let valid = probe.state != State::Invalid;
+        let kept =
+            probe.kept.filter(|kept| probe.state != State::Invalid && kept.value.is_finite());
+        let ends = kept.map(|kept| [kept.value, kept.high, kept.low].map(percent_missed));
+        let shows = word(probe.state);
+        let of = if self.report.knees.len() > 1 { name_of(knee) } else { shows };
         let note = [&probe.invalid, &probe.ended].into_iter().flatten().cloned();
-        vec![
-            (nth + 1).to_string(),
-            name_of(knee).to_owned(),
-            self.load.text(probe.load),
-            format!("{:.1}s", probe.seconds),
-            purpose(probe.phase).to_owned(),
-            or_dash(probe.kept.filter(|_| valid), |kept| kept.text()),
-            word(probe.state).to_owned(),
-            plimsoll_report::format::count(probe.requests),
-            time_or_dash(figures.p50_ms),
-            time_or_dash(figures.p99_ms),
-            or_dash(figures.in_flight, digits),
-            or_dash(figures.goodput_per_s, |rate| format!("{}/s", digits(rate))),
-            note.collect::<Vec<_>>().join("; "),
-        ]
+        let mut row = vec![
+            Cell::new(nth + 1, (nth + 1).to_string()),
+            Cell::text(name_of(knee)),
+            Cell::new(probe.load, self.report.load.text(probe.load)),
+            Cell::new((), format!("{:.1}s", probe.seconds)),
+            Cell::text(probe.phase.name()),
+            Cell::new((), or_dash(kept, |kept| kept.text())),
+            Cell::text(shows),
+            Cell::new(probe.requests, count(probe.requests)),
+            Cell::new(figures.p50_ms, time_or_dash(figures.p50_ms)),
+            Cell::new(figures.p99_ms, time_or_dash(figures.p99_ms)),
+            Cell::rate(figures.in_flight),
+            Cell::new((), or_dash(figures.goodput_per_s, |rate| format!("{}/s", digits(rate)))),
+            Cell::new((), note.collect::<Vec<_>>().join("; ")),
+            Cell::text(of),
+        ];
+        row.extend((0..3).map(|end| Cell::value(ends.map(|ends| ends[end]))));
+        row
+    }
+
+    /// The time that the objective bounds, by load.
+    fn times(&self) -> Option<Chart> {
+        let bound = self.objective.as_ref().and_then(Objective::first_bound);
+        let name = bound.map_or("time", |(name, _)| name);
+        let rows =
+            self.curve(["load", "p50", "p99"], |load, f| [Some(load), f.p50_ms, f.p99_ms])?;
+        let chart = Chart::new(
+            "times",
+            include_str!("../../assets/charts/load-times.json"),
+            format!("{name} by load"),
+            "Median and p99 of each valid probe. The dotted line is the bound of the objective."
+                .to_owned(),
+            &rows,
+        );
+        let bound = bound.map(|(_, bound)| bound.as_millis_f64());
+        Some(self.with_knees(chart).with("objective", json!([{"bound": bound}])))
+    }
+
+    /// Good responses per second against how long they took.
+    fn throughput(&self) -> Option<Chart> {
+        let mut curve = self.report.knees.iter().flat_map(|knee| &knee.curve);
+        let streams = curve.any(|point| point.figures.ttft_p50_ms.is_some());
+        let name = if streams { "time to first token" } else { "response time" };
+        let rows = self.curve(["good/s", "p50", "p99"], |_, f| {
+            let times = if streams {
+                [f.ttft_p50_ms, f.ttft_p99_ms]
+            } else {
+                [f.response_time_p50_ms, f.response_time_p99_ms]
+            };
+            [f.throughput_per_s, times[0], times[1]]
+        })?;
+        Some(Chart::new(
+            "throughput-latency",
+            include_str!("../../assets/charts/throughput.json"),
+            format!("Throughput against {name}"),
+            "A point for each valid probe. Down and to the right is better.".to_owned(),
+            &rows,
+        ))
+    }
+
+    /// Tokens per second of all users together against those of one user.
+    fn interactivity(&self) -> Option<Chart> {
+        let rows = self.curve(["load", "one user", "all users"], |load, f| {
+            [Some(load), f.tokens_per_s_per_user, f.tokens_per_s]
+        })?;
+        Some(Chart::new(
+            "interactivity",
+            include_str!("../../assets/charts/interactivity.json"),
+            "Tokens per second: of all users, and of one user".to_owned(),
+            "One user's speed is 1 / the median time per output token. Up and to the right is better.".to_owned(),
+            &rows,
+        ))
+    }
+
+    /// The probes that have the first two figures; the second and third may be times.
+    fn curve(
+        &self,
+        head: [&'static str; 3],
+        figures: impl Fn(f64, &plimsoll_knee::ProbeFigures) -> [Option<f64>; 3],
+    ) -> Option<Rows> {
+        let [first, second, third] = head;
+        let mut rows = Rows::new(["target", "probe", first, second, third], ["of"]);
+        let points = self
+            .report
+            .knees
+            .iter()
+            .flat_map(|knee| knee.curve.iter().map(move |point| (name_of(knee), point)));
+        for (name, point) in points {
+            let found = figures(point.load, &point.figures);
+            let [Some(_), Some(_), _] = found else { continue };
+            let cells = head.into_iter().zip(found).map(|(title, value)| match title {
+                "p50" | "p99" => Cell::time(value),
+                _ => Cell::rate(value),
+            });
+            let probe = point.probe + 1;
+            let about = [Cell::text(name), Cell::new(probe, probe.to_string())];
+            rows.cells.push(about.into_iter().chain(cells).chain([Cell::text(name)]).collect());
+        }
+        (rows.cells.len() >= FEWEST).then_some(rows)
+    }
+
+    /// Where the knees are, and the loads with a meaning of their own.
+    fn with_knees(&self, chart: Chart) -> Chart {
+        let knees = &self.report.knees;
+        let loads = knees.iter().flat_map(|knee| &knee.probes).map(|probe| probe.load);
+        let (lowest, highest) =
+            loads.fold((f64::MAX, 0.0_f64), |(low, high), load| (low.min(load), high.max(load)));
+        let bands = knees.iter().filter_map(|knee| {
+            let (low, high) = reach(&knee.knee, lowest, highest)?;
+            let of = if knees.len() > 1 { printable(name_of(knee)) } else { "knee".into() };
+            let meaning = knee.headline(self.report.load);
+            Some(json!({"of": of, "meaning": printable(&meaning), "low": low, "high": high}))
+        });
+        let marks = knees.iter().flat_map(|knee| {
+            let confirmed = knee.knee.confirmed.map(|found| ("confirmed", found.load));
+            [knee.at_least.map(|wanted| ("required", wanted.load)), confirmed]
+        });
+        let marks =
+            marks.flatten().map(|(meaning, load)| json!({"meaning": meaning, "load": load}));
+        chart.with("marks", marks.collect::<Value>()).with("knees", bands.collect::<Value>())
     }
 }
 
-/// Room beside the lowest and the highest load.
-const SPARE: f64 = 1.12;
-
-/// How the band of a target is drawn; one that was not confirmed has an outline alone.
-fn band_class(nth: usize, found: &Found) -> String {
-    let unsure = if found.kind == Kind::Unstable { " unsure" } else { "" };
-    format!("f{nth} faint{unsure}")
+fn percent_missed(kept: f64) -> f64 {
+    (1.0 - kept) * 100.0
 }
 
-/// From where to where the knee may lie, to the end of the axis where it is open.
-fn reach(found: &Found, x: &Axis) -> Option<(f64, f64)> {
+/// Between which loads the knee may lie, to the outermost probe where it is open.
+fn reach(found: &Found, lowest: f64, highest: f64) -> Option<(f64, f64)> {
     match found.kind {
         Kind::Interval | Kind::Bracket | Kind::Unstable => found.low.zip(found.high),
-        Kind::AtLeast => Some((found.low?, x.high())),
-        Kind::NotEven => Some((x.low(), found.high?)),
+        Kind::AtLeast => Some((found.low?, highest)),
+        Kind::NotEven => Some((lowest, found.high?)),
         Kind::Unknown => None,
     }
-}
-
-const fn meaning(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Interval => "the knee, with its 95 % interval",
-        Kind::Bracket => {
-            "the knee is between a load that keeps the objective and one that misses it"
-        }
-        Kind::AtLeast => "the knee is here or beyond: nothing higher could be judged",
-        Kind::NotEven => "the knee is here or below: not even the lowest load keeps the objective",
-        Kind::Unstable => "found here, and not confirmed",
-        Kind::Unknown => "",
-    }
-}
-
-const fn mark_of_state(state: State) -> Mark {
-    match state {
-        State::Kept => Mark::Good,
-        State::Missed => Mark::Bad,
-        State::Unclear => Mark::Open,
-        State::Invalid => Mark::Void,
-    }
-}
-
-const fn mark_of(probe: &Probe) -> Mark {
-    mark_of_state(probe.state)
-}
-
-fn ring(x: f64, y: f64) -> Markup {
-    html! { circle.frame cx=(place(x)) cy=(place(y)) r="8" {} }
 }
 
 const fn word(state: State) -> &'static str {
@@ -275,16 +220,5 @@ const fn word(state: State) -> &'static str {
         State::Missed => "missed",
         State::Unclear => "unclear",
         State::Invalid => "nothing",
-    }
-}
-
-const fn purpose(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Floor => "the lowest load",
-        Phase::Bracket => "a step up",
-        Phase::Narrow => "bisecting",
-        Phase::Cliff => "an end again",
-        Phase::Estimate => "beside the best guess",
-        Phase::Confirm => "confirming",
     }
 }

@@ -2,8 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod comparisons;
-mod decisions;
-mod distributions;
 mod exemplars;
 mod knees;
 mod pages;

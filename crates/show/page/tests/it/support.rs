@@ -1,26 +1,41 @@
 //! Finds parts of pages.
 
-/// The drawings of a page: the id of each, and its SVG with its legend.
-pub(crate) fn charts(html: &str) -> Vec<(String, String)> {
-    let sections = html.split("<section id=\"").skip(1);
-    let drawn = sections.filter(|section| section.contains("<svg role=\"img\""));
+use serde_json::Value;
+
+/// The page without the scripts that draw its charts, which end it.
+pub(crate) fn without_scripts(html: &str) -> &str {
+    html.split("<script>").next().unwrap()
+}
+
+/// The charts of a page: the id of each, and its data sets.
+pub(crate) fn charts(html: &str) -> Vec<(String, Value)> {
+    let sections = without_scripts(html).split("<section id=\"").skip(1);
+    let drawn = sections.filter(|section| section.contains("<div class=\"chart\""));
     drawn
         .map(|section| {
             let id = section.split('"').next().unwrap();
-            let figure = section.split("<figure>").nth(1).unwrap();
-            (id.to_owned(), figure.split("</figure>").next().unwrap().to_owned())
+            let json = section.split("<script type=\"application/json\">").nth(1).unwrap();
+            let json: Value =
+                serde_json::from_str(json.split("</script>").next().unwrap()).unwrap();
+            assert!(json["spec"].is_object(), "{id} has a specification");
+            (id.to_owned(), json["data"].clone())
         })
         .collect()
 }
 
-/// Marks of data in a drawing: circles, and paths and areas that are no part of the frame.
-pub(crate) fn marks(svg: &str) -> usize {
-    let drawing = svg.split("</svg>").next().unwrap();
-    let paths = drawing.split("<path ").skip(1).filter(|path| {
-        let d = path.split("d=\"").nth(1).and_then(|d| d.split('"').next()).unwrap();
-        !d.is_empty()
-    });
-    paths.count() + drawing.matches("<circle").count() + drawing.matches("<rect").count()
+/// The data sets of one chart.
+pub(crate) fn data(html: &str, id: &str) -> Value {
+    charts(html).into_iter().find(|(name, _)| name == id).unwrap().1
+}
+
+/// The values of a member of all rows of a data set; `null` is left out.
+pub(crate) fn numbers(rows: &Value, key: &str) -> Vec<f64> {
+    rows.as_array().unwrap().iter().filter_map(|row| row[key].as_f64()).collect()
+}
+
+/// The texts of a member of all rows of a data set.
+pub(crate) fn texts<'v>(rows: &'v Value, key: &str) -> Vec<&'v str> {
+    rows.as_array().unwrap().iter().filter_map(|row| row[key].as_str()).collect()
 }
 
 /// The cells of the rows of a chart's table.

@@ -1,0 +1,86 @@
+//! What happened when: percentiles of times, and rates with errors.
+
+use plimsoll_metrics::{Metric, RunSummary, RunTimeline, TimelineGroup, TimelineInterval};
+use plimsoll_report::format::digits;
+use serde_json::{Value, json};
+
+use super::{Cell, Chart, Rows};
+
+/// Seconds from the start: `90`, or `1:30` from ten minutes on.
+pub(super) fn second(at: f64) -> String {
+    if at >= 600.0 {
+        format!("{:.0}:{:02.0}", (at / 60.0).floor(), at % 60.0)
+    } else if at.fract().abs() < 1e-9 {
+        format!("{at:.0}")
+    } else {
+        digits(at)
+    }
+}
+
+fn start_of(interval: &TimelineInterval) -> Cell {
+    Cell::new(interval.start_s, second(interval.start_s))
+}
+
+/// The headline time, and the time to the first token of streams.
+pub(super) fn times(summary: &RunSummary, timeline: &RunTimeline) -> Vec<Chart> {
+    let metrics = [("times", summary.metadata.headline_time()), ("ttft", Metric::Ttft)];
+    metrics.into_iter().filter_map(|(id, metric)| times_of(id, metric, timeline)).collect()
+}
+
+fn times_of(id: &'static str, metric: Metric, timeline: &RunTimeline) -> Option<Chart> {
+    let head = ["second", "stage", "target", "requests", "p50", "p90", "p99", "max"];
+    let mut rows = Rows::new(head, []);
+    for interval in &timeline.intervals {
+        for group in &interval.groups {
+            let Some(times) = group.times.get(metric.key()) else { continue };
+            let figures = [times.p50, times.p90, times.p99, times.max];
+            let names = [start_of(interval), Cell::text(&group.stage), Cell::text(&group.target)];
+            let row = names.into_iter().chain([Cell::count(times.count)]);
+            rows.cells.push(row.chain(figures.map(Cell::time)).collect());
+        }
+    }
+    let text = "Median and p99 of each interval. A percentile with fewer than 10 values beyond it is omitted.";
+    let chart = Chart::new(
+        id,
+        include_str!("../../assets/charts/times.json"),
+        format!("{} over time", metric.title()),
+        text.to_owned(),
+        &rows,
+    );
+    (!rows.cells.is_empty()).then(|| chart.with("warmup", warmup(timeline)))
+}
+
+/// The warm-up stages, behind a chart.
+fn warmup(timeline: &RunTimeline) -> Value {
+    let stages = timeline.stages.iter().filter(|stage| stage.warmup);
+    stages.map(|s| json!({"from": s.start_s, "to": s.start_s + s.duration_s})).collect()
+}
+
+/// Requests planned, sent, completed and failed per second.
+pub(super) fn rates(timeline: &RunTimeline) -> Chart {
+    let counts: [fn(&TimelineGroup) -> u64; 4] = [
+        |group| group.due,
+        |group| group.sent,
+        |group| group.counters.completed,
+        |group| group.counters.rejected + group.counters.failed + group.counters.timed_out,
+    ];
+    let mut rows = Rows::new(["second", "planned", "sent", "completed", "errors"], []);
+    // The last interval may be too short to divide by its length.
+    let whole = timeline.intervals.iter().filter(|i| i.length_s >= timeline.interval_s * 0.5);
+    for interval in whole {
+        let rates = counts.map(|of| {
+            let requests: u64 = interval.groups.iter().map(of).sum();
+            Cell::rate(Some(requests as f64 / interval.length_s))
+        });
+        rows.cells.push([start_of(interval)].into_iter().chain(rates).collect());
+    }
+    let text = "A request counts as sent when it is dispatched, and as completed or as an error when it ends.";
+    Chart::new(
+        "rates",
+        include_str!("../../assets/charts/rates.json"),
+        "Requests per second".to_owned(),
+        text.to_owned(),
+        &rows,
+    )
+    .with("warmup", warmup(timeline))
+}
