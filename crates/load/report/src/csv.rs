@@ -2,6 +2,7 @@
 //! agents. `stages.csv`: one row per stage. Columns from the catalog.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES};
@@ -9,9 +10,6 @@ use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary
 
 use crate::error::ReportError;
 use crate::escape::one_line;
-
-const LABELS: [&str; 7] =
-    ["stage", "scenario", "category", "target", "operation", "warmup", "duration_s"];
 
 /// The summary's cells as CSV. A figure without a value is an empty field; one that must not be
 /// used is named in the column `_refused` of its metric.
@@ -33,9 +31,11 @@ pub fn stages_csv(summary: &RunSummary) -> Result<String, ReportError> {
 
 fn table(groups: &[Group]) -> Result<String, ReportError> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record(header()).map_err(refused)?;
+    let head = fields(&Group::default()).into_iter().map(|(name, _)| name);
+    writer.write_record(head).map_err(refused)?;
     for group in groups {
-        writer.write_record(record(group)).map_err(refused)?;
+        let values = fields(group).into_iter().map(|(_, value)| value);
+        writer.write_record(values).map_err(refused)?;
     }
     let bytes = writer.into_inner().map_err(refused)?;
     String::from_utf8(bytes).map_err(refused)
@@ -46,67 +46,65 @@ fn refused(error: impl ToString) -> ReportError {
     ReportError::Csv(error.to_string())
 }
 
-fn header() -> Vec<String> {
-    let mut columns: Vec<String> = LABELS.iter().map(ToString::to_string).collect();
-    columns.extend(COUNTERS.iter().map(|counter| counter.name.to_owned()));
-    columns.extend(RATES.iter().map(|rate| rate.key.to_owned()));
-    columns.extend(ErrorClass::ALL.iter().map(|class| format!("error_{}", class.name())));
-    columns.extend(
-        [
-            "statuses",
-            "rpc_errors",
-            "policy_decisions",
-            "rate_bounds",
-            "rate_intervals",
-            "refused_rates",
-        ]
-        .map(str::to_owned),
-    );
-    for metric in Metric::ALL {
-        let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
-        columns.push(format!("{name}_count"));
-        columns.extend(FIGURES.iter().map(|figure| format!("{name}_{figure}{unit}")));
-        columns.extend(QUANTILES.iter().map(|quantile| format!("{name}_{}{unit}", quantile.key)));
-        if metric.is_bounded() {
-            columns.extend([format!("{name}_bounds{unit}"), format!("{name}_refused")]);
-        }
-        if metric.has_interval() {
-            columns.extend(QUANTILES.iter().flat_map(|quantile| {
-                ["low", "high"].map(|end| format!("{name}_{}_ci_{end}{unit}", quantile.key))
-            }));
-        }
-    }
-    columns
+/// Every column: its name, and its value for a group.
+fn fields(cell: &Group) -> Vec<(String, String)> {
+    let labels = [
+        ("stage", &cell.stage),
+        ("scenario", &cell.scenario),
+        ("category", &cell.category),
+        ("target", &cell.target),
+        ("operation", &cell.operation),
+    ];
+    let labels = labels.map(|(name, text)| (name, label(text.as_deref())));
+    let counts = COUNTERS.iter().map(|c| (c.name, (c.of)(&cell.counters).to_string()));
+    let rates = RATES.iter().map(|rate| (rate.key, optional((rate.of)(&cell.rates))));
+    let errors = ErrorClass::ALL.iter().map(|class| {
+        let count = cell.errors.get(class.name()).copied().unwrap_or_default();
+        (format!("error_{}", class.name()), count.to_string())
+    });
+    let lists = [
+        ("statuses", pairs(&cell.statuses, u64::to_string)),
+        ("rpc_errors", pairs(&cell.rpc_errors, u64::to_string)),
+        ("policy_decisions", policy_decisions(cell)),
+        ("rate_bounds", pairs(&cell.rate_bounds, f64::to_string)),
+        ("rate_intervals", pairs(&cell.rate_intervals, |[low, high]| format!("{low}..{high}"))),
+        ("refused_rates", pairs(&cell.refused_rates, |why| why.name().to_owned())),
+    ];
+    let whole = [("warmup", cell.warmup.to_string()), ("duration_s", cell.duration_s.to_string())];
+    let named = labels.into_iter().chain(whole).chain(counts).chain(rates);
+    let mut fields: Vec<_> = named.map(|(name, value)| (name.to_owned(), value)).collect();
+    fields.extend(errors);
+    fields.extend(lists.map(|(name, value)| (name.to_owned(), value)));
+    fields.extend(Metric::ALL.into_iter().flat_map(|metric| times(metric, cell)));
+    fields
 }
 
-/// The exact figures of a distribution besides its count.
-const FIGURES: [&str; 3] = ["mean", "min", "max"];
-
-fn record(cell: &Group) -> Vec<String> {
-    let labels = [&cell.stage, &cell.scenario, &cell.category, &cell.target, &cell.operation];
-    let mut fields: Vec<_> = labels.map(|text| label(text.as_deref())).into();
-    fields.extend([cell.warmup.to_string(), cell.duration_s.to_string()]);
-    fields.extend(COUNTERS.iter().map(|counter| (counter.of)(&cell.counters).to_string()));
-    fields.extend(RATES.iter().map(|rate| optional((rate.of)(&cell.rates))));
-    fields.extend(
-        ErrorClass::ALL
-            .iter()
-            .map(|class| cell.errors.get(class.name()).copied().unwrap_or_default().to_string()),
-    );
-    fields.push(statuses(cell));
-    fields.push(codes(cell));
-    fields.push(policy_decisions(cell));
-    fields.push(pairs(&cell.rate_bounds, ToString::to_string));
-    fields.push(pairs(&cell.rate_intervals, |[low, high]| format!("{low}..{high}")));
-    fields.push(pairs(&cell.refused_rates, |why| why.name().to_owned()));
-    for metric in Metric::ALL {
-        fields.extend(times(cell.distribution(metric)));
-        if metric.is_bounded() {
-            fields.extend(bounds(cell.distribution(metric)));
-        }
-        if metric.has_interval() {
-            fields.extend(intervals(cell.distribution(metric)));
-        }
+/// The columns of a metric. `_bounds` and `_refused` are what the generator may have added, and the
+/// figures that must not be used: `p99:890.1` and `p99:generator`.
+fn times(metric: Metric, cell: &Group) -> Vec<(String, String)> {
+    let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
+    let times = cell.distribution(metric);
+    let exact = times.map(DistributionSummary::raw_mean_min_max);
+    let mut fields = vec![(format!("{name}_count"), times.map_or(0, |t| t.count).to_string())];
+    fields.extend(["mean", "min", "max"].into_iter().zip(0..).map(|(figure, nth): (_, usize)| {
+        (format!("{name}_{figure}{unit}"), optional(exact.map(|exact| exact[nth])))
+    }));
+    fields.extend(QUANTILES.iter().map(|q| {
+        let value = times.and_then(|times| times.raw_quantile(q));
+        (format!("{name}_{}{unit}", q.key), optional(value))
+    }));
+    if metric.is_bounded() {
+        let bounds = times.map(|times| pairs(&times.bound_ms, f64::to_string));
+        let refused = times.map(|times| pairs(&times.refused, |why| why.name().to_owned()));
+        fields.push((format!("{name}_bounds{unit}"), bounds.unwrap_or_default()));
+        fields.push((format!("{name}_refused"), refused.unwrap_or_default()));
+    }
+    if metric.has_interval() {
+        fields.extend(QUANTILES.iter().flat_map(|q| {
+            let interval = times.and_then(|times| times.interval(q));
+            let ends = [("low", interval.map(|ci| ci.low)), ("high", interval.map(|ci| ci.high))];
+            ends.map(|(end, at)| (format!("{name}_{}_ci_{end}{unit}", q.key), optional(at)))
+        }));
     }
     fields
 }
@@ -119,13 +117,6 @@ fn policy_decisions(cell: &Group) -> String {
     words.join(" ")
 }
 
-/// `200:95 429:5`.
-fn statuses(cell: &Group) -> String {
-    let pairs: Vec<_> = cell.statuses.iter().map(|(code, n)| format!("{code}:{n}")).collect();
-    pairs.join(" ")
-}
-
-/// `-32602:5`.
 /// A text of others in a cell: without control characters, and with an apostrophe before what
 /// spreadsheets would take for a formula.
 fn label(text: Option<&str>) -> String {
@@ -136,46 +127,10 @@ fn label(text: Option<&str>) -> String {
     if is_formula { format!("'{text}") } else { text }
 }
 
-fn codes(cell: &Group) -> String {
-    let pairs: Vec<_> = cell.rpc_errors.iter().map(|(code, n)| format!("{code}:{n}")).collect();
-    pairs.join(" ")
-}
-
-fn times(distribution: Option<&DistributionSummary>) -> Vec<String> {
-    let Some(distribution) = distribution else {
-        let mut fields = vec!["0".to_owned()];
-        fields.resize(1 + FIGURES.len() + QUANTILES.len(), String::new());
-        return fields;
-    };
-    let mut fields = vec![distribution.count.to_string()];
-    // The column `_refused` of the metric says which of them must not be used.
-    fields.extend(distribution.raw_mean_min_max().map(|figure| figure.to_string()));
-    fields.extend(QUANTILES.iter().map(|quantile| optional(distribution.raw_quantile(quantile))));
-    fields
-}
-
-/// What the generator may have added, and the figures that must not be used: `p99:890.1` and
-/// `p99:generator`.
-fn bounds(distribution: Option<&DistributionSummary>) -> [String; 2] {
-    let Some(times) = distribution else { return Default::default() };
-    [
-        pairs(&times.bound_ms, ToString::to_string),
-        pairs(&times.refused, |why| why.name().to_owned()),
-    ]
-}
-
-fn pairs<T>(map: &BTreeMap<String, T>, show: impl Fn(&T) -> String) -> String {
+/// `200:95 429:5`.
+fn pairs<K: Display, T>(map: &BTreeMap<K, T>, show: impl Fn(&T) -> String) -> String {
     let pairs: Vec<_> = map.iter().map(|(key, value)| format!("{key}:{}", show(value))).collect();
     pairs.join(" ")
-}
-
-/// Lower and upper end of the interval of every quantile.
-fn intervals(distribution: Option<&DistributionSummary>) -> Vec<String> {
-    let ends = QUANTILES.iter().flat_map(|quantile| {
-        let interval = distribution.and_then(|times| times.interval(quantile));
-        [interval.map(|interval| interval.low), interval.map(|interval| interval.high)]
-    });
-    ends.map(optional).collect()
 }
 
 fn optional(value: Option<f64>) -> String {

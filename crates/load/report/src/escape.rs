@@ -43,7 +43,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// The value of a label in the Prometheus text format. Control characters, which may stand there,
 /// are written out: pages are read in terminals, too.
-pub fn escape_label(value: &str) -> String {
+pub(crate) fn escape_label(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {
         match c {

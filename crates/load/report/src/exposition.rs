@@ -77,10 +77,23 @@ impl Exposition {
         let _ = writeln!(self.out, "}} {value}");
     }
 
+    /// A family with a line for each of these.
+    pub fn family<'a, V: Display>(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        help: &str,
+        lines: impl IntoIterator<Item = (Labels<'a>, V)>,
+    ) {
+        self.head(name, kind, help);
+        for (labels, value) in lines {
+            self.line(name, &labels, value);
+        }
+    }
+
     /// A family of one line without labels of its own.
     pub fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
-        self.head(name, kind, help);
-        self.line(name, &[], value);
+        self.family(name, kind, help, [(Vec::new(), value)]);
     }
 
     /// The text.

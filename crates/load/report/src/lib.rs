@@ -24,7 +24,7 @@ pub mod table;
 
 pub use csv::{csv, stages_csv};
 pub use error::ReportError;
-pub use escape::{escape_label, printable};
+pub use escape::printable;
 pub use prometheus::prometheus;
 pub use run_screen::{
     run_bounds, run_failures, run_notes, run_requests, run_screen, run_stands_out, run_verdict,

@@ -7,8 +7,8 @@ use plimsoll_metrics::Metric;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, side_word};
 use plimsoll_report::exposition::{Exposition, Kind, Labels};
 
-use super::State;
 use super::series::{Conclusion, LiveKnee, Series};
+use super::{ProcessNow, State};
 use crate::counts::{Cell, Counts, LAGS, LIMITS_NS, TIMES, Times};
 
 /// The present page.
@@ -21,10 +21,9 @@ pub(super) fn write(state: &State) -> String {
     outcomes(&mut out, &counts);
     for counter in COUNTERS.iter().filter(|counter| !is_outcome(counter)) {
         let name = format!("plimsoll_live_{}_total", counter.name);
-        out.head(&name, Kind::Counter, counter.definition);
-        for (cell, counts) in &counts.cells {
-            out.line(&name, &of_cell(cell), (counter.of)(&counts.counters));
-        }
+        let cells = counts.cells.iter();
+        let lines = cells.map(|(cell, counts)| (of_cell(cell), (counter.of)(&counts.counters)));
+        out.family(&name, Kind::Counter, counter.definition, lines);
     }
     errors(&mut out, &counts);
     for (index, metric) in TIMES.into_iter().enumerate() {
@@ -44,16 +43,14 @@ pub(super) fn write(state: &State) -> String {
 
 fn run(out: &mut Exposition, state: &State) {
     let info = &state.run.run;
-    let name = "plimsoll_live_run_info";
-    out.head(name, Kind::Gauge, "The present run, or the last one.");
-    if state.runs > 0 {
-        let labels = [
-            ("name", Cow::from(info.name.as_str())),
-            ("version", Cow::from(info.tool_version.as_str())),
-            ("run_id", Cow::from(info.run_id.as_str())),
-        ];
-        out.line(name, &labels, 1);
-    }
+    let labels = vec![
+        ("name", Cow::from(info.name.as_str())),
+        ("version", Cow::from(info.tool_version.as_str())),
+        ("run_id", Cow::from(info.run_id.as_str())),
+    ];
+    let present = (state.runs > 0).then_some((labels, 1));
+    let help = "The present run, or the last one.";
+    out.family("plimsoll_live_run_info", Kind::Gauge, help, present);
     let help = "Runs that this process began; counters go on from one to the next.";
     out.single("plimsoll_live_runs_total", Kind::Counter, help, state.runs);
     let help = "Times that the figures were renewed: about once a second while a run goes on.";
@@ -70,71 +67,69 @@ fn run(out: &mut Exposition, state: &State) {
         let help = "1 if Plimsoll kept up so far, so that the figures describe the target; else 0: \
                     do not use them. Missing before the first look.";
         out.single("plimsoll_live_run_valid", Kind::Gauge, help, u8::from(verdict.valid));
-        let name = "plimsoll_live_thresholds";
-        out.head(name, Kind::Gauge, "Thresholds by what they would be if the run ended now.");
-        for (word, count) in ["pass", "fail", "inconclusive"].into_iter().zip(verdict.thresholds) {
-            out.line(name, &[("judgement", word.into())], count);
-        }
+        let words = ["pass", "fail", "inconclusive"].map(|word| vec![("judgement", word.into())]);
+        let lines = words.into_iter().zip(verdict.thresholds);
+        let help = "Thresholds by what they would be if the run ended now.";
+        out.family("plimsoll_live_thresholds", Kind::Gauge, help, lines);
     }
 }
 
 fn stages(out: &mut Exposition, state: &State) {
-    let name = "plimsoll_live_stage";
-    out.head(name, Kind::Gauge, "1 for the stage that goes on, 0 for the others.");
-    for (index, stage) in state.run.stages.iter().enumerate() {
-        let labels = [
+    let lines = state.run.stages.iter().enumerate().map(|(index, stage)| {
+        let labels = vec![
             ("stage", Cow::from(stage.name.as_str())),
             ("index", Cow::from((index + 1).to_string())),
             ("warmup", Cow::from(stage.warmup.to_string())),
         ];
-        out.line(name, &labels, u8::from(state.stage == Some(index)));
-    }
-    let name = "plimsoll_live_target_taken_out";
+        (labels, u8::from(state.stage == Some(index)))
+    });
+    let help = "1 for the stage that goes on, 0 for the others.";
+    out.family("plimsoll_live_stage", Kind::Gauge, help, lines);
+    let targets = state.run.targets.iter().zip(&state.taken_out);
+    let lines = targets.map(|(target, is_out)| {
+        (vec![("target", Cow::from(target.name.as_str()))], u8::from(*is_out))
+    });
     let help = "1 for a target that was taken out of the comparison, because it kept failing.";
-    out.head(name, Kind::Gauge, help);
-    for (target, is_out) in state.run.targets.iter().zip(&state.taken_out) {
-        out.line(name, &[("target", Cow::from(target.name.as_str()))], u8::from(*is_out));
-    }
+    out.family("plimsoll_live_target_taken_out", Kind::Gauge, help, lines);
 }
 
 /// Which part of a search or a suite goes on, and what came of all. The names of labels are among
 /// those that profiles cannot have.
 fn series(out: &mut Exposition, series: &Series) {
-    let name = "plimsoll_live_part";
-    out.head(name, Kind::Gauge, "1 for the part of a search or a suite that goes on, else 0.");
-    for (index, (part, target)) in series.parts.iter().enumerate() {
-        let target = ("target", Cow::from(target.as_str()));
-        let labels = [("name", Cow::from(part.as_str())), target];
-        out.line(name, &labels, u8::from(series.present == Some(index)));
-    }
+    let lines = series.parts.iter().enumerate().map(|(index, (part, target))| {
+        let labels = vec![("name", part.as_str().into()), ("target", target.as_str().into())];
+        (labels, u8::from(series.present == Some(index)))
+    });
+    let help = "1 for the part of a search or a suite that goes on, else 0.";
+    out.family("plimsoll_live_part", Kind::Gauge, help, lines);
     let Some(Conclusion { outcome, knees }) = &series.conclusion else { return };
-    let name = "plimsoll_live_outcome";
-    out.head(name, Kind::Gauge, "1 for the outcome of a search or a suite that is over.");
-    out.line(name, &[("outcome", Cow::from(*outcome))], 1);
+    let help = "1 for the outcome of a search or a suite that is over.";
+    let lines = [(vec![("outcome", Cow::from(*outcome))], 1)];
+    out.family("plimsoll_live_outcome", Kind::Gauge, help, lines);
     if !knees.is_empty() {
         of_knees(out, knees);
     }
 }
 
 fn of_knees(out: &mut Exposition, knees: &[LiveKnee]) {
-    let name = "plimsoll_live_knee_state";
-    out.head(name, Kind::Gauge, "1 for how well a knee is known, the `kind` of knee.json.");
-    for knee in knees {
-        let labels = [("target", knee.target.clone().into()), ("status", knee.kind.into())];
-        out.line(name, &labels, 1);
-    }
+    let lines = knees.iter().map(|knee| (of_knee(knee, "status", knee.kind), 1));
+    let help = "1 for how well a knee is known, the `kind` of knee.json.";
+    out.family("plimsoll_live_knee_state", Kind::Gauge, help, lines);
     let families = [
         ("plimsoll_live_knee_load", "The highest load that keeps the objective."),
         ("plimsoll_live_knee_load_low", "The lower end of its interval."),
         ("plimsoll_live_knee_load_high", "The upper end of its interval."),
     ];
     for (index, (name, help)) in families.into_iter().enumerate() {
-        out.head(name, Kind::Gauge, help);
-        for knee in knees {
-            let labels = [("target", knee.target.clone().into()), ("metric", knee.unit.into())];
-            knee.load[index].iter().for_each(|load| out.line(name, &labels, load));
-        }
+        let lines = knees
+            .iter()
+            .filter_map(|knee| Some((of_knee(knee, "metric", knee.unit), knee.load[index]?)));
+        out.family(name, Kind::Gauge, help, lines);
     }
+}
+
+fn of_knee(knee: &LiveKnee, key: &'static str, value: &'static str) -> Labels<'static> {
+    vec![("target", knee.target.clone().into()), (key, value.into())]
 }
 
 fn is_outcome(counter: &CounterSpec) -> bool {
@@ -143,16 +138,15 @@ fn is_outcome(counter: &CounterSpec) -> bool {
 
 /// All requests that ended, once each.
 fn outcomes(out: &mut Exposition, counts: &Counts) {
-    let name = "plimsoll_live_requests_total";
-    let help = "Requests by how they ended. `in_flight` and `never_sent` are known at the end.";
-    out.head(name, Kind::Counter, help);
-    for (cell, counts) in &counts.cells {
-        for counter in COUNTERS.iter().filter(|counter| is_outcome(counter)) {
+    let lines = counts.cells.iter().flat_map(|(cell, counts)| {
+        COUNTERS.iter().filter(|counter| is_outcome(counter)).map(|counter| {
             let mut labels = of_cell(cell);
             labels.push(("outcome", counter.name.into()));
-            out.line(name, &labels, (counter.of)(&counts.counters));
-        }
-    }
+            (labels, (counter.of)(&counts.counters))
+        })
+    });
+    let help = "Requests by how they ended. `in_flight` and `never_sent` are known at the end.";
+    out.family("plimsoll_live_requests_total", Kind::Counter, help, lines);
 }
 
 fn of_target(target: &str, warmup: bool) -> Labels<'static> {
@@ -160,21 +154,21 @@ fn of_target(target: &str, warmup: bool) -> Labels<'static> {
 }
 
 fn errors(out: &mut Exposition, counts: &Counts) {
-    let name = "plimsoll_live_errors_total";
-    out.head(name, Kind::Counter, "Failed requests by error class and side.");
-    for (((target, warmup), class), n) in &counts.errors {
+    let lines = counts.errors.iter().map(|(((target, warmup), class), n)| {
         let mut labels = of_target(target, *warmup);
         labels.push(("class", class.name().into()));
         labels.push(("side", side_word(class.side()).into()));
-        out.line(name, &labels, n);
-    }
-    let name = "plimsoll_live_responses_total";
-    out.head(name, Kind::Counter, "Responses by HTTP status.");
-    for (((target, warmup), status), n) in &counts.statuses {
+        (labels, n)
+    });
+    let help = "Failed requests by error class and side.";
+    out.family("plimsoll_live_errors_total", Kind::Counter, help, lines);
+    let lines = counts.statuses.iter().map(|(((target, warmup), status), n)| {
         let mut labels = of_target(target, *warmup);
         labels.push(("status", status.to_string().into()));
-        out.line(name, &labels, n);
-    }
+        (labels, n)
+    });
+    let help = "Responses by HTTP status.";
+    out.family("plimsoll_live_responses_total", Kind::Counter, help, lines);
 }
 
 /// A family of times; nothing if no request has such a time yet.
@@ -212,18 +206,20 @@ fn processes(out: &mut Exposition, state: &State) {
         let seconds = cpu.as_secs_f64();
         out.single("plimsoll_live_generator_cpu_seconds_total", Kind::Counter, help, seconds);
     }
-    let name = "plimsoll_live_process_cpu_cores";
-    out.head(name, Kind::Gauge, "Cores that a watched process used in the last second.");
-    for process in &state.processes {
-        let labels = [("process", Cow::from(process.name.as_str()))];
-        process.cores.iter().for_each(|cores| out.line(name, &labels, cores));
-    }
-    let name = "plimsoll_live_process_resident_bytes";
-    out.head(name, Kind::Gauge, "Resident memory of a watched process.");
-    for process in &state.processes {
-        let labels = [("process", Cow::from(process.name.as_str()))];
-        process.rss_bytes.iter().for_each(|bytes| out.line(name, &labels, bytes));
-    }
+    let lines =
+        state.processes.iter().filter_map(|process| Some((of_process(process), process.cores?)));
+    let help = "Cores that a watched process used in the last second.";
+    out.family("plimsoll_live_process_cpu_cores", Kind::Gauge, help, lines);
+    let lines = state
+        .processes
+        .iter()
+        .filter_map(|process| Some((of_process(process), process.rss_bytes?)));
+    let help = "Resident memory of a watched process.";
+    out.family("plimsoll_live_process_resident_bytes", Kind::Gauge, help, lines);
+}
+
+fn of_process(process: &ProcessNow) -> Labels<'_> {
+    vec![("process", process.name.as_str().into())]
 }
 
 fn of_cell(cell: &Cell) -> Labels<'static> {
