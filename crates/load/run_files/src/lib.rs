@@ -15,7 +15,6 @@
 mod bounded_lines;
 mod counts;
 mod error;
-mod exemplars;
 mod interval_log;
 pub mod pairs;
 mod rebuild;
@@ -24,25 +23,20 @@ mod row_file;
 mod shard_signs;
 mod shard_status;
 mod stored;
-mod summary;
 mod task_row;
-mod timeline;
 
 pub use bounded_lines::{BoundedLines, MAX_LINE};
 pub use counts::{COUNTS_SCHEMA, Counts, CountsView, counts_bytes, read_counts};
 pub use error::RunFileError;
-pub use exemplars::{exemplars_json, read_exemplars};
 pub use interval_log::interval_log;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
 pub use row_file::{RowFormat, RowWriter, find_rows, open_rows};
-pub use shard_signs::{
-    ShardProgress, ShardReady, ShardStart, read_shard_progress, read_shard_start,
-    shard_progress_json, shard_ready_json, shard_start_json,
+pub use shard_signs::{ShardProgress, ShardReady, ShardStart};
+pub use shard_status::{FileDigest, ShardStatus};
+pub use stored::{
+    changed_since, exemplars_json, read_exemplars, read_shard_progress, read_shard_ready,
+    read_shard_start, read_shard_status, read_summary, read_timeline, shard_progress_json,
+    shard_ready_json, shard_start_json, shard_status_json, summary_json, timeline_json,
 };
-pub use shard_status::{
-    FileDigest, ShardStatus, changed_since, read_shard_status, shard_status_json,
-};
-pub use summary::{read_summary, summary_json};
 pub use task_row::{RebuiltTasks, rebuild_tasks, write_task_row};
-pub use timeline::{read_timeline, timeline_json};

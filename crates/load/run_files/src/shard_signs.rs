@@ -3,13 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::RunFileError;
-use crate::stored;
-
-const READY: &str = "plimsoll.ready/1";
-const START: &str = "plimsoll.start/1";
-const PROGRESS: &str = "plimsoll.progress/1";
-
 /// `ready.json` in the folder of a shard: it waits for the common start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardReady {
@@ -57,44 +50,4 @@ pub struct ShardProgress {
     pub rejected: u64,
     /// Ended by an error or their time limit.
     pub failed: u64,
-}
-
-/// A sign as JSON, with a final newline.
-///
-/// # Errors
-/// [`RunFileError::Write`], which these do not cause.
-pub fn shard_ready_json(ready: &ShardReady) -> Result<String, RunFileError> {
-    stored::to_line(&ShardReady { schema: READY.to_owned(), ..ready.clone() })
-}
-
-/// The same of a start.
-///
-/// # Errors
-/// As [`shard_ready_json`].
-pub fn shard_start_json(start: &ShardStart) -> Result<String, RunFileError> {
-    stored::to_line(&ShardStart { schema: START.to_owned(), ..start.clone() })
-}
-
-/// The same of the progress.
-///
-/// # Errors
-/// As [`shard_ready_json`].
-pub fn shard_progress_json(progress: &ShardProgress) -> Result<String, RunFileError> {
-    stored::to_line(&ShardProgress { schema: PROGRESS.to_owned(), ..progress.clone() })
-}
-
-/// Reads a start.
-///
-/// # Errors
-/// [`RunFileError::Layout`] for another layout, [`RunFileError::Read`] for anything else.
-pub fn read_shard_start(bytes: &[u8]) -> Result<ShardStart, RunFileError> {
-    stored::read(bytes, START)
-}
-
-/// Reads a progress.
-///
-/// # Errors
-/// As [`read_shard_start`].
-pub fn read_shard_progress(bytes: &[u8]) -> Result<ShardProgress, RunFileError> {
-    stored::read(bytes, PROGRESS)
 }

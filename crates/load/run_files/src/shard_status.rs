@@ -1,4 +1,4 @@
-//! Writes and reads `shard.json`, the last file that a shard writes: where it is, the others are
+//! `shard.json`, the last file that a shard writes: where it is, the others are
 //! whole.
 
 use std::collections::BTreeMap;
@@ -7,12 +7,6 @@ use std::path::Path;
 
 use plimsoll_metrics::{Interruption, ShardState};
 use serde::{Deserialize, Serialize};
-
-use crate::error::RunFileError;
-use crate::stored;
-
-/// Version of the layout of `shard.json`.
-const SCHEMA: &str = "plimsoll.shard/1";
 
 /// The end of a shard.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,28 +80,4 @@ impl FileDigest {
             Err(error) => Some(error.to_string()),
         }
     }
-}
-
-/// How a file in the folder of a shard differs from the one that the shard wrote; `None` if it does
-/// not, and elsewhere.
-pub fn changed_since(path: &Path) -> Option<String> {
-    let status = plimsoll_input::read(&path.with_file_name("shard.json")).ok()?;
-    let digests = read_shard_status(&status).ok()?.files;
-    digests.get(path.file_name()?.to_str()?)?.mismatch(path)
-}
-
-/// The status as JSON, with a final newline.
-///
-/// # Errors
-/// [`RunFileError::Write`], which a status does not cause.
-pub fn shard_status_json(status: &ShardStatus) -> Result<String, RunFileError> {
-    stored::to_line(&ShardStatus { schema: SCHEMA.to_owned(), ..status.clone() })
-}
-
-/// Reads what [`shard_status_json`] wrote.
-///
-/// # Errors
-/// [`RunFileError::Layout`] for another layout, [`RunFileError::Read`] for anything else.
-pub fn read_shard_status(bytes: &[u8]) -> Result<ShardStatus, RunFileError> {
-    stored::read(bytes, SCHEMA)
 }

@@ -1,22 +1,76 @@
-//! What the files of one line of JSON have in common: the version of their layout.
+//! The files of JSON with a version of their layout: how each is written and read.
 
+use std::path::Path;
+
+use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline, exemplars, summary, timeline};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunFileError;
+use crate::shard_signs::{ShardProgress, ShardReady, ShardStart};
+use crate::shard_status::ShardStatus;
+
+macro_rules! files {
+    ($($file:literal $type:ident: $layout:expr, $write:ident, $read:ident;)+) => {$(
+        #[doc = concat!("`", $file, "` as JSON in one line, with a final newline.\n\n# Errors\n")]
+        #[doc = "[`RunFileError::Write`], which a value built by this tool does not cause."]
+        pub fn $write(value: &$type) -> Result<String, RunFileError> {
+            to_line(&$type { schema: $layout.to_owned(), ..value.clone() })
+        }
+
+        #[doc = concat!("Reads `", $file, "`.\n\n# Errors\n")]
+        #[doc = "[`RunFileError::Layout`] for another layout, [`RunFileError::Read`] for anything else."]
+        pub fn $read(bytes: &[u8]) -> Result<$type, RunFileError> {
+            read(bytes, $layout)
+        }
+    )+};
+}
+
+files! {
+    "timeline.json" RunTimeline: timeline::SCHEMA, timeline_json, read_timeline;
+    "exemplars.json" RunExemplars: exemplars::SCHEMA, exemplars_json, read_exemplars;
+    "shard.json" ShardStatus: "plimsoll.shard/1", shard_status_json, read_shard_status;
+    "ready.json" ShardReady: "plimsoll.ready/1", shard_ready_json, read_shard_ready;
+    "start.json" ShardStart: "plimsoll.start/1", shard_start_json, read_shard_start;
+    "progress.json" ShardProgress: "plimsoll.progress/1", shard_progress_json, read_shard_progress;
+}
+
+/// How a file in the folder of a shard differs from the one that the shard wrote; `None` if it does
+/// not, and elsewhere.
+pub fn changed_since(path: &Path) -> Option<String> {
+    let status = plimsoll_input::read(&path.with_file_name("shard.json")).ok()?;
+    let digests = read_shard_status(&status).ok()?.files;
+    digests.get(path.file_name()?.to_str()?)?.mismatch(path)
+}
+
+/// The summary as indented JSON, with a final newline.
+///
+/// # Errors
+/// [`RunFileError::Write`], which a summary built by this tool does not cause.
+pub fn summary_json(summary: &RunSummary) -> Result<String, RunFileError> {
+    let mut text = serde_json::to_string_pretty(summary).map_err(RunFileError::Write)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Reads what [`summary_json`] wrote.
+///
+/// # Errors
+/// [`RunFileError::Layout`] for a summary of another layout, [`RunFileError::Read`] for anything
+/// else.
+pub fn read_summary(bytes: &[u8]) -> Result<RunSummary, RunFileError> {
+    read(bytes, summary::SCHEMA)
+}
 
 /// A value as JSON in one line, with a final newline.
-pub(crate) fn to_line(value: &impl Serialize) -> Result<String, RunFileError> {
+fn to_line(value: &impl Serialize) -> Result<String, RunFileError> {
     let mut text = serde_json::to_string(value).map_err(RunFileError::Write)?;
     text.push('\n');
     Ok(text)
 }
 
 /// Reads a value of a known layout.
-pub(crate) fn read<T: DeserializeOwned>(
-    bytes: &[u8],
-    known: &'static str,
-) -> Result<T, RunFileError> {
+fn read<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, RunFileError> {
     #[derive(Deserialize)]
     struct Layout {
         schema: String,
