@@ -1,5 +1,6 @@
 //! `results.jsonl` and `tasks.jsonl`, written during the run.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
 use plimsoll_engine::{SampleBatch, SampleSink, WrittenExtras};
@@ -24,7 +25,8 @@ pub(crate) struct RowFile {
     tasks: Option<RowWriter>,
     metadata: RunMetadata,
     ids: IdSeed,
-    names: RowNameCache,
+    /// Built once for each combination.
+    names: BTreeMap<(StageId, ScenarioId, TargetId), RowNames>,
     secrets: Secrets,
     lines: Vec<u8>,
 }
@@ -41,7 +43,7 @@ impl RowFile {
         let file = create(run_dir, file::ROWS, format)?;
         let tasks = has_agents.then(|| create(run_dir, file::TASKS, format)).transpose()?;
         let ids = metadata.run.id_seed();
-        let (names, lines) = (RowNameCache::default(), Vec::new());
+        let (names, lines) = (BTreeMap::new(), Vec::new());
         Ok(Self { file, tasks, metadata, ids, names, secrets, lines })
     }
 
@@ -60,10 +62,11 @@ impl RowFile {
         let error_detail = extras.error_detail.map(|detail| first_words(&secrets.redact(detail)));
         let conversation = conversation_id(*ids, sample.conversation);
         let request = request_id(conversation, sample.turn);
+        let key = (sample.stage, sample.scenario, sample.target);
         let row = RowContext {
             conversation: conversation.as_str(),
             request_id: request.as_str(),
-            names: names.get(sample, metadata),
+            names: names.entry(key).or_insert_with(|| row_names(sample, metadata)),
             epoch_unix_ns: metadata.run.started_unix_ns,
             weight,
             events: extras.events,
@@ -104,31 +107,8 @@ fn pair(sample: &Sample, metadata: &RunMetadata) -> Option<u64> {
     Some(sample.conversation.block(targets).0.number())
 }
 
-/// The names of stage, scenario and target in a row, built once for each combination.
-#[derive(Default)]
-struct RowNameCache {
-    known: Vec<((StageId, ScenarioId, TargetId), RowNames)>,
-    /// Index of the last row's names.
-    last: usize,
-}
-
-impl RowNameCache {
-    fn get(&mut self, sample: &Sample, metadata: &RunMetadata) -> &RowNames {
-        let key = (sample.stage, sample.scenario, sample.target);
-        if self.known.get(self.last).is_none_or(|known| known.0 != key) {
-            self.last = match self.known.binary_search_by_key(&key, |known| known.0) {
-                Ok(index) => index,
-                Err(index) => {
-                    self.known.insert(index, (key, names(sample, metadata)));
-                    index
-                }
-            };
-        }
-        &self.known[self.last].1
-    }
-}
-
-fn names(sample: &Sample, metadata: &RunMetadata) -> RowNames {
+/// The names of stage, scenario and target in a row.
+fn row_names(sample: &Sample, metadata: &RunMetadata) -> RowNames {
     let scenario = sample.scenario.index();
     RowNames::new(
         metadata.scenarios.get(scenario).map_or("", String::as_str),
