@@ -1,45 +1,100 @@
 //! Checks of this host for anything that would distort a measurement. Each check gives a finding
 //! with a severity and a fix.
 
-mod finding;
-mod limits;
-mod machine;
+mod checks;
 mod measured;
-
-use plimsoll_metrics::Environment;
 
 use crate::environment;
 use crate::fd_limit::FdLimit;
 
-pub(crate) use finding::{Finding, Severity};
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    /// No effect on measurements.
+    Ok,
+    /// May distort a measurement, or is unknown.
+    Warn,
+    /// Will distort a measurement, or prevent it.
+    Bad,
+}
+
+impl Severity {
+    /// The word at the start of the line.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// What a check saw: a severity and a value. `None` where the system does not report it.
+type Seen = Option<(Severity, String)>;
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    /// The setting or property that was checked.
+    pub(crate) subject: &'static str,
+    /// Its value.
+    pub(crate) value: String,
+    /// The remedy; empty where none is needed.
+    pub(crate) fix: &'static str,
+}
+
+impl Finding {
+    /// A finding. What is unknown is a warning; what is good needs no fix.
+    fn new((subject, seen): (&'static str, Seen)) -> Self {
+        let unknown = "check it yourself: this kernel or container does not report it";
+        let Some((severity, value)) = seen else {
+            let value = "unknown".to_owned();
+            return Self { severity: Severity::Warn, subject, value, fix: unknown };
+        };
+        let rows = include_str!("doctor/fixes.tsv").lines().filter_map(|row| row.split_once('\t'));
+        let mut fixes = rows.filter(|(known, _)| severity > Severity::Ok && *known == subject);
+        Self { severity, subject, value, fix: fixes.next().map_or("", |(_, fix)| fix) }
+    }
+}
 
 /// Makes every check. Takes about half a second.
 pub(crate) fn check_host(fd_limit: Option<FdLimit>) -> Vec<Finding> {
     let machine = environment::read(fd_limit);
-    let mut findings = limits_of(&machine, fd_limit);
-    findings.extend(machine_of(&machine));
-    findings.extend([measured::timer(), measured::clock(&machine), measured::loopback()]);
-    findings.push(machine::build(cfg!(debug_assertions)));
-    findings
+    let number = environment::number;
+    let seen = [
+        ("open files", checks::fd_limit(fd_limit)),
+        ("local ports", checks::ports(machine.port_range)),
+        ("TIME_WAIT reuse", checks::time_wait(number("/proc/sys/net/ipv4/tcp_tw_reuse"))),
+        ("accept backlog", checks::backlog(number("/proc/sys/net/core/somaxconn"))),
+        ("kernel", machine.kernel.clone().map(|version| (Severity::Ok, version))),
+        ("processors", checks::processors(&machine)),
+        ("processor quota", Some(checks::quota(&machine))),
+        ("frequency governor", Some(checks::governor(machine.cpu_governor.as_deref()))),
+        ("load average", checks::load(&machine)),
+        ("CPU steal", checks::steal(machine.steal_share)),
+        ("memory available", checks::memory(environment::memory("MemAvailable"))),
+        ("timer lateness", Some(measured::timer())),
+        ("clock", Some(measured::clock(&machine))),
+        ("loopback round trip", Some(measured::loopback())),
+        ("build", Some(checks::build(cfg!(debug_assertions)))),
+    ];
+    seen.into_iter().map(Finding::new).collect()
 }
 
-fn limits_of(machine: &Environment, fd_limit: Option<FdLimit>) -> Vec<Finding> {
-    vec![
-        limits::fd_limit(fd_limit),
-        limits::ports(machine.port_range),
-        limits::time_wait(environment::number("/proc/sys/net/ipv4/tcp_tw_reuse")),
-        limits::backlog(environment::number("/proc/sys/net/core/somaxconn")),
-    ]
+/// The severity of a number that should be large.
+fn at_least<T: PartialOrd + Copy>(value: T, good: T, acceptable: T) -> Severity {
+    if value >= good {
+        Severity::Ok
+    } else if value >= acceptable {
+        Severity::Warn
+    } else {
+        Severity::Bad
+    }
 }
 
-fn machine_of(machine: &Environment) -> Vec<Finding> {
-    vec![
-        machine::kernel(machine.kernel.as_deref()),
-        machine::processors(machine),
-        machine::quota(machine),
-        machine::governor(machine.cpu_governor.as_deref()),
-        machine::load(machine),
-        machine::steal(machine.steal_share),
-        machine::memory(environment::memory("MemAvailable")),
-    ]
+/// The severity of a number that should be small.
+fn at_most<T: PartialOrd + Copy>(value: T, good: T, acceptable: T) -> Severity {
+    // The other way round, a number that should be large.
+    at_least(std::cmp::Reverse(value), std::cmp::Reverse(good), std::cmp::Reverse(acceptable))
 }

@@ -8,7 +8,7 @@ use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{Distribution, Environment};
 use plimsoll_runner::time::sleep;
 
-use super::finding::{Finding, Severity, at_most};
+use super::{Severity, at_most};
 use crate::progress::time;
 
 const SLEEPS: u32 = 100;
@@ -18,7 +18,7 @@ const ROUND_TRIPS: u32 = 200;
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How late a sleep of 1 ms ends, because of the kernel's timers and the scheduler.
-pub(super) fn timer() -> Finding {
+pub(super) fn timer() -> (Severity, String) {
     let clock = MonotonicClock::start();
     let mut lateness = Distribution::default();
     for _ in 0..SLEEPS {
@@ -26,12 +26,11 @@ pub(super) fn timer() -> Finding {
         sleep(SLEEP);
         lateness.record(clock.now().since(due));
     }
-    let fix = "idle states, a CPU quota or other programs delay timers: see the other lines";
-    judge_median("timer lateness", &lateness, [Nanos::from_micros(200), Nanos::from_millis(2)], fix)
+    judge_median(&lateness, [Nanos::from_micros(200), Nanos::from_millis(2)])
 }
 
 /// The time to read the clock. Some clock sources need a system call.
-pub(super) fn clock(machine: &Environment) -> Finding {
+pub(super) fn clock(machine: &Environment) -> (Severity, String) {
     let clock = MonotonicClock::start();
     for _ in 0..CLOCK_READS {
         std::hint::black_box(clock.now());
@@ -39,19 +38,14 @@ pub(super) fn clock(machine: &Environment) -> Finding {
     let cost = Nanos::new(clock.now().as_nanos() / u64::from(CLOCK_READS));
     let source = machine.clock_source.as_deref().unwrap_or("unknown");
     let severity = at_most(cost, Nanos::new(250), Nanos::from_micros(2));
-    let fix = "write `tsc` or `kvm-clock` to /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    Finding::new(severity, "clock", format!("{source}, {} per read", time(cost)), fix)
+    (severity, format!("{source}, {} per read", time(cost)))
 }
 
 /// The round-trip time of one byte over loopback.
-pub(super) fn loopback() -> Finding {
-    const SUBJECT: &str = "loopback round trip";
-    let fix = "bring the interface up: ip link set lo up";
+pub(super) fn loopback() -> (Severity, String) {
     match round_trips() {
-        Ok(times) => {
-            judge_median(SUBJECT, &times, [Nanos::from_micros(300), Nanos::from_millis(5)], fix)
-        }
-        Err(error) => Finding::new(Severity::Bad, SUBJECT, error.to_string(), fix),
+        Ok(times) => judge_median(&times, [Nanos::from_micros(300), Nanos::from_millis(5)]),
+        Err(error) => (Severity::Bad, error.to_string()),
     }
 }
 
@@ -76,16 +70,11 @@ fn round_trips() -> io::Result<Distribution> {
 }
 
 /// A finding judged by the median, because a single slow try is normal.
-fn judge_median(
-    subject: &'static str,
-    times: &Distribution,
-    [good, acceptable]: [Nanos; 2],
-    fix: &'static str,
-) -> Finding {
+fn judge_median(times: &Distribution, [good, acceptable]: [Nanos; 2]) -> (Severity, String) {
     let median = times.nearest_rank(0.5).unwrap_or_default();
     let p99 = times.nearest_rank(0.99).unwrap_or_default();
     let value = format!("median {}, p99 {}", time(median), time(p99));
-    Finding::new(at_most(median, good, acceptable), subject, value, fix)
+    (at_most(median, good, acceptable), value)
 }
 
 #[cfg(test)]
@@ -99,8 +88,7 @@ mod tests {
             for micros in micros {
                 times.record(Nanos::from_micros(micros));
             }
-            judge_median("x", &times, [Nanos::from_micros(100), Nanos::from_micros(1_000)], "y")
-                .severity
+            judge_median(&times, [Nanos::from_micros(100), Nanos::from_micros(1_000)]).0
         };
         assert_eq!(judge([10, 20, 900_000]), Severity::Ok);
         assert_eq!(judge([10, 500, 500]), Severity::Warn);
