@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,97 +13,25 @@ from plimsoll._errors import PlimsollError
 if TYPE_CHECKING:
     import polars
 
-# The type of each key, so that a key which appears late, or never, has its column: TEXT, INTEGER, ... A key that is
-# not here takes the type of its values. docs/reference/results.md says what each means.
-TEXT = [
-    "conversation",
-    "request_id",
-    "scenario",
-    "category",
-    "target",
-    "stage",
-    "operation",
-    "stream_shape",
-    "outcome",
-    "error",
-    "error_detail",
-    "finish_reason",
-    "policy_decision",
-    "expected",
-    "prompt_tokens_source",
-    "completion_tokens_source",
-    "cache",
-]
-INTEGER = [
-    "pair",
-    "position",
-    "turn",
-    "intended_unix_ns",
-    "events",
-    "gap_count",
-    "largest_burst",
-    "late_together",
-    "status",
-    "rpc_code",
-    "notifications",
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "tokens_after_first",
-    "reasoning_tokens",
-    "upstream_retries",
-    "bytes_out",
-    "bytes_in",
-    "decoded_bytes",
-]
-BOOLEAN = [
-    "stream",
-    "warmup",
-    "reused",
-    "opened_ahead",
-    "tls_resumed",
-    "receive_stall",
-    "tool_error",
-    "usage_refused",
-]
-NUMBER = [
-    "dispatch_lag_ms",
-    "response_time_ms",
-    "service_time_ms",
-    "ttfb_ms",
-    "ttft_ms",
-    "ttfot_ms",
-    "last_token_ms",
-    "transfer_ms",
-    "connection_wait_ms",
-    "retried_after_ms",
-    "dns_ms",
-    "connect_ms",
-    "tls_ms",
-    "upgrade_ms",
-    "read_lag_ms",
-    "send_stall_ms",
-    "tpot_ms",
-    "generator_ms",
-    "gap_mean_ms",
-    "gap_max_ms",
-    "server_time_ms",
-    "weight",
-]
-LIST_OF_NUMBERS = ("generator_parts_ms", "event_ms")
+
+def _types() -> dict[str, Any]:
+    """The type of each key, so that a key which appears late, or never, has its column.
+
+    A key that is not in `_rows.json` takes the type of its values. docs/reference/results.md says what each means.
+    """
+    import polars
+
+    text = resources.files("plimsoll").joinpath("_rows.json").read_text(encoding="utf-8")
+    named = {kind: getattr(polars, kind) for kind in ("String", "Int64", "Boolean", "Float64")}
+    named["List"] = polars.List(polars.Float64)
+    return {key: named[kind] for kind, keys in json.loads(text).items() for key in keys}
 
 
 def scan(path: Path, models: Mapping[str, str]) -> polars.LazyFrame:
     """The rows, lazily, with the model of each row's target."""
     import polars
 
-    types: dict[str, Any] = {
-        **dict.fromkeys(TEXT, polars.String),
-        **dict.fromkeys(INTEGER, polars.Int64),
-        **dict.fromkeys(BOOLEAN, polars.Boolean),
-        **dict.fromkeys(NUMBER, polars.Float64),
-        **dict.fromkeys(LIST_OF_NUMBERS, polars.List(polars.Float64)),
-    }
+    types = _types()
     if path.stat().st_size == 0:
         return polars.LazyFrame(schema={**types, "model": polars.String})
     # The first rows say which keys there are beyond the known ones; headers and parts of times have keys of their own.
