@@ -26,24 +26,19 @@ impl ForeignFlag<'_> {
     }
 }
 
-static FLAGS: LazyLock<Vec<ForeignFlag<'static>>> = LazyLock::new(|| {
-    let lines = include_str!("foreign_flags.tsv").lines().filter(|line| line.starts_with('-'));
-    lines.map(read_row).collect()
-});
+static FLAGS: LazyLock<Vec<ForeignFlag<'static>>> =
+    LazyLock::new(|| rows().filter(|row| row.flag.starts_with('-')).collect());
+
+fn rows() -> impl Iterator<Item = ForeignFlag<'static>> {
+    let lines = include_str!("foreign_flags.tsv").lines().filter(|line| !line.starts_with('#'));
+    lines.map(read_row)
+}
 
 fn read_row(line: &str) -> ForeignFlag<'_> {
     let mut columns = line.split('\t');
     let [flag, tools, commands, ours] = std::array::from_fn(|_| columns.next().unwrap_or(""));
     ForeignFlag { flag, tools, commands, ours }
 }
-
-/// Commands of other tools: the word, whose it is, our command and what to type.
-const COMMANDS: [(&str, &str, &str, &str); 4] = [
-    ("attack", "vegeta", "http", "plimsoll http URL"),
-    ("benchmark", "GuideLLM", "llm", "plimsoll llm URL --model NAME"),
-    ("bench", "vLLM and LLMPerf", "llm", "plimsoll llm URL --model NAME"),
-    ("profile", "AIPerf", "llm", "plimsoll llm URL --model NAME"),
-];
 
 /// The hints for a command line of another tool: for its command, and for each flag that another
 /// tool has and the parser refuses, or would misread: `-header` would be `-h`, and `-q 50` would be
@@ -122,12 +117,13 @@ fn foreign_command(words: &[&str]) -> Option<(String, &'static str)> {
                     --model NAME for a model";
         return Some((hint.to_owned(), "http"));
     }
-    let (word, tool, ours, typed) = COMMANDS.iter().find(|(word, ..)| word == first)?;
-    let is_ours = *word == "profile"
+    let row = rows().find(|row| row.flag == *first && !first.starts_with('-'))?;
+    let ForeignFlag { flag: word, tools, commands, ours } = row;
+    let is_ours = word == "profile"
         && rest
             .first()
             .is_none_or(|next| !next.starts_with('-') || matches!(*next, "-h" | "--help"));
-    (!is_ours).then(|| (format!("`{word}` is a command of {tool}; use {typed}"), *ours))
+    (!is_ours).then(|| (format!("`{word}` is a command of {tools}; use {ours}"), commands))
 }
 
 /// What to type in place of a flag that another tool has.
