@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_page::ServerParts;
 use plimsoll_run_files::{
@@ -24,43 +24,36 @@ pub(in crate::command) struct Stored {
 
 /// The stored results, or those computed from the rows.
 pub(in crate::command) fn read(run: &Path) -> Result<Stored> {
-    let path = run.join(file::SUMMARY);
+    if let Some(summary) = read_file(run, file::SUMMARY, read_summary)? {
+        return Ok(Stored { summary, timeline: read_file(run, file::TIMELINE, read_timeline)? });
+    }
+    release_of_killed(run);
+    let Rebuilt { summary, record } = summarize_rows(run)?;
+    Ok(Stored { summary, timeline: Some(record.timeline) })
+}
+
+/// What a file of a run holds; `None` where it is not there: older versions, and runs that did not
+/// finish, lack some.
+fn read_file<T, E: Into<Error>>(
+    run: &Path,
+    name: &str,
+    read: impl FnOnce(&[u8]) -> Result<T, E>,
+) -> Result<Option<T>> {
+    let path = run.join(name);
     match plimsoll_input::read(&path) {
         Ok(bytes) => {
-            let summary = read_summary(&bytes).with_context(|| path.display().to_string())?;
-            Ok(Stored { summary, timeline: stored_timeline(run)? })
+            let found = read(&bytes).map_err(Into::into);
+            found.map(Some).with_context(|| path.display().to_string())
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            release_of_killed(run);
-            let Rebuilt { summary, record } = summarize_rows(run)?;
-            Ok(Stored { summary, timeline: Some(record.timeline) })
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-fn stored_timeline(run: &Path) -> Result<Option<RunTimeline>> {
-    let path = run.join(file::TIMELINE);
-    let bytes = read_if_there(&path)?;
-    let read = bytes.map(|bytes| read_timeline(&bytes)).transpose();
-    read.with_context(|| path.display().to_string())
-}
-
-/// What a file holds that older versions, and runs that did not finish, have not.
-fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    match plimsoll_input::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
 fn summarize_rows(run: &Path) -> Result<Rebuilt> {
-    let plan = run.join(file::PLAN);
     let rows = find_rows(run, file::ROWS).unwrap_or_else(|| run.join(file::ROWS));
-    let bytes =
-        plimsoll_input::read(&plan).with_context(|| format!("cannot read {}", plan.display()))?;
-    let stored = StoredPlan::parse(&bytes).with_context(|| plan.display().to_string())?;
+    let stored = read_file(run, file::PLAN, StoredPlan::parse)?
+        .with_context(|| format!("{} has neither summary.json nor plan.json", run.display()))?;
     let thresholds = stored.thresholds()?;
     let file = open_rows(&rows).with_context(|| {
         format!(
@@ -95,21 +88,14 @@ fn with_tasks(mut summary: RunSummary, run: &Path, rows: &Path) -> Result<RunSum
     Ok(summary.with_tasks(&tally)?)
 }
 
-/// Single requests with all their times; `None` for a run of an earlier version, or one that did
-/// not finish.
+/// Single requests with all their times.
 pub(in crate::command) fn exemplars(run: &Path) -> Result<Option<RunExemplars>> {
-    let path = run.join(file::EXEMPLARS);
-    let bytes = read_if_there(&path)?;
-    let read = bytes.map(|bytes| read_exemplars(&bytes)).transpose();
-    read.with_context(|| path.display().to_string())
+    read_file(run, file::EXEMPLARS, read_exemplars)
 }
 
 /// The result of a comparison; `None` for other runs.
 pub(in crate::command) fn versus(run: &Path) -> Result<Option<Versus>> {
-    let path = run.join(file::VERSUS);
-    let bytes = read_if_there(&path)?;
-    let versus = bytes.map(|bytes| plimsoll_versus::read_json(&bytes)).transpose();
-    versus.with_context(|| path.display().to_string())
+    read_file(run, file::VERSUS, plimsoll_versus::read_json)
 }
 
 /// What a `join` with the gateway's log tells of the requests that are kept; nothing without one.
