@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
+use nix::sys::signal::Signal;
 use plimsoll_gateway_server::spec::UpstreamSpec;
 use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 
@@ -15,17 +16,9 @@ use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::flags::{parse_listen_address, read_config};
-use crate::signal::{self, ServerSignal};
+use crate::signal::{self, RunSignal};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll gateway --preset llm --upstream 127.0.0.1:9000
-  plimsoll gateway --config gateway.yaml
-  plimsoll gateway --preset layers --set 'rate_limits.0.requests=0' --set scrub=null
-  plimsoll gateway --preset proxy --print > gateway.yaml
-  curl http://127.0.0.1:3050/metrics
-
-Presets are ready-made configurations with the interface and the port of common kinds of gateways. Each section of the configuration switches a layer on; /admin/build and the metric gateway_layer_enabled list the layers that are on. SIGHUP and POST /admin/reload read the file again (administration is closed without `admin.key` or `admin.listen`); an invalid file changes nothing. Ctrl-C stops the gateway.";
+const AFTER: &str = include_str!("gateway.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -74,12 +67,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut gateway = started.map_err(|error| flags.usage_error(error))?;
     let (sender, signals) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::on_server_signal(move |signal| {
+    signal::on_signals(&[(Signal::SIGHUP, RunSignal::HangUp)], move |signal| {
         let _ = sender.send(signal);
     })?;
     console::print(&greeting(&gateway, &spec))?;
     // The sender lives as long as the thread that waits for signals.
-    while let Ok(ServerSignal::Reload) = signals.recv() {
+    while let Ok(RunSignal::HangUp) = signals.recv() {
         match gateway.reload() {
             Ok(()) => console::eprint_line("reloaded the configuration"),
             Err(error) => console::eprint_line(&format!("{error}\nkept the old configuration")),

@@ -16,15 +16,7 @@ use crate::fd_limit::FdLimit;
 use crate::flags::{parse_listen_address, read_config};
 use crate::signal;
 
-const AFTER: &str = "\
-Examples:
-  plimsoll mock
-  plimsoll mock --ttft 200ms --gap 10ms --tokens 100
-  plimsoll mock --ttft '{lognormal: {median: 300ms, p95: 900ms}}' --log truth.jsonl
-  plimsoll mock --answers recorded    # recorded/azure.sse is what the model azure.sse answers
-  curl http://127.0.0.1:9000/v1/models
-
-The mock serves OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not streamed. It is an MCP server at /mcp and has A2A agents at /a2a. Without --config the model `mock-fast` responds at once, `mock-agent` calls the tools that it is offered three times before it answers, and every other model is like a fast real one. Counters are at /metrics. Request headers override settings for one request: `x-mock-ttft: 50ms`, `x-mock-status: 503`. Ctrl-C stops the mock and prints what it served.";
+const AFTER: &str = include_str!("mock.txt").trim_ascii_end();
 
 /// The default configuration.
 const MODELS: &str = include_str!("mock/models.yaml");
@@ -74,7 +66,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut mock = Mock::spawn(&config, flags.listen)?;
     let (stop, stopped) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::on_interrupt(move || {
+    signal::on_signals(&[], move |_| {
         let _ = stop.send(());
     })?;
     console::print(&greeting(mock.addr()))?;
