@@ -27,20 +27,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 const ABOUT: &str = "Load testing for LLM and API gateways, with a check of its own accuracy";
 
-const AFTER: &str = "\
-Start here:
-  plimsoll demo                    mock provider, gateway, load and report in half a minute
-  plimsoll http http://HOST/path   load on any endpoint
-  plimsoll llm http://HOST --model NAME -c 1,2,4,8    load on an LLM endpoint
-  plimsoll versus --direct http://UPSTREAM --target a=http://GATEWAY    what the gateway adds
-  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
-
-Exit codes:
-    0  pass
-    1  a threshold or a gate failed, or most requests did
-    2  wrong usage or an invalid profile or configuration
-    3  the run is invalid or inconclusive, or could not be carried out
-  130  interrupted (the report is still written)";
+const AFTER: &str = include_str!("command/plimsoll.txt").trim_ascii_end();
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -120,6 +107,8 @@ pub(crate) fn flags_of(command: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use clap::CommandFactory as _;
     use clap_markdown::{MarkdownOptions, help_markdown_command_custom};
 
@@ -135,6 +124,84 @@ mod tests {
         let page = help_markdown_command_custom(&command, &options);
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
         expect_test::expect_file![path].assert_eq(&fence_examples(&page));
+    }
+
+    /// Flags that the functions of the Python package do not take as keywords.
+    const NOT_IN_PYTHON: [&str; 12] = [
+        "body", "full", "help", "json", "new", "no-jsonl", "out", "quiet", "slo", "ui", "version",
+        "zstd",
+    ];
+
+    /// The keyword for a flag, and the type of its value.
+    fn keyword(flag: &str, action: &clap::ArgAction) -> (String, &'static str) {
+        let name = match flag {
+            "for" => "duration",
+            "from" => "start",
+            "to" => "highest",
+            "set" => "settings",
+            "header" => "headers",
+            "threshold" => "thresholds",
+            "gate" => "gates",
+            flag => flag.strip_prefix("no-").unwrap_or(flag),
+        };
+        let kind = match action {
+            clap::ArgAction::SetTrue => "bool",
+            clap::ArgAction::Append => "Mapping[str, Any] | Sequence[Any]",
+            _ => "str | float | Path",
+        };
+        (name.replace('-', "_"), kind)
+    }
+
+    /// The keywords of a function of the Python package, with their types.
+    fn keywords(
+        command: &str,
+        flags: &[(&str, &clap::ArgAction)],
+    ) -> BTreeMap<String, &'static str> {
+        let mut keywords: BTreeMap<_, _> =
+            flags.iter().map(|(flag, action)| keyword(flag, action)).collect();
+        if command == "run" {
+            let schema = plimsoll_profile::schema();
+            let keys = schema["properties"].as_object().unwrap().keys();
+            for key in keys {
+                keywords.entry(key.clone()).or_insert("Any");
+            }
+            // The flag `--max-tokens` is another thing than the key.
+            keywords.insert("max_tokens".to_owned(), "Any");
+        }
+        keywords.remove("key");
+        keywords
+    }
+
+    /// The flags that the Python package passes on, as `_flags.json`, and as types for its users.
+    #[test]
+    fn the_python_package_knows_the_flags() {
+        let mut cli = super::Cli::command();
+        cli.build();
+        let mut known = serde_json::Map::new();
+        let mut types = vec![
+            "# The keywords of the functions of this package. A test of the program writes this file.\n\n\
+             from collections.abc import Mapping, Sequence\nfrom pathlib import Path\n\
+             from typing import Any, TypedDict\n"
+                .to_owned(),
+        ];
+        for command in ["run", "http", "versus", "knee", "compare"] {
+            let arguments = cli.find_subcommand(command).unwrap().get_arguments();
+            let flags: Vec<_> = arguments
+                .filter_map(|own| Some((own.get_long()?, own.get_action())))
+                .filter(|(flag, _)| !NOT_IN_PYTHON.contains(flag))
+                .collect();
+            let title = format!("{}{}", command[..1].to_uppercase(), &command[1..]);
+            types.push(format!("\nclass {title}Flags(TypedDict, total=False):\n"));
+            let keywords = keywords(command, &flags).into_iter();
+            types.extend(keywords.map(|(name, kind)| format!("    {name}: {kind}\n")));
+            let names = flags.into_iter().map(|(flag, _)| flag);
+            let names: Vec<_> = names.chain((command == "knee").then_some("slo")).collect();
+            known.insert(command.to_owned(), names.into());
+        }
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/src/plimsoll/");
+        let json = serde_json::to_string_pretty(&known).unwrap() + "\n";
+        expect_test::expect_file![format!("{folder}_flags.json")].assert_eq(&json);
+        expect_test::expect_file![format!("{folder}_flags.pyi")].assert_eq(&types.concat());
     }
 
     /// Turns runs of indented lines outside of option lists into fenced code blocks. Markdown would

@@ -107,16 +107,12 @@ fn load_average(text: &str) -> Option<(f64, f64, f64)> {
 }
 
 fn versions() -> BTreeMap<String, String> {
-    let features =
-        [("jemalloc", cfg!(feature = "jemalloc")), ("tokenizer", cfg!(feature = "tokenizer"))];
-    let features: Vec<_> =
-        features.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
-    let features = if features.is_empty() { "none".to_owned() } else { features.join(" ") };
+    let features = if cfg!(feature = "jemalloc") { "jemalloc" } else { "none" };
     let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     [
         ("plimsoll", env!("CARGO_PKG_VERSION")),
         ("build", env!("PLIMSOLL_BUILD_PROFILE")),
-        ("features", &features),
+        ("features", features),
         ("platform", &platform),
     ]
     .map(|(name, version)| (name.to_owned(), version.to_owned()))

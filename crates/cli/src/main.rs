@@ -20,10 +20,9 @@ mod foreign_flags;
 mod planned_load;
 mod processes;
 mod progress;
-mod run_reports;
+mod run_result;
 mod session;
 mod signal;
-mod versus_result;
 
 use std::process::ExitCode;
 
@@ -37,6 +36,7 @@ use command::{Cli, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    command::completions::answer_shell();
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(hint) = foreign_flags::hint(&arguments, None, command::flags_of) {
         return exit::with_hint(&hint);

@@ -23,31 +23,13 @@ pub(crate) fn requests(plan: &Plan) -> String {
     }
 }
 
-/// The most requests that the measured stages send, if the plan tells: those of open stages, or its
-/// limit.
-pub(crate) fn measured_requests(plan: &Plan) -> Option<f64> {
-    let measured = || plan.stages.0.iter().filter(|stage| !stage.warmup);
-    let open: f64 = measured().map(arrivals_of).sum::<f64>() * turns_per_conversation(plan);
-    let is_open = measured().all(|stage| matches!(stage.load, Load::Open { .. }));
-    let limit = plan.limits.max_requests.map(|most| most as f64);
-    match limit {
-        Some(limit) if is_open => Some(limit.min(open)),
-        Some(limit) => Some(limit),
-        None => is_open.then_some(open),
-    }
-}
-
-/// The length of all stages, and of those that warm up, in seconds.
-pub(crate) fn seconds(plan: &Plan) -> (f64, f64) {
-    let sum = |warmup_alone: bool| {
-        let stages = plan.stages.0.iter().filter(|stage| stage.warmup || !warmup_alone);
-        stages.map(seconds_of).sum()
-    };
-    (sum(false), sum(true))
+/// The length of all stages, in seconds.
+pub(crate) fn seconds(plan: &Plan) -> f64 {
+    plan.stages.0.iter().map(seconds_of).sum()
 }
 
 /// The most virtual users; `None` without a closed stage.
-pub(crate) fn most_users(plan: &Plan) -> Option<u32> {
+fn most_users(plan: &Plan) -> Option<u32> {
     plan.stages.0.iter().filter_map(users_of).max()
 }
 

@@ -60,8 +60,8 @@ pub(crate) fn run(
     if let (Some(folder), Some(profile)) = (&whole.folder, &options.profile) {
         folder::replace(folder, file::PROFILE, profile.as_bytes())?;
     }
-    session.push_metrics(&whole.summary.metadata.run.name, &whole.figures());
-    let (exit, rest) = (whole.exit(options.allow_invalid), whole.rest());
+    session.push_metrics(&whole.summary.metadata.run.name, &whole.result().figures());
+    let (exit, rest) = (whole.result().exit(options.allow_invalid), whole.rest());
     Ok(FinishedRun { summary: whole.summary, exit, rest })
 }
 

@@ -8,16 +8,15 @@ use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
     Band, CalibrationQuote, ProcessTrack, RunExemplars, RunSummary, Threshold, TimeRecord,
 };
-use plimsoll_page as page;
 use plimsoll_plan::{Plan, TargetUrl};
 use plimsoll_report::format::{utc, utc_compact};
-use plimsoll_report::screen::Rest;
-use plimsoll_report::{prometheus, run_screen, text};
-use plimsoll_run_files::{ShardStatus, summary_json};
+use plimsoll_report::screen::{Rest, Screen};
+use plimsoll_run_files::ShardStatus;
 use plimsoll_runner::facts::FAILING;
 use plimsoll_runner::folder::{self, RunDir, RunDirOptions, file};
 use plimsoll_runner::{CommonStart, RunWatcher, Runner, RunnerError};
 use plimsoll_schedule::Load;
+use plimsoll_versus::Versus;
 use plimsoll_why::why;
 use plimsoll_workload::unsent_members;
 
@@ -26,8 +25,9 @@ use crate::environment::EnvironmentScan;
 use crate::exit::{Exit, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
+use crate::processes;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
-use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
+use crate::run_result::{RunResult, rest};
 use crate::signal::{self, RunSignal};
 
 /// In place of the folder, where a command writes one only when it is asked to.
@@ -60,13 +60,15 @@ pub(crate) struct RunOptions {
     pub(crate) show: Show,
 }
 
-/// What started a shard, and when it begins.
+/// How a run or a shard is started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Launch {
     /// Tells it from other launches of the same run; empty if the launcher gave none.
     pub(crate) id: String,
     /// When it begins, if not as soon as it is ready.
     pub(crate) start: Option<CommonStart>,
+    /// Among how many processes of this host the run is divided, if it is.
+    pub(crate) processes: Option<u64>,
 }
 
 /// The state that several runs of one process share: the terminal, the signals, the limits.
@@ -104,8 +106,12 @@ pub(crate) struct Measured {
 impl Measured {
     /// Where a reader finds what a screen leaves out.
     pub(crate) fn rest(&self) -> Rest {
-        let path = self.run_dir.as_ref().map(|run_dir| run_dir.path().display().to_string());
-        path.map_or(Rest::Flag, Rest::Folder)
+        rest(self.run_dir.as_ref().map(RunDir::path))
+    }
+
+    /// What came of it, with the comparison that its blocks made.
+    pub(crate) const fn result<'r>(&'r self, versus: Option<&'r Versus>) -> RunResult<'r> {
+        RunResult { summary: &self.summary, exemplars: Some(&self.exemplars), versus }
     }
 }
 
@@ -181,9 +187,14 @@ impl Session {
     /// # Errors
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
+        if let Some(count) = options.launch.processes {
+            return processes::run(self, &plan, count, options);
+        }
         let prepared = self.prepare(plan, options)?;
         let measured = self.measure(prepared)?;
-        self.report(measured, options)
+        self.report(&measured, None, options)?;
+        let (exit, rest) = (measured.result(None).exit(options.allow_invalid), measured.rest());
+        Ok(FinishedRun { summary: measured.summary, exit, rest })
     }
 
     /// Prepares a plan: its folder, and its probe.
@@ -305,39 +316,36 @@ impl Session {
         Ok(())
     }
 
-    /// Prints the report before it writes the files: a full disk must not lose it.
-    fn report(&self, measured: Measured, options: &RunOptions) -> Result<FinishedRun> {
-        let rest = measured.rest();
-        let Measured { summary, record, exemplars, run_dir, status, .. } = measured;
-        let mut screen = run_screen(&summary, rest.clone());
-        if run_dir.is_none() {
+    /// Prints the report before it writes the files: a full disk must not lose it. Gives the screen.
+    ///
+    /// # Errors
+    /// The report cannot be printed, or the files cannot be written.
+    pub(crate) fn report(
+        &self,
+        measured: &Measured,
+        versus: Option<&Versus>,
+        options: &RunOptions,
+    ) -> Result<Screen> {
+        let result = measured.result(versus);
+        let mut screen = result.screen(measured.rest());
+        if measured.run_dir.is_none() {
             screen.file(NO_FILES);
         }
-        match options.show {
-            Show::Screen => console::print_screen(&screen)?,
-            Show::Full => console::print(&text(&summary, console::full_style(FILE_WIDTH)))?,
-            Show::Json => console::print(&summary_json(&summary)?)?,
-            Show::Nothing => {}
-        }
-        if let Some(run_dir) = run_dir {
-            let (timeline, exemplars) = (Some(&record.timeline), Some(&exemplars));
-            let page =
-                page::Input { summary: &summary, timeline, exemplars, versus: None, server: &[] };
-            let text = text(&summary, PLAIN);
-            RunReports { page, record: &record, text }.write(&run_dir)?;
+        result.print(&screen, options.show)?;
+        if let Some(run_dir) = &measured.run_dir {
+            result.write(run_dir, &measured.record)?;
             if let Some(profile) = &options.profile {
                 run_dir.write(file::PROFILE, profile.as_bytes())?;
             }
-            if let Some(status) = &status {
+            if let Some(status) = &measured.status {
                 run_dir.commit(status)?;
             }
         }
-        self.push_metrics(&summary.metadata.run.name, &prometheus(&summary));
+        self.push_metrics(&measured.summary.metadata.run.name, &result.figures());
         if options.show == Show::Full {
             console::print_end(&screen)?;
         }
-        let exit = Exit::of_run(&summary, options.allow_invalid);
-        Ok(FinishedRun { summary, exit, rest })
+        Ok(screen)
     }
 }
 

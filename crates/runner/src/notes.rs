@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn plan_with_key(name: &str, key: &str) -> Plan {
-        let overrides = Overrides { key: Some(key.to_owned()), ..Overrides::default() };
+        let overrides = Overrides::default().with("key", "key", key);
         let profile = Profile::open(name).unwrap();
         load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
     }

@@ -1,4 +1,8 @@
-"""The commands: each calls the program, and gives what it measured."""
+"""The commands: each calls the program, and gives what it measured.
+
+A further keyword is a flag of the command, as `_flags.json` lists them: `max_requests=5` is `--max-requests 5`,
+`insecure=True` is `--insecure`, `probe=False` is `--no-probe`, and `headers={"x-a": "b"}` is `--header 'x-a: b'`.
+"""
 
 from __future__ import annotations
 
@@ -8,253 +12,177 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from plimsoll import _binary, _progress
 from plimsoll._errors import Interrupted, RunError, UsageError
 from plimsoll._run import Comparison, Knee, Result, Run, Versus
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from plimsoll._flags import CompareFlags, HttpFlags, KneeFlags, RunFlags, VersusFlags
+
 Profile = str | Path | Mapping[str, Any]
-Bounds = Mapping[str, str | Sequence[str]]
 R = TypeVar("R", bound=Result)
+
+# Flags whose names are words of Python, or are longer here.
+_SPELLINGS = {"duration": "for", "start": "from", "highest": "to", "settings": "set"}
+# What stands between the two parts of a value, where it is not `=`.
+_SIGNS = {"header": ": ", "threshold": ": "}
 
 
 def run(
     profile: Profile,
     *,
-    target: str | None = None,
     key: str | None = None,
-    model: str | None = None,
-    stages: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    watch: Mapping[str, str | int] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    run_id: str | None = None,
-    shard: str | None = None,
-    processes: int | None = None,
-    insecure: bool = False,
-    ca_file: str | Path | None = None,
     out: str | Path = "runs",
     rows: bool | Literal["zstd"] = True,
-    html: bool = True,
-    probe: bool = True,
-    allow_invalid: bool = False,
     progress: bool | None = None,
-    **overrides: Any,
+    **flags: Unpack[RunFlags],
 ) -> Run:
     """Runs a profile: a file, the name of a built-in one, the folder of a run, or a dict of its keys.
 
-    Further keywords set keys at the top of the profile: `timeout="30s"`, `thresholds={"ttft": "p(95)<500ms"}`.
-    `settings` sets any key by its path: `{"scenarios.chat.weight": 3}`. `processes` divides the run among so many
-    processes of this machine. `rows="zstd"` keeps the rows compressed. `progress` shows a bar (needs tqdm); default:
-    in notebooks and terminals.
+    Further keywords are flags, or keys at the top of the profile: `timeout="30s"`, `thresholds={"ttft":
+    "p(95)<500ms"}`. `settings` sets any key by its path: `{"scenarios.chat.weight": 3}`. `processes` divides the run
+    among so many processes of this machine. `rows="zstd"` keeps the rows compressed. `progress` shows a bar (needs
+    tqdm); default: in notebooks and terminals.
 
     Raises `UsageError` for a bad profile or flag and `RunError` if no load could be sent, both with the program's
-    words; `TypeError` for a keyword that is no key; `Interrupted` after Ctrl-C, with the report of what was measured.
-    A broken threshold does not raise: see `Run.verdict` and `Run.check`.
+    words; `TypeError` for a keyword that is neither flag nor key; `Interrupted` after Ctrl-C, with the report of what
+    was measured. A broken threshold does not raise: see `Run.verdict` and `Run.check`.
     """
-    load = run_flags(
-        target=target,
-        model=model,
-        stages=stages,
-        headers=headers,
-        settings=settings,
-        insecure=insecure,
-        probe=probe,
-        rows=rows,
-        overrides=overrides,
-        function=run,
-    )
-    flags = [
-        *load,
-        *_flag("--run-id", run_id),
-        *_flag("--shard", shard),
-        *_flag("--processes", processes),
-        *_flag("--ca-file", ca_file),
-        *_watch(watch),
-        *_switches({"--no-html": not html, "--allow-invalid": allow_invalid}),
-    ]
+    given = [*flags_of("run", flags), *rows_flags(rows)]
     with _profile_file(profile) as file:
-        total = _progress.planned_s(file, flags) if _progress.wanted(progress) else None
-        return _result(Run, ["run", file, *flags], out, key=key, progress=progress, total_s=total)
-
-
-def run_flags(
-    *,
-    target: str | None,
-    model: str | None,
-    stages: str | None,
-    headers: Mapping[str, str] | None,
-    settings: Mapping[str, Any] | None,
-    insecure: bool,
-    probe: bool,
-    rows: bool | Literal["zstd"],
-    overrides: Mapping[str, Any],
-    function: Any,
-) -> list[str]:
-    """The flags of a run that mean the same wherever it runs; `function` took the keywords in `overrides`."""
-    _check_keywords(overrides, function)
-    return [
-        *_flag("--target", target),
-        *_flag("--model", model),
-        *_flag("--stages", stages),
-        *_headers(headers),
-        *_settings({**overrides, **(settings or {})}),
-        *_switches({"--insecure": insecure, "--no-jsonl": not rows, "--zstd": rows == "zstd"}),
-        *_switches({"--no-probe": not probe}),
-    ]
+        total = _progress.planned_s(file, given) if _progress.wanted(progress) else None
+        return _result(Run, ["run", file, *given], out, key=key, progress=progress, total_s=total)
 
 
 def http(
     url: str,
     *,
-    connections: int | None = None,
-    rate: float | None = None,
-    duration: str | None = None,
-    warmup: str | None = None,
-    max_requests: int | None = None,
-    method: str | None = None,
     body: str | bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: str | None = None,
-    thresholds: Bounds | None = None,
-    insecure: bool = False,
-    probe: bool = True,
     out: str | Path = "runs",
     progress: bool | None = None,
+    **flags: Unpack[HttpFlags],
 ) -> Run:
     """Loads one URL without a profile: as many requests as `connections` carry, or `rate` per second."""
-    flags = [
-        *_flag("--connections", connections),
-        *_flag("--rate", rate),
-        *_flag("--duration", duration),
-        *_flag("--warmup", warmup),
-        *_flag("--max-requests", max_requests),
-        *_flag("--method", method),
-        *_flag("--timeout", timeout),
-        *_headers(headers),
-        *_bounds(thresholds),
-        *_switches({"--insecure": insecure, "--no-probe": not probe}),
-    ]
     with _body_file(body) as content:
-        total = _progress.seconds(duration or "10s")
-        return _result(Run, ["http", url, *flags, *content], out, progress=progress, total_s=total)
+        total = _progress.seconds(str(flags.get("duration") or "10s"))
+        arguments = ["http", url, *flags_of("http", flags), *content]
+        return _result(Run, arguments, out, progress=progress, total_s=total)
 
 
 def versus(
     targets: Mapping[str, str],
     profile: Profile | None = None,
     *,
-    direct: str | None = None,
-    rate: float | None = None,
-    duration: str | None = None,
-    schedule: str | None = None,
-    margin: str | None = None,
-    rounds: int | None = None,
     key: str | None = None,
-    model: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     out: str | Path = "runs",
     progress: bool | None = None,
+    **flags: Unpack[VersusFlags],
 ) -> Versus:
     """Compares targets (`{"name": "http://..."}`) request by request, with `direct` as the upstream itself."""
-    flags = versus_flags(
-        targets,
-        direct=direct,
-        rate=rate,
-        duration=duration,
-        schedule=schedule,
-        margin=margin,
-        model=model,
-        settings=settings,
-    )
-    flags += _flag("--rounds", rounds)
+    given = flags_of("versus", {"targets": targets, **flags})
     with _profile_file(profile) as file:
-        arguments = ["versus", *([file] if file else []), *flags]
-        return _result(Versus, arguments, out, key=key, progress=progress, total_s=_progress.seconds(duration))
-
-
-def versus_flags(
-    targets: Mapping[str, str],
-    *,
-    direct: str | None,
-    rate: float | None,
-    duration: str | None,
-    schedule: str | None,
-    margin: str | None,
-    model: str | None,
-    settings: Mapping[str, Any] | None,
-) -> list[str]:
-    """The flags of a comparison that mean the same wherever it runs."""
-    return [
-        *_flag("--direct", direct),
-        *(part for name, url in targets.items() for part in ("--target", f"{name}={url}")),
-        *_flag("--rate", rate),
-        *_flag("--for", duration),
-        *_flag("--schedule", schedule),
-        *_flag("--margin", margin),
-        *_flag("--model", model),
-        *_settings(settings or {}),
-    ]
+        arguments = ["versus", *([file] if file else []), *given]
+        total = _progress.seconds(str(flags.get("duration") or ""))
+        return _result(Versus, arguments, out, key=key, progress=progress, total_s=total)
 
 
 def knee(
     profile: Profile,
     slo: str,
     *,
-    target: str | None = None,
     key: str | None = None,
-    model: str | None = None,
-    start: float | None = None,
-    highest: float | None = None,
-    users: bool = False,
-    precision: str | None = None,
-    budget: str | None = None,
-    confirm: str | None = None,
-    at_least: float | None = None,
-    direct: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     out: str | Path = "runs",
     progress: bool | None = None,
+    **flags: Unpack[KneeFlags],
 ) -> Knee:
     """How much load a target carries within an objective, like `slo="ttft<500ms : 99%"`."""
-    flags = [
-        *("--slo", slo),
-        *_flag("--target", target),
-        *_flag("--model", model),
-        *_flag("--from", start),
-        *_flag("--to", highest),
-        *_switches({"--users": users}),
-        *_flag("--precision", precision),
-        *_flag("--budget", budget),
-        *_flag("--confirm", confirm),
-        *_flag("--at-least", at_least),
-        *_flag("--direct", direct),
-        *_settings(settings or {}),
-    ]
+    given = flags_of("knee", {"slo": slo, **flags})
     with _profile_file(profile) as file:
-        total = _progress.seconds(budget or "5m")
-        return _result(Knee, ["knee", file, *flags], out, key=key, progress=progress, total_s=total)
+        total = _progress.seconds(str(flags.get("budget") or "5m"))
+        return _result(Knee, ["knee", file, *given], out, key=key, progress=progress, total_s=total)
 
 
 def compare(
     old: Iterable[Run | str | Path],
     new: Iterable[Run | str | Path],
     *,
-    gates: Mapping[str, str] | None = None,
-    allow_different: Sequence[str] = (),
-    history: str | Path | None = None,
     out: str | Path = "runs",
+    **flags: Unpack[CompareFlags],
 ) -> Comparison:
     """Judges old and new runs: is the new version worse than the margins allow? `gates={"ttft.p99": "10%"}`."""
-    flags = [
-        *(part for figure, margin in (gates or {}).items() for part in ("--gate", f"{figure}={margin}")),
-        *_flag("--allow-different", ",".join(allow_different) or None),
-        *_flag("--history", history),
-    ]
     folders = [*map(_folder, old), "--new", *map(_folder, new)]
-    return _result(Comparison, ["compare", *folders, *flags], out, progress=False, ui=False)
+    return _result(Comparison, ["compare", *folders, *flags_of("compare", flags)], out, progress=False, ui=False)
+
+
+@functools.cache
+def _flags() -> dict[str, list[str]]:
+    """The flags of each command, as the program has them."""
+    text = resources.files("plimsoll").joinpath("_flags.json").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = json.loads(text)
+    return found
+
+
+def flags_of(command: str, keywords: Mapping[str, Any]) -> list[str]:
+    """The flags that keywords mean; for `run` also those that are keys of profiles.
+
+    Raises `TypeError` for a keyword that is neither, with a suggestion.
+    """
+    flags: list[str] = []
+    for name, value in keywords.items():
+        flag = _flag_named(command, name)
+        if flag is None:
+            flags += _values("set", {name: value})
+        elif flag.startswith("no-") and not name.startswith("no_"):
+            flags += [] if value else [f"--{flag}"]
+        else:
+            flags += _values(flag, value)
+    return flags
+
+
+def _flag_named(command: str, name: str) -> str | None:
+    """The flag of a keyword, or `None` for a key of profiles."""
+    # The flag `--max-tokens` limits the tokens of a whole run; the key is the one of each answer.
+    if command == "run" and name == "max_tokens":
+        return None
+    known, dashed = _flags()[command], name.replace("_", "-")
+    for flag in (dashed, _SPELLINGS.get(name, ""), f"no-{dashed}", dashed.removesuffix("s")):
+        if flag in known:
+            return flag
+    keys = profile_keys() if command == "run" else frozenset()
+    if name in keys:
+        return None
+    near = difflib.get_close_matches(name, [*keys, *(flag.replace("-", "_") for flag in known)], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "settings={'path.to.key': value} sets any key of the profile"
+    raise TypeError(f"{command}() has no argument {name!r}, and profiles have no such key; {hint}")
+
+
+def _values(flag: str, value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        sign = _SIGNS.get(flag, "=")
+        items = value.items()
+        if flag == "set":
+            return [part for path, own in items for part in ("--set", f"{path}={_yaml(path, own)}")]
+        return [part for name, own in items for one in _several(own) for part in (f"--{flag}", f"{name}{sign}{one}")]
+    if value is True:
+        return [f"--{flag}"]
+    return [part for one in _several(value) for part in (f"--{flag}", str(one))]
+
+
+def _several(value: Any) -> list[Any]:
+    if value is None or value is False:
+        return []
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+
+
+def rows_flags(rows: bool | Literal["zstd"]) -> list[str]:
+    """The flags for the rows of a run."""
+    return ["--zstd"] if rows == "zstd" else [] if rows else ["--no-jsonl"]
 
 
 def _folder(of: Run | str | Path) -> str:
@@ -344,35 +272,6 @@ def _plain(value: object) -> Any:
     raise TypeError(f"profile: {value!r} is neither text, number, list nor dict")
 
 
-def _flag(name: str, value: object) -> list[str]:
-    return [] if value is None else [name, str(value)]
-
-
-def _switches(flags: Mapping[str, bool]) -> list[str]:
-    return [name for name, given in flags.items() if given]
-
-
-def _headers(headers: Mapping[str, str] | None) -> list[str]:
-    return [part for name, value in (headers or {}).items() for part in ("--header", f"{name}: {value}")]
-
-
-def _watch(watch: Mapping[str, str | int] | None) -> list[str]:
-    return [part for name, what in (watch or {}).items() for part in ("--watch", f"{name}={what}")]
-
-
-def _bounds(thresholds: Bounds | None) -> list[str]:
-    return [
-        part
-        for metric, bounds in (thresholds or {}).items()
-        for bound in ([bounds] if isinstance(bounds, str) else bounds)
-        for part in ("--threshold", f"{metric}: {bound}")
-    ]
-
-
-def _settings(settings: Mapping[str, Any]) -> list[str]:
-    return [part for path, value in settings.items() for part in ("--set", f"{path}={_yaml(path, value)}")]
-
-
 def _yaml(path: str, value: object) -> str:
     if isinstance(value, str):
         return value
@@ -386,17 +285,3 @@ def profile_keys() -> frozenset[str]:
     """The keys at the top of a profile, as the program has them."""
     schema = json.loads(_binary.call(["profile", "schema"]).stdout)
     return frozenset(schema["properties"])
-
-
-def _check_keywords(overrides: Mapping[str, Any], function: Any) -> None:
-    """`TypeError` for a keyword that is neither an argument nor a key of profiles, with a suggestion."""
-    if not overrides:
-        return
-    known = profile_keys()
-    arguments = list(function.__kwdefaults__)
-    for name in overrides:
-        if name in known:
-            continue
-        near = difflib.get_close_matches(name, [*known, *arguments], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "a key below the top is set by settings={'path.to.key': value}"
-        raise TypeError(f"run() has no argument {name!r}, and profiles have no such key; {hint}")

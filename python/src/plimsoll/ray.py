@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from plimsoll import _binary, _progress
-from plimsoll._commands import Profile, profile_text, run_flags, versus_flags
+from plimsoll._commands import Profile, flags_of, profile_text, rows_flags
 from plimsoll._errors import Interrupted, RunError, UsageError
 from plimsoll._run import Run, Versus
 
@@ -93,51 +93,33 @@ def run(
     profile: Profile,
     *,
     shards: int,
-    target: str | None = None,
     key: str | None = None,
-    model: str | None = None,
-    stages: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    settings: Mapping[str, Any] | None = None,
     run_id: str | None = None,
-    insecure: bool = False,
     out: str | Path = "runs",
     rows: bool = True,
     html: bool = True,
-    probe: bool = True,
     allow_invalid: bool = False,
     progress: bool | None = None,
     on_progress: Callable[[str], None] | None = None,
     cpus: float = 1,
     resources: Mapping[str, float] | None = None,
     ready_timeout_s: float = 600,
-    **overrides: Any,
+    **flags: Any,
 ) -> RayRun:
     """Runs a profile as `shards` parts on the nodes of the Ray cluster, one on each where there are enough nodes.
 
-    The profile and its keywords are those of `plimsoll.run`; a file is sent to the nodes, but not what it names
-    (traces, certificates): these must be there. `cpus` and `resources` are what Ray reserves for a shard: the program
-    itself uses all cores of its node that it finds free. `on_progress` gets a line about every second.
+    The profile and the further keywords are those of `plimsoll.run`; a file is sent to the nodes, but not what it
+    names (traces, certificates): these must be there. `cpus` and `resources` are what Ray reserves for a shard: the
+    program itself uses all cores of its node that it finds free. `on_progress` gets a line about every second.
 
     A node that is lost before the start ends the run before anything is sent (`RunError`). One that is lost later is
     told as a `ShardLost` warning, the others finish, and the result is INVALID: see `RayRun.lost`. Ctrl-C ends the
     load on all nodes; `Interrupted` has what was measured. If the driver dies, Ray ends the actors, and these the load.
     If the result cannot be written, the nodes keep the folders of their shards, and the error names them.
     """
-    flags = run_flags(
-        target=target,
-        model=model,
-        stages=stages,
-        headers=headers,
-        settings=settings,
-        insecure=insecure,
-        probe=probe,
-        rows=rows,
-        overrides=overrides,
-        function=run,
-    )
+    given = [*flags_of("run", flags), *rows_flags(rows)]
     place = _Place(shards, cpus, dict(resources or {}), ready_timeout_s)
-    order = _order(["run", "--yes"], profile, flags, place, run_id, key)
+    order = _order(["run", "--yes"], profile, given, place, run_id, key)
     return _together(RayRun, order, place, _Result(Path(out), rows, html, allow_invalid, progress, on_progress))
 
 
@@ -146,14 +128,7 @@ def versus(
     profile: Profile | None = None,
     *,
     shards: int,
-    direct: str | None = None,
-    rate: float | None = None,
-    duration: str | None = None,
-    schedule: str | None = None,
-    margin: str | None = None,
     key: str | None = None,
-    model: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     run_id: str | None = None,
     out: str | Path = "runs",
     rows: bool = True,
@@ -164,25 +139,16 @@ def versus(
     cpus: float = 1,
     resources: Mapping[str, float] | None = None,
     ready_timeout_s: float = 600,
+    **flags: Any,
 ) -> RayVersus:
     """Compares targets from the nodes of the Ray cluster; the keywords are those of `plimsoll.versus` and `run`.
 
     Each block, a request to every target, is sent by one shard, so that what its node adds is in all of its times
     alike. The blocks of all shards are judged together, at `rate` per second and target in all.
     """
-    flags = versus_flags(
-        targets,
-        direct=direct,
-        rate=rate,
-        duration=duration,
-        schedule=schedule,
-        margin=margin,
-        model=model,
-        settings=settings,
-    )
-    flags += [] if rows else ["--no-jsonl"]
+    given = [*flags_of("versus", {"targets": targets, **flags}), *rows_flags(rows)]
     place = _Place(shards, cpus, dict(resources or {}), ready_timeout_s)
-    order = _order(["versus"], profile, flags, place, run_id, key)
+    order = _order(["versus"], profile, given, place, run_id, key)
     return _together(RayVersus, order, place, _Result(Path(out), rows, html, allow_invalid, progress, on_progress))
 
 

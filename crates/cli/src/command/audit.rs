@@ -11,24 +11,7 @@ use plimsoll_audit::{Audit, LARGEST_FILE, Mapping, Report, SCHEMA, audit};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll audit benchmark.md                      a page with tables
-  plimsoll audit --map 'Antwortzeit=mean:ms' --map 'Kosten=' seite.md   headings in another language
-  plimsoll audit --json findings.json table.csv
-
-Reads the pipe tables of Markdown, and CSV. Each column needs a heading; each row is one measurement. Known headings: p50, p99.9, mean, min, max (of latency, TTFT, ...), rps, requests, errors, error rate, success rate, clients, duration, with units such as (ms).
-
-Laws:
-  percentile order             min <= p50 <= p99 <= max, and the mean between min and max
-  Little's law                 rate x response time does not exceed the number of clients
-  rate x duration = count      within 25 %, since tests drain and warm up
-  shares of a whole            success and error rates, errors of all requests
-  samples behind a percentile  at least one sample beyond it (unsupported, not impossible)
-
-A cell stands for all values that its digits allow, and a law fails only if none of them satisfies it. A file without findings is not thereby true.
-
-Exit codes: 0 nothing is impossible, 1 something is, 2 wrong usage or a file without a known table.";
+const AFTER: &str = include_str!("audit.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]

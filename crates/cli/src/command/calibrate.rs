@@ -15,16 +15,7 @@ use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll calibrate
-  plimsoll calibrate --only T4,T6
-  plimsoll calibrate --only T18 --minutes 10
-  plimsoll calibrate --show --full
-
-It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15, T22 to T26 and T28 plant what must not lead to a false verdict. `--full` prints a line for each test: its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
-
-Exit codes: 0 if all tests passed, else 3.";
+const AFTER: &str = include_str!("calibrate.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -101,7 +92,7 @@ impl Flags {
         EXPERIMENTS
             .into_iter()
             .filter(|test: &Experiment| match self.only.as_slice() {
-                [] => self.full || !test.is_on_request,
+                [] => self.full || !test.is_on_request(),
                 only => only.iter().any(|one| one.id == test.id),
             })
             .collect()
@@ -127,8 +118,22 @@ impl Flags {
                 console::print_line(&finding.to_string())?;
             }
         }
-        print_end(&record, None)?;
+        self.print_end(&record, None)?;
         Ok(exit_of(&record))
+    }
+
+    /// Prints the screen; behind the lines of all tests only a line that sums them up, and the
+    /// verdict.
+    fn print_end(&self, record: &Record, path: Option<&Path>) -> Result<()> {
+        let mut screen = record.screen();
+        if let Some(path) = path {
+            screen.file(&format!("record: {}", path.display()));
+        }
+        if !self.full {
+            return Ok(console::print_screen(&screen)?);
+        }
+        console::print_line(&record.quote())?;
+        Ok(console::print(&screen.end(console::screen_style()))?)
     }
 
     /// Stores and prints the record. With `--only` it is stored only in the file of `--record`: a
@@ -148,16 +153,8 @@ impl Flags {
             }
             return Ok(());
         }
-        print_end(record, path.as_deref())
+        self.print_end(record, path.as_deref())
     }
-}
-
-fn print_end(record: &Record, path: Option<&Path>) -> Result<()> {
-    let mut screen = record.screen();
-    if let Some(path) = path {
-        screen.file(&format!("record: {}", path.display()));
-    }
-    Ok(console::print_screen(&screen)?)
 }
 
 fn parse_test(name: &str) -> Result<Experiment, String> {

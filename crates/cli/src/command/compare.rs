@@ -9,31 +9,15 @@ use plimsoll_compare::{
     CompareError, Comparison, History, Options, StoredRun, Verdict, ahead, compare, gates_of,
 };
 use plimsoll_report::format::utc_compact;
-use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
+use plimsoll_runner::folder::{RunDir, file, unix_nanos};
 
 use super::report::found::only_run_in;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::flags::{ScreenFlags, percent};
+use crate::flags::{FolderFlags, ScreenFlags, percent};
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll compare old/* --new new/*
-  plimsoll compare runs/A1 runs/A2 runs/A3 runs/A4 --new runs/B1 runs/B2 runs/B3 runs/B4 --gate ttft.p99=10%
-  plimsoll compare old/* --new new/* --history history.jsonl --record --markdown comment.md --junit junit.xml
-  plimsoll compare old/*                          what a comparison could see, and how many runs it needs
-  plimsoll compare old/run --new new/run --regress-pct 10
-
-The run is the unit: how much runs of unchanged code differ is not seen in one run, however many requests it has. Make 6 runs or more of each version, in turns (old, new, new, old, ...), on an idle machine.
-
-A gate passes if the worse end of the 95 % interval of the change lies within its margin. It fails if the change is beyond the margin, and proven to be for the worse (p < 0.05, adjusted for all gates). Else it is inconclusive. Gates stand in the profile (`gate: {ttft.p99: 10%, throughput: 2%, error_rate: 0.1pp}`), or are given by --gate.
-
-Runs are compared only if plan, build, version, CPU, kernel, memory, clock source and so on are the same; the target, keys, seeds and names may differ. Invalid and unfinished runs are refused. The provider behind the target is not seen by the run: name it with `--set labels.mock=...`, and it is compared too.
-
-Each comparison creates a folder in --out with comparison.json, report.txt and report.html; `plimsoll report FOLDER` shows it again.
-
-Exit codes: 0 pass, 1 a gate failed, 2 wrong usage, 3 inconclusive, or the runs must not be compared.";
+const AFTER: &str = include_str!("compare.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -97,13 +81,8 @@ enum Inconclusive {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct Output {
-    /// Folder in which each comparison creates its own, with comparison.json, report.txt and
-    /// report.html
-    #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
-    out: PathBuf,
-    /// Do not write report.html, the page with charts
-    #[arg(long)]
-    no_html: bool,
+    #[command(flatten)]
+    folder: FolderFlags,
     /// Write the comparison as Markdown, for a comment of a pull request
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
     markdown: Option<PathBuf>,
@@ -230,7 +209,7 @@ impl Output {
 impl Output {
     /// Writes the folder of the comparison.
     fn store(&self, comparison: &Comparison) -> Result<()> {
-        let options = RunDirOptions { out: self.out.clone(), rows: None, page: !self.no_html };
+        let options = self.folder.options(None);
         let mut folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
         folder.keep();
         let json = serde_json::to_string_pretty(comparison)? + "\n";

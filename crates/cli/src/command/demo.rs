@@ -17,8 +17,7 @@ use crate::exit::Exit;
 use crate::flags::{OutputFlags, ProgressFlags, ScreenFlags};
 use crate::session::{Launch, RunOptions, Session};
 
-const AFTER: &str = "\
-Takes about 35 seconds. A mock provider and the reference gateway start in this process, and the built-in profile `realistic` runs through both. Then `versus` sends each request to the gateway and to the provider itself, and says what the gateway adds. All of them share this machine's cores: the numbers show what a report looks like, and say nothing about a real target.";
+const AFTER: &str = include_str!("demo.txt").trim_ascii_end();
 
 const PROFILE: &str = "realistic";
 
@@ -104,7 +103,7 @@ fn added_plan(provider: SocketAddr, gateway: SocketAddr) -> Result<Plan> {
          {{name: gateway, url: 'http://{gateway}'}}]\n"
     );
     let profile = Profile::new(Path::new("demo"), format!("{ADDED}{targets}").into_bytes());
-    let overrides = Overrides { key: Some("demo-key".to_owned()), ..Overrides::default() };
+    let overrides = Overrides::default().with("key", "key", "demo-key");
     Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?)
 }
 
@@ -127,13 +126,11 @@ const NEXT: [&str; 3] = [
 ];
 
 fn plan(addr: SocketAddr) -> Result<Plan> {
-    let overrides = Overrides {
-        target: Some(format!("http://{addr}")),
-        key: Some("demo-key".to_owned()),
-        stages: Some(STAGES.to_owned()),
-        sets: SETTINGS.map(str::to_owned).into(),
-        ..Overrides::default()
-    };
+    let sets = SETTINGS.map(str::to_owned).into();
+    let overrides = Overrides { sets, ..Overrides::default() }
+        .with("target", "target", format!("http://{addr}"))
+        .with("key", "key", "demo-key")
+        .with("stages", "stages", STAGES);
     // Environment variables are meant for real targets.
     let environment = EnvVars::default();
     Ok(load(&Profile::open(PROFILE)?, &environment, &overrides, Purpose::Run)?)

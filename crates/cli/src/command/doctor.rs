@@ -8,10 +8,7 @@ use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
 use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
-pub(crate) const AFTER: &str = "\
-Each line starts with `ok`, `warn` (may distort a measurement) or `bad` (will distort it), and a fix follows where one is needed. Takes about a second. Every command raises its own limit on open files up to the hard limit.
-
-Exit codes: 0, or 3 if any line is `bad`.";
+pub(crate) const AFTER: &str = include_str!("doctor.txt").trim_ascii_end();
 
 /// Prints the findings.
 pub(crate) fn run() -> Result<Exit> {

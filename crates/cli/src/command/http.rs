@@ -8,7 +8,7 @@ mod urls;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use plimsoll_measure::Nanos;
 use plimsoll_run_files::RowFormat;
 use plimsoll_runner::folder::RunDirOptions;
@@ -17,30 +17,12 @@ use plimsoll_workload::StatusSet;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LimitFlags, Part, ProgressFlags, ReachFlags, RunFlags, ShardFlag, StartFlags,
-    ThresholdFlags, TlsFlags, parse_rate, parse_time,
+    ExportFlags, HttpFlags, Part, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
+    with_scheme,
 };
-use crate::processes;
 use crate::session::Session;
 
-const AFTER: &str = "\
-Examples:
-  plimsoll http http://127.0.0.1:8080/health -c 128 -d 30s
-  plimsoll http https://api.example/v1/items --rate 5000 --arrivals poisson
-  plimsoll http 127.0.0.1:8080/echo -n 1000 -c 8 --body @request.json -H 'accept: */*'
-  plimsoll http 127.0.0.1:8080/old --redirects 5      or --expect 302, to measure the redirect itself
-  plimsoll http 127.0.0.1:8080/ --threshold 'response_time: p(99)<20ms' --json
-  plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one after the other, compared
-  plimsoll http --urls requests.txt -c 16    lines like `POST http://127.0.0.1:8080/a 3`, by weight
-  plimsoll http http://localhost/info --unix-socket /run/app.sock
-
-Without --rate each connection sends its next request as soon as the response has arrived (closed model). With --rate requests start on schedule, however slow the target is (open model); -c then limits the requests in flight.
-
-`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request; `{{open}}` stands for two braces.
-
-A body gets the `content-type` that its file's name or its text shows, which is said, unless -H gives another.
-
-Durations are a number and a unit, like 500ms, 30s or 1m30s, or a number of seconds. A URL without a scheme is one of http.";
+const AFTER: &str = include_str!("http.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -57,23 +39,11 @@ pub(crate) struct Flags {
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
-    shard: ShardFlag,
-    #[command(flatten)]
-    start: StartFlags,
-    #[command(flatten)]
-    limits: LimitFlags,
+    keys: HttpFlags,
     #[command(flatten)]
     request: Request,
     #[command(flatten)]
-    tls: TlsFlags,
-    #[command(flatten)]
-    reach: ReachFlags,
-    #[command(flatten)]
-    thresholds: ThresholdFlags,
-    /// Set any further key of the profile that the flags make, like `connect_timeout=1s`
-    /// (repeatable)
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    sets: Vec<String>,
+    start: StartFlags,
     /// Write the files of each run to a new folder in this one [default: no files, only the screen]
     #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
@@ -96,15 +66,9 @@ pub(crate) struct Load {
     /// if no number is given]
     #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
     http2: Option<u32>,
-    /// Open a new connection for every request
-    #[arg(long, conflicts_with = "http2")]
-    no_keepalive: bool,
     /// Requests per second [default: as many as the connections carry]
     #[arg(short, long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// Gaps between the requests of --rate: equal (constant) or random (poisson)
-    #[arg(long, value_enum, default_value_t = Arrivals::Constant)]
-    arrivals: Arrivals,
     /// Duration of the load [default: 10s; with -n until all requests are sent]
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Nanos>,
@@ -112,24 +76,6 @@ pub(crate) struct Load {
     /// none]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     warmup: Option<Nanos>,
-    /// Seed of all random numbers, a whole number [default: 1]
-    #[arg(long, value_name = "N")]
-    seed: Option<String>,
-    /// Id of the run: with the same seed and run id, `{{uuid}}` and request ids repeat [default: a
-    /// random one]
-    #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
-}
-
-/// A URL as it is typed; without a scheme it is one of http.
-pub(super) fn with_scheme(text: &str) -> String {
-    if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Arrivals {
-    Constant,
-    Poisson,
 }
 
 /// The request.
@@ -143,23 +89,13 @@ pub(crate) struct Request {
     /// What is not UTF-8 is sent byte by byte
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
-    /// Add a header to every request (repeatable)
-    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
-    headers: Vec<String>,
     /// User and password of basic authentication
     #[arg(short = 'a', long, value_name = "USER:PASSWORD")]
     basic_auth: Option<String>,
-    /// Timeout of a request
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
-    timeout: Nanos,
     /// Statuses of answers that are measured as good ones, like `200,304,404`, `2xx` or `any`
     /// [default: 2xx and 304]
     #[arg(long, value_name = "STATUSES")]
     expect: Option<StatusSet>,
-    /// Follow up to N redirects of a request, to other servers as well; credentials go to the URL's
-    /// own server alone [default: 0, a redirect is a failure]
-    #[arg(long, value_name = "N")]
-    redirects: Option<u8>,
 }
 
 /// Parses a duration. Fingers that know oha, hey or curl write the body there.
@@ -172,9 +108,9 @@ fn parse_duration(text: &str) -> Result<Nanos, String> {
 /// Loads the endpoints one after another and compares them.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // All plans first: a mistake in the last URL must show before the first load.
-    let part = flags.start.part(flags.shard.shard.as_deref())?;
+    let part = flags.start.part(flags.keys.get("shard"))?;
     check_division(flags, &part)?;
-    let body = body::Body::read(&flags.request)?;
+    let body = body::Body::read(flags.request.body.as_deref(), &flags.keys.overrides().headers)?;
     let mut urls: Vec<_> = flags.urls.iter().map(|url| with_scheme(url)).collect();
     let mut plans = Vec::new();
     for url in &urls {
@@ -209,11 +145,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         if exit == Exit::Interrupted || failed.is_some() {
             break;
         }
-        let run = match flags.start.processes {
-            Some(count) => processes::run(&mut session, &plan, count, &options),
-            None => session.run_plan(plan, &options),
-        };
-        match run {
+        match session.run_plan(plan, &options) {
             Ok(run) => {
                 exit = exit.worst(run.exit);
                 finished.push(run);

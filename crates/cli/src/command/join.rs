@@ -1,50 +1,31 @@
 //! `plimsoll join`: does the gateway's own log say the same as the run?
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_join::{
     Credentials, Join, JoinError, LogOf, Map, MapChoice, Mapping, Options, Reading, RunChoice,
     Source, Verdict, join, preset_names, text,
 };
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_runner::folder::file;
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
+use plimsoll_runner::folder::{file, replace};
 
 use super::report::found::{Found, Kind, find};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::flags::percent;
+use crate::progress::{StatusOutput, Steps, Ui, UiFlag};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll join runs/20260102T030405Z-realistic --log audit.jsonl
-  plimsoll join RUN --log access.csv.gz --map id=req --map total=took:ms --map status=code
-  plimsoll join RUN --log mock.jsonl                    the log of our own mock, behind the target
-  plimsoll join RUN --log clickhouse:http://HOST:8123/DATABASE.TABLE
-  plimsoll join RUN --log postgres://HOST:5432/DATABASE/SCHEMA.TABLE
-
-The log is JSON lines or CSV, also compressed by gzip, or a table. User and password of a database come from the environment: CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, PGUSER and PGPASSWORD. Of a table, only mapped columns are read, within 5 minutes of the run.
-
-Which column means what is printed before the log is read. It comes from a preset, which is recognised by its columns; from well-known names, where each is unambiguous; or from --map FIELD=COLUMN, with a unit for times and lengths (ns, us, ms, s, iso). Fields: id; at and ended (when the request arrived and was over); total and upstream (how long it took); status; stream; prompt and completion (tokens); decision; attempt; text and messages (the beginning of the prompt, whose id Plimsoll put there, and the number of messages). `a.b` is the member b of the object a.
-
-A gateway that makes ids of its own returns them in a header of its answers: record it (`response_headers: {record: [NAME]}` in the profile) and name it with --id-header.
-
-lost: requests that have an answer, and that the log does not have. twice: in the log more than once without a retry. disagreeing: status, tokens, stream or decision differ. foreign: rows of other requests, which are normal in a log that others share.
-
-Exit codes: 0 run and log agree, 1 they do not, 2 wrong usage (also a database that does not answer, a log of another run or in other units), 3 it cannot be judged.";
+const AFTER: &str = include_str!("join.txt").trim_ascii_end();
 
 /// How long a join waits for missing rows where nothing is said, and until how long after the run.
 const WAIT: Nanos = Nanos::from_secs(5);
 const SOON_AFTER: Duration = Duration::from_mins(1);
 /// Time between two looks at a log that is still written.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
-/// Time between two lines of progress.
-const EVERY: Nanos = Nanos::from_secs(3);
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -129,7 +110,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     options.rows = output.rows.then(|| run.join(file::JOINED));
     let joined = join_when_written(flags, run, &source, &options).map_err(join_error)?;
     let json = serde_json::to_string_pretty(&joined)? + "\n";
-    write(&run.join(file::JOIN), &json)?;
+    replace(run, file::JOIN, json.as_bytes())?;
     console::print(&if output.json { json } else { text(&joined) })?;
     Ok(exit(&joined))
 }
@@ -155,27 +136,45 @@ fn join_when_written(
     source: &Source,
     options: &Options,
 ) -> Result<Join, JoinError> {
-    let wait = flags.rules.wait.unwrap_or_else(|| usual_wait(run));
-    let told = RefCell::new(Told::new(!flags.output.quiet));
-    let until = told.borrow().clock.now() + wait;
+    let quiet = flags.output.quiet;
+    let status = StatusOutput::open(Ui::for_process(UiFlag::Auto, quiet));
+    let steps = Steps::passing(&status, "reading the run and the log");
+    let say = |line: &str| {
+        if !quiet {
+            steps.above(|| console::eprint_line(line));
+        }
+    };
+    let clock = MonotonicClock::start();
+    let until = clock.now() + flags.rules.wait.unwrap_or_else(|| usual_wait(run));
+    let (mut shown, mut waits) = (String::new(), false);
     loop {
-        let joined = join(
-            run,
-            source,
-            options,
-            &mut |map: &Map| told.borrow_mut().show(map),
-            &mut |reading, rows| told.borrow_mut().tell(reading, rows),
-        );
+        let mut show_map = |map: &Map| {
+            let line = format!("map: {} ({})", map.shown(), map.origin());
+            if shown != line {
+                say(&line);
+                shown = line;
+            }
+        };
+        let mut count = |reading: Reading, rows: u64| {
+            let of = if matches!(reading, Reading::Run) { "run" } else { "log" };
+            steps.step(&format!("{} rows of the {of} read", plimsoll_report::format::count(rows)));
+        };
+        let joined = join(run, source, options, &mut show_map, &mut count);
         let missing = match &joined {
             Ok(joined) if joined.books.lost > 0 => format!("{} requests", joined.books.lost),
             Err(error) if error.lacks_rows() => "all requests".to_owned(),
             _ => return joined,
         };
-        let now = told.borrow().clock.now();
+        let now = clock.now();
         if now >= until {
             return joined;
         }
-        told.borrow_mut().wait(&missing, until.since(now));
+        if !std::mem::replace(&mut waits, true) {
+            let seconds = until.since(now).as_secs_f64();
+            say(&format!(
+                "join: the log lacks {missing}; waiting up to {seconds:.0} s for it (--wait)"
+            ));
+        }
         thread::sleep(LOOK_AGAIN);
     }
 }
@@ -185,17 +184,6 @@ fn usual_wait(run: &Path) -> Nanos {
     let written = fs::metadata(run.join(file::SUMMARY)).and_then(|summary| summary.modified());
     let age = written.ok().and_then(|at| at.elapsed().ok());
     if age.is_some_and(|age| age < SOON_AFTER) { WAIT } else { Nanos::ZERO }
-}
-
-/// Replaces the file as a whole: a reader sees the old one or the new one.
-fn write(path: &Path, text: &str) -> Result<()> {
-    let new = path.with_extension("json.new");
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // It may be half written.
-        let _ = fs::remove_file(&new);
-    }
-    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 const fn exit(joined: &Join) -> Exit {
@@ -233,58 +221,6 @@ impl Rules {
         let run = RunChoice { target: self.target.clone(), id_header: self.id_header.clone() };
         let map = MapChoice { preset: self.preset.clone(), entries: self.map.clone(), log_of };
         Options { run, map, allow_lost: self.allow_lost, rows: None }
-    }
-}
-
-/// Progress on stderr: a line every few seconds.
-struct Told {
-    wanted: bool,
-    clock: MonotonicClock,
-    next: Moment,
-    /// The map that was shown.
-    map: String,
-    waits: bool,
-}
-
-impl Told {
-    fn new(wanted: bool) -> Self {
-        let clock = MonotonicClock::start();
-        let next = clock.now() + EVERY;
-        Self { wanted, clock, next, map: String::new(), waits: false }
-    }
-
-    /// Shows a map, once.
-    fn show(&mut self, map: &Map) {
-        let line = format!("map: {} ({})", map.shown(), map.origin());
-        if self.wanted && self.map != line {
-            console::eprint_line(&line);
-            self.map = line;
-        }
-    }
-
-    /// Says once that a join is repeated.
-    fn wait(&mut self, missing: &str, left: Nanos) {
-        if self.wanted && !self.waits {
-            let seconds = left.as_secs_f64();
-            console::eprint_line(&format!(
-                "join: the log lacks {missing}; waiting up to {seconds:.0} s for it (--wait)"
-            ));
-        }
-        self.waits = true;
-    }
-
-    fn tell(&mut self, reading: Reading, rows: u64) {
-        let now = self.clock.now();
-        if !self.wanted || now < self.next {
-            return;
-        }
-        self.next = now + EVERY;
-        let what = match reading {
-            Reading::Run => "rows of the run",
-            Reading::Log => "rows of the log",
-        };
-        let line = format!("join: {} {what} read", plimsoll_report::format::count(rows));
-        console::eprint_line(&line);
     }
 }
 

@@ -1,10 +1,10 @@
 //! `plimsoll knee`: how much load a target carries within an objective.
 
 use std::env;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_export::LiveKnee;
 use plimsoll_knee::{
@@ -17,44 +17,26 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
 use plimsoll_runner::RunWatcher as _;
-use plimsoll_runner::folder::{RunDir, RunDirOptions, file, unix_nanos};
+use plimsoll_runner::folder::{RunDir, file, unix_nanos};
 use plimsoll_runner::knee::{ProbeError, Prober};
 
+use super::completions::profiles;
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::flags::{ProfileFlags, ProgressFlags, ScreenFlags, ServeFlags, parse_rate, parse_share};
+use crate::flags::{
+    FolderFlags, ProfileFlags, ProgressFlags, ScreenFlags, ServeFlags, parse_rate, parse_share,
+};
 use crate::progress::{LiveRuns, Steps};
 use crate::session::{Session, runner_error};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll knee realistic --target http://127.0.0.1:8080 --slo 'ttft<500ms : 99%'
-  plimsoll knee chat.yaml --slo 'ttft<500ms & tpot<30ms : 99%' --at-least 200 --direct http://127.0.0.1:9000
-  plimsoll knee minimal --target http://127.0.0.1:8080 --slo 'response_time<1s : 95%' --users --from 1
-  plimsoll knee chat.yaml --slo 'ttft<500ms : 99%' --target a=http://127.0.0.1:8080 \\
-      --target b=https://b.example,key=B_KEY --direct http://127.0.0.1:9000
-
-An objective bounds times of each request (response_time, service_time, ttfb, ttft, response_ttft, tpot, longest_gap) and says what share of all requests must keep every bound. `p99 < 20 ms` is `response_time<20ms : 99%`. Requests that fail, are refused or are never sent miss it.
-
-The search steps up to a load that misses the objective, bisects, and then makes longer probes on both sides of the best guess, until the 95 % interval is as narrow as --precision or --budget is spent. A longer probe below the interval must keep the objective. A probe in which Plimsoll itself could not keep up counts neither way; if it is the limit, the result is \"at least\".
-
-Several targets take turns, probe by probe, so that what changes on the machine meanwhile reaches all of them; --budget is for each. Of a target, `key=` names an environment variable that holds its key.
-
-The folder contains knee.json, report.txt and report.html; `plimsoll report FOLDER` shows it again. Ctrl-C ends the search and reports what is known.
-
-Exit codes:
-    0  found, of every target; with --at-least: the whole interval is above it
-    1  not even the lowest load keeps the objective, or --at-least is above the interval, of any
-    2  wrong usage
-    3  no knee could be told, it was not stable, or --at-least is within the interval, of any
-  130  interrupted";
+const AFTER: &str = include_str!("knee.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// Profile file, or name of a built-in profile; its stages are not used
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(profiles))]
     profile: String,
     /// A target [default: the profile's]. Repeat for several targets; give each a name, and a `key`
     /// (name of a variable), `model` and `protocol` if it needs one
@@ -65,13 +47,8 @@ pub(crate) struct Flags {
     search: SearchFlags,
     #[command(flatten)]
     settings: ProfileFlags,
-    /// Folder in which the search creates its own, named by time
-    #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
-    #[arg(help_heading = "Output")]
-    out: PathBuf,
-    /// Do not write report.html, the page with charts
-    #[arg(long, help_heading = "Output")]
-    no_html: bool,
+    #[command(flatten)]
+    folder: FolderFlags,
     #[command(flatten)]
     serve: ServeFlags,
     #[command(flatten)]
@@ -166,8 +143,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.serve.options())?;
     let started = utc_compact(unix_nanos());
-    let output = RunDirOptions { out: flags.out.clone(), rows: None, page: !flags.no_html };
-    let mut run_dir = RunDir::create(&output, &started, &format!("knee-{name}"))?;
+    let mut run_dir =
+        RunDir::create(&flags.folder.options(None), &started, &format!("knee-{name}"))?;
     session.handle_signals()?;
     let finder = Finder { flags, session: &session, targets: &targets, settings };
     let report = finder.report(direct.as_ref(), name, started)?;
@@ -228,7 +205,7 @@ fn url(plan: &Plan) -> String {
 /// The targets of the command line, else those of the profile.
 fn subjects(flags: &Flags) -> Result<Vec<Subject>> {
     if flags.targets.is_empty() {
-        let plan = plan(flags, &flags.settings.overrides())?;
+        let plan = plan(flags, flags.settings.overrides())?;
         let several = plan.targets.len() > 1;
         let own = plan.targets.iter().filter(|target| target.role != TargetRole::Control);
         return Ok(own
@@ -264,21 +241,22 @@ fn plan_of(flags: &Flags, target: &TargetFlag) -> Result<Plan> {
         let why = "`knee` watches no process: leave `watch=` out";
         return Err(UsageError(format!("--target {}: {why}", target.name)).into());
     }
-    let shared = flags.settings.overrides();
-    let overrides = Overrides {
-        target: Some(target.url.clone()),
-        key: target.key(|name| env::var(name).ok())?.or(shared.key),
-        model: target.option("model").map(str::to_owned).or(shared.model),
-        protocol: target.option("protocol").map(str::to_owned).or(shared.protocol),
-        ..flags.settings.overrides()
-    };
-    plan(flags, &overrides)
+    let mut overrides = flags.settings.overrides().with("target", "target", target.url.as_str());
+    if let Some(key) = target.key(|name| env::var(name).ok())? {
+        overrides = overrides.with("target", "key", key);
+    }
+    for key in ["model", "protocol"] {
+        if let Some(text) = target.option(key) {
+            overrides = overrides.with("target", key, text);
+        }
+    }
+    plan(flags, overrides)
 }
 
-fn plan(flags: &Flags, overrides: &Overrides) -> Result<Plan> {
+fn plan(flags: &Flags, overrides: Overrides) -> Result<Plan> {
     let profile = Profile::open(&flags.profile)?;
     // A profile needs stages; each probe has its own.
-    let overrides = Overrides { stages: Some(STAGES.to_owned()), ..overrides.clone() };
+    let overrides = overrides.with("stages", "stages", STAGES);
     Ok(load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?)
 }
 

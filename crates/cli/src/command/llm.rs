@@ -8,34 +8,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueHint};
-use plimsoll_measure::{Nanos, RequestBounds};
-use plimsoll_run_files::RowFormat;
-use plimsoll_runner::folder::RunDirOptions;
+use plimsoll_measure::Nanos;
 
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
-    ExportFlags, LimitFlags, ProgressFlags, ReachFlags, RunFlags, ShardFlag, StartFlags,
-    ThresholdFlags, TlsFlags, parse_rate, parse_time,
+    ExportFlags, LlmFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
 };
-use crate::processes;
 use crate::session::{FinishedRun, Session};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll llm http://127.0.0.1:8000 --model my-model --isl 550 --osl 150 -c 1,2,4,8 -d 30s
-  plimsoll llm http://127.0.0.1:8000 --model my-model --rate 1,2,4 --goodput 'ttft<500ms,tpot<50ms'
-  plimsoll llm https://gateway.example --model small --model large --key KEY --sweep
-  plimsoll llm http://127.0.0.1:8000 --model my-model --prompts chats.jsonl -c 8
-  plimsoll llm http://127.0.0.1:8000 --model my-model --isl 550 --print-profile > my.yaml
-
-Each number of -c or --rate is a stage of one run. With -c so many users send their next request when the answer has arrived; with --rate requests start on schedule. --sweep doubles the users, a run for each, until the throughput no longer grows.
-
-Prompts are synthetic text of --isl tokens: counted with --tokenizer, else estimated. --osl is the most tokens that are asked for. A model may stop earlier; `--set parameters.ignore_eos=true` forbids it where the server knows that.
-
-`per user` is 1 / TPOT, the speed at which one user gets tokens. A level is a Pareto point if no other gives both more throughput and more speed per user.
-
---print-profile prints the profile that is run, for `plimsoll run`.";
+const AFTER: &str = include_str!("llm.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -47,29 +29,16 @@ pub(crate) struct Flags {
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
-    shard: ShardFlag,
-    #[command(flatten)]
-    start: StartFlags,
-    #[command(flatten)]
-    limits: LimitFlags,
+    keys: LlmFlags,
     #[command(flatten)]
     request: Request,
     #[command(flatten)]
-    tls: TlsFlags,
-    #[command(flatten)]
-    reach: ReachFlags,
-    #[command(flatten)]
-    thresholds: ThresholdFlags,
-    /// Set any further key of the profile, like `timeout=30s` (repeatable)
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    sets: Vec<String>,
+    start: StartFlags,
     /// Print the profile and send nothing
     #[arg(long, help_heading = "Output")]
     print_profile: bool,
-    /// Folder in which each run creates its own, named by time
-    #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]
-    #[arg(value_hint = ValueHint::DirPath)]
-    out: PathBuf,
+    #[command(flatten)]
+    output: OutputFlags,
     #[command(flatten)]
     run: RunFlags,
     #[command(flatten)]
@@ -98,15 +67,6 @@ struct Load {
     /// Duration of the warm-up before the first level, which is not counted; 0 for none
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     warmup: Nanos,
-    /// What makes a request a good one, like `ttft<500ms,tpot<50ms`
-    #[arg(long, value_name = "BOUNDS")]
-    goodput: Option<RequestBounds>,
-    /// Seed of all random numbers, a whole number [default: 1]
-    #[arg(long, value_name = "N")]
-    seed: Option<String>,
-    /// Id of the run: with the same seed and run id it repeats exactly [default: a random one]
-    #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
 }
 
 /// The requests.
@@ -117,13 +77,6 @@ struct Request {
     /// Model to request; of several each gets an equal share of the requests
     #[arg(short, long = "model", value_name = "NAME,...", value_delimiter = ',', required = true)]
     models: Vec<String>,
-    /// API key; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the process list
-    #[arg(long, value_name = "KEY")]
-    key: Option<String>,
-    /// Protocol: openai-chat, openai-completions, openai-responses, openai-embeddings,
-    /// anthropic-messages
-    #[arg(long, value_name = "NAME", default_value = "openai-chat")]
-    protocol: String,
     /// Input tokens of each request [default: 550]
     #[arg(long, value_name = "TOKENS", conflicts_with = "prompts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -152,23 +105,14 @@ struct Request {
     /// Refuse a file of --prompts with members that are not sent, instead of naming them
     #[arg(long, requires = "prompts")]
     strict: bool,
-    /// A local tokenizer.json that counts the tokens of --isl [default: they are estimated]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    tokenizer: Option<PathBuf>,
     /// Ask for whole answers in place of streams; there is no TTFT then
     #[arg(long)]
     no_stream: bool,
-    /// Add a header to every request (repeatable)
-    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
-    headers: Vec<String>,
-    /// Timeout of a request
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time)]
-    timeout: Nanos,
 }
 
 /// Runs the levels and prints their table and curve.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let part = flags.start.part(flags.shard.shard.as_deref())?;
+    let part = flags.start.part(flags.keys.get("shard"))?;
     if flags.load.sweep && (part.is_shard() || flags.start.processes.is_some()) {
         let why = "--shard and --processes divide one run, and --sweep makes several: give levels with -c";
         return Err(UsageError(why.to_owned()).into());
@@ -185,17 +129,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
-    let output =
-        RunDirOptions { out: flags.out.clone(), rows: Some(RowFormat::default()), page: true };
-    let mut options = flags.run.options(Some(output));
+    let mut options = flags.run.options(Some(flags.output.options()));
     if options.show == Show::Screen {
         options.show = Show::Nothing;
     }
     options.launch = part.launch;
-    let finished = if let Some(count) = flags.start.processes {
-        let run = processes::run(&mut session, &first, count, &options)?;
-        sweep::Sweep { runs: vec![run], failed: None }
-    } else if flags.load.sweep {
+    let finished = if flags.load.sweep {
         sweep::until_saturated(&mut session, &mut request, &options, &flags.load)
     } else {
         let run = session.run_plan(first, &options)?;

@@ -8,11 +8,7 @@ use super::Cli;
 use crate::console;
 use crate::exit::{Exit, UsageError};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll man | man -l -
-  plimsoll man run > ~/.local/share/man/man1/plimsoll-run.1
-  plimsoll man suite quick | man -l -";
+const AFTER: &str = include_str!("man.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]

@@ -10,34 +10,22 @@ use clap::{Args, ValueHint};
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_merge::{Judges, MergeError, Merged, Shard, ShardSet, merge_rows};
 use plimsoll_metrics::{RunExemplars, RunSummary, TimeRecord};
-use plimsoll_page as page;
 use plimsoll_report::format::utc_compact;
 use plimsoll_report::screen::Rest;
-use plimsoll_report::{prometheus, run_screen, text};
-use plimsoll_run_files::{RowFormat, RowWriter, summary_json};
+use plimsoll_run_files::{RowFormat, RowWriter};
 use plimsoll_runner::ComparedShards;
 use plimsoll_runner::facts::take_over;
 use plimsoll_runner::folder::{RunDir, RunDirOptions, StoredPlan, file};
-use plimsoll_versus::{Facts, Versus, judge, screen as versus_screen};
+use plimsoll_versus::{Facts, Versus, judge};
 use plimsoll_why::why;
 use serde_json::Value;
 
-use crate::console::{self, Show};
+use crate::console::Show;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{OutputFlags, ScreenFlags};
-use crate::run_reports::{FILE_WIDTH, PLAIN, RunReports};
-use crate::versus_result::{Judged, parse_thresholds};
+use crate::run_result::{RunResult, parse_thresholds, rest};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll merge runs/nightly-42                  all shards in a folder
-  plimsoll merge a/shard-00000-of-00002 b/shard-00001-of-00002 --expect 2
-
-Counters and histograms are added as whole numbers, bucket by bucket: a percentile of the result is that of all requests together, and nothing is averaged. The new folder has the files of a run; report, compare, why and join take it like any other.
-
-Shards of different runs are refused: another seed, run id, version, plan, schedule or number of shards, or a shard twice. A shard that is missing, was cut off or came too late makes the result INVALID, and thresholds are not judged: what is known is shown, and is not the planned load. Merging again when its files turn up is safe.
-
-Exit codes: 0 pass, 1 a threshold failed, 2 wrong usage or shards that do not belong together, 3 the result is invalid or inconclusive.";
+const AFTER: &str = include_str!("merge.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -66,7 +54,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut whole = merge(&flags.folders, flags.expect, flags.launch.as_deref(), Some(&options))?;
     whole.print(flags.screen.show())?;
     whole.check_written()?;
-    Ok(whole.exit(flags.allow_invalid))
+    Ok(whole.result().exit(flags.allow_invalid))
 }
 
 /// All shards together.
@@ -98,43 +86,19 @@ impl Whole {
 
     /// Where a reader finds what a screen leaves out.
     pub(crate) fn rest(&self) -> Rest {
-        let path = self.folder.as_ref().map(|folder| folder.display().to_string());
-        path.map_or(Rest::Flag, Rest::Folder)
+        rest(self.folder.as_deref())
+    }
+
+    /// What came of it.
+    pub(crate) fn result(&self) -> RunResult<'_> {
+        let (exemplars, versus) = (self.exemplars.as_ref(), self.versus.as_ref());
+        RunResult { summary: &self.summary, exemplars, versus }
     }
 
     /// Prints the result.
     pub(crate) fn print(&self, show: Show) -> Result<()> {
-        let summary = &self.summary;
-        if let Some(judged) = self.judged() {
-            return judged.print(&versus_screen(judged.versus, summary, self.rest()), show);
-        }
-        match show {
-            Show::Screen => console::print_screen(&run_screen(summary, self.rest()))?,
-            Show::Full => console::print(&text(summary, console::full_style(FILE_WIDTH)))?,
-            Show::Json => console::print(&summary_json(summary)?)?,
-            Show::Nothing => {}
-        }
-        Ok(())
-    }
-
-    /// The exit code.
-    pub(crate) fn exit(&self, allow_invalid: bool) -> Exit {
-        self.judged().map_or_else(
-            || Exit::of_run(&self.summary, allow_invalid),
-            |judged: Judged<'_>| judged.exit(allow_invalid),
-        )
-    }
-
-    /// Its figures in the format of Prometheus.
-    pub(crate) fn figures(&self) -> String {
-        self.judged().map_or_else(|| prometheus(&self.summary), |judged| judged.figures())
-    }
-
-    /// The comparison, if it is one.
-    fn judged(&self) -> Option<Judged<'_>> {
-        let (summary, record) = (&self.summary, &self.record);
-        let exemplars = self.exemplars.as_ref();
-        self.versus.as_ref().map(|versus| Judged { versus, summary, record, exemplars })
+        let result = self.result();
+        result.print(&result.screen(self.rest()), show)
     }
 }
 
@@ -201,8 +165,7 @@ impl Whole {
         pairs: Option<&ComparedShards>,
         options: &RunDirOptions,
     ) -> Result<RunDir> {
-        let Self { summary, record, .. } = self;
-        let run = &summary.metadata.run;
+        let run = &self.summary.metadata.run;
         let mut folder = RunDir::create(options, &utc_compact(run.started_unix_ns), &run.name)?;
         folder.write(file::PLAN, (serde_json::to_string_pretty(document)? + "\n").as_bytes())?;
         if let Some(format) = options.rows {
@@ -211,13 +174,7 @@ impl Whole {
             }
         }
         pairs.map_or(Ok(()), |pairs| pairs.store(&folder))?;
-        if let Some(judged) = self.judged() {
-            judged.write(&folder)?;
-        } else {
-            let (timeline, exemplars) = (Some(&record.timeline), self.exemplars.as_ref());
-            let page = page::Input { summary, timeline, exemplars, versus: None, server: &[] };
-            RunReports { page, record, text: text(summary, PLAIN) }.write(&folder)?;
-        }
+        self.result().write(&folder, &self.record)?;
         folder.keep();
         Ok(folder)
     }

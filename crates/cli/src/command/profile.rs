@@ -1,39 +1,27 @@
 //! `plimsoll profile`: checks, shows, creates and lists profiles.
 
-mod forecast;
-
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use plimsoll_engine::Run;
 use plimsoll_profile::{
     EnvVars, Overrides, Profile, Purpose, builtin, builtin_names, load, schema, show,
 };
 
+use super::completions::profiles as builtin_or_file;
 use crate::console;
 use crate::exit::{Exit, UsageError, error_chain};
 use crate::flags::{ProfileFlags, TargetFlags};
 
-const AFTER_CHECK: &str = "\
-Of a valid profile it says what a run needs: requests, tokens, time, connections and files, and what its report will not be able to say.
+const AFTER_CHECK: &str = include_str!("profile-check.txt").trim_ascii_end();
 
-A placeholder as the key is accepted here, but not by `plimsoll run`. Refused are thresholds that no run can judge: for a stage that does not exist, a percentile of more samples than the stages plan, or TTFT without streams.
+const AFTER_SHOW: &str = include_str!("profile-show.txt").trim_ascii_end();
 
-Exit codes: 0 if every profile is valid, else 2.";
-
-const AFTER_SHOW: &str = "\
-Example:
-  plimsoll profile show realistic --stages 100:60s
-
-Prints the profile that `plimsoll run` would run with the same flags, with every default and without credentials. It is a profile itself: `plimsoll profile check` accepts it.";
-
-const AFTER_INIT: &str = "\
-Examples:
-  plimsoll profile init                          creates plimsoll.yaml from `minimal`
-  plimsoll profile init --kind realistic my.yaml";
+const AFTER_INIT: &str = include_str!("profile-init.txt").trim_ascii_end();
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
@@ -42,6 +30,7 @@ pub(crate) enum ProfileCommand {
     Check {
         /// Profile files, or names of built-in profiles
         #[arg(required = true, value_hint = ValueHint::FilePath)]
+        #[arg(add = ArgValueCompleter::new(builtin_or_file))]
         profiles: Vec<String>,
     },
     /// Print the profile that results from a profile and flags
@@ -66,7 +55,7 @@ pub(crate) enum ProfileCommand {
 #[derive(Args, Debug)]
 pub(crate) struct ShowFlags {
     /// Profile file, or name of a built-in profile
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(builtin_or_file))]
     profile: String,
     #[command(flatten)]
     target: TargetFlags,
@@ -79,7 +68,7 @@ pub(crate) fn run(command: &ProfileCommand) -> Result<Exit> {
     match command {
         ProfileCommand::Check { profiles } => return check_all(profiles),
         ProfileCommand::Show(flags) => {
-            let overrides = flags.target.overrides(&flags.settings);
+            let overrides = flags.target.add_to(flags.settings.overrides());
             let profile = Profile::open(&flags.profile)?;
             console::print(&show(&profile, &EnvVars::from_process(), &overrides)?)?;
         }
@@ -94,10 +83,7 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
     let mut exit = Exit::Pass;
     for profile in profiles {
         match check(profile) {
-            Ok(needs) => {
-                console::print_line(&format!("{profile}: ok"))?;
-                needs.iter().try_for_each(|line| console::print_line(line))?;
-            }
+            Ok(()) => console::print_line(&format!("{profile}: ok"))?,
             Err(error) => {
                 console::eprint_labelled("error", &error_chain(&error));
                 exit = Exit::Usage;
@@ -107,16 +93,14 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read. Gives
-/// what a run needs, in lines.
-fn check(profile: &str) -> Result<Vec<String>> {
+/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read.
+fn check(profile: &str) -> Result<()> {
     let variables = EnvVars::from_process();
     let plan = load(&Profile::open(profile)?, &variables, &Overrides::default(), Purpose::Check)?;
     super::versus::thresholds(&plan)?;
     plan.notes.iter().for_each(|note| console::eprint_line(&format!("note: {note}")));
-    let needs = forecast::forecast(&plan);
     Run::prepare(plan).with_context(|| profile.to_owned())?;
-    Ok(needs)
+    Ok(())
 }
 
 fn init(kind: &str, path: &Path) -> Result<()> {

@@ -9,37 +9,22 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_compare::Comparison;
 use plimsoll_knee::KneeReport;
-use plimsoll_metrics::RunSummary;
 use plimsoll_report::screen::{Rest, Screen};
-use plimsoll_report::{csv, prometheus, run_screen, text};
+use plimsoll_report::{csv, prometheus};
 use plimsoll_run_files::{summary_json, timeline_json};
 use plimsoll_runner::folder::file;
 use plimsoll_suite::Report;
-use plimsoll_versus::Versus;
 
 use super::suite::text_of;
 use super::suite_page;
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::ScreenFlags;
-use crate::run_reports::FILE_WIDTH;
-use crate::versus_result::WIDTH;
+use crate::run_result::{self, RunResult};
 use found::{Found, Kind, find};
 use stored::{Stored, exemplars, read, server_parts, versus};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll report                                          the latest result in runs/
-  plimsoll report runs/20260102T030405Z-realistic --full   all of it, as report.txt holds it
-  plimsoll report runs/20260102T030405Z-realistic --format csv > run.csv
-  plimsoll report runs/20260102T030405Z-suite-tiers --html > tiers.html
-  plimsoll report --format markdown >> \"$GITHUB_STEP_SUMMARY\"
-
-Of a folder of results the latest is shown: the one whose name has the latest time, or whose file was written last where the name has none. A line on stderr says which, and how many others there are. Suites, comparisons and knees have the formats text, json and markdown, and --html.
-
-A run that was killed has no summary.json. Its report is then computed from plan.json and results.jsonl, as far as the rows go, and is marked invalid.
-
-Exit code: 0 if the report could be printed, whatever its result; 3 if the run did not finish, so that it is computed from the rows, or if it could not be printed.";
+const AFTER: &str = include_str!("report.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -99,27 +84,37 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     match kind {
         Kind::Run => of_run(flags, &folder),
-        Kind::Suite => of_suite(flags, &folder),
-        Kind::Comparison => of_comparison(flags, &folder),
-        Kind::Knee => of_knee(flags, &folder),
+        Kind::Suite => of_stored(flags, &folder.join(file::SUITE), "suite", |bytes| {
+            let report = Report::read_json(bytes)?;
+            let page = suite_page::page(&report);
+            Ok((report.screen(rest(&folder)), text_of(&report), page))
+        }),
+        Kind::Comparison => {
+            of_stored(flags, &folder.join(file::COMPARISON), "comparison", |bytes| {
+                let comparison = Comparison::read_json(bytes)?;
+                let width = console::full_style(super::compare::WIDTH).width;
+                let page = plimsoll_page::comparison_page(&comparison);
+                Ok((comparison.screen(), comparison.text(width), page))
+            })
+        }
+        Kind::Knee => of_stored(flags, &folder.join(file::KNEE), "knee", |bytes| {
+            let report = KneeReport::read_json(bytes)?;
+            let width = console::full_style(super::knee::WIDTH).width;
+            let page = plimsoll_page::knee_page(&report);
+            Ok((report.screen(rest(&folder)), report.text(width, rest(&folder)), page))
+        }),
     }
 }
 
 fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     let Stored { summary, timeline } = read(folder)?;
     let versus = versus(folder)?;
+    let result = RunResult { summary: &summary, exemplars: None, versus: versus.as_ref() };
+    let screen = result.screen(rest(folder));
     match flags.output() {
-        Output::Screen => console::print_screen(&screen_of(&summary, versus.as_ref(), folder))?,
-        Output::Data(Format::Markdown) => {
-            console::print(&screen_of(&summary, versus.as_ref(), folder).markdown(""))?;
-        }
-        Output::Text | Output::Data(Format::Text) => {
-            if let Some(versus) = versus {
-                let width = console::full_style(WIDTH).width;
-                console::print_line(&plimsoll_versus::text(&versus, &summary, width))?;
-            }
-            console::print(&text(&summary, console::full_style(FILE_WIDTH)))?;
-        }
+        Output::Screen => console::print_screen(&screen)?,
+        Output::Data(Format::Markdown) => console::print(&screen.markdown(""))?,
+        Output::Text | Output::Data(Format::Text) => result.print(&screen, Show::Full)?,
         Output::Page => {
             let exemplars = exemplars(folder)?;
             let server = exemplars.as_ref().map(|kept| server_parts(folder, kept)).transpose()?;
@@ -139,83 +134,34 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
     Ok(Exit::of_report(&summary))
 }
 
-fn screen_of(summary: &RunSummary, versus: Option<&Versus>, folder: &Path) -> Screen {
-    match versus {
-        Some(versus) => plimsoll_versus::screen(versus, summary, rest(folder)),
-        None => run_screen(summary, rest(folder)),
-    }
-}
-
 /// Where a reader finds what a screen leaves out.
 fn rest(folder: &Path) -> Rest {
-    Rest::Folder(folder.display().to_string())
+    run_result::rest(Some(folder))
 }
 
-fn of_suite(flags: &Flags, folder: &Path) -> Result<Exit> {
-    let path = folder.join(file::SUITE);
-    let bytes = contents(&path)?;
-    let report = Report::read_json(&bytes).with_context(|| path.display().to_string())?;
-    let shown = Shown {
-        screen: || report.screen(rest(folder)),
-        text: || text_of(&report),
-        page: || suite_page::page(&report),
-    };
-    shown.print("suite", flags, &bytes)
-}
-
-fn of_comparison(flags: &Flags, folder: &Path) -> Result<Exit> {
-    let path = folder.join(file::COMPARISON);
-    let bytes = contents(&path)?;
-    let comparison = Comparison::read_json(&bytes).with_context(|| path.display().to_string())?;
-    let shown = Shown {
-        screen: || comparison.screen(),
-        text: || comparison.text(console::full_style(super::compare::WIDTH).width),
-        page: || plimsoll_page::comparison_page(&comparison),
-    };
-    shown.print("comparison", flags, &bytes)
-}
-
-fn of_knee(flags: &Flags, folder: &Path) -> Result<Exit> {
-    let path = folder.join(file::KNEE);
-    let bytes = contents(&path)?;
-    let report = KneeReport::read_json(&bytes).with_context(|| path.display().to_string())?;
-    let shown = Shown {
-        screen: || report.screen(rest(folder)),
-        text: || report.text(console::full_style(super::knee::WIDTH).width, rest(folder)),
-        page: || plimsoll_page::knee_page(&report),
-    };
-    shown.print("knee", flags, &bytes)
-}
-
-fn contents(path: &Path) -> Result<Vec<u8>> {
-    plimsoll_input::read(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// A result that has a screen, the formats text and JSON, and a page.
-struct Shown<S, T, P> {
-    screen: S,
-    text: T,
-    page: P,
-}
-
-impl<S: Fn() -> Screen, T: Fn() -> String, P: Fn() -> String> Shown<S, T, P> {
-    /// Prints it; `bytes` are its JSON as it is stored.
-    fn print(&self, kind: &str, flags: &Flags, bytes: &[u8]) -> Result<Exit> {
-        match flags.output() {
-            Output::Screen => console::print_screen(&(self.screen)())?,
-            Output::Text | Output::Data(Format::Text) => console::print(&(self.text)())?,
-            Output::Page => console::print(&(self.page)())?,
-            Output::Data(Format::Json) => console::print(&String::from_utf8_lossy(bytes))?,
-            Output::Data(Format::Markdown) => {
-                console::print(&(self.screen)().markdown(""))?;
-            }
-            Output::Data(Format::Csv | Format::Prometheus | Format::Timeline) => {
-                let why = format!("a {kind} has the formats text, json and markdown, and --html");
-                return Err(UsageError(why).into());
-            }
+/// A result that has a screen, a text and a page: prints what is wanted of it, or its JSON as it is
+/// stored.
+fn of_stored(
+    flags: &Flags,
+    path: &Path,
+    kind: &str,
+    read: impl FnOnce(&[u8]) -> Result<(Screen, String, String)>,
+) -> Result<Exit> {
+    let bytes =
+        plimsoll_input::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (screen, text, page) = read(&bytes).with_context(|| path.display().to_string())?;
+    match flags.output() {
+        Output::Screen => console::print_screen(&screen)?,
+        Output::Text | Output::Data(Format::Text) => console::print(&text)?,
+        Output::Page => console::print(&page)?,
+        Output::Data(Format::Json) => console::print(&String::from_utf8_lossy(&bytes))?,
+        Output::Data(Format::Markdown) => console::print(&screen.markdown(""))?,
+        Output::Data(Format::Csv | Format::Prometheus | Format::Timeline) => {
+            let why = format!("a {kind} has the formats text, json and markdown, and --html");
+            return Err(UsageError(why).into());
         }
-        Ok(Exit::Pass)
     }
+    Ok(Exit::Pass)
 }
 
 fn no_timeline() -> UsageError {

@@ -8,44 +8,31 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use plimsoll_plan::REDACTED;
 use plimsoll_profile::{EnvVars, Profile, Purpose, load, show};
 use plimsoll_runner::Secrets;
 use plimsoll_runner::folder::file;
 
 use self::announcement::{Consent, announcement, consent};
+use super::completions::profiles;
 use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, TargetFlags,
     ThresholdFlags,
 };
-use crate::processes;
 use crate::progress::Ui;
 use crate::session::{RunOptions, Session};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll run realistic --target https://gateway.example --key KEY --model NAME --smoke
-  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
-  PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
-  plimsoll run realistic --stages @5..50:2m --threshold 'ttft: p(95)<500ms'
-  plimsoll run runs/20260102T030405Z-realistic --key KEY   a run of the past again
-  plimsoll run big.yaml --stages 30000:60s --processes 2    more users than one process may have files
-  export PLIMSOLL_RUN_ID=big-42; plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
-
-Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSOLL_TLS__CA_FILE (`__` for the dot). Flags override variables, and variables override the file. `plimsoll profile show PROFILE` prints the result.
-
-The folder of a run in place of a profile means its profile.yaml: the profile with every default and all that flags and variables had set, without credentials.
-
-The run's folder contains plan.json, profile.yaml, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv, stages.csv, metrics.prom, and of agents tasks.jsonl. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
+const AFTER: &str = include_str!("run.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Flags {
     /// Profile file, name of a built-in profile (`plimsoll profile list`), or folder of a run
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(profiles))]
     profile: String,
     #[command(flatten)]
     target: TargetFlags,
@@ -58,10 +45,10 @@ pub(crate) struct Flags {
     /// First look at a target: about ten requests for each scenario, one after another, in place of
     /// the profile's load and its thresholds. Says whether each scenario was answered; exit code 1
     /// if one was not
-    #[arg(long, conflicts_with_all = ["stages", "max_requests"])]
+    #[arg(long, conflicts_with_all = ["stages", "max-requests"])]
     smoke: bool,
     /// Send one request of each scenario and print it with its answer, in place of the load
-    #[arg(long, conflicts_with_all = ["stages", "max_requests", "smoke"])]
+    #[arg(long, conflicts_with_all = ["stages", "max-requests", "smoke"])]
     once: bool,
     /// With --once: print all headers, and bodies to their end
     #[arg(long, short = 'v', requires = "once")]
@@ -82,15 +69,14 @@ pub(crate) struct Flags {
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&profile_of(&flags.profile)?)?;
-    let part = flags.start.part(flags.settings.shard.shard.as_deref())?;
-    let settings = flags.settings.overrides_with(flags.thresholds.sets());
-    let overrides = part.of(flags.target.on(settings));
-    let mut overrides = flags.export.label(overrides);
+    let part = flags.start.part(flags.settings.get("shard"))?;
+    let overrides = flags.thresholds.add_to(flags.target.add_to(flags.settings.overrides()));
+    let mut overrides = flags.export.labels.add_to(part.of(overrides));
     let variables = EnvVars::from_process();
     let mut plan = load(&profile, &variables, &overrides, Purpose::Run)?;
     if flags.smoke {
-        overrides.stages = Some(smoke::STAGES.to_owned());
-        overrides.max_requests = Some(smoke::requests(&plan));
+        overrides = overrides.with("smoke", "stages", smoke::STAGES);
+        overrides = overrides.with("smoke", "max_requests", smoke::requests(&plan));
         plan = load(&profile, &variables, &overrides, Purpose::Run)?;
         smoke::prepare(&mut plan);
     }
@@ -123,10 +109,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if flags.smoke && options.show == Show::Screen {
         options.show = Show::Nothing;
     }
-    let finished = match flags.start.processes {
-        Some(count) => processes::run(&mut session, &plan, count, &options)?,
-        None => session.run_plan(plan, &options)?,
-    };
+    let finished = session.run_plan(plan, &options)?;
     if flags.smoke && options.show == Show::Nothing {
         console::print_screen(&smoke::screen(&finished))?;
     }

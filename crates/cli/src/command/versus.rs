@@ -3,54 +3,30 @@
 mod plan;
 mod rounds;
 pub(super) mod target;
-mod upstream;
-
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
 use plimsoll_report::screen::Screen;
 
-use crate::exit::{Exit, UsageError};
+use super::completions::profiles;
+use crate::exit::Exit;
 use crate::flags::{
-    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, parse_rate,
-    parse_share,
+    ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, VersusFlags,
+    parse_rate,
 };
-use crate::processes;
 use crate::session::{RunOptions, Session};
 use target::{TargetFlag, parse_direct, parse_target};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll versus --direct http://127.0.0.1:9000 --target a=http://127.0.0.1:8080
-  plimsoll versus chat.yaml --direct https://api.example,key=API_KEY \\
-      --target a=https://a.example,key=A_KEY --target b=https://b.example,key=B_KEY --margin 5%
-  plimsoll versus --direct http://127.0.0.1:9000/items --target a=http://127.0.0.1:8080/items --protocol http
-  plimsoll versus targets.yaml --schedule turns --rounds 5 --every 10m
-
-Every request goes to every target, with the same content but for an id, in a random and balanced order. What a target adds is the difference request by request, with a 95 % interval; a sentence is printed only where all of them together hold at 5 %. Where the reference costs nothing it is loaded twice: it must not differ from itself.
-
-Without PROFILE: short streamed chats for a minute, 100 per second and target where all targets have private addresses, else 5 per second. Targets that the profile lists (`targets:`) need no flags.
-
-Of a target, `key=` names an environment variable that holds its key, and `watch=` its process on this host (`:8080` by port, or `pid:4711`).
-
-The run's folder contains versus.json, versus.csv and pairs.bin besides the files of any run. Ctrl-C ends the load and still compares what there is.
-
-Exit codes:
-    0  compared, whether or not there is a difference
-    1  a threshold failed, a target is worse than the best one by more than --margin, or one was
-       down: it failed half of its requests, or every one from some time on
-    2  wrong usage
-    3  invalid (the control differs, Plimsoll did not keep up) or inconclusive
-  130  interrupted";
+const AFTER: &str = include_str!("versus.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// Profile file, or name of a built-in profile [default: short streamed chats]
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(profiles))]
     profile: Option<String>,
     /// The upstream itself, which the targets are measured against; options as for --target
     #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
@@ -62,6 +38,8 @@ pub(crate) struct Flags {
     targets: Vec<TargetFlag>,
     #[command(flatten)]
     comparison: ComparisonFlags,
+    #[command(flatten)]
+    keys: VersusFlags,
     #[command(flatten)]
     settings: ProfileFlags,
     #[command(flatten)]
@@ -88,12 +66,6 @@ pub(crate) struct ComparisonFlags {
     /// then has twice the load of the others
     #[arg(long, value_enum)]
     control: Option<Switch>,
-    /// Name of the target that the others are measured against [default: `direct`, else the first]
-    #[arg(long, value_name = "NAME")]
-    reference: Option<String>,
-    /// How much worse than the best one a target may be, like `5%`; beyond it: exit code 1
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    margin: Option<f64>,
     /// Requests per second and target; arrivals are evenly spaced
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     #[arg(conflicts_with = "stages")]
@@ -102,20 +74,6 @@ pub(crate) struct ComparisonFlags {
     /// `turns`]
     #[arg(long = "for", value_name = "TIME", conflicts_with = "stages")]
     length: Option<Nanos>,
-    /// End as soon as it is decided which target is slower, or with --margin that they differ by
-    /// less; not before 20 s. Intervals are then wider, and hold although the data chose the end
-    #[arg(long)]
-    decide: bool,
-    /// The log of the mock behind the targets (`log: {file: FILE}`): counts how often each target
-    /// calls it. With `log_text: true` also for targets that replace request ids
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    upstream_log: Option<PathBuf>,
-    /// Repeat the comparison; the result is then the mean over the rounds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: Option<u32>,
-    /// From the start of one round to the start of the next [default: no pause]
-    #[arg(long, value_name = "TIME")]
-    every: Option<Nanos>,
 }
 
 /// How targets share the time.
@@ -144,36 +102,31 @@ pub(super) fn compare(
     options: RunOptions,
 ) -> Result<Option<Screen>> {
     let thresholds = thresholds(plan)?;
-    let settings = rounds::Settings { thresholds, options, upstream_log: None };
+    let settings = rounds::Settings { thresholds, options };
     Ok(rounds::run(session, plan, &settings)?.screen)
 }
 
 /// Compares the targets.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let part = flags.start.part(flags.settings.shard.shard.as_deref())?;
+    let part = flags.start.part(flags.settings.get("shard"))?;
     let mut plan = plan::build(flags, &part)?;
     let thresholds = thresholds(&plan)?;
-    let upstream_log = flags.comparison.upstream_log.as_deref();
-    if upstream_log.is_some() && (part.is_shard() || flags.start.processes.is_some()) {
-        let why = "--upstream-log counts the calls of a whole comparison: leave it out of a part";
-        return Err(UsageError(why.to_owned()).into());
-    }
     let mut options = flags.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
     if let Some(order) = part.order {
         let (mut session, options) = order.open(&mut plan, options)?;
-        let settings = rounds::Settings { thresholds, options, upstream_log };
+        let settings = rounds::Settings { thresholds, options };
         return Ok(rounds::run(&mut session, &plan, &settings)?.exit);
     }
     options.launch = part.launch;
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
-    if let Some(count) = flags.start.processes {
-        let finished = processes::run(&mut session, &plan, count, &options)?;
+    if flags.start.processes.is_some() {
+        let finished = session.run_plan(plan, &options)?;
         session.linger();
         return Ok(finished.exit);
     }
-    let settings = rounds::Settings { thresholds, options, upstream_log };
+    let settings = rounds::Settings { thresholds, options };
     let exit = rounds::run(&mut session, &plan, &settings)?.exit;
     session.linger();
     Ok(exit)

@@ -15,23 +15,7 @@ use super::report::stored::{Stored, read};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 
-const AFTER: &str = "\
-Examples:
-  plimsoll why                                             the latest run in runs/
-  plimsoll why runs/20260102T030405Z-realistic
-  plimsoll run realistic --watch gateway=:8080 --watch provider=:9000 --watch store=:6379
-                                                           a run whose processes are known
-  plimsoll why RUN --join other/join.json                  with a result of `plimsoll join`
-
-The answer is one of: generator, gateway, provider, store, nothing saturated, unknown. A suspect is named only if it is at a limit of its own, and the load at its limit too: a closed loop, or an open one that fell behind. Two that are at their limits are both named, and not told apart.
-
-The evidence is in the run's summary.json: CPU time, waiting and quotas of the processes that --watch names (gateway, provider, store, also gateway-2) and of the one that listens at the target's address on this host; Plimsoll's own lateness. Of a process on another host, --watch gateway=http://10.0.0.2:9100/metrics reads the CPU time from a page of metrics.
-
-What was in flight is split between gateway and provider where a target that `plimsoll versus` calls direct tells of the provider, or the gateway's own log does: `plimsoll join RUN --log SOURCE` writes join.json to the run's folder, and `why` reads it there. A join that found run and log to disagree, that could not be judged, or that has the upstream times of fewer than 99 % of the requests is not used, and the reason is said.
-
-The answer is written to the run's folder as why.json.
-
-Exit codes: 0 an answer, 2 wrong usage or a folder without a run, 3 unknown.";
+const AFTER: &str = include_str!("why.txt").trim_ascii_end();
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use clap::{Args, ValueHint};
 use plimsoll_export::{DEFAULT_ADDRESS, PushTarget};
 use plimsoll_measure::Nanos;
-use plimsoll_profile::Overrides;
 
+use super::keys::LabelFlags;
 use super::parse_listen_address;
 use crate::export::ExportOptions;
 
@@ -32,10 +32,8 @@ pub(crate) struct ExportFlags {
     serve: ServeFlags,
     #[command(flatten)]
     push: PushFlags,
-    /// Put a label on every line of metrics, like `environment=staging` (repeatable); the same as
-    /// the key `labels` of a profile
-    #[arg(long = "metric-label", value_name = "NAME=VALUE", value_parser = parse_label)]
-    labels: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) labels: LabelFlags,
 }
 
 /// The flag of every command with results.
@@ -61,20 +59,4 @@ impl ExportFlags {
     pub(crate) fn options(&self) -> ExportOptions {
         ExportOptions { push: self.push.push_metrics.clone(), ..self.serve.options() }
     }
-
-    /// These overrides, and the labels as keys of the profile.
-    pub(crate) fn label(&self, overrides: Overrides) -> Overrides {
-        let labels = self.labels.iter().map(|(name, value)| format!("labels.{name}={value}"));
-        // An explicit `--set labels.NAME=...` comes last and wins.
-        let sets = labels.chain(overrides.sets).collect();
-        Overrides { sets, ..overrides }
-    }
-}
-
-fn parse_label(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once('=')
-        .filter(|(name, _)| !name.is_empty())
-        .ok_or("write NAME=VALUE, like environment=staging")?;
-    Ok((name.to_owned(), value.to_owned()))
 }

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::Result;
 use clap::Args;
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, Stripe};
 use plimsoll_profile::Overrides;
 use plimsoll_runner::{CommonStart, StartAt};
 
@@ -14,16 +14,6 @@ use super::parse_time;
 use crate::exit::UsageError;
 use crate::processes::ChildOrder;
 use crate::session::Launch;
-
-/// The part of the run that a process runs.
-#[derive(Args, Debug)]
-pub(crate) struct ShardFlag {
-    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes;
-    /// give all parts the same --run-id. `auto` takes K and N from `PLIMSOLL_SHARD_INDEX` and
-    /// `PLIMSOLL_SHARD_COUNT`, or from the variables of Slurm, MPI or a Kubernetes Indexed Job
-    #[arg(long, value_name = "K/N|auto")]
-    pub(crate) shard: Option<String>,
-}
 
 /// How the parts of a run are started.
 #[derive(Args, Debug)]
@@ -76,7 +66,8 @@ impl StartFlags {
             return Err(UsageError(why.to_owned()).into());
         }
         let start = self.start_at.map(|at| CommonStart { at, limit: self.start_timeout });
-        let launch = Launch { id: self.launch.clone().unwrap_or_default(), start };
+        let id = self.launch.clone().unwrap_or_default();
+        let launch = Launch { id, start, processes: self.processes };
         Ok(Part { shard, launch, order: None })
     }
 }
@@ -108,60 +99,51 @@ const SOURCES: [(&str, &str); 5] = [
 /// each send the whole load must not happen.
 fn auto(variables: &BTreeMap<String, String>) -> Result<String, String> {
     let get = |name: &str| variables.get(name).map(|text| text.trim()).filter(|t| !t.is_empty());
-    let mut found: Option<((&str, &str), [u64; 2])> = None;
+    let mut found: Option<((&str, &str), Stripe)> = None;
     // The count of a Kubernetes job has no name of its own, so it alone is no half of our own pair.
     let of_job = get("JOB_COMPLETION_INDEX").is_some();
-    for names in SOURCES {
-        let values = match (get(names.0), get(names.1)) {
+    let fix = "or give --shard K/N";
+    for names @ (index_name, count_name) in SOURCES {
+        let (index, count) = match (get(index_name), get(count_name)) {
             (None, None) => continue,
-            (None, Some(_)) if names.1 == "PLIMSOLL_SHARD_COUNT" && of_job => continue,
-            (None, Some(_)) if names.0 == "JOB_COMPLETION_INDEX" => continue,
-            (Some(index), Some(count)) => [number(names.0, index)?, number(names.1, count)?],
+            (None, Some(_)) if count_name == "PLIMSOLL_SHARD_COUNT" && of_job => continue,
+            (None, Some(_)) if index_name == "JOB_COMPLETION_INDEX" => continue,
+            (Some(index), Some(count)) => (index, count),
             (index, _) => {
-                let [set, unset] =
-                    if index.is_some() { [names.0, names.1] } else { [names.1, names.0] };
+                let [set, unset] = if index.is_some() {
+                    [index_name, count_name]
+                } else {
+                    [count_name, index_name]
+                };
                 return Err(format!(
-                    "--shard auto: {set} is set and {unset} is not; set both, or give --shard K/N"
+                    "--shard auto: {set} is set and {unset} is not; set both, {fix}"
                 ));
             }
         };
-        if values[0] >= values[1] {
+        let numbers = index.parse().ok().zip(count.parse().ok());
+        let part = numbers.and_then(|(index, count)| Stripe::new(index, count)).ok_or_else(|| {
+            format!(
+                "--shard auto: {index_name} is `{index}` and {count_name} is `{count}`, but parts are whole numbers from 0 and below their count; correct the variables, {fix}"
+            )
+        })?;
+        let (first, of_first) = *found.get_or_insert((names, part));
+        if of_first != part {
             return Err(format!(
-                "--shard auto: {} is {} and {} is {}, but parts are counted from 0 and stay below their number; correct the variables, or give --shard K/N",
-                names.0, values[0], names.1, values[1]
+                "--shard auto: {} and {} say {}/{}, but {index_name} and {count_name} say {index}/{count}; unset those that do not belong to this run, {fix}",
+                first.0,
+                first.1,
+                of_first.index(),
+                of_first.count()
             ));
         }
-        match found {
-            None => found = Some((names, values)),
-            Some((first, of_first)) if of_first != values => {
-                return Err(format!(
-                    "--shard auto: {} and {} say {}/{}, but {} and {} say {}/{}; unset those that do not belong to this run, or give --shard K/N",
-                    first.0,
-                    first.1,
-                    of_first[0],
-                    of_first[1],
-                    names.0,
-                    names.1,
-                    values[0],
-                    values[1]
-                ));
-            }
-            Some(_) => {}
-        }
     }
-    let [index, count] = found.map(|(_, values)| values).ok_or_else(|| {
+    let (_, part) = found.ok_or_else(|| {
         let pairs = SOURCES.map(|(index, count)| format!("{index} and {count}")).join("; ");
         format!(
-            "--shard auto: the environment names no part of a run. Looked for: {pairs}. Set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT, or give --shard K/N"
+            "--shard auto: the environment names no part of a run. Looked for: {pairs}. Set PLIMSOLL_SHARD_INDEX and PLIMSOLL_SHARD_COUNT, {fix}"
         )
     })?;
-    Ok(format!("{index}/{count}"))
-}
-
-fn number(name: &str, text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| {
-        format!("--shard auto: {name} is `{text}`, which is no whole number; correct it, or give --shard K/N")
-    })
+    Ok(format!("{}/{}", part.index(), part.count()))
 }
 
 /// The time that `ready` alone leaves.

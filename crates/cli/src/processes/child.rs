@@ -87,7 +87,7 @@ impl ChildOrder {
         follow_parent(session.control().clone())?;
         let output = RunDirOptions { out: self.out.clone(), rows: self.rows, page: false };
         let start = Some(CommonStart { at: StartAt::AllReady(LEAD), limit: LONGEST_WAIT });
-        let launch = Launch { id: self.launch.clone(), start };
+        let launch = Launch { id: self.launch.clone(), start, processes: None };
         let options = RunOptions { output: Some(output), launch, show: Show::Nothing, ..options };
         Ok((session, options))
     }

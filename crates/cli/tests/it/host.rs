@@ -37,15 +37,6 @@ fn the_doctor_checks_everything_and_prints_fixes() {
 }
 
 #[test]
-fn completion_scripts_contain_the_commands() {
-    let fixture = Fixture::with(FAST);
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = fixture.plimsoll(&["completions", shell]).expect(0).stdout;
-        assert!(script.contains("doctor"), "{shell}");
-    }
-}
-
-#[test]
 fn manual_pages_have_the_flags_of_their_command() {
     let fixture = Fixture::with(FAST);
     let page = fixture.plimsoll(&["man", "run"]).expect(0).stdout;

@@ -20,8 +20,7 @@ fn all_problems_of_all_files_are_printed_at_once() {
     let output = fixture
         .plimsoll(&["profile", "check", "good.yaml", "bad.yaml", "worse.yaml", "absent"])
         .expect(2);
-    assert!(output.stdout.starts_with("good.yaml: ok\n  requests "), "{}", output.stdout);
-    assert!(!output.stdout.contains("bad.yaml"), "{}", output.stdout);
+    assert_eq!(output.stdout, "good.yaml: ok\n");
     let lines: Vec<_> = output.stderr.lines().collect();
     let starts = |line: &&&str, start: &str| line.starts_with(start);
     for (start, count) in
@@ -52,7 +51,6 @@ fn every_listed_profile_is_valid_and_can_be_shown() {
     assert!(names.contains(&"realistic") && names.len() >= 11, "{list}");
     let checked = fixture.plimsoll(&[&["profile", "check"], &names[..]].concat()).expect(0);
     assert_eq!(checked.stdout.matches(": ok\n").count(), names.len());
-    assert_eq!(checked.stdout.matches("\n  connections ").count(), names.len());
     let shown =
         fixture.plimsoll(&["profile", "show", "realistic", "--stages", "7:9s"]).expect(0).stdout;
     assert!(shown.contains("7:9s") && shown.contains("max_in_flight"), "{shown}");

@@ -1,4 +1,4 @@
-//! The command line: help, versions, wrong flags, missing features.
+//! The command line: help, versions, wrong flags.
 
 use std::process::Stdio;
 
@@ -52,24 +52,4 @@ fn a_closed_pipe_is_not_an_error() {
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert!(output.stderr.is_empty(), "{args:?}");
     }
-}
-
-#[cfg(not(feature = "tokenizer"))]
-#[test]
-fn without_tokenizer_a_tokenizer_file_is_wrong_usage_and_the_error_names_the_build_command() {
-    let fixture = Fixture::with(FAST);
-    let write = |name: &str, text: &str| {
-        std::fs::write(fixture.folder.path().join(name), text).unwrap();
-    };
-    write("some.json", "{}");
-    write(
-        "tokens.yaml",
-        "model: m\nstages: 1:1s\ncontent: {mode: sized, approx_input_tokens: 100}\ntokenizer: some.json\n",
-    );
-    let output = fixture.run(&["tokens.yaml"]).expect(2);
-    for part in ["some.json", "cannot read tokenizer files", "cargo build", "--features tokenizer"]
-    {
-        assert!(output.stderr.contains(part), "{part} in:\n{}", output.stderr);
-    }
-    assert_eq!((fixture.mock.stats().requests, fixture.runs().len()), (0, 0));
 }

@@ -10,15 +10,15 @@ use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Band, Gate, MetricsError, Threshold};
-use plimsoll_workload::{READS_TOKENIZERS, TraceSpec, WindowFault, WorkloadError};
+use plimsoll_workload::{WindowFault, WorkloadError};
 
-use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::error::{Fault, Problem, Problems};
 use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario_names;
-use crate::source::{self, Profile, is_plain};
+use crate::source::{self, is_plain};
 use crate::spec::ProfileFile;
 use crate::suggest;
 use plimsoll_plan::TargetUrl;
@@ -47,7 +47,6 @@ impl Purpose {
 
 /// Checks the values of a profile.
 pub(crate) struct ProfileCheck<'a> {
-    pub(crate) profile: &'a Profile,
     pub(crate) layers: &'a LayeredValues,
     pub(crate) file: &'a ProfileFile,
     pub(crate) purpose: Purpose,
@@ -192,8 +191,7 @@ impl ProfileCheck<'_> {
     fn check_trace(&mut self) {
         let Some(trace) = &self.file.trace else { return };
         let path = top("trace").key("file");
-        let file = resolve_path(self.profile, self.layers, &path, &trace.file);
-        match plimsoll_plan::read_trace(&TraceSpec { file, ..trace.clone() }) {
+        match plimsoll_plan::read_trace(trace) {
             Ok(_) => {}
             Err(WorkloadError::Read { file, source }) => {
                 self.report_unreadable(path, &file, &source);
@@ -225,20 +223,17 @@ impl ProfileCheck<'_> {
     }
 
     fn check_files(&mut self) {
-        let file = self.file;
+        let (file, tls) = (self.file, top("tls"));
         let named = [
-            (top("tokenizer"), file.tokenizer.as_deref(), READS_TOKENIZERS),
-            (top("tls").key("ca_file"), file.tls.ca_file.as_deref(), true),
-            (top("tls").key("cert_file"), file.tls.cert_file.as_deref(), true),
-            (top("tls").key("key_file"), file.tls.key_file.as_deref(), true),
+            (top("tokenizer"), &file.tokenizer),
+            (tls.key("ca_file"), &file.tls.ca_file),
+            (tls.key("cert_file"), &file.tls.cert_file),
+            (tls.key("key_file"), &file.tls.key_file),
         ];
-        for (path, named_file, is_supported) in named {
-            let Some(named_file) = named_file else { continue };
-            let file = resolve_path(self.profile, self.layers, &path, named_file);
-            if let Err(error) = source::try_open(&file) {
-                self.report_unreadable(path, &file, &error);
-            } else if !is_supported {
-                self.report_fault(path, Fault::from_error(&WorkloadError::NoTokenizers { file }));
+        for (path, named) in named {
+            let Some(named) = named else { continue };
+            if let Err(error) = source::try_open(named) {
+                self.report_unreadable(path, named, &error);
             }
         }
     }
@@ -388,18 +383,4 @@ fn is_label(name: &str) -> bool {
 /// A key of the profile.
 fn top(key: &str) -> ConfigPath {
     ConfigPath::root().key(key)
-}
-
-/// The path of a file that the value at `path` names: relative to the profile if the profile names
-/// it, else to the current folder.
-pub(crate) fn resolve_path(
-    profile: &Profile,
-    layers: &LayeredValues,
-    path: &ConfigPath,
-    file: &Path,
-) -> std::path::PathBuf {
-    match layers.source(path) {
-        ValueSource::File(_) => profile.resolve(file),
-        ValueSource::Environment(_) | ValueSource::Flag(_) => file.to_path_buf(),
-    }
 }

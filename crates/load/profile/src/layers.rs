@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::lines::Lines;
-use crate::overrides::Overrides;
+use crate::overrides::{KeyFlag, Overrides};
 use crate::parser::parse_scalar;
 use crate::path::{ConfigPath, Step};
 use crate::problem_collector::ProblemCollector;
@@ -101,8 +101,8 @@ impl LayeredValues {
 
     /// Applies flags; later ones win, and `--set` wins over all others.
     pub(crate) fn apply_flags(&mut self, overrides: &Overrides) {
-        for (flag, key, text) in overrides.keys() {
-            let source = ValueSource::Flag(flag.to_owned());
+        for KeyFlag { flag, key, text } in &overrides.keys {
+            let source = ValueSource::Flag(format!("--{flag}"));
             self.set(key, text, source.clone());
             if key == "protocol" {
                 self.set_everywhere(key, text, &source);

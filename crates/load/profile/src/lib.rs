@@ -36,12 +36,35 @@ mod source;
 mod spec;
 mod suggest;
 
+/// Shows only these fields of a type: the others may have credentials.
+macro_rules! debug_only {
+    ($($type:ident: $($field:ident),*;)+) => {$(
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type))
+                    $(.field(stringify!($field), &self.$field))*
+                    .finish_non_exhaustive()
+            }
+        }
+    )+};
+}
+
+debug_only! {
+    Behaviour: ;
+    KeyFlag: flag;
+    Overrides: ;
+    Profile: source;
+    ProfileFile: name;
+    ScenarioFile: name, weight;
+    TargetFile: name;
+}
+
 pub use builtin::{names as builtin_names, profile as builtin};
 pub use byte_size::{ByteSize, ParseSizeError};
 pub use check::Purpose;
 pub use env_vars::EnvVars;
 pub use error::{Fault, Problem, Problems, ValueSource};
-pub use overrides::Overrides;
+pub use overrides::{KeyFlag, Overrides};
 pub use path::{ConfigPath, Step};
 pub use resolve::{load, parse, show};
 pub use schema::schema;

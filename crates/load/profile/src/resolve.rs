@@ -2,13 +2,11 @@
 
 mod targets;
 
-use std::path::PathBuf;
-
 use plimsoll_measure::{RunId, Seed, Stripe};
-use plimsoll_workload::{Content, TraceSpec, unsent_members, with_parts};
+use plimsoll_workload::{unsent_members, with_parts};
 use serde::Deserialize as _;
 
-use crate::check::{CheckedTargets, ProfileCheck, Purpose, resolve_path};
+use crate::check::{CheckedTargets, ProfileCheck, Purpose};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::foreign_words;
@@ -22,9 +20,7 @@ use crate::scenario;
 use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
-use plimsoll_plan::{
-    HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, TlsPlan, VersusPlan,
-};
+use plimsoll_plan::{HttpPlan, Instrument, Limits, Plan, ReachPlan, RetryAfter, VersusPlan};
 
 /// Resolves a profile to a plan: file, then environment, then flags; every default filled in.
 ///
@@ -90,20 +86,19 @@ fn resolve(
         id: run_id(overrides, environment, &mut found),
     };
     let (mut file, found) = typed(layers, found)?;
-    for (index, scenario) in file.scenarios.iter_mut().enumerate() {
-        let http = scenario.behaviour.http.as_mut();
-        if let Some(named) = http.and_then(|http| http.body_file.as_mut()) {
-            let path = layers.behaviour_path(index, "http").key("body_file");
-            *named = resolve_path(profile, layers, &path, named);
+    file.change_files(|scenario, key, named| {
+        let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+        let path = scenario.map_or_else(
+            || ConfigPath::root().key(first),
+            |index| layers.behaviour_path(index, first),
+        );
+        let path = if rest.is_empty() { path } else { path.key(rest) };
+        // What the profile names is relative to it, all else to the current folder.
+        if matches!(layers.source(&path), ValueSource::File(_)) {
+            *named = profile.resolve(named);
         }
-    }
-    for (index, scenario) in file.scenarios.iter_mut().enumerate() {
-        if let Some(Content::File { file: named, .. }) = &mut scenario.behaviour.content {
-            let path = layers.behaviour_path(index, "content").key("file");
-            *named = resolve_path(profile, layers, &path, named);
-        }
-    }
-    let check = ProfileCheck { profile, layers, file: &file, purpose, found };
+    });
+    let check = ProfileCheck { layers, file: &file, purpose, found };
     let targets = check.targets_or_problems()?;
     Ok(Resolved { file, targets, run })
 }
@@ -239,13 +234,9 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     }
     let versus = Some(versus).filter(|_| !targets.compared.is_empty());
     let targets = targets::all(&mut file, targets);
-    let resolved = |path: ConfigPath, named: PathBuf| resolve_path(profile, layers, &path, &named);
     let limits = limits(&file);
     let http = http(&file);
-    let reach = ReachPlan {
-        unix_socket: file.unix_socket.take().map(|named| resolved(top("unix_socket"), named)),
-        ..reach(&file)
-    };
+    let reach = reach(&file);
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
         spin: file.spin,
@@ -261,11 +252,8 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
         scenarios: with_parts(scenario::scenarios(file.scenarios)),
-        trace: file.trace.map(|trace| TraceSpec {
-            file: resolved(top("trace").key("file"), trace.file),
-            ..trace
-        }),
-        tokenizer: file.tokenizer.map(|named| resolved(top("tokenizer"), named)),
+        trace: file.trace,
+        tokenizer: file.tokenizer,
         targets,
         versus,
         limits,
@@ -273,12 +261,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         http,
         bind: file.bind,
         reach,
-        tls: TlsPlan {
-            ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
-            cert_file: file.tls.cert_file.map(|named| resolved(top("tls").key("cert_file"), named)),
-            key_file: file.tls.key_file.map(|named| resolved(top("tls").key("key_file"), named)),
-            ..file.tls
-        },
+        tls: file.tls,
         response_headers: file.response_headers,
         goodput: file.goodput,
         thresholds: file.thresholds,
@@ -305,13 +288,9 @@ const fn http(file: &ProfileFile) -> HttpPlan {
 fn reach(file: &ProfileFile) -> ReachPlan {
     ReachPlan {
         connect_to: file.connect_to.iter().filter_map(|rule| rule.parse().ok()).collect(),
-        unix_socket: None,
+        unix_socket: file.unix_socket.clone(),
         proxy: file.proxy.as_ref().and_then(|proxy| proxy.parse().ok()),
     }
-}
-
-fn top(key: &str) -> ConfigPath {
-    ConfigPath::root().key(key)
 }
 
 const fn limits(file: &ProfileFile) -> Limits {

@@ -1,7 +1,6 @@
 //! Writes a resolved profile as a profile again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
@@ -11,7 +10,6 @@ use crate::scenario::scenario_name;
 use crate::spec::ProfileFile;
 use plimsoll_plan::{Plan, is_builtin};
 use plimsoll_plan::{REDACTED, is_shown_header, redacted_path};
-use plimsoll_workload::Content;
 
 /// The keys that a reader looks for first, in this order.
 const FIRST: [&str; 13] = [
@@ -25,26 +23,14 @@ const LAST: &str = "scenarios";
 /// left at the top for them to inherit. Files have absolute paths, so that it can be kept anywhere.
 pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     file.name = Some(plan.name.clone());
-    if let (Some(trace), Some(resolved)) = (&mut file.trace, &plan.trace) {
-        trace.file = absolute(&resolved.file);
-    }
-    file.tokenizer = plan.tokenizer.as_ref().map(absolute);
-    file.unix_socket = plan.reach.unix_socket.as_ref().map(absolute);
+    file.change_files(|_, _, named| {
+        if !is_builtin(named) {
+            *named = std::path::absolute(&*named).unwrap_or_else(|_| named.clone());
+        }
+    });
     file.proxy = plan.reach.proxy.as_ref().map(ToString::to_string);
-    file.tls.ca_file = plan.tls.ca_file.as_ref().map(absolute);
-    file.tls.cert_file = plan.tls.cert_file.as_ref().map(absolute);
-    file.tls.key_file = plan.tls.key_file.as_ref().map(absolute);
     if let (Some(target), Some(resolved)) = (&mut file.target, plan.targets.first()) {
         *target = resolved.url.to_string();
-    }
-    let http = file.scenarios.iter_mut().filter_map(|own| own.behaviour.http.as_mut());
-    for named in http.filter_map(|http| http.body_file.as_mut()) {
-        *named = absolute(named);
-    }
-    for own in &mut file.scenarios {
-        if let Some(Content::File { file: named, .. }) = &mut own.behaviour.content {
-            *named = absolute(named);
-        }
     }
     redact(&mut file);
     let mut value = serde_json::to_value(&file).unwrap_or_default();
@@ -64,14 +50,6 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     }
     notes.extend(plan.notes.iter().cloned());
     notes.iter().map(|note| format!("# {note}\n")).chain([text]).collect()
-}
-
-fn absolute(path: &PathBuf) -> PathBuf {
-    if is_builtin(path) {
-        path.clone()
-    } else {
-        std::path::absolute(path).unwrap_or_else(|_| path.clone())
-    }
 }
 
 fn hide(headers: &mut BTreeMap<String, String>) {

@@ -14,7 +14,7 @@ use crate::suggest;
 /// The text of a profile, with its source.
 #[derive(Clone)]
 pub struct Profile {
-    source: ValueSource,
+    pub(crate) source: ValueSource,
     name: String,
     text: Cow<'static, [u8]>,
     folder: PathBuf,
@@ -70,12 +70,6 @@ impl Profile {
     /// The path of a file that the profile names.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         if is_builtin(path) { path.to_path_buf() } else { self.folder.join(path) }
-    }
-}
-
-impl std::fmt::Debug for Profile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Profile").field("source", &self.source).finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,6 @@
 mod versus;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -194,10 +193,35 @@ pub struct ProfileFile {
     pub scenarios: Vec<ScenarioFile>,
 }
 
-/// Shows only the name: keys and headers may contain credentials.
-impl fmt::Debug for ProfileFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProfileFile").field("name", &self.name).finish_non_exhaustive()
+impl ProfileFile {
+    /// Changes every path of a file that the profile names; with each comes the scenario that names
+    /// it, if one does, and its key there.
+    pub(crate) fn change_files(
+        &mut self,
+        mut change: impl FnMut(Option<usize>, &'static str, &mut PathBuf),
+    ) {
+        let named = [
+            ("trace.file", self.trace.as_mut().map(|trace| &mut trace.file)),
+            ("tokenizer", self.tokenizer.as_mut()),
+            ("unix_socket", self.unix_socket.as_mut()),
+            ("tls.ca_file", self.tls.ca_file.as_mut()),
+            ("tls.cert_file", self.tls.cert_file.as_mut()),
+            ("tls.key_file", self.tls.key_file.as_mut()),
+        ];
+        for (key, file) in named {
+            if let Some(file) = file {
+                change(None, key, file);
+            }
+        }
+        for (index, scenario) in self.scenarios.iter_mut().enumerate() {
+            let Behaviour { http, content, .. } = &mut scenario.behaviour;
+            if let Some(file) = http.as_mut().and_then(|http| http.body_file.as_mut()) {
+                change(Some(index), "http.body_file", file);
+            }
+            if let Some(Content::File { file, .. }) = content {
+                change(Some(index), "content.file", file);
+            }
+        }
     }
 }
 
@@ -218,16 +242,6 @@ pub struct ScenarioFile {
     /// The rest.
     #[serde(flatten)]
     pub behaviour: Behaviour,
-}
-
-/// Shows only name and weight: headers may contain credentials.
-impl fmt::Debug for ScenarioFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScenarioFile")
-            .field("name", &self.name)
-            .field("weight", &self.weight)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The behaviour of a scenario; at the top of the profile, the default of all scenarios.
@@ -286,11 +300,4 @@ pub struct Behaviour {
     /// Makes the scenario an agent: the tools that the model calls are called at the target, and
     /// their results are fed back, until the model calls none or a bound is reached.
     pub agent: Option<AgentSpec>,
-}
-
-/// Shows nothing: the request of the `http` protocol may contain credentials.
-impl fmt::Debug for Behaviour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Behaviour").finish_non_exhaustive()
-    }
 }

@@ -98,12 +98,14 @@ impl Measurement {
         if let Some(key) = &target.key {
             profile.insert("key".to_owned(), literal(key).into());
         }
-        let overrides = Overrides {
+        let mut overrides = Overrides {
             headers: target.headers.clone(),
-            insecure: target.insecure,
             sets: Vec::from_iter(target.http2.then(|| HTTP2.to_owned())),
             ..Overrides::default()
         };
+        if target.insecure {
+            overrides = overrides.with("insecure", "tls.insecure", "true");
+        }
         let with_key = has_key(target);
         let (label, target) = (label.to_owned(), target.clone());
         Self {
@@ -173,9 +175,9 @@ impl Measurement {
     pub(crate) fn builtin(label: &str, target: &SuiteTarget, name: &str, sets: &[&str]) -> Self {
         let mut measurement = Self::new(label, target, json!({}));
         measurement.builtin = Some(name.to_owned());
-        measurement.overrides.target = Some(target.base.clone());
-        // In place of the profile's placeholder.
-        measurement.overrides.key = Some(key(target).to_owned());
+        // The key is in place of the profile's placeholder.
+        let overrides = measurement.overrides.with("target", "target", target.base.as_str());
+        measurement.overrides = overrides.with("key", "key", key(target));
         let models = std::iter::once(format!("model={}", target.model));
         let sets = models.chain(sets.iter().map(|&set| set.to_owned()));
         measurement.overrides.sets.extend(sets);
@@ -198,7 +200,9 @@ impl Measurement {
     /// The stages, in the notation of profiles; for a load of several shapes.
     pub(crate) fn stages(mut self, shape: LoadShape, stages: &str) -> Self {
         self.shape = shape;
-        self.overrides.stages = self.builtin.as_ref().map(|_| stages.to_owned());
+        if self.builtin.is_some() {
+            self.overrides = self.overrides.with("stages", "stages", stages);
+        }
         self.with("stages", stages)
     }
 
@@ -269,8 +273,7 @@ impl Measurement {
             },
             Profile::open,
         )?;
-        let seed = Some((pass + 1).to_string());
-        let overrides = Overrides { seed, ..self.overrides.clone() };
+        let overrides = self.overrides.clone().with("seed", "seed", (pass + 1).to_string());
         // Environment variables are meant for the user's profiles.
         let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?;
         if !self.with_key {
@@ -291,7 +294,7 @@ impl Measurement {
         targets: &[(String, SuiteTarget)],
         settings: &[&str],
     ) -> Result<Plan, SuiteError> {
-        let keys = self.profile.contains_key("key") || self.overrides.key.is_some();
+        let keys = self.profile.contains_key("key") || self.overrides.get("key").is_some();
         let listed = targets.iter().map(|(name, target)| {
             let mut own = json!({
                 "name": name, "url": target.base, "model": target.model,
@@ -311,13 +314,9 @@ impl Measurement {
             Some(name) => Profile::open(name)?,
             None => Profile::new(Path::new("suite"), text),
         };
-        let mut overrides = Overrides {
-            target: None,
-            targets: Some(listed),
-            headers: Vec::new(),
-            seed: Some("1".to_owned()),
-            ..self.overrides.clone()
-        };
+        let mut overrides = Overrides { headers: Vec::new(), ..self.overrides.clone() };
+        overrides.keys.retain(|own| own.key != "target");
+        overrides = overrides.with("target", "targets", listed).with("seed", "seed", "1");
         overrides.sets.extend(settings.iter().map(|&set| set.to_owned()));
         let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?;
         for planned in &mut plan.targets {

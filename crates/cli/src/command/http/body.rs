@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::Request;
-use super::plan::literal;
 use crate::exit::UsageError;
+use crate::flags::literal;
 
 /// A body.
 #[derive(Debug)]
@@ -34,14 +33,14 @@ impl Body {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn read(request: &Request) -> Result<Self, UsageError> {
-        let has_type = request.headers.iter().any(|header| {
+    pub(super) fn read(body: Option<&str>, headers: &[String]) -> Result<Self, UsageError> {
+        let has_type = headers.iter().any(|header| {
             let name = header.split(':').next().unwrap_or_default();
             is_content_type(name)
         });
-        let Some(body) = &request.body else { return Ok(Self::text(String::new(), true)) };
+        let Some(body) = body else { return Ok(Self::text(String::new(), true)) };
         let Some(file) = body.strip_prefix('@') else {
-            return Ok(Self::text(body.clone(), has_type));
+            return Ok(Self::text(body.to_owned(), has_type));
         };
         let refused = |error: io::Error| {
             UsageError(format!(

@@ -1,21 +1,19 @@
 //! The plan of `plimsoll http`. The flags become a profile first, so that all checks are in one
 //! place.
 
-use std::path::Path;
-
 use anyhow::Result;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Plan;
-use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Purpose, load};
 use plimsoll_workload::StatusSet;
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
 use super::urls::{ListedRequest, Requests};
-use super::{Arrivals, Flags, Load, Request};
-use crate::flags::{Part, overrides_of};
+use super::{Flags, Load, Request};
+use crate::flags::{Part, command_line_profile, literal};
 
 const CONNECTIONS: u32 = 64;
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -39,23 +37,12 @@ pub(super) fn build_of(flags: &Flags, requests: &Requests, part: &Part) -> Resul
 }
 
 fn resolved(flags: &Flags, keys: Map<String, Value>, part: &Part) -> Result<Plan> {
-    let text = Value::Object(keys).to_string();
-    let profile = Profile::new(Path::new("command line"), text.into_bytes());
-    let overrides = Overrides {
-        seed: flags.load.seed.clone(),
-        run_id: flags.load.run_id.clone(),
-        headers: headers(&flags.request),
-        sets: flags
-            .thresholds
-            .sets()
-            .into_iter()
-            .chain(flags.limits.sets())
-            .chain(flags.reach.sets())
-            .chain(flags.sets.clone())
-            .collect(),
-        ..overrides_of(&flags.limits, &flags.tls)
-    };
-    let overrides = flags.export.label(part.of(overrides));
+    let profile = command_line_profile(keys);
+    let mut overrides = flags.export.labels.add_to(part.of(flags.keys.overrides()));
+    if let Some(credentials) = &flags.request.basic_auth {
+        let credentials = BASE64_STANDARD.encode(credentials);
+        overrides.headers.push(format!("authorization: Basic {credentials}"));
+    }
     // Environment variables are meant for profiles: PLIMSOLL_TARGET must not override the URL.
     Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }
@@ -67,23 +54,11 @@ fn keys(flags: &Flags, base: &str) -> Map<String, Value> {
     set("name", name(base).into());
     set("target", literal(base));
     set("protocol", "http".into());
-    set("stages", stages(&flags.load, flags.limits.max_requests.is_some()).into());
-    set("timeout", flags.request.timeout.to_string().into());
-    if let Some(redirects) = flags.request.redirects {
-        set("redirects", redirects.into());
-    }
-    if flags.load.no_keepalive {
-        set("requests_per_connection", json!({"min": 1, "max": 1}));
-    }
+    set("stages", stages(&flags.load, flags.keys.get("max-requests").is_some()).into());
     if let Some(streams) = flags.load.http2 {
         set("http_version", "http2".into());
         set("streams_per_connection", streams.into());
     }
-    let arrivals = match flags.load.arrivals {
-        Arrivals::Constant => "constant",
-        Arrivals::Poisson => "poisson",
-    };
-    set("arrivals", arrivals.into());
     if let (Some(_), Some(limit)) = (flags.load.rate, flags.load.connections) {
         set("max_in_flight", limit.into());
     }
@@ -108,20 +83,6 @@ fn name(base: &str) -> String {
             .map(|c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
             .collect::<String>()
     )
-}
-
-/// Escapes `$`, which is special in profiles but not on the command line.
-pub(super) fn literal(text: &str) -> Value {
-    text.replace('$', "$$").into()
-}
-
-/// The headers of the flags.
-fn headers(request: &Request) -> Vec<String> {
-    let basic = request
-        .basic_auth
-        .as_ref()
-        .map(|credentials| format!("authorization: Basic {}", BASE64_STANDARD.encode(credentials)));
-    request.headers.iter().cloned().chain(basic).collect()
 }
 
 /// The stages. With a number of requests these decide when the load ends, and all of them count.
@@ -180,13 +141,9 @@ mod tests {
         Load {
             connections,
             http2: None,
-            no_keepalive: false,
             rate,
-            arrivals: Arrivals::Constant,
             duration: None,
             warmup: warmup.map(Nanos::from_millis),
-            seed: None,
-            run_id: None,
         }
     }
 
@@ -229,13 +186,10 @@ mod tests {
             let flags = Request {
                 method: method.map(owned),
                 body: body.map(owned),
-                headers: Vec::new(),
                 basic_auth: None,
-                timeout: Nanos::from_secs(1),
                 expect: None,
-                redirects: None,
             };
-            request(&flags, "?a=$b#c", &Body::read(&flags).unwrap())
+            request(&flags, "?a=$b#c", &Body::read(flags.body.as_deref(), &[]).unwrap())
         };
         assert_eq!(of(None, None), json!({"method": "GET", "path": "/?a=$$b", "body": ""}));
         assert_eq!(of(None, Some("x"))["method"], "POST");

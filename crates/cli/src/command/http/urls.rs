@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::body::{Body, is_content_type};
 use super::plan::split;
-use super::with_scheme;
 use crate::exit::UsageError;
+use crate::flags::with_scheme;
 
 /// So many broken lines are named.
 const NAMED: usize = 3;

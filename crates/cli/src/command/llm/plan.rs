@@ -1,7 +1,6 @@
 //! The profile of `plimsoll llm`, made of its flags.
 
 use std::env;
-use std::path::Path;
 
 use anyhow::Result;
 use plimsoll_measure::Nanos;
@@ -10,7 +9,7 @@ use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load, show};
 use serde_json::{Map, Value, json};
 
 use super::{Flags, Load, Request};
-use crate::flags::{Part, overrides_of};
+use crate::flags::{Part, command_line_profile, literal, with_scheme};
 
 const USERS: [u32; 4] = [1, 2, 4, 8];
 const INPUT_TOKENS: u32 = 550;
@@ -25,15 +24,11 @@ pub(super) struct LlmProfile {
 impl LlmProfile {
     /// That of the flags.
     pub(super) fn new(flags: &Flags, part: &Part) -> Self {
-        let overrides = Overrides {
-            key: flags.request.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
-            seed: flags.load.seed.clone(),
-            run_id: flags.load.run_id.clone(),
-            headers: flags.request.headers.clone(),
-            sets: sets(flags),
-            ..overrides_of(&flags.limits, &flags.tls)
-        };
-        Self { keys: keys(flags), overrides: flags.export.label(part.of(overrides)) }
+        let mut overrides = flags.export.labels.add_to(part.of(flags.keys.overrides()));
+        if let (None, Ok(key)) = (overrides.get("key"), env::var("PLIMSOLL_KEY")) {
+            overrides = overrides.with("key", "key", key);
+        }
+        Self { keys: keys(flags), overrides }
     }
 
     /// The plan with these stages.
@@ -50,8 +45,7 @@ impl LlmProfile {
 
     fn profile(&mut self, stages: &str) -> Profile {
         self.keys.insert("stages".to_owned(), stages.into());
-        let text = Value::Object(self.keys.clone()).to_string();
-        Profile::new(Path::new("command line"), text.into_bytes())
+        command_line_profile(self.keys.clone())
     }
 }
 
@@ -70,25 +64,18 @@ pub(super) fn stages(load: &Load) -> String {
 }
 
 fn keys(flags: &Flags) -> Map<String, Value> {
-    let Request { models, protocol, osl, osl_stddev, timeout, no_stream, .. } = &flags.request;
-    let url =
-        if flags.url.contains("://") { flags.url.clone() } else { format!("http://{}", flags.url) };
+    let Request { models, osl, osl_stddev, no_stream, .. } = &flags.request;
     let mut keys = Map::new();
     let mut set = |key: &str, value: Value| drop(keys.insert(key.to_owned(), value));
     set("name", NAME.into());
-    set("target", literal(&url));
-    set("protocol", literal(protocol));
-    set("timeout", timeout.to_string().into());
+    set("target", literal(&with_scheme(&flags.url)));
     set("content", content(&flags.request));
-    if protocol != "openai-embeddings" {
+    if flags.keys.get("protocol") != Some("openai-embeddings") {
         set("stream", (!no_stream).into());
         set("max_tokens", (*osl).into());
         if osl_stddev.is_some() {
             set("output_tokens", length(*osl, *osl_stddev));
         }
-    }
-    if let Some(bounds) = &flags.load.goodput {
-        set("goodput", bounds.to_string().into());
     }
     set("model", models.first().map_or(Value::Null, |model| literal(model)));
     if models.len() > 1 {
@@ -124,23 +111,6 @@ fn content(request: &Request) -> Value {
     }
 }
 
-fn sets(flags: &Flags) -> Vec<String> {
-    let tokenizer = flags.request.tokenizer.as_ref();
-    let tokenizer = tokenizer.map(|file| format!("tokenizer={}", file.display()));
-    let thresholds = flags.thresholds.sets();
-    let own = tokenizer
-        .into_iter()
-        .chain(thresholds)
-        .chain(flags.limits.sets())
-        .chain(flags.reach.sets());
-    own.chain(flags.sets.iter().cloned()).collect()
-}
-
-/// Escapes `$`, which is special in profiles but not on the command line.
-fn literal(text: &str) -> Value {
-    text.replace('$', "$$").into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,9 +123,6 @@ mod tests {
             sweep,
             duration: Nanos::from_secs(30),
             warmup: Nanos::from_secs(warmup),
-            goodput: None,
-            seed: None,
-            run_id: None,
         };
         for (load, text) in [
             (load(&[], &[], false, 5), "w1:5s,1:30s,2:30s,4:30s,8:30s"),

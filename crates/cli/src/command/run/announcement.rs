@@ -42,7 +42,7 @@ fn ask(question: &str) -> io::Result<Consent> {
 
 /// Requests, tokens and time, with the words "at most" and "about" where that is what is known.
 fn sentence(plan: &Plan, target: &Target) -> String {
-    let ((seconds, _), requests) = (seconds(plan), requests(plan));
+    let (seconds, requests) = (seconds(plan), requests(plan));
     let most_tokens = plan.scenarios.iter().map(|scenario| scenario.max_tokens).max().flatten();
     let tokens = most_tokens.map_or_else(
         || "answers as long as the model makes them".to_owned(),

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use clap::ValueEnum as _;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{Plan, TargetUrl};
 use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
@@ -13,10 +14,10 @@ use plimsoll_versus::AddedThreshold;
 use serde_json::Value;
 
 use super::target::DIRECT;
-use super::{ComparisonFlags, Flags, Schedule, Switch};
+use super::{Flags, Schedule, Switch};
 use crate::exit::UsageError;
 use crate::flags::Part;
-use crate::versus_result::parse_thresholds;
+use crate::run_result::parse_thresholds;
 
 /// The load without a profile.
 const LENGTH: Nanos = Nanos::from_secs(60);
@@ -47,11 +48,11 @@ pub(super) fn build(flags: &Flags, part: &Part) -> Result<Plan> {
     let environment = EnvVars::from_process();
     let (profile, overrides) = (profile(flags)?, part.of(overrides(flags)?));
     let plan = load(&profile, &environment, &overrides, Purpose::Versus)?;
-    let scaled = flags.comparison.length.filter(|_| overrides.stages.is_none());
+    let scaled = flags.comparison.length.filter(|_| overrides.get("stages").is_none());
     let Some(length) = scaled else { return Ok(plan) };
     // The profile's own stages, as long as the flag says.
-    let stages = Some(with_length(plan.stages, length).to_string());
-    let overrides = Overrides { stages, ..overrides };
+    let stages = with_length(plan.stages, length).to_string();
+    let overrides = overrides.with("for", "stages", stages);
     Ok(load(&profile, &environment, &overrides, Purpose::Versus)?)
 }
 
@@ -64,40 +65,29 @@ fn profile(flags: &Flags) -> Result<Profile> {
     if let Some(name) = &flags.profile {
         return Ok(Profile::open(name)?);
     }
-    let plain = flags.settings.protocol.as_deref() == Some("http");
+    let plain = flags.settings.get("protocol") == Some("http");
     let model = if plain || !is_private(flags) { "" } else { "model: mock\n" };
     let text = format!("name: versus\n{model}{}", if plain { PLAIN } else { CHATS });
     Ok(Profile::new(Path::new("command line"), text.into_bytes()))
 }
 
 fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
-    Ok(flags.export.label(Overrides {
-        targets: targets(flags)?,
-        stages: stages(flags),
-        ..flags.settings.overrides_with(comparison(&flags.comparison))
-    }))
-}
-
-/// The keys below `versus` that flags set.
-fn comparison(flags: &ComparisonFlags) -> Vec<String> {
-    let schedule = flags.schedule.map(|schedule| match schedule {
-        Schedule::Spread => "spread",
-        Schedule::Together => "together",
-        Schedule::Turns => "turns",
-    });
-    let control = flags.control.map(|switch| matches!(switch, Switch::On).to_string());
-    [
-        ("schedule", schedule.map(str::to_owned)),
-        ("control", control),
-        ("reference", flags.reference.clone()),
-        ("margin", flags.margin.map(|margin| margin.to_string())),
-        ("decide", flags.decide.then(|| "true".to_owned())),
-        ("rounds", flags.rounds.map(|rounds| rounds.to_string())),
-        ("every", flags.every.map(|every| every.to_string())),
-    ]
-    .into_iter()
-    .filter_map(|(key, value)| Some(format!("versus.{key}={}", value?)))
-    .collect()
+    let mut overrides = flags.keys.add_to(flags.settings.overrides());
+    if let Some(schedule) = flags.comparison.schedule.and_then(|chosen| chosen.to_possible_value())
+    {
+        overrides = overrides.with("schedule", "versus.schedule", schedule.get_name());
+    }
+    if let Some(switch) = flags.comparison.control {
+        let is_on = matches!(switch, Switch::On);
+        overrides = overrides.with("control", "versus.control", is_on.to_string());
+    }
+    if let Some(targets) = targets(flags)? {
+        overrides = overrides.with("target", "targets", targets);
+    }
+    if let Some(stages) = stages(flags) {
+        overrides = overrides.with("stages", "stages", stages);
+    }
+    Ok(flags.export.labels.add_to(overrides))
 }
 
 /// The targets of the flags, which replace those of the profile.
@@ -118,13 +108,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The stages of the flags; `None` leaves those of the profile.
+/// The stages of other flags than --stages; `None` leaves those of the profile.
 fn stages(flags: &Flags) -> Option<String> {
     let comparison = &flags.comparison;
-    if flags.settings.stages.is_some() {
-        return flags.settings.stages.clone();
-    }
-    if flags.profile.is_some() && comparison.rate.is_none() {
+    let given = flags.settings.get("stages").is_some();
+    if given || flags.profile.is_some() && comparison.rate.is_none() {
         return None;
     }
     let usual = if is_private(flags) { PRIVATE_RATE } else { PUBLIC_RATE };
@@ -180,11 +168,9 @@ mod tests {
         for text in [CHATS, PLAIN] {
             let text = format!("name: versus\nmodel: mock\n{text}");
             let profile = Profile::new(Path::new("command line"), text.into_bytes());
-            let overrides = Overrides {
-                targets: Some(r#"[{"name":"d","url":"http://127.0.0.1:1"},{"name":"a","url":"http://127.0.0.1:2"}]"#.to_owned()),
-                stages: Some("@100:60s".to_owned()),
-                ..Overrides::default()
-            };
+            let targets = r#"[{"name":"d","url":"http://127.0.0.1:1"},{"name":"a","url":"http://127.0.0.1:2"}]"#;
+            let overrides = Overrides::default().with("target", "targets", targets);
+            let overrides = overrides.with("stages", "stages", "@100:60s");
             let plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus).unwrap();
             assert_eq!(plan.targets.len(), 2);
         }

@@ -1,6 +1,5 @@
 //! Carries out the rounds of a comparison, and shows the result after each.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow};
@@ -14,26 +13,21 @@ use plimsoll_runner::ShardFacts;
 use plimsoll_runner::facts::{self, After};
 use plimsoll_runner::folder::{BlockWatcher, RunDir, read_blocks};
 use plimsoll_versus::{
-    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, judge, outlook, screen,
+    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, judge, outlook,
 };
 
-use super::upstream;
-use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::progress::Steps;
 use crate::session::{Measured, RunOptions, Session};
-use crate::versus_result::Judged;
 use plimsoll_runner::time::sleep;
 
 /// Between looks whether the user interrupted a pause.
 const LOOK: Nanos = Nanos::from_millis(100);
 
 /// What all rounds have in common, besides their plan.
-pub(super) struct Settings<'f> {
+pub(super) struct Settings {
     pub(super) thresholds: Vec<AddedThreshold>,
     pub(super) options: RunOptions,
-    /// The log of the mock behind the targets.
-    pub(super) upstream_log: Option<&'f Path>,
 }
 
 /// What came of all rounds.
@@ -44,7 +38,7 @@ pub(super) struct Compared {
 }
 
 /// Carries out all rounds, and shows the result after each.
-pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -> Result<Compared> {
+pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings) -> Result<Compared> {
     let versus = plan.versus.clone().ok_or_else(|| anyhow!("the plan compares nothing"))?;
     let clock = MonotonicClock::start();
     let (mut compared, mut rounds) = (Compared { exit: Exit::Pass, screen: None }, Vec::new());
@@ -59,9 +53,11 @@ pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -
             measure_round(session, plan_of_round(plan, round)?, &versus, settings)?;
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
-        let screen = screen(&all, &measured.summary, measured.rest());
-        show(session, &measured, &all, &screen, settings.options.show)?;
-        let exit = measured.judged(&all).exit(settings.options.allow_invalid);
+        if measured.summary.results.total.counters.completed == 0 {
+            session.status().warn("no request was completed outside of warm-up");
+        }
+        let screen = session.report(&measured, Some(&all), &settings.options)?;
+        let exit = measured.result(Some(&all)).exit(settings.options.allow_invalid);
         compared = Compared { exit, screen: Some(screen) };
         if exit == Exit::Interrupted {
             break;
@@ -102,7 +98,7 @@ fn measure_round(
     session: &mut Session,
     plan: Plan,
     versus: &VersusPlan,
-    settings: &Settings<'_>,
+    settings: &Settings,
 ) -> Result<(Measured, Versus)> {
     let (control, decided_at) = (session.control().clone(), Arc::new(OnceLock::new()));
     let mut prepared = session.prepare(plan, &settings.options)?;
@@ -132,17 +128,6 @@ fn measure_round(
     let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
     let pairs = read_blocks(folder)?;
     complete(&mut known, &measured, pairs.one_in)?;
-    if let Some(log) = settings.upstream_log {
-        // The comparison must not be lost for it.
-        match upstream::calls(log, &measured.summary.metadata, &pairs.blocks) {
-            Ok(calls) => {
-                for (target, calls) in known.targets.iter_mut().zip(calls) {
-                    target.upstream_calls = Some(calls);
-                }
-            }
-            Err(error) => session.status().warn(&format!("--upstream-log: {error:#}")),
-        }
-    }
     let shown = Steps::passing(session.status(), "comparing the targets");
     let mut result = judge(&known, &pairs.blocks);
     drop(shown);
@@ -215,38 +200,4 @@ fn unlike(facts: &Facts) -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
-}
-
-/// Prints the result before it writes the files: a full disk must not lose it.
-fn show(
-    session: &Session,
-    measured: &Measured,
-    all: &Versus,
-    screen: &Screen,
-    show: Show,
-) -> Result<()> {
-    let judged = measured.judged(all);
-    if measured.summary.results.total.counters.completed == 0 {
-        session.status().warn("no request was completed outside of warm-up");
-    }
-    judged.print(screen, show)?;
-    if let Some(run_dir) = &measured.run_dir {
-        judged.write(run_dir)?;
-        if let Some(status) = &measured.status {
-            run_dir.commit(status)?;
-        }
-    }
-    session.push_metrics(&all.name, &judged.figures());
-    if show == Show::Full {
-        console::print_end(screen)?;
-    }
-    Ok(())
-}
-
-impl Measured {
-    /// The comparison that its blocks made.
-    fn judged<'r>(&'r self, versus: &'r Versus) -> Judged<'r> {
-        let (summary, record) = (&self.summary, &self.record);
-        Judged { versus, summary, record, exemplars: Some(&self.exemplars) }
-    }
 }

@@ -1,7 +1,6 @@
 //! The keys of a comparison: its targets, and how they share the time.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use plimsoll_measure::Nanos;
 use plimsoll_protocol::Dialect;
@@ -47,13 +46,6 @@ pub struct TargetFile {
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub startup: Option<Nanos>,
-}
-
-/// Shows only the name: keys and headers may contain credentials.
-impl fmt::Debug for TargetFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TargetFile").field("name", &self.name).finish_non_exhaustive()
-    }
 }
 
 /// What a target of a comparison is.

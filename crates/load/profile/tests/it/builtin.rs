@@ -13,7 +13,8 @@ use plimsoll_workload::{
 };
 
 fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
-    let flags = Overrides { key: key.map(str::to_owned), ..Overrides::default() };
+    let flags =
+        key.map_or_else(Overrides::default, |key| Overrides::default().with("key", "key", key));
     load(&Profile::open(name).unwrap(), &EnvVars::default(), &flags, purpose)
 }
 

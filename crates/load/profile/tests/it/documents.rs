@@ -48,7 +48,7 @@ fn between<'t>(text: &'t str, open: &str, close: &str) -> Vec<&'t str> {
 fn each_example_runs_as_it_is() {
     for path in files("examples", ".yaml") {
         let profile = Profile::open(root().join(&path).to_str().unwrap()).unwrap();
-        let flags = Overrides { key: Some("a-key".to_owned()), ..Overrides::default() };
+        let flags = Overrides::default().with("key", "key", "a-key");
         let compares = page(&path).contains("\ntargets:");
         let purpose = if compares { Purpose::Versus } else { Purpose::Run };
         let plan = load(&profile, &EnvVars::default(), &flags, purpose).unwrap();

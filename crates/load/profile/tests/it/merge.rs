@@ -22,7 +22,7 @@ fn with_sets(lines: &str, assignments: &[&str]) -> Result<Plan, Problems> {
 fn flags_win_over_the_environment_and_that_over_the_file() {
     let text = base_with("model: of-file");
     let variables = [("PLIMSOLL_MODEL", "of-environment")];
-    let flag = Overrides { model: Some("of-flag".to_owned()), ..Overrides::default() };
+    let flag = Overrides::default().with("model", "model", "of-flag");
     let both = Overrides { sets: vec!["model=of-set".to_owned()], ..flag.clone() };
     let none = Overrides::default();
     for (variables, flags, expected) in [
@@ -96,8 +96,7 @@ fn headers_are_added_and_replaced_in_any_case() {
 
 #[test]
 fn the_protocol_flag_is_for_every_scenario() {
-    let flags =
-        Overrides { protocol: Some("anthropic-messages".to_owned()), ..Overrides::default() };
+    let flags = Overrides::default().with("protocol", "protocol", "anthropic-messages");
     let plain = resolve(&base_with(MIX), &[], &Overrides::default()).unwrap();
     assert_eq!(protocols(&plain), [Dialect::OpenaiChat, Dialect::OpenaiResponses]);
     let changed = resolve(&base_with(MIX), &[], &flags).unwrap();
@@ -136,7 +135,7 @@ fn variables_are_replaced_in_the_file_and_typed() {
 
 #[test]
 fn a_variable_is_not_needed_for_what_a_flag_replaces() {
-    let flags = Overrides { key: Some("${literally}".to_owned()), ..Overrides::default() };
+    let flags = Overrides::default().with("key", "key", "${literally}");
     let plan = resolve(&base_with("key: ${NOT_SET}"), &[], &flags).unwrap();
     assert_eq!(plan.targets[0].key.as_ref().unwrap().reveal(), "${literally}");
 }
@@ -144,12 +143,11 @@ fn a_variable_is_not_needed_for_what_a_flag_replaces() {
 #[test]
 fn problems_name_the_flag_or_the_variable_they_come_from() {
     let flags = Overrides {
-        stages: Some("10".to_owned()),
-        seed: Some("x".to_owned()),
         headers: vec!["no colon".to_owned()],
         shard: Some("4/4".to_owned()),
         ..sets(&["turns", "scenarios.c.weight=1", "tls.insecrue=true", "turns.x=1", "model..x=1"])
     };
+    let flags = flags.with("stages", "stages", "10").with("seed", "seed", "x");
     let variables = [("PLIMSOLL_TIMEOUT", "5")];
     let problems = resolve(&base_with(MIX), &variables, &flags).unwrap_err();
     assert_eq!(

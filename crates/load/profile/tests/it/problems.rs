@@ -1,7 +1,6 @@
 //! The exact messages for invalid profiles: see `tests/golden/problems.txt`.
 
 use plimsoll_profile::Overrides;
-use plimsoll_workload::READS_TOKENIZERS;
 
 use crate::support::{base_with, resolve};
 
@@ -22,23 +21,6 @@ fn every_problem_has_the_message_of_the_golden_file() {
     let paragraphs = golden.trim_end().split("\n\n").map(with_present_message);
     expect_test::expect_file![GOLDEN]
         .assert_eq(&(paragraphs.collect::<Vec<_>>().join("\n\n") + "\n"));
-}
-
-#[test]
-fn a_tokenizer_that_this_build_cannot_read_is_reported_with_the_fix() {
-    let lines = format!("tokenizer: {GOLDEN}");
-    let result = resolve(&base_with(&lines), &[], &Overrides::default());
-    // The cargo feature may be on for the sake of another crate of the workspace.
-    if READS_TOKENIZERS {
-        assert!(result.is_ok());
-        return;
-    }
-    let message = result.unwrap_err().to_string();
-    for part in
-        ["p.yaml:5: tokenizer: ", "this build cannot read tokenizer files; build with `cargo"]
-    {
-        assert!(message.contains(part), "{message}");
-    }
 }
 
 #[test]

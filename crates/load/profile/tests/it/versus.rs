@@ -186,7 +186,7 @@ fn shard(run_id: Option<&String>, shard: &str) -> Overrides {
 #[test]
 fn flags_give_the_targets_and_nothing_in_them_is_expanded() {
     let targets = r#"[{"name":"direct","url":"http://127.0.0.1:9","role":"direct"},{"name":"a","url":"http://127.0.0.1:8","key":"a$b${C}"}]"#;
-    let overrides = Overrides { targets: Some(targets.to_owned()), ..Overrides::default() };
+    let overrides = Overrides::default().with("target", "targets", targets);
     let plan = compared(&base_with("stages: '@5:20s'"), &overrides).unwrap();
     assert_eq!(plan.targets[1].key.as_ref().unwrap().reveal(), "a$b${C}");
 }
@@ -255,7 +255,7 @@ fn a_profile_with_targets_is_checked_and_shown_without_credentials_and_run_only_
     assert!(!text.contains("sk-") && !text.contains("secret"), "{text}");
     let run = load(&profile, &environment, &Overrides::default(), Purpose::Run).unwrap_err();
     assert!(run.to_string().contains("plimsoll versus"), "{run}");
-    let one = Overrides { target: Some("http://127.0.0.1:1".to_owned()), ..Overrides::default() };
+    let one = Overrides::default().with("target", "target", "http://127.0.0.1:1");
     let plan = load(&profile, &environment, &one, Purpose::Run).unwrap();
     assert_eq!((plan.targets.len(), plan.versus), (1, None));
     assert!(plan.notes.iter().any(|note| note.contains("`plimsoll versus` alone")));

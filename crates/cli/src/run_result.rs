@@ -1,0 +1,130 @@
+//! The result of a run, and of the comparison that it made: how it is shown, kept and judged.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use plimsoll_metrics::{Judgement, RunExemplars, RunSummary, TimeRecord};
+use plimsoll_report::screen::{Rest, Screen};
+use plimsoll_report::{Style, csv, prometheus, run_screen, stages_csv, text};
+use plimsoll_run_files::{exemplars_json, interval_log, summary_json, timeline_json};
+use plimsoll_runner::folder::{RunDir, file};
+use plimsoll_versus::{AddedThreshold, Versus};
+
+use crate::console::{self, Show};
+use crate::exit::{Exit, UsageError};
+
+/// Columns of report.txt, and of the part about a comparison.
+const WIDTH: usize = 120;
+const VERSUS_WIDTH: usize = 80;
+
+/// What came of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunResult<'r> {
+    pub(crate) summary: &'r RunSummary,
+    /// Single requests with all their times; of a stored run perhaps none.
+    pub(crate) exemplars: Option<&'r RunExemplars>,
+    /// What came of the comparison, if it was one.
+    pub(crate) versus: Option<&'r Versus>,
+}
+
+impl RunResult<'_> {
+    /// The main figures; `rest` is where a reader finds the others.
+    pub(crate) fn screen(&self, rest: Rest) -> Screen {
+        match self.versus {
+            Some(versus) => plimsoll_versus::screen(versus, self.summary, rest),
+            None => run_screen(self.summary, rest),
+        }
+    }
+
+    /// Prints as much of it as is wanted.
+    pub(crate) fn print(&self, screen: &Screen, show: Show) -> Result<()> {
+        match show {
+            Show::Screen => console::print_screen(screen)?,
+            Show::Full => {
+                let [versus, run] = [VERSUS_WIDTH, WIDTH].map(console::full_style);
+                console::print(&self.text(versus.width, run))?;
+            }
+            Show::Json => console::print(&match self.versus {
+                Some(versus) => plimsoll_versus::json(versus)?,
+                None => summary_json(self.summary)?,
+            })?,
+            Show::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Writes the files that people and other programs read.
+    pub(crate) fn write(&self, folder: &RunDir, record: &TimeRecord) -> Result<()> {
+        let Self { summary, exemplars, versus } = *self;
+        let contents = summary_json(summary)?;
+        folder.release_space();
+        folder.write(file::SUMMARY, contents.as_bytes())?;
+        folder.write(file::TEXT, self.text(VERSUS_WIDTH, Style::plain(WIDTH)).as_bytes())?;
+        folder.write(file::CSV, csv(summary)?.as_bytes())?;
+        folder.write(file::STAGES_CSV, stages_csv(summary)?.as_bytes())?;
+        folder.write(file::PROMETHEUS, self.figures().as_bytes())?;
+        folder.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
+        folder.write(file::INTERVAL_LOG, interval_log(record).as_bytes())?;
+        if let Some(exemplars) = exemplars {
+            folder.write(file::EXEMPLARS, exemplars_json(exemplars)?.as_bytes())?;
+        }
+        if let Some(versus) = versus {
+            folder.write(file::VERSUS, plimsoll_versus::json(versus)?.as_bytes())?;
+            folder.write(file::VERSUS_CSV, plimsoll_versus::csv(versus).as_bytes())?;
+        }
+        let timeline = Some(&record.timeline);
+        let page = plimsoll_page::Input { summary, timeline, exemplars, versus, server: &[] };
+        Ok(folder.write_page(|| plimsoll_page::page(&page))?)
+    }
+
+    /// Its figures in the format of Prometheus.
+    pub(crate) fn figures(&self) -> String {
+        let of_versus = self.versus.map(plimsoll_versus::prometheus);
+        prometheus(self.summary) + &of_versus.unwrap_or_default()
+    }
+
+    /// The whole report; that of a comparison stands above that of its run.
+    fn text(&self, width: usize, style: Style) -> String {
+        let run = text(self.summary, style);
+        match self.versus {
+            Some(versus) => {
+                format!("{}\n{run}", plimsoll_versus::text(versus, self.summary, width))
+            }
+            None => run,
+        }
+    }
+
+    /// The exit code: that of the run, and that of the comparison.
+    pub(crate) fn exit(&self, allow_invalid: bool) -> Exit {
+        let Some(versus) = self.versus else { return Exit::of_run(self.summary, allow_invalid) };
+        let judgement =
+            if allow_invalid { versus.judgement_of_bounds() } else { versus.judgement() };
+        let of_versus = match judgement {
+            Judgement::Pass => Exit::Pass,
+            Judgement::Fail => Exit::Fail,
+            Judgement::Inconclusive(_) if allow_invalid => Exit::Pass,
+            Judgement::Inconclusive(_) => Exit::Invalid,
+        };
+        // Whether the run is valid is in the comparison's own judgement.
+        Exit::of_run(self.summary, true).worst(of_versus)
+    }
+}
+
+/// Where a reader finds what a screen leaves out: in the folder, if there is one.
+pub(crate) fn rest(folder: Option<&std::path::Path>) -> Rest {
+    folder.map_or(Rest::Flag, |folder| Rest::Folder(folder.display().to_string()))
+}
+
+/// The bounds on what targets add, as the plan has them.
+pub(crate) fn parse_thresholds(
+    written: &BTreeMap<String, Vec<String>>,
+) -> Result<Vec<AddedThreshold>, UsageError> {
+    let bounds =
+        written.iter().flat_map(|(metric, bounds)| bounds.iter().map(move |one| (metric, one)));
+    bounds
+        .map(|(metric, bound): (&String, &String)| {
+            AddedThreshold::parse(metric, bound)
+                .map_err(|error| UsageError(format!("thresholds.{metric}: {error}")))
+        })
+        .collect()
+}

@@ -1,0 +1,244 @@
+# The keywords of the functions of this package. A test of the program writes this file.
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+class RunFlags(TypedDict, total=False):
+    a2a: Any
+    abort_on_error_rate: Any
+    abort_on_errors: str | float | Path
+    agent: Any
+    allow_failures: bool
+    allow_invalid: bool
+    arrivals: Any
+    bands: Any
+    bind: Any
+    budget: Any
+    ca_file: str | float | Path
+    cache_mode: Any
+    category: Any
+    cert: str | float | Path
+    cert_key: str | float | Path
+    connect_timeout: Any
+    connect_to: Mapping[str, Any] | Sequence[Any]
+    content: Any
+    drain: Any
+    event_times: Any
+    expect: Any
+    gate: Any
+    goodput: Any
+    headers: Mapping[str, Any] | Sequence[Any]
+    html: bool
+    http: Any
+    http_version: Any
+    idle_limit: Any
+    insecure: bool
+    kernel_timestamps: Any
+    labels: Any
+    launch: str | float | Path
+    max_body: Any
+    max_connections: Any
+    max_cost: str | float | Path
+    max_in_flight: Any
+    max_requests: str | float | Path
+    max_tokens: Any
+    max_tokens_field: Any
+    mcp: Any
+    metric_label: Mapping[str, Any] | Sequence[Any]
+    model: str | float | Path
+    name: str | float | Path
+    once: bool
+    output_tokens: Any
+    overflow: Any
+    parameters: Any
+    pin_workers: Any
+    policy_decision: Any
+    prefix_pool: Any
+    price: str | float | Path
+    probe: bool
+    processes: str | float | Path
+    protocol: str | float | Path
+    proxy: str | float | Path
+    push_metrics: str | float | Path
+    redirects: Any
+    requests_per_connection: Any
+    response_headers: Any
+    resumption: bool
+    retry_after: Any
+    retry_reused: Any
+    run_id: str | float | Path
+    scenarios: Any
+    seed: str | float | Path
+    serve_metrics: str | float | Path
+    serve_metrics_linger: str | float | Path
+    settings: Mapping[str, Any] | Sequence[Any]
+    shard: str | float | Path
+    smoke: bool
+    spin: Any
+    stages: str | float | Path
+    start_at: str | float | Path
+    start_timeout: str | float | Path
+    stream: Any
+    streams_per_connection: Any
+    system: Any
+    target: str | float | Path
+    targets: Any
+    think_time: Any
+    thresholds: Mapping[str, Any] | Sequence[Any]
+    timeout: Any
+    tls: Any
+    tokenizer: Any
+    tool_result: Any
+    trace: Any
+    turns: Any
+    unix_socket: str | float | Path
+    verbose: bool
+    versus: Any
+    watch: Mapping[str, Any] | Sequence[Any]
+    websocket: Any
+    workers: Any
+    yes: bool
+
+class HttpFlags(TypedDict, total=False):
+    abort_on_errors: str | float | Path
+    allow_failures: bool
+    allow_invalid: bool
+    arrivals: str | float | Path
+    basic_auth: str | float | Path
+    ca_file: str | float | Path
+    cert: str | float | Path
+    cert_key: str | float | Path
+    connect_to: Mapping[str, Any] | Sequence[Any]
+    connections: str | float | Path
+    duration: str | float | Path
+    expect: str | float | Path
+    headers: Mapping[str, Any] | Sequence[Any]
+    http2: str | float | Path
+    insecure: bool
+    keepalive: bool
+    launch: str | float | Path
+    max_cost: str | float | Path
+    max_requests: str | float | Path
+    max_tokens: str | float | Path
+    method: str | float | Path
+    metric_label: Mapping[str, Any] | Sequence[Any]
+    price: str | float | Path
+    probe: bool
+    processes: str | float | Path
+    proxy: str | float | Path
+    push_metrics: str | float | Path
+    rate: str | float | Path
+    redirects: str | float | Path
+    resumption: bool
+    run_id: str | float | Path
+    seed: str | float | Path
+    serve_metrics: str | float | Path
+    serve_metrics_linger: str | float | Path
+    settings: Mapping[str, Any] | Sequence[Any]
+    shard: str | float | Path
+    start_at: str | float | Path
+    start_timeout: str | float | Path
+    thresholds: Mapping[str, Any] | Sequence[Any]
+    timeout: str | float | Path
+    unix_socket: str | float | Path
+    urls: str | float | Path
+    warmup: str | float | Path
+    watch: Mapping[str, Any] | Sequence[Any]
+
+class VersusFlags(TypedDict, total=False):
+    abort_on_errors: str | float | Path
+    allow_failures: bool
+    allow_invalid: bool
+    ca_file: str | float | Path
+    cert: str | float | Path
+    cert_key: str | float | Path
+    connect_to: Mapping[str, Any] | Sequence[Any]
+    control: str | float | Path
+    decide: bool
+    direct: str | float | Path
+    duration: str | float | Path
+    every: str | float | Path
+    headers: Mapping[str, Any] | Sequence[Any]
+    html: bool
+    insecure: bool
+    launch: str | float | Path
+    margin: str | float | Path
+    max_cost: str | float | Path
+    max_requests: str | float | Path
+    max_tokens: str | float | Path
+    metric_label: Mapping[str, Any] | Sequence[Any]
+    model: str | float | Path
+    name: str | float | Path
+    price: str | float | Path
+    probe: bool
+    processes: str | float | Path
+    protocol: str | float | Path
+    proxy: str | float | Path
+    push_metrics: str | float | Path
+    rate: str | float | Path
+    reference: str | float | Path
+    resumption: bool
+    rounds: str | float | Path
+    run_id: str | float | Path
+    schedule: str | float | Path
+    seed: str | float | Path
+    serve_metrics: str | float | Path
+    serve_metrics_linger: str | float | Path
+    settings: Mapping[str, Any] | Sequence[Any]
+    shard: str | float | Path
+    stages: str | float | Path
+    start_at: str | float | Path
+    start_timeout: str | float | Path
+    target: Mapping[str, Any] | Sequence[Any]
+    unix_socket: str | float | Path
+    watch: Mapping[str, Any] | Sequence[Any]
+
+class KneeFlags(TypedDict, total=False):
+    abort_on_errors: str | float | Path
+    allow_failures: bool
+    at_least: str | float | Path
+    budget: str | float | Path
+    ca_file: str | float | Path
+    cert: str | float | Path
+    cert_key: str | float | Path
+    confirm: str | float | Path
+    connect_to: Mapping[str, Any] | Sequence[Any]
+    direct: str | float | Path
+    headers: Mapping[str, Any] | Sequence[Any]
+    highest: str | float | Path
+    html: bool
+    insecure: bool
+    max_cost: str | float | Path
+    max_requests: str | float | Path
+    max_tokens: str | float | Path
+    model: str | float | Path
+    name: str | float | Path
+    precision: str | float | Path
+    price: str | float | Path
+    protocol: str | float | Path
+    proxy: str | float | Path
+    resumption: bool
+    run_id: str | float | Path
+    seed: str | float | Path
+    serve_metrics: str | float | Path
+    serve_metrics_linger: str | float | Path
+    settings: Mapping[str, Any] | Sequence[Any]
+    shard: str | float | Path
+    stages: str | float | Path
+    start: str | float | Path
+    target: Mapping[str, Any] | Sequence[Any]
+    unix_socket: str | float | Path
+    users: bool
+
+class CompareFlags(TypedDict, total=False):
+    allow_different: Mapping[str, Any] | Sequence[Any]
+    gates: Mapping[str, Any] | Sequence[Any]
+    history: str | float | Path
+    html: bool
+    inconclusive: str | float | Path
+    junit: str | float | Path
+    markdown: str | float | Path
+    record: bool
+    regress_pct: str | float | Path
+    run_sd: str | float | Path
