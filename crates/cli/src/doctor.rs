@@ -46,7 +46,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     /// A finding. What is unknown is a warning; what is good needs no fix.
-    fn new((subject, seen): (&'static str, Seen)) -> Self {
+    fn new(subject: &'static str, seen: Seen) -> Self {
         let unknown = "check it yourself: this kernel or container does not report it";
         let Some((severity, value)) = seen else {
             let value = "unknown".to_owned();
@@ -79,7 +79,7 @@ pub(crate) fn check_host(fd_limit: Option<FdLimit>) -> Vec<Finding> {
         ("loopback round trip", Some(measured::loopback())),
         ("build", Some(checks::build(cfg!(debug_assertions)))),
     ];
-    seen.into_iter().map(Finding::new).collect()
+    seen.into_iter().map(|(subject, seen)| Finding::new(subject, seen)).collect()
 }
 
 /// The severity of a number that should be large.

@@ -25,11 +25,26 @@ use crate::session::{FinishedRun, RunOptions, Session};
 /// Pause between two looks at the processes.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Runs a plan in this process, or divided among as many as the options say.
+///
+/// # Errors
+/// As those of a run, and those of a divided one.
+pub(crate) fn run_plan(
+    session: &mut Session,
+    plan: Plan,
+    options: &RunOptions,
+) -> Result<FinishedRun> {
+    match options.launch.processes {
+        Some(count) => run(session, &plan, count, options),
+        None => session.run_plan(plan, options),
+    }
+}
+
 /// Carries a run out by so many processes, and prints what they measured together.
 ///
 /// # Errors
 /// A process cannot begin, or nothing of the run can be merged.
-pub(crate) fn run(
+fn run(
     session: &mut Session,
     plan: &Plan,
     count: u64,

@@ -25,7 +25,6 @@ use crate::environment::EnvironmentScan;
 use crate::exit::{Exit, UsageError};
 use crate::export::{Export, ExportOptions};
 use crate::fd_limit::FdLimit;
-use crate::processes;
 use crate::progress::{ENDING, ProgressView, Shown, StatusOutput, Steps, Ui};
 use crate::run_result::{RunResult, rest};
 use crate::signal::{self, RunSignal};
@@ -187,9 +186,6 @@ impl Session {
     /// # Errors
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
-        if let Some(count) = options.launch.processes {
-            return processes::run(self, &plan, count, options);
-        }
         let prepared = self.prepare(plan, options)?;
         let measured = self.measure(prepared)?;
         self.report(&measured, None, options)?;
@@ -316,7 +312,8 @@ impl Session {
         Ok(())
     }
 
-    /// Prints the report before it writes the files: a full disk must not lose it. Gives the screen.
+    /// Prints the report before it writes the files, because a full disk must not lose it. Gives
+    /// the screen.
     ///
     /// # Errors
     /// The report cannot be printed, or the files cannot be written.

@@ -20,6 +20,7 @@ use crate::flags::{
     ExportFlags, HttpFlags, Part, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
     with_scheme,
 };
+use crate::processes::run_plan;
 use crate::session::Session;
 
 const AFTER: &str = include_str!("http.txt").trim_ascii_end();
@@ -145,7 +146,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         if exit == Exit::Interrupted || failed.is_some() {
             break;
         }
-        match session.run_plan(plan, &options) {
+        match run_plan(&mut session, plan, &options) {
             Ok(run) => {
                 exit = exit.worst(run.exit);
                 finished.push(run);

@@ -15,6 +15,7 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::{
     ExportFlags, LlmFlags, OutputFlags, ProgressFlags, RunFlags, StartFlags, parse_rate, parse_time,
 };
+use crate::processes::run_plan;
 use crate::session::{FinishedRun, Session};
 
 const AFTER: &str = include_str!("llm.txt").trim_ascii_end();
@@ -137,7 +138,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let finished = if flags.load.sweep {
         sweep::until_saturated(&mut session, &mut request, &options, &flags.load)
     } else {
-        let run = session.run_plan(first, &options)?;
+        let run = run_plan(&mut session, first, &options)?;
         sweep::Sweep { runs: vec![run], failed: None }
     };
     if options.show != Show::Json && !finished.runs.is_empty() {

@@ -22,6 +22,7 @@ use crate::flags::{
     ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, TargetFlags,
     ThresholdFlags,
 };
+use crate::processes::run_plan;
 use crate::progress::Ui;
 use crate::session::{RunOptions, Session};
 
@@ -109,7 +110,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if flags.smoke && options.show == Show::Screen {
         options.show = Show::Nothing;
     }
-    let finished = session.run_plan(plan, &options)?;
+    let finished = run_plan(&mut session, plan, &options)?;
     if flags.smoke && options.show == Show::Nothing {
         console::print_screen(&smoke::screen(&finished))?;
     }

@@ -17,6 +17,7 @@ use crate::flags::{
     ExportFlags, OutputFlags, ProfileFlags, ProgressFlags, RunFlags, StartFlags, VersusFlags,
     parse_rate,
 };
+use crate::processes::run_plan;
 use crate::session::{RunOptions, Session};
 use target::{TargetFlag, parse_direct, parse_target};
 
@@ -122,7 +123,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut session = Session::open(flags.progress.ui());
     session.export(flags.export.options())?;
     if flags.start.processes.is_some() {
-        let finished = session.run_plan(plan, &options)?;
+        let finished = run_plan(&mut session, plan, &options)?;
         session.linger();
         return Ok(finished.exit);
     }

@@ -146,7 +146,7 @@ mod tests {
             (memory(Some(64 << 20)), Severity::Bad),
             (Some(build(true)), Severity::Warn),
         ] {
-            let finding = Finding::new(("processors", seen));
+            let finding = Finding::new("processors", seen);
             assert_eq!(finding.severity, severity, "{finding:?}");
             assert_eq!(finding.fix.is_empty(), severity == Severity::Ok, "{finding:?}");
         }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn every_check_that_can_warn_has_a_fix() {
         for finding in super::super::check_host(None) {
-            let bad = Finding::new((finding.subject, Some((Severity::Bad, String::new()))));
+            let bad = Finding::new(finding.subject, Some((Severity::Bad, String::new())));
             assert_eq!(bad.fix.is_empty(), finding.subject == "kernel", "{bad:?}");
         }
     }

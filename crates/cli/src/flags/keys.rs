@@ -1,5 +1,5 @@
-//! Flags that set keys of the profile. `keys.tsv` has a row for each; the arguments, their help and the overrides of the
-//! profile follow from it.
+//! Flags that set keys of the profile. `keys.tsv` has a row for each; the arguments, their help and
+//! the overrides of the profile follow from it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,8 @@ use plimsoll_profile::Overrides;
 
 use super::{parse_share, parse_time};
 
-/// The flags of the commands that are the entry at this position of [`COMMANDS`], as they were given.
+/// The flags of the commands that are the entry at this position of [`COMMANDS`], as they were
+/// given.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFlags<const COMMANDS_AT: usize>(Vec<(&'static Row, String)>);
 
