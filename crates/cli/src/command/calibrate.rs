@@ -92,7 +92,7 @@ impl Flags {
         EXPERIMENTS
             .into_iter()
             .filter(|test: &Experiment| match self.only.as_slice() {
-                [] => self.full || !test.is_on_request(),
+                [] => self.full || !test.is_on_request,
                 only => only.iter().any(|one| one.id == test.id),
             })
             .collect()
@@ -118,22 +118,8 @@ impl Flags {
                 console::print_line(&finding.to_string())?;
             }
         }
-        self.print_end(&record, None)?;
+        print_end(&record, None)?;
         Ok(exit_of(&record))
-    }
-
-    /// Prints the screen; behind the lines of all tests only a line that sums them up, and the
-    /// verdict.
-    fn print_end(&self, record: &Record, path: Option<&Path>) -> Result<()> {
-        let mut screen = record.screen();
-        if let Some(path) = path {
-            screen.file(&format!("record: {}", path.display()));
-        }
-        if !self.full {
-            return Ok(console::print_screen(&screen)?);
-        }
-        console::print_line(&record.quote())?;
-        Ok(console::print(&screen.end(console::screen_style()))?)
     }
 
     /// Stores and prints the record. With `--only` it is stored only in the file of `--record`: a
@@ -153,8 +139,16 @@ impl Flags {
             }
             return Ok(());
         }
-        self.print_end(record, path.as_deref())
+        print_end(record, path.as_deref())
     }
+}
+
+fn print_end(record: &Record, path: Option<&Path>) -> Result<()> {
+    let mut screen = record.screen();
+    if let Some(path) = path {
+        screen.file(&format!("record: {}", path.display()));
+    }
+    Ok(console::print_screen(&screen)?)
 }
 
 fn parse_test(name: &str) -> Result<Experiment, String> {
