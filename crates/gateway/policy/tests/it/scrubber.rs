@@ -133,6 +133,7 @@ fn values_are_redacted_across_chunk_boundaries() {
         ("a@b.de, c@d.org", "[REDACTED], [REDACTED]"),
         (r#"{"a":4111111111111111}"#, r#"{"a":0}"#),
         (r#"{"a":"x\nann@example.com"}"#, r#"{"a":"x\n[REDACTED]"}"#),
+        (r#"{"a":"ann\u0040example.com"}"#, r#"{"a":"[REDACTED]"}"#),
         ("data: {\"t\":\"ssn 536-90-4399\"}\n\n", "data: {\"t\":\"ssn [REDACTED]\"}\n\n"),
         ("IBAN DE89 3704 0044 0532 0130 00 please", "IBAN [REDACTED] please"),
     ];
