@@ -44,15 +44,15 @@ impl Counters {
     }
 
     pub(crate) fn stats(&self, log_lost: u64) -> Stats {
-        let ends = |end: RequestEnd| self.by_end[end as usize].get();
+        let [completed, aborted, client_gone, shut_down] = self.by_end.each_ref().map(Counter::get);
         let statuses = STATUSES.zip(self.statuses.iter().map(Counter::get));
         Stats {
             requests: self.requests.get(),
             in_flight: self.in_flight.get(),
-            completed: ends(RequestEnd::Completed),
-            aborted: ends(RequestEnd::Aborted),
-            client_gone: ends(RequestEnd::ClientGone),
-            shut_down: ends(RequestEnd::ShutDown),
+            completed,
+            aborted,
+            client_gone,
+            shut_down,
             by_status: statuses.filter(|(_, count)| *count > 0).collect(),
             streams: self.streams.get(),
             chunks: self.chunks.get(),

@@ -24,11 +24,6 @@ impl HumanDuration {
     /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// From nanoseconds.
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
     /// From milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))

@@ -125,7 +125,6 @@ impl TimedPlan for EventPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::duration::HumanDuration;
 
     /// The due time of every step, its text, and the end.
     fn steps(fault: Option<Fault>) -> (Vec<(u64, String)>, StreamEnd) {
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn messages_come_at_equal_distances_and_faults_in_their_place() {
-        let pause = HumanDuration::from_nanos(7);
+        let pause = "7ns".parse().unwrap();
         for (fault, expected, end) in [
             (None, vec![(100, "1"), (200, "2"), (300, "3"), (300, "")], StreamEnd::Complete),
             (

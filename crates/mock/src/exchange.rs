@@ -12,6 +12,7 @@ use crate::hash::TextHash;
 use crate::log::{ChunkRecord, LogRecord, RequestEnd, RpcRecord, ToolTurnRecord, WebSocketRecord};
 use crate::request::ApiRequest;
 use crate::rng::RequestRng;
+use crate::spec::DrawBy;
 use crate::tool_loop::ToolTurn;
 use crate::websocket;
 use crate::worker::Worker;
@@ -146,9 +147,14 @@ impl Exchange {
         self.rng
     }
 
-    /// Lets the random numbers follow from the content of the prompt.
-    pub(crate) fn draw_by(&mut self, content: u64) {
-        self.rng = self.rng.drawn_by(self.worker.state().config.seed, content);
+    /// Lets the random numbers follow from this content, if they are to follow from the prompt.
+    pub(crate) fn draw_by(&mut self, content: impl FnOnce() -> u64) {
+        let config = &self.worker.state().config;
+        if config.draw != DrawBy::Prompt {
+            return;
+        }
+        let content = content();
+        self.rng = self.rng.drawn_by(config.seed, content);
         if let Some(record) = &mut self.record {
             record.content_hash = Some(content);
         }

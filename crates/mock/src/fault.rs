@@ -22,8 +22,8 @@ pub enum Fault {
         /// The `Retry-After` header, in whole seconds. A 429 without it gets 1 s.
         retry_after: Option<HumanDuration>,
     },
-    /// The response ends early: with an error event (not streamed: status 500), in the middle of the
-    /// body, or properly but without the dialect's final events.
+    /// The response ends early: with an error event (not streamed: status 500), in the middle of
+    /// the body, or properly but without the dialect's final events.
     Break {
         /// Tokens sent before.
         at: u32,

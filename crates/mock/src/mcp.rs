@@ -22,7 +22,6 @@ use crate::overrides::RequestOverrides;
 use crate::responder::Responder;
 use crate::response_body::{ResponseBody, ServiceResult};
 use crate::rpc::{self, INTERNAL_ERROR, Message, Object, Refusal, Request, RpcError, refusal};
-use crate::spec::DrawBy;
 use crate::stop::Stop;
 use crate::token::{self, Token};
 
@@ -182,9 +181,7 @@ fn plan(
     let mut reply = if request.method == "initialize" && era.has_sessions() {
         Reply::new(Ok(initialize(responder, &request.params)?))
     } else {
-        if state.config.draw == DrawBy::Prompt {
-            responder.exchange.draw_by(content_of(request));
-        }
+        responder.exchange.draw_by(|| content_of(request));
         methods::reply(state, era, request, responder.exchange.rng())
     };
     if let Ok(result) = &mut reply.answer {
@@ -284,11 +281,12 @@ fn admit(
 
 /// Opens a session.
 fn initialize(responder: &mut Responder, params: &Object) -> Result<Value, Refusal> {
-    let invalid = |error: RpcError| error.with_status(200);
-    let requested = methods::text_param(params, "protocolVersion").map_err(invalid)?;
+    let requested =
+        methods::text_param(params, "protocolVersion").map_err(|error| error.with_status(200))?;
     for key in ["capabilities", "clientInfo"] {
         if !params.get(key).is_some_and(Value::is_object) {
-            return Err(invalid(RpcError::invalid_params(format!("`{key}` must be an object"))));
+            let error = RpcError::invalid_params(format!("`{key}` must be an object"));
+            return Err(error.with_status(200));
         }
     }
     let version = methods::negotiated(requested);

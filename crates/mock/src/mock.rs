@@ -61,8 +61,8 @@ impl Mock {
             let (queue, connections) = unbounded_channel();
             queues.push(queue);
             let (state, ready) = (Arc::clone(&self.state), ready.clone());
-            let body = move || run_worker(state, connections, &ready);
-            self.threads.push(Builder::new().name(format!("mock-{number}")).spawn(body)?);
+            let thread = Builder::new().name(format!("mock-{number}"));
+            self.threads.push(thread.spawn(move || run_worker(state, connections, &ready))?);
         }
         drop(ready);
         // Ends early, too, if a thread dies without a report.
@@ -71,8 +71,8 @@ impl Mock {
             return Err(io::Error::other("a thread ended before it was ready"));
         }
         let (state, listener) = (Arc::clone(&self.state), Arc::clone(&self.listener));
-        let body = move || accept(&listener, &state, &queues);
-        self.threads.push(Builder::new().name("mock-accept".to_owned()).spawn(body)?);
+        let thread = Builder::new().name("mock-accept".to_owned());
+        self.threads.push(thread.spawn(move || accept(&listener, &state, &queues))?);
         Ok(())
     }
 
@@ -129,11 +129,11 @@ fn run_worker(
     connections: UnboundedReceiver<TcpStream>,
     ready: &Sender<io::Result<()>>,
 ) {
-    let started = || {
-        let _ = ready.send(Ok(()));
-    };
-    let result = server::runtime()
-        .and_then(|runtime| runtime.block_on(server::run(state, connections, started)));
+    let result = server::runtime().and_then(|runtime| {
+        runtime.block_on(server::run(state, connections, || {
+            let _ = ready.send(Ok(()));
+        }))
+    });
     if result.is_err() {
         let _ = ready.send(result);
     }

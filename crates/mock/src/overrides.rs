@@ -166,7 +166,7 @@ mod tests {
         ]);
         let expected = RequestOverrides {
             ttft: Some(HumanDuration::from_millis(5)),
-            gap: Some(HumanDuration::from_nanos(250_000)),
+            gap: "250us".parse().ok(),
             output_tokens: Some(10),
             tool_call: Some(true),
             fault: FaultOverride::Inject("cut@5".parse().unwrap()),

@@ -86,32 +86,28 @@ pub(crate) fn refusal(status: u16, problem: &str) -> Refusal {
 /// # Errors
 /// It is not JSON, or not one message: a refusal with this status.
 pub(crate) fn parse(body: &[u8], status: u16) -> Result<Message, Refusal> {
-    let invalid = |id, problem: &str| {
-        let error = RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}"));
-        Refusal { status, id, error }
-    };
     let value: Value = serde_json::from_slice(body).map_err(|error| {
         RpcError::new(PARSE_ERROR, format!("Parse error: {error}")).with_status(status)
     })?;
     let mut members = match value {
         Value::Object(members) => members,
-        Value::Array(_) => return Err(invalid(Value::Null, "Batches are not supported")),
-        _ => return Err(invalid(Value::Null, "The body must be a JSON-RPC message")),
+        Value::Array(_) => return Err(invalid(status, Value::Null, "Batches are not supported")),
+        _ => return Err(invalid(status, Value::Null, "The body must be a JSON-RPC message")),
     };
     let id = members.remove("id");
     let known = id.clone().filter(is_id).unwrap_or(Value::Null);
     if members.get("jsonrpc") != Some(&Value::from("2.0")) {
-        return Err(invalid(known, "`jsonrpc` must be \"2.0\""));
+        return Err(invalid(status, known, "`jsonrpc` must be \"2.0\""));
     }
     let is_response = members.contains_key("result") || members.contains_key("error");
     if is_response && !members.contains_key("method") {
         return Ok(Message::Response);
     }
     let Some(Value::String(method)) = members.remove("method") else {
-        return Err(invalid(known, "`method` must be a text"));
+        return Err(invalid(status, known, "`method` must be a text"));
     };
     if id.is_some() && known.is_null() {
-        return Err(invalid(known, "`id` must be a text or a whole number"));
+        return Err(invalid(status, known, "`id` must be a text or a whole number"));
     }
     let params = match members.remove("params") {
         None | Some(Value::Null) => Object::new(),
@@ -125,6 +121,11 @@ pub(crate) fn parse(body: &[u8], status: u16) -> Result<Message, Refusal> {
         Some(id) => Message::Request(Request { id, method, params }),
         None => Message::Notification { method, params },
     })
+}
+
+fn invalid(status: u16, id: Value, problem: &str) -> Refusal {
+    let error = RpcError::new(INVALID_REQUEST, format!("Invalid request: {problem}"));
+    Refusal { status, id, error }
 }
 
 /// The error that a fault puts in the place of an answer.

@@ -131,9 +131,7 @@ async fn serve_api(
     let state = worker.state();
     let (model, recorded) = state.model(&request.model);
     let in_flight = state.counters.api_in_flight.get();
-    if state.config.draw == DrawBy::Prompt {
-        responder.exchange.draw_by(request.content_hash());
-    }
+    responder.exchange.draw_by(|| request.content_hash());
     responder.exchange.parsed(&request);
     match tool_turn(&responder, &request, body, overrides) {
         Ok(turn) => request.tool_turn = turn,

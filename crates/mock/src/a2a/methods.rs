@@ -22,7 +22,6 @@ use crate::responder::Responder;
 use crate::response_plan::sample_fault;
 use crate::rng::{Purpose, RequestRng};
 use crate::rpc::{INTERNAL_ERROR, Object, RpcError};
-use crate::spec::DrawBy;
 use crate::stop::Stop;
 use crate::token;
 use crate::worker::Worker;
@@ -216,9 +215,7 @@ impl Asked<'_> {
 
     /// Draws what the agent does.
     fn plan(&self, incoming: &Incoming, responder: &mut Responder) -> Plan {
-        if self.worker.state().config.draw == DrawBy::Prompt {
-            responder.exchange.draw_by(fnv1a(behind_id(&incoming.text).as_bytes()));
-        }
+        responder.exchange.draw_by(|| fnv1a(behind_id(&incoming.text).as_bytes()));
         let (started, rng) = (responder.exchange.complete_at(), responder.exchange.rng());
         let exact = self.overrides.ttft.map(HumanDuration::as_nanos);
         let latency = exact.unwrap_or_else(|| self.agent.latency.draw(rng, Purpose::Ttft));

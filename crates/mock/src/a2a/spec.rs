@@ -18,7 +18,8 @@ pub struct A2aSpec {
     /// if there is none, status 503. A task takes about half a KiB, and all echoes in tasks
     /// together at most 64 MiB.
     pub max_tasks: u32,
-    /// The agents by name; at `/a2a` is `echo` if there is one, else the first. The default has `asking`, `echo`, `failing` and `slow`.
+    /// The agents by name; at `/a2a` is `echo` if there is one, else the first. The default has
+    /// `asking`, `echo`, `failing` and `slow`.
     pub agents: BTreeMap<String, AgentSpec>,
 }
 

@@ -14,7 +14,6 @@ use crate::fault::Fault;
 use crate::log::{WebSocketEvent, WebSocketRecord};
 use crate::request::ApiRequest;
 use crate::response_plan::ResponsePlan;
-use crate::spec::DrawBy;
 use crate::stream_plan::StreamPlan;
 use crate::timed_io::{ConnectionTimes, TimedStream};
 use crate::timed_plan::{StreamEnd, TimedPlan as _};
@@ -172,9 +171,7 @@ impl Chat {
         let state = worker.state();
         let (model, _) = state.model(&request.model);
         let in_flight = state.counters.api_in_flight.get();
-        if state.config.draw == DrawBy::Prompt {
-            exchange.draw_by(request.content_hash());
-        }
+        exchange.draw_by(|| request.content_hash());
         let overrides = &self.accepted.overrides;
         let plan = ResponsePlan::new(&request, model, overrides, exchange.rng(), in_flight);
         exchange.parsed(&request);
