@@ -8,11 +8,9 @@ const TICKS_PER_S: f64 = 100.0;
 
 /// Appends the CPU time and memory of this process; nothing where the kernel does not tell.
 pub fn append(page: &mut String) {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let cpu = cpu_s(&stat);
+    let cpu = cpu_s(&fs::read_to_string("/proc/self/stat").unwrap_or_default());
     metric(page, "process_cpu_seconds_total", "counter", "User and system CPU time.", cpu);
-    let rss = resident();
-    metric(page, "process_resident_memory_bytes", "gauge", "Memory that is resident.", rss);
+    metric(page, "process_resident_memory_bytes", "gauge", "Memory that is resident.", resident());
 }
 
 /// Resident memory of this process in bytes, if the kernel tells.

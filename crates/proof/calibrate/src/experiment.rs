@@ -49,8 +49,8 @@ pub struct Experiment {
 }
 
 /// Every experiment, in the order in which they are carried out: T1 finds the limits that later
-/// ones refer to. The missing numbers were of proofs that no host can change, such as merging, which
-/// the test suite holds.
+/// ones refer to. The missing numbers were of proofs that no host can change, such as merging: they
+/// are in the test suite.
 pub const EXPERIMENTS: [Experiment; 24] = [
     always("T1", "floor of this host", instrument_limits::t1_null_server),
     always("T2", "known delays", delays::t2_constant_delays),

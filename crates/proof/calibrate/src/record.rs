@@ -153,9 +153,10 @@ impl Record {
 
     /// The number of experiments that passed, and of those that failed or could not be carried out.
     pub fn counts(&self) -> (u32, u32) {
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let failed = self.failed().count();
-        (count(self.findings.len() - failed), count(failed))
+        let [passed, failed] = [self.findings.len() - failed, failed]
+            .map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        (passed, failed)
     }
 
     /// The experiments that failed or could not be carried out, like `T4 known stall`.
