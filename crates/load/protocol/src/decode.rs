@@ -584,23 +584,9 @@ fn read_event(
         return Ok(());
     }
     parse_event(dialect, state, event, on_delta)?;
-    shape::learn(
-        kind,
-        event.data,
-        |data: &str| match dialect {
-            Dialect::OpenaiChat | Dialect::OpenaiCompletions => chat::free_values_of_event(data),
-            Dialect::OpenaiResponses => responses::free_values_of_event(data),
-            Dialect::AnthropicMessages => anthropic::free_values_of_event(data),
-            Dialect::OpenaiEmbeddings
-            | Dialect::Mcp
-            | Dialect::A2a
-            | Dialect::Websocket
-            | Dialect::Http => None,
-        },
-        |data, state, on_delta| {
-            parse_event(dialect, state, &sse::Event { data, ..*event }, on_delta)
-        },
-    );
+    shape::learn(kind, event.data, |data, state, on_delta| {
+        parse_event(dialect, state, &sse::Event { data, ..*event }, on_delta)
+    });
     Ok(())
 }
 
@@ -640,21 +626,7 @@ fn read_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> Decode
         return Ok(());
     }
     parse_whole(dialect, state, body)?;
-    shape::learn(
-        kind,
-        body,
-        |body: &str| match dialect {
-            Dialect::OpenaiChat | Dialect::OpenaiCompletions => chat::free_values_of_whole(body),
-            Dialect::AnthropicMessages => anthropic::free_values_of_whole(body),
-            Dialect::OpenaiResponses
-            | Dialect::OpenaiEmbeddings
-            | Dialect::Mcp
-            | Dialect::A2a
-            | Dialect::Websocket
-            | Dialect::Http => None,
-        },
-        |body, state, _| parse_whole(dialect, state, body),
-    );
+    shape::learn(kind, body, |body, state, _| parse_whole(dialect, state, body));
     Ok(())
 }
 

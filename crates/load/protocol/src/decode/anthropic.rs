@@ -1,7 +1,7 @@
 //! Anthropic's Messages API.
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
+use super::json_reader::{Raw, Str, Tag, from_object};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::sent::Pause;
 use super::usage::UsageReport;
@@ -9,7 +9,7 @@ use crate::sse::Event;
 
 /// One event of a stream.
 #[derive(Default)]
-struct StreamEvent<'a> {
+pub(super) struct StreamEvent<'a> {
     kind: Tag<'a>,
     message: Option<MessageStart<'a>>,
     content_block: Option<Block<'a>>,
@@ -38,7 +38,7 @@ from_object!(BlockDelta<'a> { text, thinking, partial_json, stop_reason });
 
 /// A response that is not streamed.
 #[derive(Default)]
-struct Message<'a> {
+pub(super) struct Message<'a> {
     content: Option<Vec<Block<'a>>>,
     stop_reason: Str<'a>,
     usage: Option<UsageReport<'a>>,
@@ -67,16 +67,6 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The values of an event that do not decide how the rest of it is read.
-pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
-    free_values::<StreamEvent<'_>>(data)
-}
-
-/// The same of a response that is not streamed.
-pub(super) fn free_values_of_whole(body: &str) -> Option<Vec<FreeValue>> {
-    free_values::<Message<'_>>(body)
-}
-
 /// Reads one event of a stream.
 pub(super) fn read_event(
     state: &mut ResponseState,
@@ -84,9 +74,7 @@ pub(super) fn read_event(
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
     let read: StreamEvent<'_> = parse(event.data)?;
-    if let Some(error) = read.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
+    DecodeError::check_member(read.error)?;
     let delta = read.delta.unwrap_or_default();
     match &*read.kind.or(event.name) {
         "message_start" => {
@@ -103,7 +91,7 @@ pub(super) fn read_event(
         "message_delta" => read_message_delta(state, &delta, read.usage),
         "message_stop" => state.end(),
         "error" => return Err(DecodeError::from_error_event(event.data)),
-        "" => return Err(missing("type", event.data)),
+        "" => return Err(DecodeError::missing("type", event.data)),
         _ => {}
     }
     Ok(())
@@ -146,18 +134,11 @@ fn read_message_delta(
     }
 }
 
-fn missing(member: &str, received: &str) -> DecodeError {
-    DecodeError::in_place_of_answer(received)
-        .unwrap_or_else(|| DecodeError::without_member(member, received))
-}
-
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let message: Message<'_> = parse(body)?;
-    if let Some(error) = message.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
-    for block in message.content.as_ref().ok_or_else(|| missing("content", body))? {
+    DecodeError::check_member(message.error)?;
+    for block in message.content.as_ref().ok_or_else(|| DecodeError::missing("content", body))? {
         state.count(DeltaKind::Reasoning, &block.thinking);
         state.push_text(&block.text);
         if &*block.kind == "tool_use" {

@@ -1,10 +1,11 @@
 //! `OpenAI`'s chat completions, and the variants that compatible servers send. Text completions,
 //! whose choices have a `text` in place of a message, are read with them.
 
+use plimsoll_measure::ErrorClass;
+
 use super::delta::{DeltaKind, OnDelta};
 use super::json_reader::{
-    FirstElement, FreeValue, FromJson, Index, JsonError, Raw, Reader, Str, Tag, free_values,
-    from_object, from_str,
+    FirstElement, FromJson, Index, JsonError, Raw, Reader, Str, Tag, from_object, from_str,
 };
 use super::parts::{Arguments, Content, Reason};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
@@ -13,7 +14,7 @@ use crate::sse::Event;
 
 /// One event of a stream.
 #[derive(Default)]
-struct Chunk<'a> {
+pub(super) struct Chunk<'a> {
     choices: Option<FollowedChoice<'a>>,
     usage: Option<UsageReport<'a>>,
     x_groq: Option<Groq<'a>>,
@@ -70,7 +71,7 @@ from_object!(Choice<'a> { index, delta, text, finish_reason, usage, error });
 
 /// A response that is not streamed.
 #[derive(Default)]
-struct Completion<'a> {
+pub(super) struct Completion<'a> {
     choices: Option<FirstElement<WholeChoice<'a>>>,
     usage: Option<UsageReport<'a>>,
     error: Option<Raw<'a>>,
@@ -153,16 +154,6 @@ struct Function<'a> {
 }
 from_object!(Function<'a> { name, arguments });
 
-/// The values of an event that do not decide how the rest of it is read.
-pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
-    free_values::<Chunk<'_>>(data)
-}
-
-/// The same of a response that is not streamed.
-pub(super) fn free_values_of_whole(body: &str) -> Option<Vec<FreeValue>> {
-    free_values::<Completion<'_>>(body)
-}
-
 /// Reads one event of a stream.
 pub(super) fn read_event(
     state: &mut ResponseState,
@@ -170,25 +161,19 @@ pub(super) fn read_event(
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
     let chunk: Chunk<'_> = parse(event.data)?;
-    if let Some(error) = chunk.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
+    DecodeError::check_member(chunk.error)?;
     // Some servers send the usage in an event without choices. One with neither is malformed,
     // unless it says itself that it is of another kind, by its name or by a `type`: a ping of the
     // gateway, for instance.
     if chunk.choices.is_none() && chunk.usage.is_none() {
         let is_other = !event.name.is_empty() || !chunk.kind.is_empty();
-        return match DecodeError::in_place_of_answer(event.data) {
-            Some(error) => Err(error),
-            None if is_other => Ok(()),
-            None => Err(DecodeError::without_member("choices", event.data)),
-        };
+        let error = DecodeError::missing("choices", event.data);
+        let is_malformed = error.class == ErrorClass::MalformedBody;
+        return if is_other && is_malformed { Ok(()) } else { Err(error) };
     }
     let mut elsewhere = chunk.x_groq.and_then(|groq| groq.usage);
     if let Some(FollowedChoice(Some(choice))) = chunk.choices {
-        if let Some(error) = choice.error.and_then(DecodeError::reported) {
-            return Err(error);
-        }
+        DecodeError::check_member(choice.error)?;
         if let Some(delta) = choice.delta {
             read_delta(state, delta, on_delta);
         }
@@ -223,23 +208,15 @@ fn read_delta(state: &mut ResponseState, mut delta: Message<'_>, on_delta: OnDel
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let completion: Completion<'_> = parse(body)?;
-    if let Some(error) = completion.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
-    let missing = |member| {
-        DecodeError::in_place_of_answer(body)
-            .unwrap_or_else(|| DecodeError::without_member(member, body))
-    };
+    DecodeError::check_member(completion.error)?;
     let Some(FirstElement(Some(choice))) = completion.choices else {
-        return Err(missing("choices"));
+        return Err(DecodeError::missing("choices", body));
     };
-    if let Some(error) = choice.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
+    DecodeError::check_member(choice.error)?;
     match (choice.message, choice.text) {
         (Some(message), _) => read_message(state, message),
         (None, Some(text)) => state.push_text(&text),
-        (None, None) => return Err(missing("message")),
+        (None, None) => return Err(DecodeError::missing("message", body)),
     }
     state.set_finish_reason(&choice.finish_reason.0);
     if let Some(usage) = completion.usage {

@@ -15,12 +15,9 @@ from_object!(Embeddings<'a> { data, usage, error });
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let embeddings: Embeddings<'_> = parse(body)?;
-    if let Some(error) = embeddings.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
+    DecodeError::check_member(embeddings.error)?;
     if !matches!(embeddings.data, Some(FirstElement(Some(_)))) {
-        let error = DecodeError::in_place_of_answer(body);
-        return Err(error.unwrap_or_else(|| DecodeError::without_member("data", body)));
+        return Err(DecodeError::missing("data", body));
     }
     if let Some(usage) = embeddings.usage {
         state.add_usage(&usage);

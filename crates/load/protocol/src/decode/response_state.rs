@@ -55,23 +55,29 @@ impl DecodeError {
         Self { class: ErrorClass::StreamError, detail: ErrorDetail::from_member(error.0) }
     }
 
-    /// The same, if the member says anything: some servers send an empty one with every answer.
-    pub(super) fn reported(error: Raw<'_>) -> Option<Self> {
-        let says_nothing = matches!(error.0, "\"\"" | "false" | "{}" | "[]" | "0");
-        (!says_nothing).then(|| Self::from_error_member(error))
-    }
-
-    /// What `data` reports as an error without an `error` member, if it does: `{"object":"error",
-    /// "message":..}`, `{"code":500,"msg":..}`.
-    pub(super) fn in_place_of_answer(data: &str) -> Option<Self> {
-        let detail = ErrorDetail::in_place_of_answer(data)?;
-        Some(Self { class: ErrorClass::StreamError, detail })
+    /// Fails if there is such a member and it says anything: some servers send an empty one with
+    /// every answer.
+    pub(super) fn check_member(error: Option<Raw<'_>>) -> DecodeResult {
+        let says_nothing =
+            |error: &Raw<'_>| matches!(error.0, "\"\"" | "false" | "{}" | "[]" | "0");
+        error
+            .filter(|error| !says_nothing(error))
+            .map_or(Ok(()), |error| Err(Self::from_error_member(error)))
     }
 
     /// An answer without a member that it must have. `received` is the text that should have it.
     pub(super) fn without_member(member: &str, received: &str) -> Self {
         let message = format!("there is no `{member}` in {}", error_detail::quote(received));
         Self::new(ErrorClass::MalformedBody, &message)
+    }
+
+    /// The same, unless `received` reports an error without an `error` member: `{"object":"error",
+    /// "message":..}`, `{"code":500,"msg":..}`.
+    pub(super) fn missing(member: &str, received: &str) -> Self {
+        ErrorDetail::in_place_of_answer(received).map_or_else(
+            || Self::without_member(member, received),
+            |detail| Self { class: ErrorClass::StreamError, detail },
+        )
     }
 
     /// A text that cannot be read as the dialect says.

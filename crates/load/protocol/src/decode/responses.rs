@@ -3,7 +3,7 @@
 use plimsoll_measure::ErrorClass;
 
 use super::delta::{DeltaKind, OnDelta};
-use super::json_reader::{FreeValue, Raw, Str, Tag, free_values, from_object};
+use super::json_reader::{Raw, Str, Tag, from_object};
 use super::parts::{Arguments, Content};
 use super::response_state::{DecodeError, DecodeResult, ResponseState, parse};
 use super::sent::Pause;
@@ -12,7 +12,7 @@ use crate::sse::Event;
 
 /// One event of a stream.
 #[derive(Default)]
-struct StreamEvent<'a> {
+pub(super) struct StreamEvent<'a> {
     kind: Tag<'a>,
     delta: Str<'a>,
     item: Option<NewItem<'a>>,
@@ -59,11 +59,6 @@ struct OutputItem<'a> {
 }
 from_object!(OutputItem<'a> { kind = "type", content, call_id, name, arguments });
 
-/// The values of an event that do not decide how the rest of it is read.
-pub(super) fn free_values_of_event(data: &str) -> Option<Vec<FreeValue>> {
-    free_values::<StreamEvent<'_>>(data)
-}
-
 /// Reads one event of a stream.
 pub(super) fn read_event(
     state: &mut ResponseState,
@@ -78,7 +73,7 @@ pub(super) fn read_event(
             DecodeError::from_error_member,
         )),
         "error" => Err(DecodeError::from_error_event(event.data)),
-        "" => Err(missing("type", event.data)),
+        "" => Err(DecodeError::missing("type", event.data)),
         "response.output_item.added" => {
             let item = read.item.unwrap_or_default();
             match &*item.kind {
@@ -143,11 +138,9 @@ fn end_stream(state: &mut ResponseState, response: Option<Response<'_>>) -> Deco
 /// Reads a response that is not streamed.
 pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let response: Response<'_> = parse(body)?;
-    if let Some(error) = response.error.and_then(DecodeError::reported) {
-        return Err(error);
-    }
+    DecodeError::check_member(response.error)?;
     let output: Vec<OutputItem<'_>> =
-        parse(response.output.ok_or_else(|| missing("output", body))?.0)?;
+        parse(response.output.ok_or_else(|| DecodeError::missing("output", body))?.0)?;
     for message in output.iter().filter(|item| &*item.kind == "message") {
         state.push_text(&message.content.text);
     }
@@ -157,11 +150,6 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     }
     read_final_state(state, response);
     Ok(())
-}
-
-fn missing(member: &str, received: &str) -> DecodeError {
-    DecodeError::in_place_of_answer(received)
-        .unwrap_or_else(|| DecodeError::without_member(member, received))
 }
 
 fn read_final_state(state: &mut ResponseState, response: Response<'_>) {

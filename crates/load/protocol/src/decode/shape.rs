@@ -13,9 +13,10 @@ use std::cell::RefCell;
 use std::mem;
 
 use super::delta::{Delta, DeltaKind, OnDelta};
-use super::json_reader::{FreeValue, Reader, Str, ValueKind};
+use super::json_reader::{FreeValue, Reader, Str, ValueKind, free_values};
 use super::response_state::{DecodeResult, ResponseState};
 use super::usage::{COUNTS, Counts};
+use super::{anthropic, chat, responses};
 use crate::Dialect;
 
 /// Longest text that becomes a shape, in bytes, its values included.
@@ -53,20 +54,39 @@ pub(super) fn read(
     true
 }
 
-/// Makes a shape of `text`, if it has one. The parser has read it without an error. `free_values`
-/// and `parse` are the parser's.
+/// Makes a shape of `text`, if it has one. The parser has read it without an error.
 pub(super) fn learn(
     kind: Kind<'_>,
     text: &str,
-    free_values: impl FnOnce(&str) -> Option<Vec<FreeValue>>,
     parse: impl FnOnce(&str, &mut ResponseState, OnDelta<'_>) -> DecodeResult,
 ) {
     let may = text.len() <= MAX_TEXT && SHAPES.with_borrow_mut(Shapes::may_learn);
     if !may {
         return;
     }
-    if let Some(shape) = free_values(text).and_then(|free| Shape::new(kind, text, &free, parse)) {
+    if let Some(shape) = kind.values(text).and_then(|free| Shape::new(kind, text, &free, parse)) {
         SHAPES.with_borrow_mut(|shapes| shapes.add(shape));
+    }
+}
+
+impl Kind<'_> {
+    /// The values of a text that do not decide how the rest of it is read; `None` where no shapes
+    /// are made.
+    fn values(self, text: &str) -> Option<Vec<FreeValue>> {
+        match (self.dialect, self.event) {
+            (Dialect::OpenaiChat | Dialect::OpenaiCompletions, Some(_)) => {
+                free_values::<chat::Chunk<'_>>(text)
+            }
+            (Dialect::OpenaiChat | Dialect::OpenaiCompletions, None) => {
+                free_values::<chat::Completion<'_>>(text)
+            }
+            (Dialect::OpenaiResponses, Some(_)) => free_values::<responses::StreamEvent<'_>>(text),
+            (Dialect::AnthropicMessages, Some(_)) => {
+                free_values::<anthropic::StreamEvent<'_>>(text)
+            }
+            (Dialect::AnthropicMessages, None) => free_values::<anthropic::Message<'_>>(text),
+            _ => None,
+        }
     }
 }
 
@@ -353,9 +373,7 @@ mod tests {
     }
 
     fn learn_whole(body: &str) {
-        learn(WHOLE, body, chat::free_values_of_whole, |body, state, _| {
-            chat::read_whole(state, body)
-        });
+        learn(WHOLE, body, |body, state, _| chat::read_whole(state, body));
     }
 
     fn reads(kind: Kind<'_>, body: &str) -> Option<(String, Option<u32>)> {
