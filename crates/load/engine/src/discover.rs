@@ -1,26 +1,21 @@
 //! Asks tool servers for their tools, before a run is prepared.
 
-use std::cell::RefCell;
-use std::ops::ControlFlow;
-use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, ScenarioId, TargetId};
+use plimsoll_measure::{MonotonicClock, ScenarioId, TargetId};
 use plimsoll_plan::Plan;
 use plimsoll_protocol::rpc::Request as Message;
 use plimsoll_protocol::rpc::mcp::Revision;
 use plimsoll_protocol::{Dialect, RequestContent, Turn};
-use plimsoll_transport::{
-    Adds, Demand, EncodedRequest, Pool, PoolLimits, ReadBuffers, Request, ResponseHandler,
-    ResponseHead, RxClock, RxTime, TargetOpener,
-};
+use plimsoll_transport::{Request, SingleClient, SingleResponse};
 use plimsoll_workload::{
     AgentRole, DiscoveryAnswer, ScenarioSpec, ToolDiscovery, ToolProtocol, offered_to_model,
 };
-use tokio::runtime::{Builder, LocalOptions};
 
 use crate::error::EngineError;
+use crate::once::local_runtime;
 use crate::prepared::PreparedRun;
+use crate::route::Route;
 
 /// How long each answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,11 +35,7 @@ pub fn discover(mut plan: Plan) -> Result<Plan, EngineError> {
         return Ok(plan);
     }
     let run = PreparedRun::new(plan.clone())?;
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())
-        .map_err(EngineError::Worker)?;
-    runtime.block_on(async {
+    local_runtime()?.block_on(async {
         for index in open {
             if plan.scenarios[index].agent.is_some() {
                 fill_agent(&run, &mut plan, index).await;
@@ -127,76 +118,31 @@ async fn ask(
 ) -> Result<ToolDiscovery, String> {
     let connectors = run.connectors().map_err(|error| error.to_string())?;
     let connector = connectors.into_iter().next().ok_or("there is no target")?;
-    let clock = MonotonicClock::start();
-    let rx_clock = Rc::new(RxClock::new(clock));
-    let pool = Pool::new(TargetOpener::new(&Rc::new(connector), &rx_clock), PoolLimits::default());
-    let buffers = RefCell::new(ReadBuffers::default());
+    let client = SingleClient::over(connector, MonotonicClock::start());
     let route = run.route(ScenarioId(u16::try_from(scenario).unwrap_or(0)), TargetId(0));
     while let Some(message) = discovery.request() {
-        let mut reply = Reply::default();
-        let sent = send(&pool, &rx_clock, &buffers, route, &message, &mut reply);
-        let sent = tokio::time::timeout(PATIENCE, sent).await;
-        sent.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())))?;
-        let session = reply.session.as_deref();
+        let sent = tokio::time::timeout(PATIENCE, send(&client, route, &message)).await;
+        let reply =
+            sent.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())))?;
+        let session = reply.header("mcp-session-id");
         discovery.note(DiscoveryAnswer { status: reply.status, session, body: &reply.body })?;
     }
     Ok(discovery)
 }
 
 async fn send(
-    pool: &Pool<TargetOpener<MonotonicClock>>,
-    rx_clock: &RxClock<MonotonicClock>,
-    buffers: &RefCell<ReadBuffers>,
-    route: &crate::route::Route,
+    client: &SingleClient,
+    route: &Route,
     message: &Message,
-    reply: &mut Reply,
-) -> Result<(), String> {
+) -> Result<SingleResponse, String> {
     let turn = Turn { content: RequestContent::Rpc(message), stream: false, max_tokens: None };
-    let head = route.head(&turn).map_err(|error| error.to_string())?;
-    let mut encoded = EncodedRequest { head: Vec::new(), body: Vec::new() };
-    let written = route.encoder.encode_body(&turn, &mut encoded.body);
-    written.map_err(|error| error.to_string())?;
-    head.render(None, encoded.body.len(), &mut encoded.head);
-    let demand = Demand { adds: Adds::AtOnce, ..Demand::at(rx_clock.clock().now()) };
-    let acquired = pool.checkout(demand).await;
-    let mut lease = acquired.connection.map_err(|failure| failure.to_string())?;
+    let (head, encoded) = route.encode(&turn, None)?;
+    let mut reply = SingleResponse::keeping(MOST_BYTES);
+    let connection = client.connect().await.map_err(|failure| failure.to_string())?;
     let request = Request { head: &head, id: None, encoded, may_wait: false };
-    let exchange = lease.exchange(rx_clock, buffers, request, reply).await;
-    match exchange {
-        Ok(true) => lease.release(rx_clock.clock().now()),
-        Ok(false) => {}
+    match connection.exchange(request, &mut reply).await {
         // A stream that has brought its answer may go on.
-        Err(_) if !reply.body.is_empty() => {}
-        Err(failure) => return Err(failure.to_string()),
-    }
-    Ok(())
-}
-
-/// An answer, as it comes.
-#[derive(Default)]
-struct Reply {
-    status: u16,
-    session: Option<String>,
-    body: Vec<u8>,
-}
-
-impl ResponseHandler for Reply {
-    fn sent(&mut self, _: Moment, _: EncodedRequest) {}
-
-    fn received(&mut self, _: usize, _: RxTime) {}
-
-    fn head(&mut self, head: &ResponseHead<'_>) {
-        self.status = head.status;
-        self.session = head.header("mcp-session-id").map(str::to_owned);
-    }
-
-    fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {
-        let room = MOST_BYTES.saturating_sub(self.body.len()).min(bytes.len());
-        self.body.extend_from_slice(&bytes[..room]);
-        if self.body.len() < MOST_BYTES {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
+        Err(failure) if reply.body.is_empty() => Err(failure.to_string()),
+        _ => Ok(reply),
     }
 }

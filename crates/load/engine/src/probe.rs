@@ -13,12 +13,12 @@ use plimsoll_plan::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::PairSchedule;
 use plimsoll_workload::{AgentRole, Conversation};
-use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
+use crate::once::local_runtime;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::route::model_of;
@@ -86,11 +86,7 @@ pub(crate) fn probe(
     run: &Arc<PreparedRun>,
     clock: MonotonicClock,
 ) -> Result<ProbeReport, EngineError> {
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())
-        .map_err(EngineError::Worker)?;
-    runtime.block_on(async {
+    local_runtime()?.block_on(async {
         let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());

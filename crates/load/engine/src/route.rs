@@ -10,7 +10,7 @@ use plimsoll_protocol::{
     Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpContent, PlainReading,
     RequestContent, Turn,
 };
-use plimsoll_transport::{RequestHead, RequestHeadError, websocket};
+use plimsoll_transport::{EncodedRequest, RequestHead, RequestHeadError, websocket};
 use plimsoll_workload::{AgentRole, HttpSpec, ScenarioSpec, StatusSet, WebSocketSpec};
 
 use crate::error::EngineError;
@@ -184,6 +184,23 @@ impl Route {
         self.head
             .as_ref()
             .map_or_else(|| self.render(turn).map(Cow::Owned), |head| Ok(Cow::Borrowed(head)))
+    }
+
+    /// The request of a turn, with this id.
+    ///
+    /// # Errors
+    /// Why the turn cannot be sent, in words.
+    pub(crate) fn encode(
+        &self,
+        turn: &Turn<'_>,
+        id: Option<&[u8]>,
+    ) -> Result<(Cow<'_, RequestHead>, EncodedRequest), String> {
+        let head = self.head(turn).map_err(|error| error.to_string())?;
+        let mut encoded = EncodedRequest { head: Vec::new(), body: Vec::new() };
+        let written = self.encoder.encode_body(turn, &mut encoded.body);
+        written.map_err(|error| error.to_string())?;
+        head.render(id, encoded.body.len(), &mut encoded.head);
+        Ok((head, encoded))
     }
 
     /// Method and URL of a request, without its query: that may have a key.

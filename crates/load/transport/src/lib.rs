@@ -50,5 +50,5 @@ pub use reach::{ConnectTo, Proxy, ProxyProtocol, Reach};
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
 pub use send_queue::SendQueue;
-pub use single_request::{SingleClient, SingleRequest, SingleResponse};
+pub use single_request::{SingleClient, SingleConnection, SingleRequest, SingleResponse};
 pub use tls::{ClientCertificate, TlsError, TlsSettings, with_own_session_cache};

@@ -1,27 +1,29 @@
 //! Single requests, each on a connection of its own, for what is no load: a database, a page of
-//! metrics.
+//! metrics, a look at one answer.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use plimsoll_measure::{Moment, MonotonicClock, Nanos};
 
 use crate::{
-    Connector, EncodedRequest, Endpoint, ReadBuffers, Request, RequestHead, ResponseHandler,
-    ResponseHead, RxClock, RxTime, SocketOptions, TlsSettings,
+    Connection, Connector, EncodedRequest, Endpoint, Failure, Opener as _, ReadBuffers, Request,
+    RequestHead, ResponseHandler, ResponseHead, RxClock, RxTime, SocketOptions, TargetOpener,
+    TlsSettings,
 };
 
 /// Time for the connection and for the TLS handshake.
 const CONNECT: Nanos = Nanos::from_secs(5);
 
-/// Sends single requests to one endpoint, over HTTP/1.1. The certificates of this host are read
-/// once, and the connections are not kept.
+/// Sends single requests to one endpoint. The certificates of this host are read once, and the
+/// connections are not kept.
 #[derive(Debug)]
 pub struct SingleClient {
-    connector: Connector,
+    opener: TargetOpener<MonotonicClock>,
+    rx_clock: Rc<RxClock<MonotonicClock>>,
     /// Scheme and authority.
     origin: String,
-    clock: MonotonicClock,
 }
 
 /// A request that is sent once.
@@ -37,19 +39,31 @@ pub struct SingleRequest<'a> {
     pub body: Vec<u8>,
 }
 
-/// A response, and the start of its body.
+/// A response with the start of its body, at most so many bytes: reading ends with them.
 #[derive(Debug)]
 pub struct SingleResponse {
     /// Status; 0 without a response.
     pub status: u16,
+    /// The headers, in their order.
+    pub headers: Vec<(String, String)>,
     /// The start of the body.
     pub body: Vec<u8>,
+    /// When the first and the last byte were received.
+    pub received: Option<(Moment, Moment)>,
     /// Most bytes of the body that are kept.
     most: usize,
 }
 
+/// An open connection for one request.
+#[derive(Debug)]
+pub struct SingleConnection<'c> {
+    client: &'c SingleClient,
+    connection: Connection,
+}
+
 impl SingleClient {
-    /// A client of an endpoint; over TLS, with the certificates of this host, if `tls` says so.
+    /// A client of an endpoint, over HTTP/1.1; over TLS, with the certificates of this host, if
+    /// `tls` says so.
     ///
     /// # Errors
     /// What cannot be used, in words: the certificates of this host, or the endpoint's name.
@@ -72,7 +86,23 @@ impl SingleClient {
         let origin = format!("{scheme}://{endpoint}");
         let connector = Connector::new(endpoint, config, options);
         let connector = connector.map_err(|error| error.to_string())?;
-        Ok(Self { connector, origin, clock: MonotonicClock::start() })
+        Ok(Self { origin, ..Self::over(connector, MonotonicClock::start()) })
+    }
+
+    /// A client that reaches its endpoint as the load does.
+    pub fn over(connector: Connector, clock: MonotonicClock) -> Self {
+        let rx_clock = Rc::new(RxClock::new(clock));
+        let opener = TargetOpener::new(&Rc::new(connector), &rx_clock);
+        Self { opener, rx_clock, origin: String::new() }
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn connect(&self) -> Result<SingleConnection<'_>, Failure> {
+        let connection = self.opener.open().await.connection?;
+        Ok(SingleConnection { client: self, connection })
     }
 
     /// Opens a connection, sends the request and hands the response over. The caller bounds the
@@ -88,14 +118,11 @@ impl SingleClient {
         let SingleRequest { method, path, headers, body } = request;
         let head = RequestHead::new(method, path, &self.origin, headers.iter().copied());
         let head = head.map_err(|error| error.to_string())?;
-        let opened = self.connector.connect(&self.clock).await;
-        let mut connection = opened.connection.map_err(|failure| failure.detail)?;
+        let connection = self.connect().await.map_err(|failure| failure.detail)?;
         let mut encoded = EncodedRequest { head: Vec::new(), body };
         head.render(None, encoded.body.len(), &mut encoded.head);
         let request = Request { head: &head, id: None, encoded, may_wait: false };
-        let (rx_clock, buffers) = (RxClock::new(self.clock), RefCell::new(ReadBuffers::default()));
-        let sent = connection.exchange(&rx_clock, &buffers, request, handler).await;
-        sent.map(drop).map_err(|failure| failure.detail)
+        connection.exchange(request, handler).await.map_err(|failure| failure.detail)
     }
 
     /// The same, and keeps at most so many bytes of the response's body; reading ends with them.
@@ -107,19 +134,55 @@ impl SingleClient {
         request: SingleRequest<'_>,
         most: usize,
     ) -> Result<SingleResponse, String> {
-        let mut response = SingleResponse { status: 0, body: Vec::new(), most };
+        let mut response = SingleResponse::keeping(most);
         self.send(request, &mut response).await?;
         Ok(response)
+    }
+}
+
+impl SingleConnection<'_> {
+    /// Sends the request and hands the response over.
+    ///
+    /// # Errors
+    /// What failed.
+    pub async fn exchange(
+        mut self,
+        request: Request<'_>,
+        handler: &mut impl ResponseHandler,
+    ) -> Result<(), Failure> {
+        let buffers = RefCell::new(ReadBuffers::default());
+        let exchange = self.connection.exchange(&self.client.rx_clock, &buffers, request, handler);
+        exchange.await.map(drop)
+    }
+}
+
+impl SingleResponse {
+    /// No response yet; at most so many bytes of its body will be kept.
+    pub const fn keeping(most: usize) -> Self {
+        Self { status: 0, headers: Vec::new(), body: Vec::new(), received: None, most }
+    }
+
+    /// The value of the first header of that name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let (_, value) = headers.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(value)
     }
 }
 
 impl ResponseHandler for SingleResponse {
     fn sent(&mut self, _: Moment, _: EncodedRequest) {}
 
-    fn received(&mut self, _: usize, _: RxTime) {}
+    fn received(&mut self, _: usize, rx_time: RxTime) {
+        let (first, _) = self.received.unwrap_or((rx_time.at, rx_time.at));
+        self.received = Some((first, rx_time.at));
+    }
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
+        let text = |value| String::from_utf8_lossy(value).into_owned();
+        let headers = head.headers.iter();
+        self.headers = headers.map(|line| (line.name.to_owned(), text(line.value))).collect();
     }
 
     fn body(&mut self, bytes: &[u8], _: Moment) -> ControlFlow<()> {
