@@ -94,6 +94,6 @@ pub use progress::{ProcessNow, Progress};
 pub use response_headers::{NamedPart, RecordedHeader};
 pub use result::{Cause, RunResult};
 pub use run::Run;
-pub use sink::{SampleBatch, SampleSink, SamplingRate, SinkReport, WrittenExtras};
+pub use sink::{RowExtras, SampleBatch, SampleSink, SamplingRate, SinkReport};
 pub use start_gate::StartGate;
 pub use worker_stats::{FOLLOWED_REDIRECTS, REFUSED_USAGE};

@@ -18,8 +18,7 @@ use std::thread::JoinHandle;
 use plimsoll_measure::IdSeed;
 
 use crate::error::EngineError;
-pub(crate) use batch::RowExtras;
-pub use batch::{SampleBatch, WrittenExtras};
+pub use batch::{RowExtras, SampleBatch};
 use channel::{RowChannel, RowCounters};
 pub(crate) use row_batcher::RowBatcher;
 use sampling::MAX_WAITING;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
-use plimsoll_engine::{SampleBatch, SampleSink, WrittenExtras};
+use plimsoll_engine::{RowExtras, SampleBatch, SampleSink};
 use plimsoll_measure::{IdSeed, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
 use plimsoll_run_files::{RowContext, RowFormat, RowNames, RowWriter, write_row, write_task_row};
@@ -57,9 +57,10 @@ impl RowFile {
         file.write_all(lines)
     }
 
-    fn add(&mut self, sample: &Sample, extras: WrittenExtras<'_>, weight: u32) {
+    fn add(&mut self, sample: &Sample, extras: &RowExtras, weight: u32) {
         let Self { metadata, ids, names, secrets, lines, .. } = self;
-        let error_detail = extras.error_detail.map(|detail| first_words(&secrets.redact(detail)));
+        let error_detail = extras.error_detail.as_deref();
+        let error_detail = error_detail.map(|detail| first_words(&secrets.redact(detail)));
         let conversation = conversation_id(*ids, sample.conversation);
         let request = request_id(conversation, sample.turn);
         let key = (sample.stage, sample.scenario, sample.target);
@@ -69,9 +70,9 @@ impl RowFile {
             names: names.entry(key).or_insert_with(|| row_names(sample, metadata)),
             epoch_unix_ns: metadata.run.started_unix_ns,
             weight,
-            events: extras.events,
-            headers: extras.headers,
-            server_parts: extras.parts,
+            events: extras.events.as_deref(),
+            headers: &extras.headers,
+            server_parts: &extras.parts,
             error_detail: error_detail.as_deref(),
             decoded_bytes: extras.decoded_bytes,
             pair: pair(sample, metadata),

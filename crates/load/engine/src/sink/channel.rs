@@ -47,11 +47,7 @@ impl RowCounters {
     /// Takes a batch back.
     pub(super) fn release_batch(&self, mut batch: SampleBatch) {
         batch.samples.clear();
-        batch.events.clear();
-        batch.headers.clear();
-        batch.parts.clear();
-        batch.error_details.clear();
-        batch.decoded_bytes.clear();
+        batch.extras.clear();
         batch.tasks.clear();
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(batch);

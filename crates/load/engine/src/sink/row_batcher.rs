@@ -43,16 +43,8 @@ impl RowBatcher {
             self.left_out += 1;
             return;
         }
-        let RowExtras { events, headers, parts, error_detail, decoded_bytes } = extras;
-        let index = self.batch.samples.len();
-        self.batch.events.extend(events.map(|events| (index, events)));
-        self.batch.error_details.extend(error_detail.map(|detail| (index, detail)));
-        self.batch.decoded_bytes.extend(decoded_bytes.map(|bytes| (index, bytes)));
-        if !headers.is_empty() {
-            self.batch.headers.push((index, headers));
-        }
-        if !parts.is_empty() {
-            self.batch.parts.push((index, parts));
+        if !extras.is_empty() {
+            self.batch.extras.push((self.batch.samples.len(), extras));
         }
         self.batch.samples.push(*sample);
         if self.batch.samples.len() >= BATCH {

@@ -170,24 +170,33 @@ fn after_an_error_of_the_writer_every_row_is_counted_as_lost() {
 
 #[test]
 fn event_times_and_headers_stay_with_their_turn() {
+    let of_headers = RowExtras {
+        headers: vec![("x-node".into(), "7".to_owned())],
+        error_detail: Some("no room".to_owned()),
+        ..RowExtras::default()
+    };
+    let of_events = RowExtras {
+        events: Some(vec![Moment::from_nanos(5)]),
+        decoded_bytes: Some(80),
+        ..RowExtras::default()
+    };
     let batch = SampleBatch {
         samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
-        events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
-        headers: vec![(2, vec![("x-node".into(), "7".to_owned())])],
-        parts: vec![(0, vec![("db".into(), Nanos::new(7))])],
-        error_details: vec![(2, "no room".to_owned())],
-        decoded_bytes: vec![(1, 70), (3, 80)],
-        tasks: Vec::new(),
-        sampling_rate: SamplingRate::FULL,
+        extras: vec![
+            (0, RowExtras { parts: vec![("db".into(), Nanos::new(7))], ..RowExtras::default() }),
+            (2, of_headers),
+            (3, of_events),
+        ],
+        ..SampleBatch::default()
     };
     let headers: Vec<_> = batch.rows().map(|(_, row)| row.headers.len()).collect();
     assert_eq!(headers, [0, 0, 1, 0]);
     let parts: Vec<_> = batch.rows().map(|(_, row)| row.parts.len()).collect();
     assert_eq!(parts, [1, 0, 0, 0]);
-    let events: Vec<_> = batch.rows().map(|(_, row)| row.events.map(<[Moment]>::len)).collect();
-    assert_eq!(events, [None, Some(1), None, Some(0)]);
-    let errors: Vec<_> = batch.rows().map(|(_, row)| row.error_detail).collect();
+    let events: Vec<_> = batch.rows().map(|(_, row)| row.events.as_ref().map(Vec::len)).collect();
+    assert_eq!(events, [None, None, None, Some(1)]);
+    let errors: Vec<_> = batch.rows().map(|(_, row)| row.error_detail.as_deref()).collect();
     assert_eq!(errors, [None, None, Some("no room"), None]);
     let decoded: Vec<_> = batch.rows().map(|(_, row)| row.decoded_bytes).collect();
-    assert_eq!(decoded, [None, Some(70), None, Some(80)]);
+    assert_eq!(decoded, [None, None, None, Some(80)]);
 }
