@@ -167,7 +167,7 @@ pub struct ProfileFile {
     /// TLS: verification of an `https` target, and resumption of sessions.
     pub tls: TlsPlan,
     /// A local `tokenizer.json` that counts the tokens of content of a given size. Left out: tokens
-    /// are estimated. Needs a build with the cargo feature `tokenizer`.
+    /// are estimated.
     pub tokenizer: Option<PathBuf>,
     /// Recorded traffic, for `trace` stages.
     pub trace: Option<TraceSpec>,

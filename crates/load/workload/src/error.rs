@@ -28,13 +28,6 @@ pub enum WorkloadError {
         /// The cause.
         cause: String,
     },
-    /// This build cannot read tokenizer files: build it with the cargo feature `tokenizer`, or
-    /// leave `tokenizer` out.
-    #[error("{}: this build cannot read tokenizer files: build with `cargo build --release --features tokenizer`, or leave `tokenizer` out (tokens are then estimated at 4 bytes each)", file.display())]
-    NoTokenizers {
-        /// The file.
-        file: PathBuf,
-    },
     /// A file that cannot be read: check its path and permissions.
     #[error("{}: cannot be read ({source}): check the path and the permissions", file.display())]
     Read {

@@ -13,7 +13,7 @@
 //!
 //! Synthetic text consists of words that are one token each by the estimate of four bytes per
 //! token. A prompt of a given size therefore has exactly that size by the estimate. With a
-//! tokenizer file (cargo feature `tokenizer`) it has exactly that size by the tokenizer.
+//! tokenizer file it has exactly that size by the tokenizer.
 
 mod agent;
 pub mod conversation;
@@ -48,6 +48,5 @@ pub use spec::{
     ScenarioSpec, StatusSet, StatusSetError, SystemPrompt, ToolProtocol, TraceFormat, TraceSpec,
     WebSocketSpec, part_names, unsent_members, with_parts,
 };
-pub use token_counter::READS_TOKENIZERS;
 pub use trace::{Trace, TraceRow};
 pub use workload::Workload;

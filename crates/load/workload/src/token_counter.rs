@@ -1,17 +1,12 @@
 //! Counts the tokens of prompts: by estimate, or with a tokenizer file.
 
-#[cfg(feature = "tokenizer")]
 mod measured;
 
 use std::path::Path;
 
-#[cfg(feature = "tokenizer")]
 use measured::MeasuredTokenizer;
 
 use crate::error::WorkloadError;
-
-/// Whether this build reads tokenizer files: the cargo feature `tokenizer`.
-pub const READS_TOKENIZERS: bool = cfg!(feature = "tokenizer");
 
 /// Counts tokens.
 #[derive(Debug, Default)]
@@ -20,7 +15,6 @@ pub(crate) enum TokenCounter {
     #[default]
     Estimate,
     /// As a tokenizer counts.
-    #[cfg(feature = "tokenizer")]
     Tokenizer(Box<MeasuredTokenizer>),
 }
 
@@ -29,23 +23,15 @@ impl TokenCounter {
     ///
     /// # Errors
     /// The file cannot be read as a tokenizer, or does not count our words one by one.
-    #[cfg(feature = "tokenizer")]
     pub(crate) fn load(file: &Path) -> Result<(Self, Vec<&'static str>), WorkloadError> {
         let (tokenizer, words) = MeasuredTokenizer::load(file)?;
         Ok((Self::Tokenizer(Box::new(tokenizer)), words))
-    }
-
-    /// Fails: this build does not read tokenizer files.
-    #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn load(file: &Path) -> Result<(Self, Vec<&'static str>), WorkloadError> {
-        Err(WorkloadError::NoTokenizers { file: file.to_owned() })
     }
 
     /// Tokens of a text that is followed by words.
     pub(crate) fn count_before_words(&self, text: &str) -> usize {
         match self {
             Self::Estimate => text.len().div_ceil(4),
-            #[cfg(feature = "tokenizer")]
             Self::Tokenizer(tokenizer) => tokenizer.count_before_words(text),
         }
     }
@@ -54,7 +40,6 @@ impl TokenCounter {
     pub(crate) fn words_for(&self, tokens: usize) -> usize {
         match self {
             Self::Estimate => tokens,
-            #[cfg(feature = "tokenizer")]
             Self::Tokenizer(tokenizer) => tokens.saturating_sub(tokenizer.trailing_tokens()),
         }
     }

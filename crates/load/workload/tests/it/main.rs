@@ -13,9 +13,6 @@ mod public_traces;
 mod schema;
 mod sizes;
 mod support;
-#[cfg(feature = "tokenizer")]
 mod tokenizer;
 mod tool_servers;
 mod trace;
-#[cfg(not(feature = "tokenizer"))]
-mod without_tokenizer;
