@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use plimsoll_measure::Nanos;
-use plimsoll_transport::{Endpoint, EndpointError};
+use plimsoll_plan::{TargetUrl, UrlFault};
 
 const FORM: &str = "write http://HOST:PORT/metrics, and behind it what is needed of \
                     #cpus=N&LABEL=VALUE";
@@ -13,49 +13,27 @@ const FORM: &str = "write http://HOST:PORT/metrics, and behind it what is needed
 /// Where a page of metrics is, and which of its figures count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricsPage {
-    pub(crate) tls: bool,
-    pub(crate) endpoint: Endpoint,
-    pub(crate) path: String,
+    pub(crate) url: TargetUrl,
     /// CPUs that the process may use, if the user says so.
     cpus: Option<f64>,
     /// Labels of the series that count.
     labels: Vec<(String, String)>,
 }
 
-/// Why a text names no page of metrics.
+/// Why a text names no page of metrics. It does not quote the text, which may have a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` {fault}; {FORM}")]
-pub struct MetricsPageError {
-    text: String,
-    fault: &'static str,
-}
+#[error("the URL of the metrics {0}; {FORM}")]
+pub struct MetricsPageError(String);
 
 /// Reads `http://HOST:PORT/PATH#cpus=N&LABEL=VALUE`; what stands behind the `#` is not sent.
 impl FromStr for MetricsPage {
     type Err = MetricsPageError;
 
     fn from_str(text: &str) -> Result<Self, MetricsPageError> {
-        let error = |fault| MetricsPageError { text: text.to_owned(), fault };
+        let error = |fault: &str| MetricsPageError(fault.to_owned());
         let (url, chosen) = text.split_once('#').unwrap_or((text, ""));
-        let (tls, rest) = match url.split_once("://") {
-            Some(("http", rest)) => (false, rest),
-            Some(("https", rest)) => (true, rest),
-            _ => return Err(error("has no http:// or https://")),
-        };
-        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        if authority.contains('@') {
-            return Err(error("has a user or password, which would stand in every report"));
-        }
-        let endpoint = Endpoint::parse(authority, if tls { 443 } else { 80 });
-        let endpoint = endpoint.map_err(|fault| match fault {
-            EndpointError::Port => error("has a port that is no number"),
-            EndpointError::Host => error("has no host, or characters that no URL has"),
-        })?;
-        if !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(error("has no host, or characters that no URL has"));
-        }
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let mut page = Self { tls, endpoint, path, cpus: None, labels: Vec::new() };
+        let url: TargetUrl = url.parse().map_err(|fault: UrlFault| error(&fault.to_string()))?;
+        let mut page = Self { url, cpus: None, labels: Vec::new() };
         for part in chosen.split('&').filter(|part| !part.is_empty()) {
             let (name, value) =
                 part.split_once('=').ok_or_else(|| error("has a part without `=`"))?;
@@ -73,8 +51,7 @@ impl FromStr for MetricsPage {
 /// The URL, without what is not sent.
 impl fmt::Display for MetricsPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.endpoint, self.path)
+        self.url.fmt(f)
     }
 }
 
@@ -301,12 +278,12 @@ mod tests {
         assert_eq!(given.to_string(), "http://h:9100/metrics");
         assert_eq!(given.cpus, Some(2.5));
         assert_eq!(given.labels, [("pod".to_owned(), "gw-1".to_owned())]);
-        assert_eq!(page("https://[::1]/m?x=1").to_string(), "https://[::1]:443/m?x=1");
-        assert_eq!(page("http://h").to_string(), "http://h:80/");
+        assert_eq!(page("https://[::1]/m?x=1").to_string(), "https://[::1]/m?x=<redacted>");
+        assert_eq!(page("http://h").to_string(), "http://h");
         for (text, part) in [
-            ("h:9100", "no http://"),
+            ("h:9100", "no scheme"),
             ("http://:9/", "no host"),
-            ("http://me:pw@h/", "password"),
+            ("http://me:pw@h/", "credentials"),
             ("http://h:x/", "port"),
             ("http://h/#cpus=0", "CPUs"),
             ("http://h/#cpus=inf", "CPUs"),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
 use plimsoll_metrics::{ProcessLoad, ProcessTrack, QuotaLoad};
-use plimsoll_transport::{SingleClient, SingleRequest};
+use plimsoll_plan::Scheme;
+use plimsoll_transport::{Endpoint, SingleClient, SingleRequest};
 use tokio::runtime::{Builder, Runtime};
 
 use super::metrics_page::{CpuMetric, MetricsPage, PageReading};
@@ -190,7 +191,8 @@ impl<'p> PageReader<'p> {
     /// # Errors
     /// Why no page can be read from there, in words.
     fn new(page: &'p MetricsPage) -> Result<Self, String> {
-        let client = SingleClient::new(page.endpoint.clone(), page.tls);
+        let endpoint = Endpoint::new(page.url.host().to_owned(), page.url.port());
+        let client = SingleClient::new(endpoint, page.url.scheme() == Scheme::Https);
         let client = client.map_err(|cause| format!("cannot read {page}: {cause}"))?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -205,9 +207,11 @@ impl<'p> PageReader<'p> {
 
     /// The text of the page.
     fn text(&self) -> Result<String, String> {
+        let path = self.page.url.path_and_query();
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
         let request = SingleRequest {
             method: "GET",
-            path: &self.page.path,
+            path: &path,
             headers: &[("accept", "text/plain; version=0.0.4")],
             body: Vec::new(),
         };
@@ -272,7 +276,7 @@ mod tests {
         let found = load(&page, &all, at(1.5), at(8.5));
         assert!((found.cores - 0.5).abs() < 1e-9 && !found.gone, "{found:?}");
         assert_eq!(found.quota.map(|quota| quota.cpus), Some(2.0));
-        assert_eq!(found.page.unwrap(), "http://h:80/m process_cpu_seconds_total");
+        assert_eq!(found.page.unwrap(), "http://h/m process_cpu_seconds_total");
         // The readings end in the middle of this stage, and there is none in the last.
         assert!(load(&page, &all, at(9.5), at(14.0)).gone);
         assert!(load(&page, &all, at(20.0), at(30.0)).gone);
