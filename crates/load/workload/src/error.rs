@@ -208,32 +208,31 @@ pub struct TraceProblem {
 #[non_exhaustive]
 pub enum TraceFault {
     /// The first line does not name the columns.
-    #[error(
-        "the header is `{0}`: expected `TIMESTAMP,ContextTokens,GeneratedTokens` (or is this `format: mooncake`?)"
-    )]
-    Header(String),
-    /// The first line of `BurstGPT`'s table lacks a column.
-    #[error(
-        "the header is `{0}`: expected `Timestamp`, `Request tokens` and `Response tokens` (BurstGPT)"
-    )]
-    BurstHeader(String),
-    /// A line of `BurstGPT`'s table with more or fewer columns than its header.
+    #[error("the header is `{found}`: expected {expected}")]
+    Header {
+        /// The first line.
+        found: String,
+        /// The columns, in words.
+        expected: &'static str,
+    },
+    /// A line with more or fewer columns than the header.
     #[error("{found} columns: expected {expected}, as in the header")]
-    BurstColumns {
+    Columns {
         /// Columns of the line.
         found: usize,
         /// Columns of the header.
         expected: usize,
     },
-    /// A time that is no number of seconds.
-    #[error("Timestamp `{0}` is not a time: write seconds, like `5` or `5.25`")]
-    Seconds(String),
-    /// A line with more or fewer columns.
-    #[error("{0} columns: expected 3 (TIMESTAMP,ContextTokens,GeneratedTokens)")]
-    Columns(usize),
-    /// A time stamp that cannot be read.
-    #[error("TIMESTAMP `{0}` is not a time: write `2023-11-16 18:15:46.6805900` (UTC)")]
-    Timestamp(String),
+    /// A time that cannot be read.
+    #[error("{column} `{text}` is not a time: write {form}")]
+    Time {
+        /// Name of the column.
+        column: &'static str,
+        /// The text in the file.
+        text: String,
+        /// How a time is written, in words.
+        form: &'static str,
+    },
     /// A number of tokens that cannot be read.
     #[error("{column} `{text}` is not a number of tokens: write a whole number up to {MAX_TOKENS}")]
     Tokens {

@@ -1,12 +1,11 @@
 //! Traces of recorded traffic: arrival times, lengths and shared prefixes.
 
-mod azure;
 mod blocks;
-mod burstgpt;
 mod line_reader;
 mod mooncake;
 mod record;
 mod recording;
+mod table;
 mod timestamp;
 
 use std::io::{BufRead, BufReader};

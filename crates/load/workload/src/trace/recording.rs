@@ -2,11 +2,11 @@
 
 use std::io::BufRead;
 
-use super::burstgpt::Columns;
 use super::line_reader::LineReader;
 use super::mooncake::Unit;
 use super::record::{TraceRecord, TraceRow};
-use super::{azure, blocks, mooncake};
+use super::table::{AZURE, BURSTGPT, Table};
+use super::{blocks, mooncake};
 use crate::error::{TraceFault, TraceProblem, WorkloadError};
 use crate::spec::{TraceFormat, TraceSpec};
 
@@ -24,8 +24,8 @@ pub(crate) struct Recording {
     pub(crate) ids: Vec<u64>,
     /// Tokens that an id stands for.
     block_tokens: u32,
-    /// Of a format whose columns may be in any order.
-    columns: Option<Columns>,
+    /// Of a format with a header.
+    table: Option<Table>,
 }
 
 impl Recording {
@@ -73,22 +73,19 @@ impl Recording {
 
     /// Reads the first line of a table.
     fn header(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
-        if format == TraceFormat::Burstgpt {
-            self.columns = Some(Columns::read(text)?);
-            return Ok(());
-        }
-        azure::check_header(text)
+        let format = if format == TraceFormat::Burstgpt { &BURSTGPT } else { &AZURE };
+        self.table = Some(Table::new(format, text)?);
+        Ok(())
     }
 
     fn push(&mut self, format: TraceFormat, text: &str) -> Result<(), TraceFault> {
         let record = match format {
-            TraceFormat::Azure => azure::parse_record(text),
             TraceFormat::Mooncake => {
                 mooncake::parse_record(text, Unit::Milliseconds, &mut self.ids)
             }
             TraceFormat::Bailian => mooncake::parse_record(text, Unit::Seconds, &mut self.ids),
-            TraceFormat::Burstgpt => match self.columns {
-                Some(columns) => columns.parse(text),
+            TraceFormat::Azure | TraceFormat::Burstgpt => match &self.table {
+                Some(table) => table.parse(text),
                 None => return Ok(()),
             },
         }?;
