@@ -71,7 +71,7 @@ pub struct Conversation {
     row: Option<u64>,
     turn: u16,
     /// With a tool server or an agent.
-    session: Option<Box<Session>>,
+    session: Option<Box<dyn Session>>,
     /// Of an agent loop: the dialogue, also while it calls tools.
     request: CurrentRequest,
     /// Only of an agent; boxed, so that all others stay small.
@@ -107,7 +107,7 @@ impl Conversation {
         let request = CurrentRequest::Released;
         let turn = 0;
         let own = &workload.scenarios[scenario.index()];
-        let session = own.session().map(|plan| Box::new(Session::begin(plan, seed, own.turns)));
+        let session = own.session().map(|plan| plan.begin(seed, own.turns));
         let task = own.agent.is_some().then(|| Box::new(Task::new()));
         let mut conversation =
             Self { workload, scenario, key, id, seed, target, row, turn, session, request, task };

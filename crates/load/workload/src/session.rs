@@ -6,6 +6,9 @@ mod discovery;
 mod mcp;
 mod schema_arguments;
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use plimsoll_measure::{Nanos, Outcome, Seed};
 use plimsoll_protocol::rpc;
 
@@ -41,9 +44,9 @@ impl RpcEnd {
 #[derive(Debug)]
 pub(crate) enum SessionPlan {
     /// With a tool server.
-    Mcp(McpPlan),
+    Mcp(Arc<McpPlan>),
     /// With an agent.
-    A2a(A2aPlan),
+    A2a(Arc<A2aPlan>),
 }
 
 /// The texts of a message, which the conversation makes.
@@ -56,71 +59,36 @@ pub(crate) trait Texts {
     fn message_id(&self) -> String;
 }
 
-/// The state of a conversation with a tool server or an agent.
-#[derive(Debug)]
-pub(crate) enum Session {
-    Mcp(McpSession),
-    A2a(A2aSession),
-}
-
-impl Session {
-    /// The beginning of a conversation of so many steps.
-    pub(crate) fn begin(plan: &SessionPlan, seed: Seed, steps: u16) -> Self {
-        match plan {
-            SessionPlan::Mcp(plan) => Self::Mcp(McpSession::begin(plan, seed, steps)),
-            SessionPlan::A2a(plan) => Self::A2a(A2aSession::begin(plan, seed, steps)),
-        }
-    }
-
+/// A conversation with a tool server or an agent, so far.
+pub(crate) trait Session: Debug + Send {
     /// The current message; `None` after the last one.
-    pub(crate) fn request(&self, plan: &SessionPlan, texts: &impl Texts) -> Option<rpc::Request> {
-        match (self, plan) {
-            (Self::Mcp(session), SessionPlan::Mcp(plan)) => session.request(plan, texts),
-            (Self::A2a(session), SessionPlan::A2a(plan)) => session.request(plan, texts),
-            _ => None,
-        }
-    }
+    fn request(&self, texts: &dyn Texts) -> Option<rpc::Request>;
 
     /// After what time the current message is given up.
-    pub(crate) fn cancel_after(&self, plan: &SessionPlan) -> Option<Nanos> {
-        match (self, plan) {
-            (Self::Mcp(session), SessionPlan::Mcp(plan)) => session.cancel_after(plan),
-            _ => None,
-        }
+    fn cancel_after(&self) -> Option<Nanos> {
+        None
     }
 
     /// Takes note of how the current message ended. Whether the conversation goes on.
-    pub(crate) fn note(&mut self, plan: &SessionPlan, end: RpcEnd) -> bool {
-        match (self, plan) {
-            (Self::Mcp(session), SessionPlan::Mcp(plan)) => session.note(plan, end),
-            (Self::A2a(session), SessionPlan::A2a(_)) => session.note(end),
-            _ => false,
-        }
-    }
+    fn note(&mut self, end: RpcEnd) -> bool;
 
     /// Moves on to the next message.
-    pub(crate) fn advance(&mut self, plan: &SessionPlan) {
-        match (self, plan) {
-            (Self::Mcp(session), SessionPlan::Mcp(plan)) => session.advance(plan),
-            (Self::A2a(session), SessionPlan::A2a(plan)) => session.advance(plan),
-            _ => {}
-        }
-    }
+    fn advance(&mut self);
 
     /// Whether the last message has been sent.
-    pub(crate) const fn is_over(&self) -> bool {
-        match self {
-            Self::Mcp(session) => session.is_over(),
-            Self::A2a(session) => session.is_over(),
-        }
-    }
+    fn is_over(&self) -> bool;
 
     /// Whether the user thinks before the current message: before every step but the first, and
     /// not before what belongs to a step or to the protocol.
-    pub(crate) const fn is_thinking(&self) -> bool {
+    fn is_thinking(&self) -> bool;
+}
+
+impl SessionPlan {
+    /// The beginning of a conversation of so many steps.
+    pub(crate) fn begin(&self, seed: Seed, steps: u16) -> Box<dyn Session> {
         match self {
-            Self::Mcp(session) => session.is_thinking(),
-            Self::A2a(session) => session.is_thinking(),
+            Self::Mcp(plan) => Box::new(McpSession::begin(plan, seed, steps)),
+            Self::A2a(plan) => Box::new(A2aSession::begin(plan, seed, steps)),
         }
     }
 }

@@ -22,7 +22,7 @@ impl Conversation {
 
     /// After what time the scenario gives up the current turn.
     pub fn cancel_after(&self) -> Option<Nanos> {
-        self.session.as_ref()?.cancel_after(self.spec().session()?)
+        self.session.as_ref()?.cancel_after()
     }
 
     /// Takes note of how the current turn's message to a tool server or an agent ended. Whether the
@@ -30,9 +30,8 @@ impl Conversation {
     /// has its deletion left; after that it has ended early. The task of an agent goes on after a
     /// success. To be called before [`Conversation::advance_with`].
     pub fn note_answer(&mut self, end: RpcEnd) -> bool {
-        let plan = self.workload.scenarios[self.scenario.index()].session();
-        if let Some((session, plan)) = self.session.as_mut().zip(plan) {
-            return session.note(plan, end);
+        if let Some(session) = &mut self.session {
+            return session.note(end);
         }
         let Some(task) = &mut self.task else { return end.is_completed() };
         task.note(&end);
@@ -46,9 +45,8 @@ impl Conversation {
 
     /// Moves such a conversation on; `false` if it is another one.
     pub(super) fn advance_session(&mut self) -> bool {
-        let plan = self.workload.scenarios[self.scenario.index()].session();
-        let Some((session, plan)) = self.session.as_mut().zip(plan) else { return false };
-        session.advance(plan);
+        let Some(session) = &mut self.session else { return false };
+        session.advance();
         self.turn = self.turn.saturating_add(1);
         self.request = self.rpc_request();
         true
@@ -56,8 +54,7 @@ impl Conversation {
 
     /// The request of the current turn.
     pub(super) fn rpc_request(&self) -> CurrentRequest {
-        let session = self.session.as_ref().zip(self.spec().session());
-        let request = session.and_then(|(session, plan)| session.request(plan, self));
+        let request = self.session.as_ref().and_then(|session| session.request(self));
         request.map_or(CurrentRequest::Released, |request| CurrentRequest::Rpc(Box::new(request)))
     }
 }

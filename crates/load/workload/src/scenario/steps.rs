@@ -1,5 +1,7 @@
 //! Checks the steps of conversations with tool servers and agents.
 
+use std::sync::Arc;
+
 use plimsoll_protocol::rpc::mcp::Revision;
 
 use super::ScenarioCheck;
@@ -21,14 +23,14 @@ impl ScenarioCheck<'_> {
         for (index, step) in spec.steps.iter().enumerate() {
             self.tool_step(index, step, spec.revision);
         }
-        Some(SessionPlan::Mcp(McpPlan::new(spec)))
+        Some(SessionPlan::Mcp(Arc::new(McpPlan::new(spec))))
     }
 
     pub(super) fn a2a_session(&mut self) -> Option<SessionPlan> {
         let spec = self.spec.a2a.as_ref();
         let steps = spec.map_or(&[][..], |spec| &spec.steps);
         self.weights("a2a", steps.iter().map(|step| step.weight));
-        spec.map(|spec| SessionPlan::A2a(A2aPlan::new(spec)))
+        spec.map(|spec| SessionPlan::A2a(Arc::new(A2aPlan::new(spec))))
     }
 
     fn weights(&mut self, protocol: &'static str, weights: impl Iterator<Item = f64>) {

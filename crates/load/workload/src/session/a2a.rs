@@ -6,7 +6,7 @@ use plimsoll_measure::{ErrorClass, Outcome, Seed};
 use plimsoll_protocol::rpc::a2a::{Ask, Call, Message, TaskState, Version};
 use plimsoll_protocol::rpc::{self, Request};
 
-use super::{RpcEnd, Texts};
+use super::{RpcEnd, Session, Texts};
 use crate::mix::ScenarioMix;
 use crate::spec::{A2aAction, A2aSpec};
 
@@ -51,6 +51,7 @@ enum Phase {
 /// A conversation with an agent, so far.
 #[derive(Debug)]
 pub(crate) struct A2aSession {
+    plan: Arc<A2aPlan>,
     seed: Seed,
     phase: Phase,
     /// The current step, from 0, and what it does.
@@ -69,8 +70,9 @@ pub(crate) struct A2aSession {
 }
 
 impl A2aSession {
-    pub(super) fn begin(plan: &A2aPlan, seed: Seed, steps: u16) -> Self {
+    pub(super) fn begin(plan: &Arc<A2aPlan>, seed: Seed, steps: u16) -> Self {
         let mut session = Self {
+            plan: Arc::clone(plan),
             seed,
             phase: Phase::Step,
             step: 0,
@@ -82,13 +84,13 @@ impl A2aSession {
             asks: false,
             context: None,
         };
-        session.choose(plan);
+        session.choose();
         session
     }
 
-    fn choose(&mut self, plan: &A2aPlan) {
-        let chosen = plan.choice.pick(|| self.seed.rng("step", self.step.into())).index();
-        self.action = plan.actions.get(chosen).copied().unwrap_or(A2aAction::Send);
+    fn choose(&mut self) {
+        let chosen = self.plan.choice.pick(|| self.seed.rng("step", self.step.into())).index();
+        self.action = self.plan.actions.get(chosen).copied().unwrap_or(A2aAction::Send);
         self.follow = match self.action {
             A2aAction::Get if self.task.is_none() => Some(Follow::Get),
             A2aAction::Cancel => {
@@ -98,16 +100,18 @@ impl A2aSession {
             _ => None,
         };
     }
+}
 
-    pub(super) const fn is_over(&self) -> bool {
+impl Session for A2aSession {
+    fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
 
-    pub(super) const fn is_thinking(&self) -> bool {
+    fn is_thinking(&self) -> bool {
         matches!(self.phase, Phase::Step) && self.step > 0
     }
 
-    pub(super) fn request(&self, plan: &A2aPlan, texts: &impl Texts) -> Option<Request> {
+    fn request(&self, texts: &dyn Texts) -> Option<Request> {
         let task = self.task.clone().unwrap_or_default();
         let ask = match (self.phase, self.action) {
             (Phase::Over, _) => return None,
@@ -126,14 +130,14 @@ impl A2aSession {
                 wait: action == A2aAction::Send,
             },
         };
-        let path = if matches!(ask, Ask::Card) { &plan.card_path } else { &plan.path };
-        let call = Call { version: plan.version, ask };
+        let path = if matches!(ask, Ask::Card) { &self.plan.card_path } else { &self.plan.path };
+        let call = Call { version: self.plan.version, ask };
         Some(Request { path: Arc::clone(path), id: self.id, call: rpc::Call::A2a(call) })
     }
 
     /// Takes note of how the current message ended. An error of JSON-RPC answers one message; the
     /// conversation goes on.
-    pub(super) fn note(&mut self, end: RpcEnd) -> bool {
+    fn note(&mut self, end: RpcEnd) -> bool {
         if !end.is_completed() {
             self.follow = None;
             return end.outcome == Outcome::Failed(ErrorClass::RpcError);
@@ -149,7 +153,7 @@ impl A2aSession {
         true
     }
 
-    pub(super) fn advance(&mut self, plan: &A2aPlan) {
+    fn advance(&mut self) {
         self.id += 1;
         let follow = self.follow.take().filter(|_| self.task.is_some());
         if let Some(follow) = follow {
@@ -159,7 +163,7 @@ impl A2aSession {
         self.step += 1;
         self.phase = if self.step < self.steps { Phase::Step } else { Phase::Over };
         if self.phase == Phase::Step {
-            self.choose(plan);
+            self.choose();
         }
     }
 }

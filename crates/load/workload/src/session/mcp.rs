@@ -7,7 +7,7 @@ use plimsoll_protocol::rpc::mcp::{Ask, Call, List, Revision};
 use plimsoll_protocol::rpc::{self, Request};
 use serde_json::{Map, Value};
 
-use super::{RpcEnd, Texts};
+use super::{RpcEnd, Session, Texts};
 use crate::mix::ScenarioMix;
 use crate::spec::{ByteRange, McpMethod, McpSpec, McpStep};
 
@@ -61,7 +61,7 @@ impl Step {
     }
 
     /// The arguments of a call, as a JSON object.
-    fn arguments(&self, seed: Seed, step: u16, texts: &impl Texts) -> String {
+    fn arguments(&self, seed: Seed, step: u16, texts: &dyn Texts) -> String {
         if let Some(fixed) = &self.fixed {
             return fixed.clone();
         }
@@ -95,6 +95,7 @@ enum Phase {
 /// A session with a tool server, so far.
 #[derive(Debug)]
 pub(crate) struct McpSession {
+    plan: Arc<McpPlan>,
     seed: Seed,
     phase: Phase,
     /// The phase that the answer asks for.
@@ -107,14 +108,15 @@ pub(crate) struct McpSession {
     id: u64,
     session: Option<Arc<str>>,
     version: Option<Arc<str>>,
-    /// Where the next page of each list begins.
+    /// Where the next page of each [`List`] begins.
     cursors: [Option<String>; 4],
 }
 
 impl McpSession {
-    pub(super) fn begin(plan: &McpPlan, seed: Seed, steps: u16) -> Self {
+    pub(super) fn begin(plan: &Arc<McpPlan>, seed: Seed, steps: u16) -> Self {
         let has_sessions = plan.revision.has_sessions();
         let mut session = Self {
+            plan: Arc::clone(plan),
             seed,
             phase: if has_sessions { Phase::Initialize } else { Phase::Step },
             next: None,
@@ -126,49 +128,19 @@ impl McpSession {
             version: None,
             cursors: Default::default(),
         };
-        session.choose(plan);
+        session.choose();
         session
     }
 
-    fn choose(&mut self, plan: &McpPlan) {
-        self.chosen = plan.choice.pick(|| self.seed.rng("step", self.step.into())).index();
+    fn choose(&mut self) {
+        self.chosen = self.plan.choice.pick(|| self.seed.rng("step", self.step.into())).index();
     }
 
-    pub(super) const fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+    fn current(&self) -> Option<&Step> {
+        self.plan.steps.get(self.chosen).filter(|_| self.phase == Phase::Step)
     }
 
-    pub(super) const fn is_thinking(&self) -> bool {
-        matches!(self.phase, Phase::Step) && self.step > 0
-    }
-
-    fn current<'p>(&self, plan: &'p McpPlan) -> Option<&'p Step> {
-        plan.steps.get(self.chosen).filter(|_| self.phase == Phase::Step)
-    }
-
-    pub(super) fn cancel_after(&self, plan: &McpPlan) -> Option<Nanos> {
-        self.current(plan)?.cancel_after
-    }
-
-    pub(super) fn request(&self, plan: &McpPlan, texts: &impl Texts) -> Option<Request> {
-        let ask = match self.phase {
-            Phase::Initialize => Ask::Initialize,
-            Phase::Initialized => Ask::Initialized,
-            Phase::Step => self.ask(self.current(plan)?, texts),
-            Phase::Cancel { request } => Ask::Cancelled { request },
-            Phase::End { .. } => Ask::EndSession,
-            Phase::Over => return None,
-        };
-        let call = Call {
-            revision: plan.revision,
-            version: self.version.clone(),
-            session: self.session.clone(),
-            ask,
-        };
-        Some(Request { path: Arc::clone(&plan.path), id: self.id, call: rpc::Call::Mcp(call) })
-    }
-
-    fn ask(&self, step: &Step, texts: &impl Texts) -> Ask {
+    fn ask(&self, step: &Step, texts: &dyn Texts) -> Ask {
         let name = Arc::clone(&step.name);
         match step.method {
             McpMethod::CallTool => {
@@ -189,13 +161,65 @@ impl McpSession {
     }
 
     fn list(&self, list: List) -> Ask {
-        Ask::List { list, cursor: self.cursors[place(list)].clone() }
+        Ask::List { list, cursor: self.cursors[list as usize].clone() }
+    }
+
+    /// Whether a session goes on after a step without success.
+    fn goes_on_after(&mut self, end: &RpcEnd) -> bool {
+        let has_sessions = self.plan.revision.has_sessions();
+        match end.outcome {
+            Outcome::Failed(ErrorClass::RpcError) => true,
+            // Errors of JSON-RPC may come with a status of their own; 404 says that the session is
+            // gone, where there are sessions.
+            Outcome::Rejected(status) if !has_sessions || status != 404 => {
+                end.code.is_some() || self.end_early(end)
+            }
+            // Without sessions, closing the connection is the cancellation.
+            Outcome::Cancelled if !has_sessions => true,
+            Outcome::Cancelled => {
+                self.next = Some(Phase::Cancel { request: self.id });
+                true
+            }
+            _ => self.end_early(end),
+        }
+    }
+
+    /// Ends a session that cannot go on. Whether that needs another message: a server that has the
+    /// session no longer, or did not answer, gets none.
+    fn end_early(&mut self, end: &RpcEnd) -> bool {
+        let tells = self.plan.delete && self.session.is_some() && !matches!(end.status, 0 | 404);
+        self.next = tells.then_some(Phase::End { early: true });
+        tells
+    }
+}
+
+impl Session for McpSession {
+    fn request(&self, texts: &dyn Texts) -> Option<Request> {
+        let ask = match self.phase {
+            Phase::Initialize => Ask::Initialize,
+            Phase::Initialized => Ask::Initialized,
+            Phase::Step => self.ask(self.current()?, texts),
+            Phase::Cancel { request } => Ask::Cancelled { request },
+            Phase::End { .. } => Ask::EndSession,
+            Phase::Over => return None,
+        };
+        let call = Call {
+            revision: self.plan.revision,
+            version: self.version.clone(),
+            session: self.session.clone(),
+            ask,
+        };
+        Some(Request { path: Arc::clone(&self.plan.path), id: self.id, call: rpc::Call::Mcp(call) })
+    }
+
+    fn cancel_after(&self) -> Option<Nanos> {
+        self.current()?.cancel_after
     }
 
     /// Takes note of how the current message ended. An error that answers one step does not end the
     /// session; anything else that goes wrong does, and the server is told if it can be. A session
     /// that ended so does not go on after its deletion either, however that is answered.
-    pub(super) fn note(&mut self, plan: &McpPlan, end: RpcEnd) -> bool {
+    fn note(&mut self, end: RpcEnd) -> bool {
         let completed = end.is_completed();
         match self.phase {
             Phase::Initialize if completed => {
@@ -204,46 +228,18 @@ impl McpSession {
                 true
             }
             Phase::Step => {
-                if let Some(list) = self.current(plan).and_then(|step| list_of(step.method)) {
-                    self.cursors[place(list)] = end.answer.cursor.clone().filter(|_| completed);
+                if let Some(list) = self.current().and_then(|step| list_of(step.method)) {
+                    self.cursors[list as usize] = end.answer.cursor.clone().filter(|_| completed);
                 }
-                completed || self.goes_on_after(plan, &end)
+                completed || self.goes_on_after(&end)
             }
-            Phase::Initialized | Phase::Cancel { .. } => completed || self.end_early(plan, &end),
+            Phase::Initialized | Phase::Cancel { .. } => completed || self.end_early(&end),
             Phase::End { early } => completed && !early,
             Phase::Initialize | Phase::Over => completed,
         }
     }
 
-    /// Whether a session goes on after a step without success.
-    fn goes_on_after(&mut self, plan: &McpPlan, end: &RpcEnd) -> bool {
-        let has_sessions = plan.revision.has_sessions();
-        match end.outcome {
-            Outcome::Failed(ErrorClass::RpcError) => true,
-            // Errors of JSON-RPC may come with a status of their own; 404 says that the session is
-            // gone, where there are sessions.
-            Outcome::Rejected(status) if !has_sessions || status != 404 => {
-                end.code.is_some() || self.end_early(plan, end)
-            }
-            // Without sessions, closing the connection is the cancellation.
-            Outcome::Cancelled if !has_sessions => true,
-            Outcome::Cancelled => {
-                self.next = Some(Phase::Cancel { request: self.id });
-                true
-            }
-            _ => self.end_early(plan, end),
-        }
-    }
-
-    /// Ends a session that cannot go on. Whether that needs another message: a server that has the
-    /// session no longer, or did not answer, gets none.
-    fn end_early(&mut self, plan: &McpPlan, end: &RpcEnd) -> bool {
-        let tells = plan.delete && self.session.is_some() && !matches!(end.status, 0 | 404);
-        self.next = tells.then_some(Phase::End { early: true });
-        tells
-    }
-
-    pub(super) fn advance(&mut self, plan: &McpPlan) {
+    fn advance(&mut self) {
         self.id += 1;
         if let Some(next) = self.next.take() {
             self.phase = next;
@@ -256,7 +252,7 @@ impl McpSession {
                 self.step += 1;
                 if self.step < self.steps {
                     Phase::Step
-                } else if plan.delete && self.session.is_some() {
+                } else if self.plan.delete && self.session.is_some() {
                     Phase::End { early: false }
                 } else {
                     Phase::Over
@@ -265,8 +261,16 @@ impl McpSession {
             Phase::End { .. } | Phase::Over => Phase::Over,
         };
         if self.phase == Phase::Step {
-            self.choose(plan);
+            self.choose();
         }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    fn is_thinking(&self) -> bool {
+        matches!(self.phase, Phase::Step) && self.step > 0
     }
 }
 
@@ -277,14 +281,5 @@ const fn list_of(method: McpMethod) -> Option<List> {
         McpMethod::ListResourceTemplates => Some(List::ResourceTemplates),
         McpMethod::ListPrompts => Some(List::Prompts),
         _ => None,
-    }
-}
-
-const fn place(list: List) -> usize {
-    match list {
-        List::Tools => 0,
-        List::Resources => 1,
-        List::ResourceTemplates => 2,
-        List::Prompts => 3,
     }
 }
