@@ -8,7 +8,6 @@ pub(crate) mod metrics_page;
 pub(crate) mod page_watch;
 pub(crate) mod process;
 pub(crate) mod process_tree;
-mod resources;
 pub(crate) mod substrate;
 mod threads;
 
@@ -17,7 +16,6 @@ use kernel::CpuTicks;
 use nix::sys::resource::{Resource, Usage, UsageWho, getrlimit, getrusage};
 use plimsoll_measure::{Clock, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::InstrumentHealth;
-pub(crate) use resources::Resources;
 
 /// CPU time of a thread or process up to now.
 #[derive(Clone, Copy, Debug, Default)]

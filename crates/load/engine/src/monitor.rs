@@ -9,7 +9,7 @@ use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
-use crate::health::{HostLog, Peaks, Resources};
+use crate::health::{HostLog, Peaks};
 use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
@@ -35,7 +35,6 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) peaks: Peaks,
     pub(crate) processes: Processes,
     pub(crate) host: HostLog,
-    pub(crate) resources: Resources,
     pub(crate) blocks: BlockOutput,
     failing: TargetWatch,
     /// Of a run that ends when nothing succeeds any more.
@@ -70,9 +69,8 @@ impl<'r> RunMonitor<'r> {
             series: TimeSeries::new(origin),
             so_far: GroupStats::default(),
             peaks: Peaks::default(),
-            processes: Processes::new(watched, due.clone()),
+            processes: Processes::new(watched, at_target, due),
             host: HostLog::default(),
-            resources: Resources::new(watched, at_target, due),
             blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
             success: None,
@@ -95,7 +93,6 @@ impl<'r> RunMonitor<'r> {
         loop {
             let now = self.clock.now();
             self.processes.read_if_due(now);
-            self.resources.read_if_due(now);
             self.host.read_if_due(now);
             match intervals.recv_timeout(POLL) {
                 Ok(mut interval) => {

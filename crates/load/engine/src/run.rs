@@ -201,8 +201,8 @@ impl Run {
         result.series = monitor.series;
         result.tracks = monitor.processes.tracks(origin);
         result.tracks.extend(pages.tracks(origin));
-        result.processes = monitor.processes.finish(monitor.ended, stages, counted);
-        result.resources = monitor.resources.finish(monitor.ended, stages, &pages);
+        (result.processes, result.resources) =
+            monitor.processes.finish(monitor.ended, stages, counted, &pages);
         result.blocks = monitor.blocks.finish();
         result.taken_out = monitor.taken_out;
         monitor.peaks.fill(&mut result.health);

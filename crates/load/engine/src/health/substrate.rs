@@ -2,7 +2,7 @@
 
 use super::cgroup::{self, CpuGroups};
 use super::listener::{ListenerError, listener};
-use super::resources::allowed_cpus;
+use super::process::allowed_cpus;
 
 /// What the server on a port of this host runs on, in words: `as a process of this host, on 2
 /// CPUs`. `None` where its process cannot be seen.
