@@ -1,24 +1,20 @@
 //! TLS configuration: trusted roots and session resumption.
 
-mod own_certificate;
 mod sentence;
 mod session_cache;
+mod verifier;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WantsClientCert};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    WantsVerifier,
-};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 
-use self::own_certificate::RootsAndOwn;
 use self::session_cache::SessionCache;
+use self::verifier::Verifier;
 pub(crate) use sentence::sentence;
 
 /// Verification of targets. The default uses the system's roots and full handshakes.
@@ -80,15 +76,10 @@ pub enum TlsError {
 
 impl ClientCertificate {
     fn chain(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-        let refuse = |cause: String| {
+        certificates(&self.cert_file).map_err(|cause| {
             let fix = "it must be a PEM file with at least one CERTIFICATE";
             TlsError::ClientFile { file: self.cert_file.clone(), cause, fix }
-        };
-        let chain = CertificateDer::pem_file_iter(&self.cert_file)
-            .map_err(|error| refuse(error.to_string()))?
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| refuse(error.to_string()))?;
-        if chain.is_empty() { Err(refuse("no certificate in it".to_owned())) } else { Ok(chain) }
+        })
     }
 
     fn key(&self) -> Result<PrivateKeyDer<'static>, TlsError> {
@@ -110,7 +101,8 @@ impl TlsSettings {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()?;
         let builder = if self.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+            let verifier = Arc::new(Verifier::of_any(provider));
+            builder.dangerous().with_custom_certificate_verifier(verifier)
         } else {
             self.verifier(builder, provider)?
         };
@@ -143,17 +135,17 @@ impl TlsSettings {
             };
         };
         let invalid = |cause: String| TlsError::CaFile { file: file.clone(), cause };
-        let certificates =
-            CertificateDer::pem_file_iter(file).map_err(|error| invalid(error.to_string()))?;
-        let certificates = certificates
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| invalid(error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(invalid("no certificate in it".to_owned()));
-        }
-        let verifier = RootsAndOwn::new(certificates, provider).map_err(invalid)?;
+        let trusted = certificates(file).map_err(invalid)?;
+        let verifier = Verifier::of(trusted, provider).map_err(invalid)?;
         Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)))
     }
+}
+
+/// The certificates of a PEM file, at least one, or in words why there are none.
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let read = read.map_err(|error| error.to_string())?;
+    if read.is_empty() { Err("no certificate in it".to_owned()) } else { Ok(read) }
 }
 
 /// The same configuration with a separate session cache, so that workers share nothing while they
@@ -164,43 +156,4 @@ pub fn with_own_session_cache(config: &ClientConfig, resumption: bool) -> Arc<Cl
         own.resumption = SessionCache::resumption();
     }
     Arc::new(own)
-}
-
-/// Checks signatures but not the certificate chain: for `--insecure`, which every report shows.
-#[derive(Debug)]
-struct AcceptAny(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -1,31 +1,43 @@
-//! Servers that show a certificate which is trusted itself.
+//! Which certificates of servers are trusted, where it is not the system's roots that say so.
 
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::sentence::CA_AS_SERVER;
 
+/// Checks that the server has the key of its certificate, and the certificate if some are given.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    provider: Arc<CryptoProvider>,
+    given: Option<Given>,
+}
+
 /// Trusts what these certificates have signed, and servers that show one of them. `openssl req
 /// -x509` makes a CA's certificate (`CA:TRUE`), which servers show all the same; OpenSSL and curl
 /// accept it when it is trusted.
 #[derive(Debug)]
-pub(super) struct RootsAndOwn {
+struct Given {
     roots: Arc<WebPkiServerVerifier>,
     trusted: Vec<CertificateDer<'static>>,
 }
 
-impl RootsAndOwn {
+impl Verifier {
+    /// Trusts any certificate: for `--insecure`, which every report shows.
+    pub(super) const fn of_any(provider: Arc<CryptoProvider>) -> Self {
+        Self { provider, given: None }
+    }
+
     /// Trusts these certificates.
     ///
     /// # Errors
     /// What is wrong with one of them.
-    pub(super) fn new(
+    pub(super) fn of(
         trusted: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, String> {
@@ -33,13 +45,14 @@ impl RootsAndOwn {
         for certificate in &trusted {
             roots.add(certificate.clone()).map_err(|error| error.to_string())?;
         }
-        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let builder =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
         let roots = builder.build().map_err(|error| error.to_string())?;
-        Ok(Self { roots, trusted })
+        Ok(Self { provider, given: Some(Given { roots, trusted }) })
     }
 }
 
-impl ServerCertVerifier for RootsAndOwn {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -48,17 +61,13 @@ impl ServerCertVerifier for RootsAndOwn {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified = self.roots.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match verified {
+        let Some(Given { roots, trusted }) = &self.given else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // Its dates have been checked before that, and its key is proven by the handshake.
             Err(Error::InvalidCertificate(error))
-                if self.trusted.iter().any(|own| own == end_entity)
+                if trusted.iter().any(|own| own == end_entity)
                     && format!("{error:?}").contains(CA_AS_SERVER) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -74,7 +83,7 @@ impl ServerCertVerifier for RootsAndOwn {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.roots.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -83,10 +92,10 @@ impl ServerCertVerifier for RootsAndOwn {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.roots.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.roots.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
