@@ -9,7 +9,6 @@ mod frame;
 mod frame_reader;
 mod session;
 mod upgrade;
-mod utf8;
 
 pub use connection::{MessageHandler, UpgradeRequest, WebSocket};
 pub use error::FrameError;

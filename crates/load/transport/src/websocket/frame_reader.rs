@@ -2,7 +2,6 @@
 
 use super::error::FrameError;
 use super::frame::Opcode;
-use super::utf8::Utf8Check;
 
 /// The longest payload of a control frame (5.5).
 const MAX_CONTROL: u64 = 125;
@@ -65,7 +64,6 @@ pub struct FrameReader {
     message: Option<bool>,
     /// Its payload so far.
     payload: Vec<u8>,
-    utf8: Utf8Check,
     /// The payload of a control frame so far.
     control: Vec<u8>,
     closed: bool,
@@ -81,7 +79,6 @@ impl FrameReader {
             frame: None,
             message: None,
             payload: Vec::new(),
-            utf8: Utf8Check::new(),
             control: Vec::new(),
             closed: false,
         }
@@ -208,18 +205,13 @@ impl FrameReader {
     ) -> Result<(), FrameError> {
         let is_text = self.message == Some(true);
         if last && self.payload.is_empty() {
-            self.utf8.reset();
             self.message = None;
             return emit(is_text, part, on);
-        }
-        if is_text {
-            self.utf8.push(part)?;
         }
         self.payload.extend_from_slice(part);
         if !last {
             return Ok(());
         }
-        self.utf8.reset();
         self.message = None;
         emit(is_text, &self.payload, on)?;
         self.payload.clear();

@@ -114,7 +114,11 @@ fn each_violation_is_found_and_named() {
         ),
         ("not UTF-8", frame(0x81, b"\xff"), "NotUtf8"),
         ("half a character", frame(0x81, b"\xc3"), "NotUtf8"),
-        ("not UTF-8 in the first fragment", frame(0x01, b"\xff"), "NotUtf8"),
+        (
+            "not UTF-8 in the first fragment",
+            [frame(0x01, b"\xff"), frame(0x80, b"")].concat(),
+            "NotUtf8",
+        ),
         ("a reason that is not UTF-8", frame(0x88, b"\x03\xe8\xff"), "NotUtf8"),
         ("half a code", frame(0x88, b"\x03"), "CloseLength"),
         ("the code of no code", frame(0x88, b"\x03\xed"), "CloseCode(1005)"),
