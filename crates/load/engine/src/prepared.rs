@@ -86,8 +86,8 @@ impl PreparedRun {
         let mut routes = Vec::new();
         for target in &plan.targets {
             for scenario in &plan.scenarios {
-                let route = Route::new(scenario, target, plan.limits.max_body)?;
-                routes.push(route.through(plain_proxy(&plan), scenario)?);
+                let max_body = plan.limits.max_body;
+                routes.push(Route::new(scenario, target, max_body, plain_proxy(&plan))?);
             }
         }
         let prompts = workload.ordered_prompts();

@@ -44,11 +44,13 @@ pub(crate) fn model_of<'p>(scenario: &'p ScenarioSpec, target: &'p Target) -> &'
 }
 
 impl Route {
-    /// Prepares a route. Responses are read up to `max_body` bytes.
+    /// Prepares a route. Responses are read up to `max_body` bytes. `proxy`: one that reads plain
+    /// requests.
     pub(crate) fn new(
         scenario: &ScenarioSpec,
         target: &Target,
         max_body: u64,
+        proxy: Option<&ProxyUrl>,
     ) -> Result<Self, EngineError> {
         let is_part = scenario.agent.as_ref().is_some_and(AgentRole::is_part);
         // The target's protocol is that of its models.
@@ -81,33 +83,13 @@ impl Route {
                 &scenario.policy_decision,
             ),
             websocket,
-            proxy: None,
+            proxy: proxy.map(PlainProxy::of),
             statuses: scenario.http.as_ref().and_then(|http| http.expect.clone()),
         };
         route.head = route
             .prepared_head(scenario)
             .map_err(|cause| EngineError::Head { scenario: scenario.name.clone(), cause })?;
         Ok(route)
-    }
-
-    /// The same through a proxy that reads plain requests.
-    ///
-    /// # Errors
-    /// If its credentials cannot stand in a head.
-    pub(crate) fn through(
-        mut self,
-        proxy: Option<&ProxyUrl>,
-        scenario: &ScenarioSpec,
-    ) -> Result<Self, EngineError> {
-        let Some(proxy) = proxy else { return Ok(self) };
-        let credentials = proxy.credentials.as_ref().map(|(user, password)| {
-            format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
-        });
-        self.proxy = Some(PlainProxy { credentials });
-        self.head = self
-            .prepared_head(scenario)
-            .map_err(|cause| EngineError::Head { scenario: scenario.name.clone(), cause })?;
-        Ok(self)
     }
 
     /// Whether responses are requested as streams.
@@ -286,6 +268,15 @@ impl Route {
 struct PlainProxy {
     /// The value of `proxy-authorization`.
     credentials: Option<String>,
+}
+
+impl PlainProxy {
+    fn of(proxy: &ProxyUrl) -> Self {
+        let credentials = proxy.credentials.as_ref().map(|(user, password)| {
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+        });
+        Self { credentials }
+    }
 }
 
 /// What is read from the successes of an agent's parts.
