@@ -82,9 +82,6 @@ pub(crate) enum Command {
     Doctor,
     /// Check the accuracy of Plimsoll on this machine, in about two minutes
     Calibrate(calibrate::Flags),
-    /// Restore the terminal when the process that started this one is killed
-    #[command(hide = true)]
-    TerminalGuard,
     /// Print completions for a shell
     Completions(completions::Flags),
     /// Print the manual page of a command

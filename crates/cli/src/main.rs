@@ -65,9 +65,6 @@ fn main() -> ExitCode {
         Command::Fleet(flags) => command::fleet::run(flags),
         Command::Doctor => command::doctor::run(),
         Command::Calibrate(flags) => command::calibrate::run(flags),
-        Command::TerminalGuard => {
-            plimsoll_live::guard_terminal().map(|()| exit::Exit::Pass).map_err(Into::into)
-        }
         Command::Completions(flags) => command::completions::run(flags),
         Command::Man(flags) => command::man::run(flags),
     })

@@ -43,10 +43,7 @@ impl StatusOutput {
     /// The form that the user asked for, or that suits stderr.
     pub(crate) fn open(ui: Ui) -> Self {
         match ui {
-            Ui::Full => {
-                let exe = std::env::current_exe().ok();
-                Self::Full(View::new(exe, !console::colourless()))
-            }
+            Ui::Full => Self::Full(View::new(!console::colourless())),
             Ui::Bar => {
                 Self::Bar(ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()))
             }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read as _};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -25,8 +24,6 @@ const FRAME_MS: u16 = 250;
 pub struct View(Arc<Shared>);
 
 struct Shared {
-    /// The program that restores the terminal if this process is killed.
-    exe: Option<PathBuf>,
     colour: bool,
     state: Mutex<State>,
 }
@@ -51,10 +48,9 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    /// A view on the terminal on stderr, not shown yet. `exe` is the program that restores the
-    /// terminal if this process is killed: it runs [`crate::guard_terminal`] as `terminal-guard`.
-    pub fn new(exe: Option<PathBuf>, colour: bool) -> Self {
-        Self(Arc::new(Shared { exe, colour, state: Mutex::default() }))
+    /// A view on the terminal on stderr, not shown yet.
+    pub fn new(colour: bool) -> Self {
+        Self(Arc::new(Shared { colour, state: Mutex::default() }))
     }
 
     /// Shows a run. `end` is called when the user wants it to end.
@@ -132,7 +128,7 @@ impl Shared {
 
     /// Takes the terminal, unless it is lent.
     fn enter(&self, state: &State) -> Option<File> {
-        if state.away { None } else { screen::enter(self.exe.as_deref(), self.colour) }
+        if state.away { None } else { screen::enter(self.colour) }
     }
 }
 

@@ -15,7 +15,6 @@
 mod ansi;
 mod display;
 mod facts;
-mod guard;
 mod history;
 mod keys;
 mod model;
@@ -24,7 +23,6 @@ mod view;
 
 pub use display::View;
 pub use facts::{Difference, ProcessNow, RunFacts, SoFar, StageFacts, Update};
-pub use guard::{guard_terminal, is_foreground};
 pub use model::{Look, Model};
-pub use screen::restore;
+pub use screen::{is_foreground, restore};
 pub use view::draw;

@@ -8,17 +8,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
 use std::sync::{Mutex, TryLockError};
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
-use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use nix::unistd::{getpgrp, tcgetpgrp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::ansi;
-use crate::guard::{Guard, is_foreground, viewing};
 
 /// How long a frame may wait for a terminal that takes no characters, in milliseconds.
 const PATIENCE_MS: u16 = 50;
@@ -29,7 +29,6 @@ static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 struct Screen {
     tty: File,
     saved: Option<Termios>,
-    guard: Option<Guard>,
     /// What the terminal has not taken yet.
     pending: Vec<u8>,
     shown: Buffer,
@@ -77,12 +76,11 @@ fn take() -> Option<Screen> {
 }
 
 /// Begins to show the view, if this process may write to the terminal. Gives where to read keys.
-/// `exe` is the program that restores the terminal if this process is killed.
-pub(crate) fn enter(exe: Option<&Path>, colour: bool) -> Option<File> {
+pub(crate) fn enter(colour: bool) -> Option<File> {
     if !is_foreground() {
         return None;
     }
-    let mut screen = Screen::open(exe, colour).ok()?;
+    let mut screen = Screen::open(colour).ok()?;
     let keys = screen.tty.try_clone().ok()?;
     screen.pending = ansi::ENTER.into();
     let entered = screen.flush().is_ok();
@@ -104,18 +102,35 @@ pub(crate) fn show(picture: Buffer) -> Result<(), Gone> {
     screen.as_mut().map_or(Ok(()), |screen| screen.show(picture))
 }
 
+/// Whether this process may change the terminal on stderr: a program in the background that does is
+/// stopped.
+pub fn is_foreground() -> bool {
+    match tcgetpgrp(io::stderr()) {
+        Ok(group) => group == getpgrp(),
+        // Not the terminal that controls this process: it stops nobody.
+        Err(error) => error == Errno::ENOTTY,
+    }
+}
+
+/// The attributes of the view: keys come at once and are not echoed. Ctrl-C and Ctrl-Z remain
+/// signals.
+fn viewing(saved: &Termios) -> Termios {
+    let mut own = saved.clone();
+    own.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
+    own
+}
+
 impl Screen {
-    fn open(exe: Option<&Path>, colour: bool) -> io::Result<Self> {
+    fn open(colour: bool) -> io::Result<Self> {
         let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
         let mut options = OpenOptions::new();
         let tty = options.read(true).write(true).custom_flags(flags).open("/proc/self/fd/2")?;
         let saved = tcgetattr(&tty).ok();
-        let guard = exe.and_then(Guard::start);
         if let Some(saved) = &saved {
             tcsetattr(&tty, SetArg::TCSANOW, &viewing(saved))?;
         }
         let shown = Buffer::empty(Rect::ZERO);
-        Ok(Self { tty, saved, guard, pending: Vec::new(), shown, colour })
+        Ok(Self { tty, saved, pending: Vec::new(), shown, colour })
     }
 
     fn show(&mut self, picture: Buffer) -> Result<(), Gone> {
@@ -161,9 +176,6 @@ impl Screen {
             if let Some(saved) = &self.saved {
                 let _ = tcsetattr(&self.tty, SetArg::TCSANOW, saved);
             }
-        }
-        if let Some(guard) = self.guard.take() {
-            guard.release();
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Draws what the view knows, at any size.
 
 mod bottom;
-mod compact;
 mod head;
 mod help;
 mod middle;
@@ -21,13 +20,24 @@ const PANELS: (u16, u16) = (90, 24);
 pub fn draw(model: &Model, look: Look, buf: &mut Buffer) {
     let area = buf.area;
     if area.width < PANELS.0 || area.height < PANELS.1 {
-        compact::draw(model, look, area, buf);
+        few_panels(model, look, area, buf);
     } else {
         panels(model, look, area, buf);
     }
     if look.help {
         help::draw(area, buf);
     }
+}
+
+/// Where there is little room: the most important panels, one below the other.
+fn few_panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    let [head, verdict, outcomes, times, keys] =
+        rows(area, [2, verdict::HEIGHT, bottom::HEIGHT, u16::MAX, 1]);
+    head::draw(model, look, head, buf);
+    verdict::draw(model, verdict, buf);
+    bottom::draw_outcomes(model, look, outcomes, buf);
+    middle::draw_times(model, look, times, buf);
+    head::keys(model, look, keys, buf);
 }
 
 fn panels(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {

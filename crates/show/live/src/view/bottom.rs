@@ -21,15 +21,19 @@ const LATE_MS: f64 = 1.0;
 /// Draws the three panels.
 pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let [left, middle, right] = columns(area, [38, 31, 31]);
-    if let Some(part) = model.part(look) {
-        panel(&part.titled("outcomes so far"), &outcomes(part), left, buf);
-    }
+    draw_outcomes(model, look, left, buf);
     panel("processes", &processes(model, usize::from(middle.width)), middle, buf);
     panel("Plimsoll itself", &generator(model), right, buf);
 }
 
+pub(super) fn draw_outcomes(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
+    if let Some(part) = model.part(look) {
+        panel(&part.titled("outcomes so far"), &outcomes(part), area, buf);
+    }
+}
+
 /// How the requests ended that have ended.
-pub(super) fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
+fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
     let counters = &part.history.counters;
     let ended = counters.completed
         + counters.rejected

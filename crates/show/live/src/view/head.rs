@@ -34,7 +34,7 @@ fn name(model: &Model, width: usize) -> String {
 }
 
 /// The stage, and what is left of the run: requests where a number of them ends it, else time.
-pub(super) fn place(model: &Model, look: Look) -> String {
+fn place(model: &Model, look: Look) -> String {
     let frozen = if look.frozen { "FROZEN (p goes on)  " } else { "" };
     let (stages, duration) = (model.facts.stages.len(), model.facts.duration());
     let stage = model.present().map_or("", |stage| stage.name.as_str());

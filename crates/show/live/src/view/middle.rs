@@ -16,6 +16,8 @@ use crate::model::{Look, Model, Planned};
 
 /// Lines of the panel of rates, with its frame.
 const RATES: u16 = 7;
+/// Lines of a chart.
+const FEWEST_LINES: u16 = 4;
 
 /// Draws the three panels.
 pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
@@ -93,7 +95,7 @@ fn planned<'a>(model: &Model, rate: f64) -> Line<'a> {
 
 /// Draws times over time, and those of the last second in figures.
 pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
-    let Some(part) = model.part(look).filter(|_| area.height > 5 && area.width > 30) else {
+    let Some(part) = model.part(look).filter(|_| area.height > 2 && area.width > 30) else {
         return;
     };
     let title = part.titled(&format!("{}, second by second", model.facts.time.title()));
@@ -101,7 +103,10 @@ pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer
     let [chart, last] = rows(inner, [u16::MAX, 1]);
     let points: Vec<_> = part.history.points.iter().copied().collect();
     let span = model.facts.duration().as_secs_f64().clamp(20.0, SECONDS as f64);
-    draw_chart(&points, span, chart, buf);
+    // In fewer lines both curves would be one.
+    if chart.height >= FEWEST_LINES {
+        draw_chart(&points, span, chart, buf);
+    }
     let now = part.history.last();
     let mut spans = vec![Span::styled(" ", DIM)];
     spans.extend(percentile_spans("", now.time));

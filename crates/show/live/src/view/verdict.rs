@@ -23,7 +23,7 @@ pub(super) fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
 }
 
 /// The word, its style, what follows it, and the reason.
-pub(super) fn words(model: &Model) -> (&'static str, Style, String, String) {
+fn words(model: &Model) -> (&'static str, Style, String, String) {
     let Some(so_far) = &model.verdict else {
         let why = "thresholds and Plimsoll's own part are judged every few seconds";
         return ("not judged yet", DIM, String::new(), why.to_owned());
