@@ -10,7 +10,7 @@ use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Band, Gate, MetricsError, Threshold};
-use plimsoll_workload::{TraceSpec, WindowFault, WorkloadError};
+use plimsoll_workload::{WindowFault, WorkloadError};
 
 use crate::error::{Fault, Problem, Problems};
 use crate::judgeable;
